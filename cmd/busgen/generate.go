@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/templates"
+)
+
+func newGenerate() *cobra.Command {
+	var out string
+	var quiet bool
+	cmd := &cobra.Command{
+		Use:   "generate [events.yaml]",
+		Short: "Generate Go code from a catalogue",
+		Long: `Generate writes the Go code of a catalogue, which is ./events.yaml unless named,
+into the folder of the catalogue unless --out names another one.
+
+A file that is right already is not touched. A generated file that is no longer
+needed is removed. A file that was not generated is never changed. If anything is
+wrong with the catalogue, all of it is reported and nothing is written.
+
+Exit status: 0 the code is up to date now, 1 the catalogue has findings,
+2 trouble with the command line or with files.`,
+		Example: `  busgen generate
+  busgen generate events/events.yaml
+  busgen generate api/events.yaml --out internal/events`,
+		Args: atMostOne("catalogue"),
+		RunE: verb(func(args []string) (string, error) {
+			report, err := generate(args, out)
+			if quiet {
+				report = ""
+			}
+			return report, err
+		}),
+	}
+	outFlag(cmd, &out)
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
+	return cmd
+}
+
+func outFlag(cmd *cobra.Command, out *string) {
+	cmd.Flags().StringVarP(out, "out", "o", "", "`folder` of the generated code (default: the catalogue's)")
+	cmd.MarkFlagDirname("out")
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func generate(args []string, out string) (report string, err error) {
+	c, plan, err := compare(args, out)
+	var found *findingsError
+	if errors.As(err, &found) {
+		return "", &negative{fmt.Errorf("%w; nothing was written", err)}
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := plan.Apply(); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s, %s\n", c.Package.V, counted(len(c.Events), "event"), summary(plan)), nil
+}
+
+// compare holds the code of a catalogue against the output folder.
+func compare(args []string, out string) (*catalog.Catalogue, *emit.Plan, error) {
+	const defaultCatalogue = "events.yaml"
+	path := defaultCatalogue
+	if len(args) > 0 {
+		path = args[0]
+	}
+	if out == "" {
+		out = filepath.Dir(path)
+	}
+	c, findings, err := catalog.Load(path)
+	if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errors.New(`there is no events.yaml in this folder: name the catalogue, as in "busgen path/to/events.yaml", or start one with "busgen init"`)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(findings) > 0 {
+		return nil, nil, &findingsError{path, findings}
+	}
+	files, err := templates.Files(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := emit.Compare(out, files)
+	return c, plan, err
+}
+
+// summary says what became of the files: 4 files (1 changed, 3 unchanged).
+func summary(plan *emit.Plan) string {
+	var parts []string
+	for _, part := range []struct {
+		state emit.State
+		word  string
+	}{
+		{emit.Missing, "new"}, {emit.Changed, "changed"}, {emit.Same, "unchanged"}, {emit.Orphaned, "removed"},
+	} {
+		if n := plan.Count(part.state); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.word))
+		}
+	}
+	files := plan.Count(emit.Missing, emit.Changed, emit.Same)
+	return fmt.Sprintf("%s (%s)", counted(files, "file"), strings.Join(parts, ", "))
+}

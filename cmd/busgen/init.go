@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/templates"
+)
+
+func newInit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [folder]",
+		Short: "Start a catalogue in a new folder",
+		Long: `Init writes two files into a folder, ./events unless named: events.yaml, a small
+catalogue whose comments explain the language, and generate.go, which makes
+"go generate" run busgen.
+
+It never overwrites: if one of the two exists, it writes nothing.
+
+Exit status: 0 both files were written, 2 trouble.`,
+		Example: `  busgen init
+  busgen init internal/shopevents`,
+		Args: atMostOne("folder"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: verb(initialize),
+	}
+}
+
+func initialize(args []string) (report string, err error) {
+	dir := "events"
+	if len(args) > 0 {
+		dir = filepath.Clean(args[0])
+	}
+	files := templates.Starter(packageName(dir))
+	err = emit.Create(dir, files)
+	var exists *emit.ExistsError
+	if errors.As(err, &exists) {
+		return "", fmt.Errorf("%w; name another folder, as in \"busgen init internal/events\"", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	for _, file := range files {
+		fmt.Fprintf(&lines, "wrote %s\n", filepath.Join(dir, file.Name))
+	}
+	fmt.Fprintf(&lines, `
+Next:
+  go get -tool github.com/busgen/busgen/cmd/busgen   # once per module
+  go generate %s
+  go mod tidy
+Then edit %s and run go generate again.
+`, goPath(dir), filepath.Join(dir, "events.yaml"))
+	return lines.String(), nil
+}
+
+// packageName makes a package name of the folder's, if Go would take it for one.
+func packageName(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "events"
+	}
+	name := filepath.Base(abs)
+	if !token.IsIdentifier(name) || name != strings.ToLower(name) || strings.Contains(name, "_") || name == "main" {
+		return "events"
+	}
+	return name
+}
+
+// goPath writes a folder as Go's commands expect it: ./events, not events.
+func goPath(dir string) string {
+	slashed := filepath.ToSlash(dir)
+	if filepath.IsAbs(dir) || slashed == "." || strings.HasPrefix(slashed, "../") {
+		return slashed
+	}
+	return "./" + slashed
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot builds the command tree. The root does what generate does, so that
+// the shortest command is the most frequent one.
+func newRoot() *cobra.Command {
+	root := newGenerate()
+	root.Use = "busgen [events.yaml]"
+	root.Short = "Generate Go code from a catalogue of events"
+	root.Long = `busgen reads a catalogue, a YAML file that declares the events of a program, and
+writes a Go package with a struct for each payload and typed functions that
+publish events and subscribe to them.
+
+Without a verb it does what "busgen generate" does.
+
+Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated code
+out of date), 2 trouble with the command line or with files. What a verb means by
+1 is in its own help.`
+	root.Example = `  busgen init                      # start with a catalogue in ./events
+  busgen                           # generate from ./events.yaml
+  busgen events/events.yaml        # generate from another one
+  busgen check events/events.yaml  # in CI: is the checked-in code up to date?
+
+  //go:generate go tool busgen generate events.yaml`
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && !isCatalogue(args[0]) {
+			return unknownVerb(cmd, args[0])
+		}
+		return atMostOne("catalogue")(cmd, args)
+	}
+	root.SilenceErrors = true // run prints them
+	root.SilenceUsage = true
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(explainFlag)
+	cobra.EnableCommandSorting = false // the most used verb comes first
+	root.AddCommand(newGenerate(), newCheck(), newInit(), newVersion())
+	return root
+}
+
+// atMostOne accepts one argument, or none; what is for the error.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("%s takes one %s, not %d: run it once for each", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument, but got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func unknownVerb(cmd *cobra.Command, arg string) error {
+	return fmt.Errorf("there is no verb %q%s (a catalogue's name ends in .yaml)", arg, hint(cmd, "", cmd.SuggestionsFor(arg)))
+}
+
+// explainFlag adds to a flag error what was probably meant.
+func explainFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath())
+	}
+	return fmt.Errorf("there is no flag --%s%s", name, hint(cmd, "--", similarFlags(cmd, name)))
+}
+
+// hint tells what was meant or, if nothing is close, where to look.
+func hint(cmd *cobra.Command, prefix string, candidates []string) string {
+	if len(candidates) == 0 {
+		return fmt.Sprintf(": see \"%s --help\"", cmd.CommandPath())
+	}
+	return ": did you mean " + prefix + strings.Join(candidates, " or "+prefix) + "?"
+}
+
+var flagName = regexp.MustCompile(`--([a-z-]+)`)
+
+// similarFlags has cobra find flags the way it finds commands.
+func similarFlags(cmd *cobra.Command, name string) []string {
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, match := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
+		flags.AddCommand(&cobra.Command{Use: match[1], Run: func(*cobra.Command, []string) {}})
+	}
+	return flags.SuggestionsFor(name)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// The exit statuses. What 1 means depends on the verb; each says so in its help.
+const (
+	statusNo      = 1 // a clear "no": findings in the catalogue, code out of date
+	statusTrouble = 2 // the verb could not do its work: usage, files
+)
+
+// run executes the command line and returns the exit status. It is the only
+// place that prints errors.
+func run(args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	var found *findingsError
+	if errors.As(err, &found) {
+		found.findings.Render(stderr)
+	}
+	fmt.Fprintln(stderr, "busgen:", err)
+
+	var no *negative
+	if errors.As(err, &no) {
+		return statusNo
+	}
+	return statusTrouble
+}
+
+// verb adapts a function that returns its report to cobra. The report is
+// printed even if there is an error too.
+func verb(do func(args []string) (report string, err error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		report, err := do(args)
+		if _, printErr := io.WriteString(cmd.OutOrStdout(), report); printErr != nil {
+			return errors.Join(err, fmt.Errorf("cannot print the report: %w", printErr))
+		}
+		return err
+	}
+}
+
+// negative marks an error that is the answer "no", as opposed to trouble.
+type negative struct{ error }
+
+func (n *negative) Unwrap() error { return n.error }
+
+// findingsError stops a verb because its catalogue has findings.
+type findingsError struct {
+	file     string
+	findings catalog.Findings
+}
+
+func (e *findingsError) Error() string {
+	return counted(len(e.findings), "finding") + " in " + e.file
+}
+
+// counted formats a number of things: 1 file, 2 files.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// isCatalogue tells an argument that names a catalogue from a misspelt verb.
+func isCatalogue(arg string) bool {
+	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") || strings.ContainsAny(arg, `/\`)
+}

@@ -1,0 +1,268 @@
+package catalog_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// shop is a catalogue with every construct of the language.
+const shop = `version: 1
+package: events
+defaults:
+  timeout: 20s
+  retry: { max_attempts: 6, jitter: 0 }
+policies:
+  ml.*:      { priority: low, retry: { base_delay: 2s, max_delay: 1d } }
+  ml.run.*:  { retry: { max_delay: 5m, backoff: linear } }
+types:
+  Money:
+    doc: |
+      An amount of money.
+    fields:
+      amount:   int64
+      currency: { type: Currency, doc: What it is counted in. }
+  Currency: { enum: [EUR, "NO", PENDING_REVIEW] }
+  Tree: { fields: { children: "[]Tree", parent: "Tree?" } }
+events:
+  order.placed:
+    doc: A customer placed an order.
+    partition_by: currency
+    payload:
+      order_id: uuid
+      currency: Currency
+      totals:   map[string][]Money?
+  ml.run.started:
+    retry: { max_retries: 2, base_delay: 0s }
+    timeout: 1h30m
+  ml.trial.ended: {}
+`
+
+func parse(t *testing.T, source string) *catalog.Catalogue {
+	t.Helper()
+	c, findings := catalog.Parse("shop.yaml", []byte(source))
+	if len(findings) > 0 {
+		t.Fatalf("findings in a good catalogue:\n%s", render(t, findings))
+	}
+	return c
+}
+
+func at(line, column int) catalog.Position {
+	return catalog.Position{File: "shop.yaml", Line: line, Column: column}
+}
+
+func TestTypesAreReadInFileOrderAndResolved(t *testing.T) {
+	c := parse(t, shop)
+	money, currency, tree := c.Types[0], c.Types[1], c.Types[2]
+	wantMoney := &catalog.Type{
+		Name: catalog.Value[string]{V: "Money", Pos: at(10, 3)},
+		Doc:  "An amount of money.",
+		Fields: []*catalog.Field{
+			{
+				Name: catalog.Value[string]{V: "amount", Pos: at(14, 7)}, GoName: "Amount",
+				Type: &catalog.TypeRef{Kind: catalog.Int64, Text: "int64", Pos: at(14, 17)},
+			},
+			{
+				Name: catalog.Value[string]{V: "currency", Pos: at(15, 7)}, GoName: "Currency", Doc: "What it is counted in.",
+				Type: &catalog.TypeRef{Kind: catalog.Named, Named: currency, Text: "Currency", Pos: at(15, 25)},
+			},
+		},
+	}
+	if diff := cmp.Diff(wantMoney, money); diff != "" {
+		t.Errorf("Money (-want +got):\n%s", diff)
+	}
+	wantValues := []*catalog.EnumValue{
+		{Name: catalog.Value[string]{V: "EUR", Pos: at(16, 22)}, GoName: "CurrencyEUR"},
+		{Name: catalog.Value[string]{V: "NO", Pos: at(16, 27)}, GoName: "CurrencyNO"},
+		{Name: catalog.Value[string]{V: "PENDING_REVIEW", Pos: at(16, 33)}, GoName: "CurrencyPendingReview"},
+	}
+	if diff := cmp.Diff(wantValues, currency.Values); diff != "" {
+		t.Errorf("values of Currency (-want +got):\n%s", diff)
+	}
+	if money.IsEnum() || !currency.IsEnum() {
+		t.Error("a struct is taken for an enum, or an enum for a struct")
+	}
+	if elem := tree.Fields[0].Type.Elem; elem.Named != tree {
+		t.Errorf("the children of a Tree are %+v, want the same Tree", elem)
+	}
+}
+
+func TestEventsAreReadInFileOrder(t *testing.T) {
+	c := parse(t, shop)
+	if c.File != "shop.yaml" || c.Version.V != 1 || c.Package != (catalog.Value[string]{V: "events", Pos: at(2, 10)}) {
+		t.Errorf("got file %q, version %v, package %v", c.File, c.Version, c.Package)
+	}
+	var names []string
+	for _, e := range c.Events {
+		names = append(names, e.Name.V+" "+e.GoName)
+	}
+	want := []string{"order.placed OrderPlaced", "ml.run.started MLRunStarted", "ml.trial.ended MLTrialEnded"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	placed := c.Events[0]
+	if placed.Doc != "A customer placed an order." || placed.Name.Pos != at(19, 3) {
+		t.Errorf("order.placed at %v says %q", placed.Name.Pos, placed.Doc)
+	}
+	if placed.PartitionBy != placed.Fields[1] {
+		t.Errorf("order.placed is partitioned by %v, want its currency", placed.PartitionBy)
+	}
+}
+
+func TestTheQuestionMarkBelongsToTheWholeField(t *testing.T) {
+	totals := parse(t, shop).Events[0].Fields[2].Type
+	if totals.Kind != catalog.Map || totals.Elem.Kind != catalog.List || totals.Elem.Elem.Named.Name.V != "Money" {
+		t.Errorf("%s was read as %+v", totals.Text, totals)
+	}
+	if !totals.Optional || totals.Elem.Optional || totals.Elem.Elem.Optional {
+		t.Error("want the map optional and nothing inside of it")
+	}
+	if totals.Text != "map[string][]Money?" || totals.Elem.Elem.Pos != at(25, 30) {
+		t.Errorf("text is %q, Money is at %v", totals.Text, totals.Elem.Elem.Pos)
+	}
+}
+
+func TestNamespacesAreTheProperPrefixes(t *testing.T) {
+	var got []string
+	for _, n := range parse(t, shop).Namespaces {
+		line := n.Name + " " + n.GoName + ":"
+		for _, e := range n.Events {
+			line += " " + e.Name.V
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"ml ML: ml.run.started ml.trial.ended",
+		"ml.run MLRun: ml.run.started",
+		"ml.trial MLTrial: ml.trial.ended",
+		"order Order: order.placed",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsKnowWhereTheyComeFrom(t *testing.T) {
+	c := parse(t, shop)
+	want := map[string]catalog.Settings{
+		"order.placed": {
+			MaxAttempts: catalog.Value[int]{V: 6, Pos: at(5, 26)},
+			Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
+			BaseDelay:   catalog.Value[time.Duration]{V: time.Second},
+			MaxDelay:    catalog.Value[time.Duration]{V: 30 * time.Second},
+			Multiplier:  catalog.Value[float64]{V: 2},
+			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
+			Timeout:     catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)},
+		},
+		"ml.run.started": {
+			MaxAttempts: catalog.Value[int]{V: 3, Pos: at(27, 27)},
+			Backoff:     catalog.Value[retry.Backoff]{V: retry.Linear, Pos: at(8, 49)},
+			BaseDelay:   catalog.Value[time.Duration]{V: 0, Pos: at(27, 42)},
+			MaxDelay:    catalog.Value[time.Duration]{V: 5 * time.Minute, Pos: at(8, 36)},
+			Multiplier:  catalog.Value[float64]{V: 2},
+			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
+			Timeout:     catalog.Value[time.Duration]{V: 90 * time.Minute, Pos: at(28, 14)},
+			Priority:    catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)},
+		},
+		"ml.trial.ended": {
+			MaxAttempts: catalog.Value[int]{V: 6, Pos: at(5, 26)},
+			Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
+			BaseDelay:   catalog.Value[time.Duration]{V: 2 * time.Second, Pos: at(7, 52)},
+			MaxDelay:    catalog.Value[time.Duration]{V: 24 * time.Hour, Pos: at(7, 67)},
+			Multiplier:  catalog.Value[float64]{V: 2},
+			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
+			Timeout:     catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)},
+			Priority:    catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)},
+		},
+	}
+	for _, e := range c.Events {
+		if diff := cmp.Diff(want[e.Name.V], e.Settings); diff != "" {
+			t.Errorf("settings of %s (-want +got):\n%s", e.Name.V, diff)
+		}
+	}
+}
+
+func TestAnEventWithoutSettingsGetsTheBuiltInOnes(t *testing.T) {
+	c := parse(t, "version: 1\npackage: events\nevents: { order.placed: {} }\n")
+	s := c.Events[0].Settings
+	if s.Policy() != retry.Default() || s.Timeout.V != 30*time.Second || s.Priority.V != catalog.Normal {
+		t.Errorf("got %+v", s)
+	}
+	if s.Timeout.Pos != (catalog.Position{}) {
+		t.Errorf("a timeout that nobody wrote is at %v", s.Timeout.Pos)
+	}
+}
+
+func TestSpellingsThatMeanTheSame(t *testing.T) {
+	const body = "version: 1\npackage: events\nevents:\n  order.placed:\n    timeout: 36h\n    payload:\n      id: uuid\n"
+	tests := map[string]string{
+		"windows line ends":             strings.ReplaceAll(body, "\n", "\r\n"),
+		"a byte order mark":             "\uFEFF" + body,
+		"no line end at the end":        strings.TrimSuffix(body, "\n"),
+		"a document marker":             "---\n" + body + "...\n",
+		"quotes":                        strings.ReplaceAll(body, "uuid", `"uuid"`),
+		"a day and a half":              strings.ReplaceAll(body, "36h", "1d12h"),
+		"a field with its type in a {}": strings.ReplaceAll(body, "uuid", "{ type: uuid }"),
+		"an anchor that nobody uses":    strings.ReplaceAll(body, "36h", "&long 36h"),
+	}
+	for name, source := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := parse(t, source).Events[0]
+			if e.Settings.Timeout.V != 36*time.Hour || e.Fields[0].GoName != "ID" || e.Fields[0].Type.Kind != catalog.UUID {
+				t.Errorf("got timeout %v, field %+v", e.Settings.Timeout, e.Fields[0])
+			}
+		})
+	}
+}
+
+func TestEveryBuiltInTypeIsKnown(t *testing.T) {
+	kinds := map[string]catalog.Kind{
+		"string": catalog.String, "bool": catalog.Bool, "int": catalog.Int, "int32": catalog.Int32, "int64": catalog.Int64,
+		"uint64": catalog.Uint64, "float64": catalog.Float64, "bytes": catalog.Bytes, "time": catalog.Time,
+		"date": catalog.Date, "duration": catalog.Duration, "uuid": catalog.UUID, "json": catalog.JSON,
+	}
+	for text, kind := range kinds {
+		c := parse(t, "version: 1\npackage: events\nevents:\n  e:\n    payload:\n      f: "+text+"?\n")
+		if f := c.Events[0].Fields[0]; f.Type.Kind != kind || !f.Type.Optional {
+			t.Errorf("%s? was read as %+v", text, f.Type)
+		}
+	}
+}
+
+func TestLoadReadsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.yaml")
+	if err := os.WriteFile(path, []byte(shop), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, findings, err := catalog.Load(path)
+	if err != nil || len(findings) > 0 || c.File != path {
+		t.Errorf("got catalogue %v, findings %v, error %v", c, findings, err)
+	}
+}
+
+func TestLoadSaysWhatToDoAboutAMissingFile(t *testing.T) {
+	_, _, err := catalog.Load(filepath.Join(t.TempDir(), "nowhere.yaml"))
+	if err == nil || !strings.Contains(err.Error(), "nowhere.yaml") || !strings.Contains(err.Error(), "busgen init") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := catalog.Load(t.TempDir()); err == nil {
+		t.Error("a folder was read as a catalogue")
+	}
+}
+
+func TestFindingsAreAnErrorOfOneLineEach(t *testing.T) {
+	_, findings := catalog.Parse("x.yaml", []byte("version: 2\npackage: func\nevents: { a: {} }\n"))
+	want := `x.yaml:1:10: version 2 of the catalogue language is not known; this busgen reads version 1; a newer one may read yours [version]
+x.yaml:2:10: package cannot be named func: it is a keyword of Go; use a short lower-case name, such as events [package-name]`
+	var err error = findings
+	if err.Error() != want {
+		t.Errorf("got:\n%s", err)
+	}
+}

@@ -1,0 +1,94 @@
+package catalog
+
+import "slices"
+
+// A claim is something in a catalogue that makes Go names in the package that
+// is generated from it.
+type claim struct {
+	what  string // for messages: event order.placed
+	at    Place
+	names []string
+}
+
+// packageNames are the names that generated code always declares.
+var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
+
+// methodNames are the methods of generated structs; Go has no field and method of one name.
+var methodNames = set("Validate", "String")
+
+// claims lists what a catalogue declares, in file order.
+func (r *reader) claims(c *Catalogue) []claim {
+	var all []claim
+	add := func(what string, written Value[string], names ...string) {
+		all = append(all, claim{what, r.nameAt(written), names})
+	}
+	for _, t := range c.Types {
+		add("type "+t.Name.V, t.Name, t.Name.V)
+		for _, v := range t.Values {
+			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
+		}
+	}
+	for _, e := range c.Events {
+		n := e.GoName
+		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n)
+	}
+	for _, ns := range c.Namespaces {
+		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
+	}
+	slices.SortStableFunc(all, func(a, b claim) int { return comparePositions(a.at.Pos, b.at.Pos) })
+	return all
+}
+
+// checkCollisions reports Go names that two things in a catalogue claim, or
+// that generated code needs itself: once for each pair of things.
+func (r *reader) checkCollisions(c *Catalogue) {
+	owner := map[string]claim{}
+	type pair struct{ first, second string }
+	reported := map[pair]bool{}
+	for _, cl := range r.claims(c) {
+		for _, name := range cl.names {
+			first, taken := owner[name]
+			switch {
+			case packageNames[name]:
+				if taken && first.at.Pos == cl.at.Pos {
+					continue // an event and its namespace, which is the same word
+				}
+				owner[name] = cl
+				r.report(cl.at, RuleReserved, "%s makes the Go name %s, which generated code needs for itself", cl.what, name).
+					Hint = "rename it"
+			case !taken:
+				owner[name] = cl
+			case !reported[pair{first.what, cl.what}]:
+				reported[pair{first.what, cl.what}] = true
+				r.report(cl.at, RuleCollision, "%s makes the Go name %s, and so does %s", cl.what, name, first.what).
+					see(first.at, "%s is here", first.what).
+					Hint = "rename one of them"
+			}
+		}
+	}
+	for _, t := range c.Types {
+		r.checkFieldCollisions("type "+t.Name.V, t.Fields)
+	}
+	for _, e := range c.Events {
+		r.checkFieldCollisions("payload of event "+e.Name.V, e.Fields)
+	}
+}
+
+func (r *reader) checkFieldCollisions(what string, fields []*Field) {
+	owner := map[string]*Field{}
+	for _, f := range fields {
+		at := r.nameAt(f.Name)
+		first := owner[f.GoName]
+		switch {
+		case methodNames[f.GoName]:
+			r.report(at, RuleReserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, f.GoName).
+				Hint = "rename it"
+		case first == nil:
+			owner[f.GoName] = f
+		default:
+			r.report(at, RuleCollision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, f.GoName, first.Name.V).
+				see(r.nameAt(first.Name), "field %s is here", first.Name.V).
+				Hint = "rename one of them"
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// An entry is a key of a mapping with its value.
+type entry struct {
+	name       string // the key's text
+	key, value *yaml.Node
+}
+
+// An object is a mapping whose keys the language knows.
+type object struct {
+	node    *yaml.Node
+	what    string // for messages: event order.placed
+	entries map[string]entry
+}
+
+// object reads a mapping that may only have the known keys. It is empty, and
+// the result false, if n is no mapping.
+func (r *reader) object(n *yaml.Node, what string, known ...string) (object, bool) {
+	o := object{node: n, what: what, entries: map[string]entry{}}
+	entries, ok := r.mapping(n, what)
+	for _, e := range entries {
+		if !slices.Contains(known, e.name) {
+			f := r.report(r.place(e.key), RuleUnknownKey, "unknown key %q in %s", e.name, what)
+			if f.Hint = didYouMean(e.name, known); f.Hint == "" {
+				f.Hint = "its keys are " + strings.Join(known, ", ")
+			}
+			continue
+		}
+		o.entries[e.name] = e
+	}
+	return o, ok
+}
+
+// mapping reads a mapping with any keys, in file order. The keys that it
+// returns are text and differ from one another.
+func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
+	if n.Kind != yaml.MappingNode {
+		r.wrongKind(n, what, "a mapping")
+		return nil, false
+	}
+	var entries []entry
+	first := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name, ok := r.text(key, "a key of "+what)
+		if !ok {
+			continue
+		}
+		if before := first[name.V]; before != nil {
+			r.report(r.place(key), RuleDuplicateKey, "key %q is already in %s", name.V, what).
+				see(r.place(before), "it is here")
+			continue
+		}
+		first[name.V] = key
+		entries = append(entries, entry{name.V, key, value})
+	}
+	return entries, true
+}
+
+// required returns the entry of a key, or reports that it is missing.
+func (r *reader) required(o object, key, hint string) (entry, bool) {
+	e, ok := o.entries[key]
+	if !ok {
+		r.report(r.place(o.node), RuleMissingKey, "%s has no %q", o.what, key).Hint = hint
+	}
+	return e, ok
+}
+
+// text reads a scalar that YAML takes for text. It refuses what YAML takes for
+// something else, such as true or 1: nobody can see which of the two was meant.
+func (r *reader) text(n *yaml.Node, what string) (Value[string], bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		r.wrongKind(n, what, "text")
+		return Value[string]{}, false
+	}
+	return Value[string]{V: n.Value, Pos: r.position(n)}, true
+}
+
+// doc reads the optional `doc` of o, without the space around it.
+func (r *reader) doc(o object) string {
+	e, ok := o.entries["doc"]
+	if !ok {
+		return ""
+	}
+	v, _ := r.text(e.value, "doc of "+o.what)
+	return strings.TrimSpace(v.V)
+}
+
+// wholeNumber reads the value of e, a key of what.
+func (r *reader) wholeNumber(e entry, what string) (Value[int], bool) {
+	n := e.value
+	digits := strings.ReplaceAll(n.Value, "_", "")
+	i, err := strconv.ParseInt(digits, 0, 0)
+	switch {
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && err == nil:
+		return Value[int]{V: int(i), Pos: r.position(n)}, true
+	case isNumber(n) && errors.Is(err, strconv.ErrRange): // YAML takes what is too long for a decimal number
+		r.report(r.place(n), RuleOutOfRange, "%s of %s is far out of range", e.name, what)
+	default:
+		r.wrongKind(n, e.name+" of "+what, "a whole number")
+	}
+	return Value[int]{}, false
+}
+
+// number reads the value of e, a key of what. It may be whole.
+func (r *reader) number(e entry, what string) (Value[float64], bool) {
+	n := e.value
+	if !isNumber(n) {
+		r.wrongKind(n, e.name+" of "+what, "a number")
+		return Value[float64]{}, false
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+	if err != nil { // .inf and .nan too, which YAML has and no setting takes
+		r.report(r.place(n), RuleOutOfRange, "%s of %s is %s, which is no finite number", e.name, what, n.Value)
+		return Value[float64]{}, false
+	}
+	return Value[float64]{V: f, Pos: r.position(n)}, true
+}
+
+func isNumber(n *yaml.Node) bool {
+	tag := n.ShortTag()
+	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
+}
+
+// wrongKind reports that n is not what it should be.
+func (r *reader) wrongKind(n *yaml.Node, what, want string) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
+		r.report(r.place(n), RuleAlias, "catalogues have no YAML aliases and merge keys").
+			Hint = "share settings through defaults and policies, and fields through types"
+	case isNull(n) && n.Value == "":
+		r.report(r.place(n), RuleWrongKind, "%s must be %s, but nothing is written", what, want)
+	default:
+		f := r.report(r.place(n), RuleWrongKind, "%s must be %s, not %s", what, want, kindOf(n))
+		switch {
+		case want == "text" && n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle == 0:
+			f.Hint = "to use it as text, put it in quotes: " + strconv.Quote(n.Value)
+		case want != "text" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+			f.Hint = "what is in quotes is text"
+		}
+	}
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// kindOf names what YAML takes n for.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return "text"
+	case "!!int":
+		return "a whole number"
+	case "!!float":
+		return "a decimal number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "null"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "a value tagged " + label(n.ShortTag())
+}
+
+// label shows a name in a message: as it is if that is plain to see, and
+// quoted otherwise.
+func label(name string) string {
+	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
+	if name == "" || strings.ContainsFunc(name, odd) {
+		return strconv.Quote(name)
+	}
+	return name
+}

@@ -1,0 +1,29 @@
+// Package catalog reads events.yaml, the file that declares a program's
+// events, and turns it into a checked model.
+//
+// [Load] reads a file, [Parse] the bytes of one. Both return a [Catalogue] that
+// is ready to be emitted as Go, or [Findings] that say everything that is wrong
+// with the file, each at its line and column. There is nothing in between: a
+// Catalogue never comes with findings.
+//
+// Reading goes through the file in the order in which its parts need each
+// other, and the package's files follow it:
+//
+//	document.go    text → YAML nodes; what YAML itself finds wrong
+//	decode.go      mappings, lists and scalars; unknown and duplicate keys
+//	types.go       `types:` and the fields of structs; typeref.go: the text of a type
+//	events.go      `events:`, payloads and partition keys
+//	settings.go    retry, timeout and priority, as written in one place
+//	policies.go    `policies:`, and how an event inherits its settings
+//	names.go       from catalogue names to Go names
+//	collisions.go  Go names that two things would share
+//	namespaces.go  the prefixes of event names
+//
+// model.go is the result. A value in it knows where it was written, so that
+// everything built on the model can point at the catalogue too. findings.go,
+// render.go and rules.go are the other result; suggest.go makes "did you mean".
+//
+// To add a setting, start in settings.go; to add a field type, in typeref.go and at
+// [Kind] in model.go. A new check gets a rule in rules.go and a broken catalogue
+// in testdata/broken.
+package catalog

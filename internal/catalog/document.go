@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document parses source and returns the root of its only YAML document, or
+// nil after reporting why there is none. YAML aliases stay what they are, so
+// a document cannot grow beyond what is written in it.
+func (r *reader) document(source []byte) *yaml.Node {
+	if !r.checkEncoding(source) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	var doc, next yaml.Node
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) || err == nil && isNull(doc.Content[0]) {
+		r.report(r.placeAt(1, 1, 1), RuleOneDocument, "the catalogue is empty").
+			Hint = "\"busgen init\" writes one to start from"
+		return nil
+	}
+	if err != nil {
+		r.syntaxError(source, err)
+		return nil
+	}
+	switch err := decoder.Decode(&next); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		r.syntaxError(source, err)
+	default:
+		r.report(r.placeAt(next.Line, next.Column, 1), RuleOneDocument, "a second YAML document begins here").
+			Hint = "a catalogue is one document: move this into a file of its own"
+	}
+	return doc.Content[0]
+}
+
+// checkEncoding finds bytes that YAML refuses without saying where.
+func (r *reader) checkEncoding(source []byte) bool {
+	ok := true
+	for i, line := range r.lines {
+		column := 0
+		for at, c := range line {
+			column++
+			_, width := utf8.DecodeRuneInString(line[at:])
+			switch {
+			case c == utf8.RuneError && width == 1:
+				r.report(r.placeAt(i+1, column, 1), RuleEncoding, "this byte is not UTF-8").
+					Hint = "save the file as UTF-8"
+			case unicode.IsControl(c) && c != '\t' || c == '\uFEFF' || c == '\uFFFE' || c == '\uFFFF':
+				r.report(r.placeAt(i+1, column, 1), RuleEncoding, "control character %U is not allowed", c).
+					Hint = "remove it, or write it as an escape in double quotes"
+			default:
+				continue
+			}
+			ok = false
+			break // one per line is enough: a file in another encoding is wrong everywhere
+		}
+	}
+	return ok
+}
+
+// syntaxError reports what the YAML parser refused. The parser's own line is
+// that of the construct around the error, and sometimes off by one, so the
+// line is found by asking: which is the first that makes it fail like this?
+func (r *reader) syntaxError(source []byte, err error) {
+	message := syntaxMessage(err)
+	lines := bytes.SplitAfter(lineEndsOnly(source), []byte("\n"))
+	first := sort.Search(len(lines), func(n int) bool {
+		partial := parseError(bytes.Join(lines[:n+1], nil))
+		return partial != nil && partial.Error() == err.Error()
+	})
+	line := first + 1
+	if strings.Contains(message, "could not find expected ':'") {
+		line = r.contentBefore(line) // noticed only when the next line begins
+	}
+	at := r.lineContent(line)
+	r.report(at, RuleSyntax, "this is not well-formed YAML: %s", message).Hint = syntaxHint(at.Line, message)
+}
+
+// lineEndsOnly gives source the line ends that the reader counts in.
+func lineEndsOnly(source []byte) []byte { return []byte(lineEnds.Replace(string(source))) }
+
+// parseError parses all documents of source and returns the first error.
+func parseError(source []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	for {
+		var n yaml.Node
+		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+var syntaxPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
+
+func syntaxMessage(err error) string { return syntaxPrefix.ReplaceAllString(err.Error(), "") }
+
+// contentBefore returns the last line before the given one that is neither
+// blank nor a comment, or else that line itself.
+func (r *reader) contentBefore(line int) int {
+	for n := line - 1; n >= 1; n-- {
+		if text := strings.TrimSpace(r.lines[n-1]); text != "" && text[0] != '#' {
+			return n
+		}
+	}
+	return line
+}
+
+// The mistakes that the catalogue language invites, because its notation
+// means something else to YAML.
+var (
+	tabIndent    = regexp.MustCompile(`^ *\t`)
+	bareStar     = regexp.MustCompile(`(^|[\s{,])\*`)
+	bareListType = regexp.MustCompile(`[:\s]\[\][A-Za-z\[]`)
+	bareMapType  = regexp.MustCompile(`\{.*map\[`)
+	bareOptional = regexp.MustCompile(`\{.*\w\?(\s|$)`)
+)
+
+func syntaxHint(line, message string) string {
+	switch {
+	case tabIndent.MatchString(line):
+		return "YAML is indented with spaces, not with tabs"
+	case bareStar.MatchString(line):
+		return "a pattern that begins with * needs quotes: \"*.failed\""
+	case bareListType.MatchString(line):
+		return "a list type needs quotes: \"[]string\""
+	case bareMapType.MatchString(line):
+		return "a map type needs quotes inside { }: \"map[string]int\""
+	case bareOptional.MatchString(line):
+		return "an optional type needs quotes inside { }: \"string?\""
+	case strings.Contains(message, "mapping values are not allowed"):
+		return "a text with a colon in it needs quotes; or does the line before lack its colon?"
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package catalog
+
+import "github.com/busgen/busgen/internal/glob"
+
+// eventSection reads `events:`. Each event's Settings are only its own; policies.go
+// lets it inherit the rest.
+func (r *reader) eventSection(root object) []*Event {
+	e, ok := root.entries["events"]
+	if !ok {
+		r.report(r.place(root.node), RuleNoEvents, "the catalogue has no events").
+			Hint = "declare one under the key events"
+		r.eventsIncomplete = true
+		return nil
+	}
+	entries, ok := r.mapping(e.value, "events")
+	if ok && len(e.value.Content) == 0 {
+		r.report(r.place(e.value), RuleNoEvents, "the catalogue has no events").
+			Hint = "declare one here, such as order.placed: {}"
+	}
+	r.eventsIncomplete = len(entries) == 0
+	var events []*Event
+	for _, e := range entries {
+		if ev := r.event(e); ev != nil {
+			events = append(events, ev)
+		}
+	}
+	return events
+}
+
+// event returns nil if the name is refused; what is inside is checked anyway.
+func (r *reader) event(e entry) *Event {
+	nameErr := glob.ValidName(e.name)
+	if nameErr != nil {
+		r.syntaxOf(e, nameErr, RuleBadName, "event %s is not a name for an event: %s")
+	}
+	keys := append([]string{"doc", "payload", "partition_by"}, settingKeys...)
+	o, _ := r.object(e.value, "event "+label(e.name), keys...)
+	ev := &Event{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: GoName(e.name)}
+	ev.Doc = r.doc(o)
+	payloadOK := true
+	if payload, ok := o.entries["payload"]; ok {
+		before := len(r.findings)
+		ev.Fields = r.fields(payload.value, "payload of "+o.what)
+		payloadOK = len(r.findings) == before
+	}
+	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
+	ev.Settings = r.settings(o)
+	if nameErr != nil {
+		r.eventsIncomplete = true
+		return nil
+	}
+	return ev
+}
+
+// partition finds the field that partition_by names. A payload with findings
+// of its own may be missing that field for another reason.
+func (r *reader) partition(o object, fields []*Field, payloadOK bool) *Field {
+	e, ok := o.entries["partition_by"]
+	if !ok {
+		return nil
+	}
+	name, ok := r.text(e.value, "partition_by of "+o.what)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, f := range fields {
+		if f.Name.V == name.V {
+			r.checkPartitionType(e, o.what, f)
+			return f
+		}
+		names = append(names, f.Name.V)
+	}
+	if payloadOK {
+		f := r.report(r.place(e.value), RulePartition, "partition_by of %s names %q, which is no field of its payload", o.what, name.V)
+		f.Hint = didYouMean(name.V, names)
+	}
+	return nil
+}
+
+func (r *reader) checkPartitionType(e entry, what string, f *Field) {
+	at := r.place(e.value)
+	if f.Type.Optional {
+		r.report(at, RulePartition, "partition_by of %s names %s, which is optional", what, f.Name.V).
+			see(r.typeAt(f.Type), "the field is here").
+			Hint = "events without it would have no order: choose a field that is always there"
+		return
+	}
+	switch f.Type.Kind {
+	case String, Bool, Int, Int32, Int64, Uint64, UUID:
+		return
+	case Named:
+		if f.Type.Named.IsEnum() {
+			return
+		}
+	}
+	r.report(at, RulePartition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
+		see(r.typeAt(f.Type), "the field is here").
+		Hint = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
+}

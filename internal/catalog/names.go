@@ -1,0 +1,119 @@
+package catalog
+
+import (
+	"errors"
+	"go/token"
+	"go/types"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// GoName makes an exported Go name of a name or an enum value. Words end at
+// everything that is not a letter or a digit; each begins with a capital, and
+// initialisms are written in capitals:
+//
+//	order.placed     OrderPlaced
+//	customer_id      CustomerID
+//	line_ids         LineIDs
+//	ml.run.started   MLRunStarted
+//	in-progress      InProgress
+//	EUR              EUR
+//	PENDING_REVIEW   PendingReview
+//
+// The result depends on nothing but the name. It is empty for a name without
+// letters and digits, and no identifier if the first of them is a digit.
+func GoName(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var out strings.Builder
+	for _, w := range words {
+		out.WriteString(goWord(w, len(words) > 1))
+	}
+	return out.String()
+}
+
+// goWord writes one word. Capitals stay as they are in a word that stands
+// alone, such as a currency; several words in capitals would run together.
+func goWord(word string, oneOfMany bool) string {
+	upper := strings.ToUpper(word)
+	if initialisms[upper] {
+		return upper
+	}
+	if stem, ok := strings.CutSuffix(strings.ToLower(word), "s"); ok && initialisms[strings.ToUpper(stem)] {
+		return strings.ToUpper(stem) + "s"
+	}
+	if oneOfMany && word == upper {
+		word = strings.ToLower(word)
+	}
+	runes := []rune(word)
+	runes[0] = unicode.ToUpper(runes[0])
+	return string(runes)
+}
+
+// initialisms are the words that Go's conventions write in capitals.
+var initialisms = set(
+	"ACL", "API", "ASCII", "CPU", "CSS", "DNS", "EOF", "GUID", "HTML", "HTTP", "HTTPS", "ID", "IP", "JSON", "LHS", "ML",
+	"QPS", "RAM", "RHS", "RPC", "SLA", "SMTP", "SQL", "SSH", "TCP", "TLS", "TTL", "UDP", "UI", "UID", "UUID", "URI", "URL",
+	"UTF8", "VM", "XML", "XMPP", "XSRF", "XSS",
+)
+
+func set(words ...string) map[string]bool {
+	s := make(map[string]bool, len(words))
+	for _, w := range words {
+		s[w] = true
+	}
+	return s
+}
+
+// importedNames are the packages that generated files import. A generated
+// package with such a name could not be used beside them.
+var importedNames = set("context", "json", "retry", "runtime", "strconv", "time", "uuid")
+
+// packageName reads `package:`.
+func (r *reader) packageName(o object) Value[string] {
+	e, ok := r.required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
+	if !ok {
+		return Value[string]{}
+	}
+	name, ok := r.text(e.value, "package")
+	if !ok {
+		return name
+	}
+	reason := ""
+	switch {
+	case token.IsKeyword(name.V):
+		reason = "it is a keyword of Go"
+	case !token.IsIdentifier(name.V):
+		reason = "it is not a Go identifier"
+	case name.V == "_" || name.V == "main":
+		reason = "it cannot be imported"
+	case strings.HasSuffix(name.V, "_test"):
+		reason = "names in _test are for tests"
+	case types.Universe.Lookup(name.V) != nil:
+		reason = "it is a predeclared name of Go"
+	case importedNames[name.V]:
+		reason = "generated code imports a package of that name"
+	}
+	if reason != "" {
+		r.report(r.place(e.value), RulePackage, "package cannot be named %s: %s", label(name.V), reason).
+			Hint = "use a short lower-case name, such as events"
+	}
+	return name
+}
+
+// syntaxOf reports a key that is no event name or pattern, at the character
+// where err says that it goes wrong. The format takes the key and the reason.
+func (r *reader) syntaxOf(e entry, err error, rule Rule, format string) {
+	at, reason := r.place(e.key), err.Error()
+	var syntax *glob.SyntaxError
+	if errors.As(err, &syntax) {
+		reason = syntax.Reason
+		if rest := e.name[syntax.Offset:]; rest != "" {
+			_, width := utf8.DecodeRuneInString(rest)
+			at = r.placeIn(e.key, syntax.Offset, width)
+		}
+	}
+	r.report(at, rule, format, label(e.name), reason)
+}

@@ -1,0 +1,162 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// A policy is an entry of `policies:`.
+type policy struct {
+	pattern  glob.Pattern
+	key      *yaml.Node
+	settings Settings // as written here, not inherited
+}
+
+func (r *reader) defaults(root object) Settings {
+	e, ok := root.entries["defaults"]
+	if !ok {
+		return Settings{}
+	}
+	o, _ := r.object(e.value, "defaults", settingKeys...)
+	return r.settings(o)
+}
+
+// policies reads the policies in file order and checks that each is for some
+// of the events.
+func (r *reader) policies(root object, events []*Event) []policy {
+	e, ok := root.entries["policies"]
+	if !ok {
+		return nil
+	}
+	var all []policy
+	entries, _ := r.mapping(e.value, "policies")
+	for _, e := range entries {
+		o, _ := r.object(e.value, "policy "+label(e.name), settingKeys...)
+		p := policy{key: e.key, settings: r.settings(o)}
+		var err error
+		if p.pattern, err = glob.Parse(e.name); err != nil {
+			r.syntaxOf(e, err, RuleBadGlob, "policy %s is not a pattern: %s")
+			continue
+		}
+		r.checkUsed(p, events)
+		all = append(all, p)
+	}
+	return all
+}
+
+// checkUsed reports a policy that no event has: after a typo its settings
+// would be lost without a word.
+func (r *reader) checkUsed(p policy, events []*Event) {
+	matches := func(e *Event) bool { return p.pattern.Match(e.Name.V) }
+	if r.eventsIncomplete || slices.ContainsFunc(events, matches) {
+		return
+	}
+	var patterns []string
+	for _, n := range namespaces(events) {
+		patterns = append(patterns, n.Name+".*")
+	}
+	for _, e := range events {
+		patterns = append(patterns, e.Name.V)
+	}
+	f := r.report(r.place(p.key), RulePolicyUnused, "policy %s matches no event", p.pattern)
+	if f.Hint = didYouMean(p.pattern.String(), patterns); f.Hint == "" {
+		f.Hint = "correct the pattern or remove the policy"
+	}
+}
+
+// inherit replaces each event's own settings by its effective ones, field by
+// field: what is built in gives way to the defaults, those to the policies that
+// match, from the least to the most specific, and those to the event itself.
+func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) {
+	ascending := slices.Clone(policies)
+	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
+	ties, orders := map[[2]*yaml.Node]bool{}, map[[2]Position]bool{}
+	for _, e := range events {
+		layers := []Settings{defaults}
+		var matching []policy
+		for _, p := range ascending {
+			if !p.pattern.Match(e.Name.V) {
+				continue
+			}
+			for _, q := range matching {
+				pair := [2]*yaml.Node{q.key, p.key}
+				if glob.Compare(q.pattern, p.pattern) == 0 && !ties[pair] {
+					ties[pair] = true
+					r.policyTie(e, q, p)
+				}
+			}
+			matching = append(matching, p)
+			layers = append(layers, p.settings)
+		}
+		e.Settings = r.effective(e, append(layers, e.Settings), orders)
+	}
+}
+
+// policyTie reports two policies of which neither can be said to go first.
+func (r *reader) policyTie(e *Event, first, second policy) {
+	r.report(r.place(second.key), RulePolicyTie, "policies %s and %s are equally specific and both match event %s",
+		first.pattern, second.pattern, e.Name.V).
+		see(r.place(first.key), "the other one is here").
+		Hint = "make one of them more specific, or give the event its settings itself"
+}
+
+// effective lays the layers over what is built in. Where that ends with a base
+// delay above the cap, the later of the two is reported, once for each pair.
+func (r *reader) effective(e *Event, layers []Settings, reported map[[2]Position]bool) Settings {
+	s := builtin()
+	baseLayer, capLayer := -1, -1
+	for i, layer := range layers {
+		s = s.overlay(layer)
+		if layer.BaseDelay.written() {
+			baseLayer = i
+		}
+		if layer.MaxDelay.written() {
+			capLayer = i
+		}
+	}
+	pair := [2]Position{s.BaseDelay.Pos, s.MaxDelay.Pos}
+	fine := s.BaseDelay.V <= s.MaxDelay.V || s.MaxDelay.V == unreadable || s.Backoff.V == retry.None
+	if fine || reported[pair] {
+		return s
+	}
+	reported[pair] = true
+	if baseLayer >= capLayer {
+		r.delayOrder(e, "base_delay", s.BaseDelay, "max_delay", s.MaxDelay, "set max_delay too, or lower base_delay")
+	} else {
+		r.delayOrder(e, "max_delay", s.MaxDelay, "base_delay", s.BaseDelay, "raise max_delay, or set base_delay too")
+	}
+	return s
+}
+
+func (r *reader) delayOrder(e *Event, key string, at Value[time.Duration], otherKey string, other Value[time.Duration], hint string) {
+	relation := "longer"
+	if key == "max_delay" {
+		relation = "shorter"
+	}
+	f := r.report(r.wordAt(at.Pos), RuleDelayOrder, "%s %s of event %s is %s than its %s %s",
+		key, short(at.V), e.Name.V, relation, otherKey, short(other.V))
+	if other.written() {
+		f.see(r.wordAt(other.Pos), "%s is here", otherKey)
+	} else {
+		f.Message += ", which is built in"
+	}
+	f.Hint = hint
+}
+
+// short writes a duration as people do: 5m, where Go says 5m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package catalog_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A layer is what one place of a catalogue sets; nil is what it leaves out.
+// Zero is among the values on purpose: to set it is not the same.
+type layer struct {
+	attempts, jitter, timeout *int
+}
+
+func drawLayer(t *rapid.T, label string) layer {
+	maybe := func(field string, lo, hi int) *int {
+		return rapid.Ptr(rapid.IntRange(lo, hi), true).Draw(t, label+" "+field)
+	}
+	return layer{maybe("max_attempts", 1, 9), maybe("jitter", 0, 5), maybe("timeout", 1, 9)}
+}
+
+func (l layer) yaml() string {
+	var settings, retry []string
+	if l.attempts != nil {
+		retry = append(retry, fmt.Sprintf("max_attempts: %d", *l.attempts))
+	}
+	if l.jitter != nil {
+		retry = append(retry, fmt.Sprintf("jitter: 0.%d", *l.jitter))
+	}
+	settings = append(settings, "retry: { "+strings.Join(retry, ", ")+" }")
+	if l.timeout != nil {
+		settings = append(settings, fmt.Sprintf("timeout: %ds", *l.timeout))
+	}
+	return "{ " + strings.Join(settings, ", ") + " }"
+}
+
+// lastSet returns the last value that is set, or the built-in one.
+func lastSet(builtin int, layers []layer, field func(layer) *int) int {
+	for _, l := range layers {
+		if v := field(l); v != nil {
+			builtin = *v
+		}
+	}
+	return builtin
+}
+
+func TestEachFieldIsInheritedFromTheMostSpecificPlaceThatSetsIt(t *testing.T) {
+	// From the least to the most specific; the first is `defaults`, the last the event.
+	places := []string{"defaults", `"*"`, "ml.*", "ml.run.*", "ml.run.started", "event"}
+	rapid.Check(t, func(t *rapid.T) {
+		layers := make([]layer, len(places))
+		for i, place := range places {
+			layers[i] = drawLayer(t, place)
+		}
+		var source strings.Builder
+		fmt.Fprintf(&source, "version: 1\npackage: events\ndefaults: %s\npolicies:\n", layers[0].yaml())
+		for _, i := range rapid.Permutation([]int{1, 2, 3, 4}).Draw(t, "order of the policies") {
+			fmt.Fprintf(&source, "  %s: %s\n", places[i], layers[i].yaml())
+		}
+		fmt.Fprintf(&source, "events:\n  ml.run.started: %s\n  order.placed: {}\n", layers[5].yaml())
+
+		c, findings := catalog.Parse("events.yaml", []byte(source.String()))
+		if len(findings) > 0 {
+			t.Fatalf("%v in\n%s", findings, source.String())
+		}
+		check := func(e *catalog.Event, layers []layer) {
+			s := e.Settings
+			if want := lastSet(4, layers, func(l layer) *int { return l.attempts }); s.MaxAttempts.V != want {
+				t.Errorf("max_attempts of %s is %d, want %d", e.Name.V, s.MaxAttempts.V, want)
+			}
+			if want := float64(lastSet(1, layers, func(l layer) *int { return l.jitter })) / 10; s.Jitter.V != want {
+				t.Errorf("jitter of %s is %v, want %v", e.Name.V, s.Jitter.V, want)
+			}
+			want := time.Duration(lastSet(30, layers, func(l layer) *int { return l.timeout })) * time.Second
+			if s.Timeout.V != want {
+				t.Errorf("timeout of %s is %v, want %v", e.Name.V, s.Timeout.V, want)
+			}
+		}
+		check(c.Events[0], layers)
+		check(c.Events[1], layers[:2])
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(shop)
+	for _, seed := range []string{"", "\t", "a: *b", "? [a]\n: b", "--- |\n x\n...\n---\n", "events: {a: {payload: {\"x\\u2028\": '[]a?'}}}", "%YAML 1.1\n---\n", "a:\r\nb\u2028c: d\n"} {
+		f.Add(seed)
+	}
+	paths, _ := os.ReadDir("testdata/broken")
+	for _, p := range paths {
+		if source, err := os.ReadFile("testdata/broken/" + p.Name()); err == nil && strings.HasSuffix(p.Name(), ".yaml") {
+			f.Add(string(source))
+		}
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		c, findings := catalog.Parse("fuzz.yaml", []byte(source))
+		if (c == nil) != (len(findings) > 0) {
+			t.Fatalf("got catalogue %v with %d findings", c, len(findings))
+		}
+		lines := strings.Split(yamlLineEnds.Replace(strings.TrimPrefix(source, "\uFEFF")), "\n")
+		seen := map[string]bool{}
+		for _, finding := range findings {
+			checkInside(t, finding.Place, lines)
+			for _, related := range finding.Related {
+				checkInside(t, related.Place, lines)
+			}
+			if text := finding.String(); seen[text] {
+				t.Errorf("found twice: %s", text)
+			} else {
+				seen[text] = true
+			}
+			if !utf8.ValidString(finding.String()) || strings.ContainsAny(finding.String(), "\n\x1b") {
+				t.Errorf("a finding repeats raw input: %q", finding.String())
+			}
+		}
+		if c == nil {
+			return
+		}
+		for _, e := range c.Events {
+			if err := e.Settings.Policy().Validate(); err != nil {
+				t.Errorf("event %s has a policy that the runtime refuses: %v", e.Name.V, err)
+			}
+		}
+	})
+}
+
+var yamlLineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+func checkInside(t *testing.T, p catalog.Place, lines []string) {
+	t.Helper()
+	if p.Pos.Line < 1 || p.Pos.Line > len(lines) {
+		t.Fatalf("line %d is not in a file of %d lines", p.Pos.Line, len(lines))
+	}
+	if p.Line != lines[p.Pos.Line-1] {
+		t.Errorf("line %d is shown as %q, but reads %q", p.Pos.Line, p.Line, lines[p.Pos.Line-1])
+	}
+	width := utf8.RuneCountInString(p.Line)
+	if p.Pos.Column < 1 || p.Pos.Column > width+1 || p.Length < 1 || p.Pos.Column+p.Length-1 > max(width, p.Pos.Column) {
+		t.Errorf("column %d, length %d is not in a line of %d characters", p.Pos.Column, p.Length, width)
+	}
+}

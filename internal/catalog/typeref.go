@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// scalarKinds are the built-in types by the name that a catalogue gives them.
+var scalarKinds = map[string]Kind{
+	"string": String, "bool": Bool, "int": Int, "int32": Int32, "int64": Int64, "uint64": Uint64, "float64": Float64,
+	"bytes": Bytes, "time": Time, "date": Date, "duration": Duration, "uuid": UUID, "json": JSON,
+}
+
+// shapes are the types that are made of another one.
+var shapes = []struct {
+	prefix string
+	kind   Kind
+}{{"[]", List}, {"map[string]", Map}}
+
+// maxNesting is far beyond what anyone can read.
+const maxNesting = 16
+
+// otherWords are what people write who come from other languages, where no
+// spelling is close to the word that is meant.
+var otherWords = map[string]string{
+	"integer": "int", "long": "int64", "uint": "uint64", "float": "float64", "double": "float64", "number": "float64",
+	"boolean": "bool", "text": "string", "str": "string", "varchar": "string", "binary": "bytes", "blob": "bytes",
+	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
+}
+
+// typeRef reads the text of a type: a name, []T or map[string]T, and a `?` at
+// the end. It returns nil after a finding.
+func (r *reader) typeRef(n *yaml.Node, what string) *TypeRef {
+	text, ok := r.text(n, "the type of "+what)
+	if !ok {
+		return nil
+	}
+	inner, optional := strings.CutSuffix(text.V, "?")
+	if i := strings.IndexByte(inner, '?'); i >= 0 {
+		r.report(r.placeIn(n, i, 1), RuleBadType, "the type of %s has a ? inside", what).
+			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
+		return nil
+	}
+	if strings.Count(inner, "[") > maxNesting {
+		r.report(r.place(n), RuleBadType, "the type of %s is nested more than %d deep", what, maxNesting).
+			Hint = "declare a type for a part of it"
+		return nil
+	}
+	t := r.typeExpr(n, inner, 0, what)
+	if t != nil {
+		t.Optional, t.Text = optional, text.V
+	}
+	return t
+}
+
+// typeExpr reads text, which begins at offset in n.
+func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string) *TypeRef {
+	t := &TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
+	for _, shape := range shapes {
+		if elem, ok := strings.CutPrefix(text, shape.prefix); ok {
+			t.Kind = shape.kind
+			t.Elem = r.typeExpr(n, elem, offset+len(shape.prefix), what)
+			if t.Elem == nil {
+				return nil
+			}
+			return t
+		}
+	}
+	if t.Kind = scalarKinds[text]; t.Kind != 0 {
+		return t
+	}
+	if t.Named = r.types[text]; t.Named != nil {
+		t.Kind = Named
+		return t
+	}
+	at := r.placeIn(n, offset, len(text))
+	if !isWord(text) {
+		r.report(at, RuleBadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
+		return nil
+	}
+	r.report(at, RuleUnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
+	return nil
+}
+
+// typeAt is the place of a type that was read before.
+func (r *reader) typeAt(t *TypeRef) Place {
+	return r.placeAt(t.Pos.Line, t.Pos.Column, utf8.RuneCountInString(t.Text))
+}
+
+// isWord reports whether text could be the name of a type.
+func isWord(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
+	})
+}
+
+func notationHint(text string) string {
+	switch elem, isArray := strings.CutSuffix(text, "[]"); {
+	case isArray && isWord(elem):
+		return "a list is written in front: \"[]" + elem + "\""
+	case strings.HasPrefix(text, "*") && isWord(text[1:]):
+		return "an optional field is written \"" + text[1:] + "?\""
+	case strings.HasPrefix(text, "map["):
+		return "the keys of a map are always strings: map[string]T"
+	}
+	return "write a name, []T or map[string]T"
+}
+
+func (r *reader) typeHint(text string) string {
+	if word := otherWords[strings.ToLower(text)]; word != "" {
+		return "did you mean \"" + word + "\"?"
+	}
+	var known []string
+	for name := range scalarKinds {
+		known = append(known, name)
+	}
+	for name := range r.types {
+		known = append(known, name)
+	}
+	slices.Sort(known) // so that ties are resolved the same way every time
+	if hint := didYouMean(text, known); hint != "" {
+		return hint
+	}
+	return "declare it under types, or use a built-in type"
+}

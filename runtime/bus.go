@@ -1,0 +1,182 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite"
+)
+
+// Bus publishes events to a file and delivers them to subscriptions. Its
+// methods are safe for concurrent use.
+//
+// A bus that was not started only publishes; that is what a second process
+// does that puts events into the file of a service.
+type Bus struct {
+	log       engine.Log
+	catalogue *Catalogue
+	config    config
+	counters  *counters
+
+	mu            sync.Mutex
+	subscriptions []*Subscription
+	recovery      Recovery
+	state         busState
+	stopped       chan struct{} // closed when Shutdown is through
+}
+
+type busState int
+
+const (
+	opened busState = iota
+	running
+	stopping
+)
+
+// ErrStarted is returned by a second [Bus.Start].
+var ErrStarted = errors.New("the bus was started before")
+
+// Open opens the event log in the file at path, and creates the file when
+// there is none. Generated packages have an Open of their own that passes their
+// catalogue.
+//
+// The error is a *[StorageError] when the file cannot be used: it is damaged,
+// it belongs to another program, it was written by a newer version, or its
+// folder does not exist. Such a file is left as it is.
+func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option) (*Bus, error) {
+	if catalogue == nil {
+		return nil, errors.New("open: the catalogue is nil; use the Open function of your generated package")
+	}
+	b := &Bus{
+		catalogue: catalogue,
+		config:    config{logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout, payloadLimit: DefaultPayloadLimit},
+		counters:  newCounters(catalogue),
+		stopped:   make(chan struct{}),
+	}
+	for _, opt := range opts {
+		if err := opt(&b.config); err != nil {
+			return nil, fmt.Errorf("open %s: %w", path, err)
+		}
+	}
+	log, err := sqlite.Open(path, sqlite.Options{VFS: b.config.vfs})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(catalogue.types))
+	for i, t := range catalogue.types {
+		names[i] = t.Name()
+	}
+	if err := log.DeclareTypes(ctx, names); err != nil {
+		return nil, errors.Join(public(err), log.Close())
+	}
+	b.log = log
+	return b, nil
+}
+
+// Catalogue returns the catalogue the bus was opened with.
+func (b *Bus) Catalogue() *Catalogue { return b.catalogue }
+
+// Start recovers what the last process left unfinished, and begins to deliver.
+// Subscriptions are usually made before; one that is made later starts at once.
+//
+// Handlers that were running when the last process died are charged an attempt
+// and run again at once. One process at a time dispatches from a file: if there
+// is another, the error matches [ErrAlreadyRunning] and names it. ctx bounds the
+// start, not the life of the bus.
+func (b *Bus) Start(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case running:
+		return ErrStarted
+	case stopping:
+		return ErrShutdown
+	}
+	found, err := b.log.TakeOver(ctx)
+	if err != nil {
+		return public(err)
+	}
+	b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
+	b.state = running
+	b.config.logger.Info("event bus started", "interrupted", found.Interrupted, "waiting", found.Waiting,
+		"dead", found.Dead, "backlog", found.Backlog)
+	for _, s := range b.subscriptions {
+		s.start()
+	}
+	return nil
+}
+
+// WaitIdle waits until every delivery to the subscriptions of this bus is
+// settled: handled, or dead-lettered after its last retry. It returns the cause
+// of ctx's end if that comes first, and [ErrShutdown] when the bus is shut down
+// meanwhile. New events make it wait longer.
+func (b *Bus) WaitIdle(ctx context.Context) error {
+	b.mu.Lock()
+	consumers := make([]engine.Consumer, len(b.subscriptions))
+	for i, s := range b.subscriptions {
+		consumers[i] = s.consumer
+	}
+	b.mu.Unlock()
+	return public(b.log.WaitSettled(ctx, consumers))
+}
+
+// Shutdown refuses new events, waits for the handlers that are running, writes
+// what is pending and closes the file. Without a deadline in ctx it waits for
+// the shutdown timeout ([WithShutdownTimeout]).
+//
+// Handlers that are still running then have their context cancelled with
+// [ErrShutdown]; those that ignore that for a second are left behind. Their
+// events, and those that no handler has begun, are not charged an attempt and
+// are delivered after the next start. The error then matches
+// [context.DeadlineExceeded] or what ended ctx; the file is closed all the same.
+//
+// Everything asked of the bus afterwards returns [ErrShutdown]. A second call
+// waits for the first and returns nil.
+func (b *Bus) Shutdown(ctx context.Context) error {
+	b.mu.Lock()
+	if b.state == stopping {
+		b.mu.Unlock()
+		<-b.stopped
+		return nil
+	}
+	b.state = stopping
+	subscriptions := slices.Clone(b.subscriptions)
+	b.mu.Unlock()
+	defer close(b.stopped)
+
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.config.shutdownTimeout)
+		defer cancel()
+	}
+	errs := make([]error, len(subscriptions))
+	var waiting sync.WaitGroup
+	for i, s := range subscriptions {
+		waiting.Go(func() {
+			if err := s.stop(ctx); err != nil {
+				errs[i] = fmt.Errorf("subscription %q: a running handler was interrupted: %w", s.name, err)
+			}
+		})
+	}
+	waiting.Wait()
+	return errors.Join(errors.Join(errs...), b.log.Close())
+}
+
+// accepts returns ErrShutdown once Shutdown was called.
+func (b *Bus) accepts() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == stopping {
+		return ErrShutdown
+	}
+	return nil
+}
+
+// shutdownGrace is how long a cancelled handler has to return.
+const shutdownGrace = time.Second

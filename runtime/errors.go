@@ -1,0 +1,121 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// ErrShutdown is returned by everything that is asked of a bus after
+// [Bus.Shutdown] was called. It is also the cause of the cancellation
+// ([context.Cause]) that a handler sees when a shutdown stops waiting for it.
+var ErrShutdown = dispatch.ErrShutdown
+
+// ErrAttemptOver is returned when a handler publishes through its context after
+// its attempt was decided: it had timed out, or had returned. The event is not
+// stored.
+var ErrAttemptOver = dispatch.ErrOver
+
+// ErrStaged is returned by [Receipt.Wait] for an event that a handler has
+// published through its context. It is stored when the handler succeeds, so
+// waiting for it inside the handler would never end.
+var ErrStaged = errors.New("the event is stored when the handler that published it succeeds; it cannot be waited for")
+
+// ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
+// another bus of this one, dispatches from the file. The error itself is an
+// *[OwnedError] that names it.
+var ErrAlreadyRunning = errors.New("another process is dispatching from this file")
+
+// OwnedError says who dispatches from a file: its pid, and since when.
+type OwnedError = engine.OwnedError
+
+// StorageError says that the file could not be read or written, why (Fault),
+// and what to do about it. Nothing of the operation was stored.
+type StorageError = engine.StorageError
+
+// Fault is the class of a [StorageError].
+type Fault = engine.Fault
+
+// The faults.
+const (
+	DiskFull = engine.DiskFull // there is no space; publishing works again when there is
+	Busy     = engine.Busy     // another process holds a write lock for more than five seconds
+	Corrupt  = engine.Corrupt  // the file is damaged
+	ReadOnly = engine.ReadOnly // the file or its folder is not writable
+	Foreign  = engine.Foreign  // the file is not an event log; it was left as it is
+	TooNew   = engine.TooNew   // the file was written by a newer busgen; it was left as it is
+	IO       = engine.IO       // anything else the operating system refused
+)
+
+// TimeoutError is the failure of an attempt that outlived its deadline. It
+// matches [context.DeadlineExceeded].
+type TimeoutError = dispatch.TimeoutError
+
+// InvalidPayloadError says that a payload was refused before anything was
+// stored. Err is a *[ValidationError], or what encoding it as JSON has returned.
+type InvalidPayloadError struct {
+	EventType string
+	Index     int // in a batch; 0 otherwise
+	Err       error
+}
+
+// Error names the event type and lists what is wrong.
+func (e *InvalidPayloadError) Error() string {
+	if e.Index > 0 {
+		return fmt.Sprintf("payload %d of the batch is not a valid %s: %v", e.Index, e.EventType, e.Err)
+	}
+	return fmt.Sprintf("the payload is not a valid %s: %v", e.EventType, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *InvalidPayloadError) Unwrap() error { return e.Err }
+
+// PayloadTooLargeError says that a payload or its metadata is over the limit
+// of the bus. Nothing was stored.
+type PayloadTooLargeError struct {
+	EventType string
+	What      string // payload or metadata
+	Size      int    // bytes, as JSON
+	Limit     int    // bytes
+}
+
+// Error names both sizes.
+func (e *PayloadTooLargeError) Error() string {
+	return fmt.Sprintf("the %s of this %s has %d bytes, the limit is %d: store large data elsewhere and publish a reference to it",
+		e.What, e.EventType, e.Size, e.Limit)
+}
+
+// UnknownTypeError says that an event type is not in the catalogue the bus was
+// opened with.
+type UnknownTypeError struct{ EventType string }
+
+// Error says what to do.
+func (e *UnknownTypeError) Error() string {
+	return fmt.Sprintf("event type %s is not in the catalogue of this bus: open the bus with the package that declares it", e.EventType)
+}
+
+// SubscribeError says why a subscription was refused.
+type SubscribeError struct {
+	Subscription string
+	Problem      string
+}
+
+// Error names the subscription.
+func (e *SubscribeError) Error() string {
+	return fmt.Sprintf("subscription %q: %s", e.Subscription, e.Problem)
+}
+
+// public turns errors of the engine into those of this package.
+func public(err error) error {
+	switch owned := (*engine.OwnedError)(nil); {
+	case err == nil:
+		return nil
+	case errors.Is(err, engine.ErrClosed):
+		return ErrShutdown
+	case errors.As(err, &owned):
+		return fmt.Errorf("%w: %w", ErrAlreadyRunning, owned)
+	}
+	return err
+}

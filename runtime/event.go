@@ -1,0 +1,58 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+)
+
+// Event is an event as a handler sees it. The payload is the handler's own: no
+// other subscription shares it.
+type Event[T any] struct {
+	ID          uuid.UUID // UUIDv7
+	Type        string    // the wire name: order.placed
+	Payload     T
+	Metadata    map[string]string // as published with [WithMetadata]; nil without
+	PublishedAt time.Time         // UTC; order is that of the log, not of this
+
+	Subscription string
+	// Attempt is 1 the first time. It is greater whenever an earlier execution
+	// may have happened, including one that a crash interrupted after its
+	// success and before the record of it.
+	Attempt     int
+	MaxAttempts int // the last Attempt before the event is dead-lettered
+}
+
+// Handler handles one event. Nil means handled: this subscription will not see
+// the event again. An error, a panic, or outliving ctx means failed: the event
+// is tried again by its retry policy and then dead-lettered.
+//
+// ctx ends at the deadline of the attempt, and when a shutdown stops waiting.
+// A handler that ignores it is left behind a second after its deadline; what it
+// returns later is ignored. Events that are published with ctx become visible
+// when the handler succeeds, in the same transaction, and not at all when it
+// fails.
+type Handler[T any] func(ctx context.Context, e Event[T]) error
+
+// Raw is the payload of subscriptions by pattern: the JSON as it is stored.
+type Raw = json.RawMessage
+
+// eventOf makes the event of an attempt; a payload that was decoded before is
+// handed in.
+func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
+	return Event[T]{
+		ID: a.ID, Type: a.Type, Payload: payload, Metadata: metadataOf(a.Metadata), PublishedAt: a.CreatedAt,
+		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max,
+	}
+}
+
+func metadataOf(stored []byte) (metadata map[string]string) {
+	if len(stored) > 0 {
+		json.Unmarshal(stored, &metadata) // written by Publish
+	}
+	return metadata
+}

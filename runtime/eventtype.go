@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Payload is what a generated payload struct implements. Validate returns nil
+// or a *[ValidationError] with everything that is wrong.
+type Payload interface {
+	Validate() error
+}
+
+// Priority orders the deliveries that wait in one subscription: one of a high
+// priority overtakes the others that wait there. A waiting delivery is
+// overtaken at most eight times in a row, so that low ones are not starved.
+type Priority int
+
+// The priorities. PriorityNormal is the default.
+const (
+	PriorityNormal = Priority(dispatch.Normal)
+	PriorityHigh   = Priority(dispatch.High)
+	PriorityLow    = Priority(dispatch.Low)
+)
+
+// Spec is what generated code says about an event type.
+type Spec[T Payload] struct {
+	Name     string        // the wire name: order.placed
+	Doc      string        // from the catalogue
+	Retry    retry.Policy  // in force unless a subscription overrides it
+	Timeout  time.Duration // of one attempt, likewise
+	Priority Priority
+	// PartitionBy returns the key within which deliveries keep the order of
+	// the log, for subscriptions with [WithConcurrency]. Nil for none.
+	PartitionBy func(T) string
+}
+
+// EventType describes one event type. Generated code holds one for each event
+// of the catalogue. It is immutable and safe for concurrent use.
+type EventType[T Payload] struct {
+	spec Spec[T]
+}
+
+// Define returns the event type that spec describes. It panics if spec could
+// not have come from busgen: a name or a policy that is not valid.
+func Define[T Payload](spec Spec[T]) *EventType[T] {
+	if err := glob.ValidName(spec.Name); err != nil {
+		panic(fmt.Sprintf("runtime.Define: %v", err))
+	}
+	if err := spec.Retry.Validate(); err != nil {
+		panic(fmt.Sprintf("runtime.Define(%s): %v", spec.Name, err))
+	}
+	if spec.Timeout <= 0 {
+		panic(fmt.Sprintf("runtime.Define(%s): timeout %v is not positive", spec.Name, spec.Timeout))
+	}
+	return &EventType[T]{spec: spec}
+}
+
+// Name returns the wire name, such as order.placed.
+func (t *EventType[T]) Name() string { return t.spec.Name }
+
+// Doc returns the catalogue's documentation.
+func (t *EventType[T]) Doc() string { return t.spec.Doc }
+
+// Retry returns the retry policy of the catalogue.
+func (t *EventType[T]) Retry() retry.Policy { return t.spec.Retry }
+
+// Timeout returns how long one attempt may take.
+func (t *EventType[T]) Timeout() time.Duration { return t.spec.Timeout }
+
+// Priority returns the priority of the catalogue.
+func (t *EventType[T]) Priority() Priority { return t.spec.Priority }
+
+func (t *EventType[T]) decode(payload []byte) (any, error) { return t.decodeTyped(payload) }
+
+func (t *EventType[T]) decodeTyped(payload []byte) (value T, err error) {
+	if err := json.Unmarshal(payload, &value); err != nil {
+		return value, &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event does not fit %T: %w", t.spec.Name, value, err)}
+	}
+	return value, nil
+}
+
+func (t *EventType[T]) partitionKey(value any) string {
+	typed, ok := value.(T)
+	if !ok || t.spec.PartitionBy == nil {
+		return ""
+	}
+	return t.spec.PartitionBy(typed)
+}
+
+// AnyEventType is an [EventType] of any payload.
+type AnyEventType interface {
+	Name() string
+	Doc() string
+	Retry() retry.Policy
+	Timeout() time.Duration
+	Priority() Priority
+
+	decode(payload []byte) (any, error)
+	partitionKey(value any) string
+}
+
+// Catalogue is the set of event types a bus is opened with. It is immutable
+// and safe for concurrent use.
+type Catalogue struct {
+	types []AnyEventType
+	named map[string]AnyEventType
+}
+
+// NewCatalogue returns the catalogue of the given types. It panics if two of
+// them have the same name.
+func NewCatalogue(types ...AnyEventType) *Catalogue {
+	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}}
+	for _, t := range types {
+		if c.named[t.Name()] != nil {
+			panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", t.Name()))
+		}
+		c.named[t.Name()] = t
+	}
+	return c
+}
+
+// Types returns the event types, in the order of the catalogue file.
+func (c *Catalogue) Types() []AnyEventType { return slices.Clone(c.types) }
+
+// Lookup returns the event type of a wire name, or nil.
+func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }

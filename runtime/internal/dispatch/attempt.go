@@ -1,0 +1,222 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Grace is how long a lane waits for a handler whose deadline has passed
+// before it is written off.
+const Grace = time.Second
+
+// ErrOver is returned to a handler that publishes after its attempt was
+// decided: it has timed out, or it has returned and left a goroutine behind.
+var ErrOver = errors.New("this attempt is over: events published through its context are not stored")
+
+// TimeoutError is the failure of an attempt that outlived its deadline, and
+// the cause with which its context is cancelled.
+type TimeoutError struct{ After time.Duration }
+
+// Error says how long the handler had.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the handler did not finish within %v", e.After)
+}
+
+// Is makes the error match [context.DeadlineExceeded].
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Attempt is one execution of a handler.
+type Attempt struct {
+	*engine.Delivery
+	Number int // 1 for the first execution
+	Max    int // how many executions there may be
+
+	sub      *Subscription
+	worker   int
+	key      string
+	settings Settings
+	started  time.Time
+	ctx      context.Context
+
+	mu       sync.Mutex
+	over     bool // there is a verdict; whoever sets it makes it
+	returned bool // the handler is back
+	left     bool // the lane did not wait for it
+	staged   []engine.Record
+}
+
+type attemptKey struct{}
+
+// FromContext returns the attempt whose handler was given ctx, or nil.
+func FromContext(ctx context.Context) *Attempt {
+	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+	return a
+}
+
+// Owner returns the bus whose handler this is.
+func (a *Attempt) Owner() any { return a.sub.cfg.Owner }
+
+// Stage keeps events to be appended in the transaction that records the
+// success of the attempt.
+func (a *Attempt) Stage(records []engine.Record) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return ErrOver
+	}
+	a.staged = append(a.staged, records...)
+	return nil
+}
+
+// attempt runs the handler once. It reports false when the lane was written
+// off meanwhile, or when the handler has ended the lane's goroutine.
+func (s *Subscription) attempt(worker int, i item) (keep bool) {
+	settings := s.cfg.Settings(i.Type)
+	a := &Attempt{
+		Delivery: i.Delivery, Number: i.Failures + 1, Max: settings.Retry.MaxAttempts,
+		sub: s, worker: worker, key: i.key, settings: settings, started: time.Now(),
+	}
+	if a.Redelivered {
+		a.Number++
+	}
+	if a.Crashed && settings.Retry.Exhausted(a.Failures) {
+		a.over = true
+		a.bury(engine.ReasonCrash, nil)
+		return true
+	}
+
+	ctx, cancel := context.WithDeadlineCause(s.base, a.started.Add(settings.Timeout), &TimeoutError{settings.Timeout})
+	defer cancel()
+	a.ctx = context.WithValue(ctx, attemptKey{}, a)
+	s.consumer.Begin(i.Delivery, worker, a.started)
+	s.mu.Lock()
+	s.running[worker] = a
+	s.mu.Unlock()
+	unwatch := context.AfterFunc(ctx, a.expire)
+
+	returned := false
+	var err error
+	defer func() {
+		unwatch()
+		// Neither returned nor panicking: the handler has called Goexit, and
+		// this goroutine is on its way out.
+		failure := &engine.Attempt{Kind: engine.KindError}
+		exit := false
+		switch cause := recover(); {
+		case cause != nil:
+			failure.Kind, failure.Stack = engine.KindPanic, string(debug.Stack())
+			err = fmt.Errorf("panic: %v", cause)
+		case !returned:
+			failure.Kind, failure.Stack = engine.KindExit, string(debug.Stack())
+			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
+			exit = true
+		}
+		keep = a.finish(err, failure)
+		if exit && keep {
+			s.mu.Lock()
+			s.free = append(s.free, worker)
+			s.mu.Unlock()
+			s.open()
+			s.lanes.Done()
+		}
+	}()
+	err = s.cfg.Handle(a.ctx, a)
+	returned = true
+	return true
+}
+
+// finish takes what the handler did. It reports false when the lane was
+// written off.
+func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
+	s := a.sub
+	a.mu.Lock()
+	late := a.over
+	a.over, a.returned = true, true
+	left := a.left
+	a.mu.Unlock()
+	s.mu.Lock()
+	if s.running[a.worker] == a {
+		delete(s.running, a.worker)
+	}
+	if left {
+		s.free = append(s.free, a.worker)
+	}
+	s.mu.Unlock()
+
+	switch {
+	case late:
+		s.cfg.Logger.Debug("a handler returned after its attempt was over", "event_id", a.ID, "event_type", a.Type,
+			"subscription_id", s.cfg.Name, "attempt", a.Number, "error", err)
+		if left {
+			s.cfg.Count.Abandoned(-1)
+		}
+	case err == nil:
+		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
+		s.cfg.Count.Handled(a.Type)
+	case errors.Is(context.Cause(a.ctx), ErrShutdown):
+		a.settle(engine.Verdict{Kind: engine.Release})
+	default:
+		a.fail(err, failure)
+	}
+	return !left
+}
+
+// expire runs when the attempt's context ends before its handler.
+func (a *Attempt) expire() {
+	if errors.Is(context.Cause(a.ctx), ErrShutdown) {
+		return // Stop decides how long to wait
+	}
+	a.mu.Lock()
+	late := a.over
+	a.over = true
+	a.mu.Unlock()
+	if late {
+		return
+	}
+	a.sub.consumer.Idle(a.worker)
+	a.fail(context.Cause(a.ctx), &engine.Attempt{Kind: engine.KindTimeout})
+	time.AfterFunc(Grace, a.leave)
+}
+
+// leave writes the lane off if the handler still has not returned.
+func (a *Attempt) leave() {
+	s := a.sub
+	a.mu.Lock()
+	left := !a.returned
+	a.left = left
+	a.mu.Unlock()
+	if !left {
+		return
+	}
+	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", "event_id", a.ID, "event_type", a.Type,
+		"subscription_id", s.cfg.Name, "attempt", a.Number)
+	s.cfg.Count.Abandoned(1)
+	s.open()
+	s.lanes.Done()
+}
+
+// giveBack settles an attempt that the shutdown does not wait for.
+func (a *Attempt) giveBack() {
+	a.mu.Lock()
+	late := a.over
+	a.over = true
+	a.mu.Unlock()
+	if !late {
+		a.sub.consumer.Idle(a.worker)
+		a.settle(engine.Verdict{Kind: engine.Release})
+	}
+}
+
+// settle hands the verdict to the engine and frees the partition key.
+func (a *Attempt) settle(v engine.Verdict) {
+	a.sub.consumer.Settle(a.Delivery, v)
+	if a.sub.queue.done(a.key) {
+		a.sub.signal()
+	}
+}

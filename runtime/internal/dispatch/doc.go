@@ -1,0 +1,14 @@
+// Package dispatch runs handlers. It takes deliveries from an
+// [engine.Consumer], decides what runs when, and turns what a handler did into
+// a verdict.
+//
+// A [Subscription] has as many lanes as its concurrency. A lane is a goroutine
+// that takes the next delivery from the [queue], runs the handler itself, and
+// settles the delivery ([attempt]). Nothing is handed from goroutine to
+// goroutine while all goes well. When a handler outlives its deadline, its lane
+// is written off and another takes its place, so a handler that hangs costs a
+// goroutine and nothing else.
+//
+// The package knows nothing of payload types, and nothing of how events are
+// stored.
+package dispatch

@@ -1,0 +1,258 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// window is how many deliveries a subscription holds in memory at most.
+const window = 256
+
+// Config is what a Subscription needs to know.
+type Config struct {
+	Owner       any // what Attempt.Owner returns: the bus
+	Name        string
+	Concurrency int // how many handlers run at once, at least 1
+
+	// Handle runs the handler for one attempt. It may panic. An error that
+	// is a *DecodeError says that the handler could not be called.
+	Handle func(ctx context.Context, a *Attempt) error
+
+	// Settings returns what applies to an event type.
+	Settings func(eventType string) Settings
+
+	// Key returns the partition key of a delivery, or "" for none. It is not
+	// called with a Concurrency of 1, where everything is in order anyway.
+	Key func(d *engine.Delivery) string
+
+	Logger *slog.Logger
+	Count  Counter
+}
+
+// Settings steer the deliveries of one event type in one subscription.
+type Settings struct {
+	Retry    retry.Policy
+	Timeout  time.Duration // of one attempt
+	Priority Priority
+}
+
+// Counter is told what happens. Its methods must not block.
+type Counter interface {
+	Handled(eventType string)
+	Failed(eventType string, retried bool)
+	Dead(eventType string)
+	Abandoned(delta int)
+}
+
+// DecodeError says that a payload does not fit the type it is handled as.
+type DecodeError struct{ Err error }
+
+// Error says what did not fit.
+func (e *DecodeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// ErrShutdown is the cause with which the contexts of running handlers are
+// cancelled when the bus stops waiting for them.
+var ErrShutdown = errors.New("the bus is shutting down")
+
+// Subscription runs the handler of one subscription.
+type Subscription struct {
+	cfg      Config
+	consumer engine.Consumer
+	queue    queue
+
+	turn     chan struct{} // holds a token; whoever takes it may poll
+	wake     chan struct{} // there may be something to poll
+	stopping chan struct{}
+	more     bool // the last poll left something; guarded by turn
+	polled   []*engine.Delivery
+
+	base   context.Context // of all attempts
+	cancel context.CancelCauseFunc
+	lanes  sync.WaitGroup
+
+	mu      sync.Mutex
+	running map[int]*Attempt // by worker
+	workers int              // numbers given out
+	free    []int            // numbers that came back
+	stopped atomic.Bool
+}
+
+// Start begins to deliver.
+func Start(consumer engine.Consumer, cfg Config) *Subscription {
+	s := &Subscription{
+		cfg: cfg, consumer: consumer,
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		running: map[int]*Attempt{},
+	}
+	s.base, s.cancel = context.WithCancelCause(context.Background())
+	s.turn <- struct{}{}
+	for range max(cfg.Concurrency, 1) {
+		s.open()
+	}
+	consumer.Notify(s.signal)
+	return s
+}
+
+// signal wakes the lane that waits for something to do.
+func (s *Subscription) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// open starts a lane.
+func (s *Subscription) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped.Load() {
+		return
+	}
+	var worker int
+	if n := len(s.free); n > 0 {
+		worker, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		worker = s.workers
+		s.workers++
+	}
+	s.lanes.Add(1)
+	go s.lane(worker)
+}
+
+// lane handles one delivery after the other.
+func (s *Subscription) lane(worker int) {
+	for {
+		i, ok := s.next(worker)
+		if !ok {
+			break
+		}
+		if !s.attempt(worker, i) {
+			return // another lane has taken over
+		}
+	}
+	s.lanes.Done()
+}
+
+// next waits for a delivery that may run. It reports false when the
+// subscription is stopping.
+func (s *Subscription) next(worker int) (item, bool) {
+	select {
+	case <-s.turn:
+	case <-s.stopping:
+		return item{}, false
+	}
+	defer func() { s.turn <- struct{}{} }()
+	for idle := false; ; {
+		if s.stopped.Load() {
+			return item{}, false
+		}
+		pause := s.fill()
+		if i, ok := s.queue.pop(); ok {
+			return i, true
+		}
+		if !idle {
+			s.consumer.Idle(worker)
+			idle = true
+		}
+		select {
+		case <-s.wake:
+			s.more = true
+		case <-pause:
+			s.more = true
+		case <-s.stopping:
+			return item{}, false
+		}
+	}
+}
+
+// fill polls when there is something to poll and room for it. After an error
+// it returns a channel that says when to try again.
+func (s *Subscription) fill() (pause <-chan time.Time) {
+	select {
+	case <-s.wake:
+		s.more = true
+	default:
+	}
+	room := window - s.queue.len()
+	if !s.more || room < window/2 {
+		return nil
+	}
+	polled, err := s.consumer.Poll(s.polled[:0], room)
+	for _, d := range polled {
+		i := item{Delivery: d}
+		if s.cfg.Key != nil && s.cfg.Concurrency > 1 {
+			i.key = s.cfg.Key(d)
+		}
+		s.queue.push(i, s.cfg.Settings(d.Type).Priority)
+	}
+	s.more = len(polled) == room
+	clear(polled)
+	s.polled = polled
+	if err != nil {
+		s.cfg.Logger.Error("cannot read events; trying again", "subscription_id", s.cfg.Name, "error", err)
+		return time.After(time.Second)
+	}
+	return nil
+}
+
+// Stop takes no more deliveries and waits for the running handlers. When ctx
+// ends first, their contexts are cancelled with ErrShutdown, and those that do
+// not return within grace are left behind. Deliveries that were not finished
+// are given back without being charged. It returns ctx's error if it had to
+// interrupt a handler.
+func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
+	s.mu.Lock()
+	if s.stopped.Swap(true) {
+		s.mu.Unlock()
+		return nil
+	}
+	close(s.stopping)
+	s.mu.Unlock()
+
+	finished := make(chan struct{})
+	go func() {
+		s.lanes.Wait()
+		close(finished)
+	}()
+	err := s.await(ctx, finished, grace)
+	s.cancel(ErrShutdown)
+	for _, i := range s.queue.drain() {
+		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release})
+	}
+	return err
+}
+
+func (s *Subscription) await(ctx context.Context, finished <-chan struct{}, grace time.Duration) error {
+	select {
+	case <-finished:
+		return nil
+	case <-ctx.Done():
+	}
+	s.cancel(ErrShutdown)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-finished:
+	case <-timer.C:
+		s.mu.Lock()
+		left := make([]*Attempt, 0, len(s.running))
+		for _, a := range s.running {
+			left = append(left, a)
+		}
+		s.mu.Unlock()
+		for _, a := range left {
+			a.giveBack()
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,186 @@
+// Package engine is the seam between the bus and whatever keeps its events.
+//
+// Above the seam live the decisions: retry policies, timeouts, panics,
+// concurrency, payload types, observation. Below it lives the storage, which
+// does three things only:
+//
+//  1. it appends events to a log ([Log.Append]);
+//  2. it hands the deliveries of a subscription over ([Consumer.Poll]);
+//  3. it records what became of a delivery ([Consumer.Settle]): done, retry at
+//     a time, dead, or given back untouched.
+//
+// The words are those of a log with durable consumers, so that other engines
+// of that kind fit behind the same interface. Nothing here names SQLite, which
+// is the first engine (package sqlite beside this one).
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Record is an event as the log keeps it.
+type Record struct {
+	Seq       int64 // position in the log, set by Append; order is by Seq, never by time
+	ID        uuid.UUID
+	Type      string
+	Payload   []byte // JSON; shared between consumers, so never written to
+	Metadata  []byte // a JSON object of strings, or nil
+	CreatedAt time.Time
+}
+
+// Log is an open event log. All methods are safe for concurrent use.
+type Log interface {
+	// DeclareTypes makes event types known before the first event of each.
+	DeclareTypes(ctx context.Context, names []string) error
+
+	// Append stores the records in one transaction, in order, and sets their
+	// Seq. When it returns nil they survive a power cut; when it returns an
+	// error none of them is stored. A context that ends before the
+	// transaction has begun withdraws the records; later it is ignored.
+	Append(ctx context.Context, records []Record) error
+
+	// Consumer returns the durable consumer of a subscription, which is made
+	// at the end of the log when the name is new (at its beginning with
+	// FromBeginning).
+	Consumer(ctx context.Context, spec ConsumerSpec) (Consumer, error)
+
+	// TakeOver makes this process the one that dispatches, and turns every
+	// delivery that was running when the last owner ended into one that is
+	// due now and was charged an attempt.
+	TakeOver(ctx context.Context) (Recovery, error)
+
+	// Outcome waits until every delivery of the event at seq is settled.
+	Outcome(ctx context.Context, seq int64) ([]Settlement, error)
+
+	// WaitSettled waits until none of the consumers has an open delivery.
+	WaitSettled(ctx context.Context, consumers []Consumer) error
+
+	// Flush writes verdicts that are still in memory.
+	Flush(ctx context.Context) error
+
+	// Close writes what is pending and releases the log. Consumers must have
+	// stopped polling. A second call returns nil.
+	Close() error
+}
+
+// ConsumerSpec names a durable consumer.
+type ConsumerSpec struct {
+	Name          string
+	Pattern       string // glob over event types
+	FromBeginning bool   // a new name starts with the oldest event kept
+}
+
+// Consumer hands the deliveries of one subscription over and takes the
+// verdicts. All methods are safe for concurrent use.
+type Consumer interface {
+	// Notify registers the function called when there may be something to
+	// poll. It is called from the engine's goroutines and must not block.
+	Notify(wake func())
+
+	// Poll appends up to limit deliveries to dst, and returns at once when
+	// there is none. Retries that are due come first, then the log in order.
+	Poll(dst []*Delivery, limit int) ([]*Delivery, error)
+
+	// Begin says that one of the subscription's workers, numbered from 0,
+	// starts an attempt at d. The fact survives the death of the process, so
+	// that the attempt is charged to d and to nothing else.
+	Begin(d *Delivery, worker int, started time.Time)
+
+	// Idle says that the worker does nothing until its next Begin.
+	Idle(worker int)
+
+	// Settle records the verdict on d, which was polled and not settled
+	// before. It does not block: verdicts reach the disk in groups. Staged
+	// records become visible in the transaction of the verdict.
+	Settle(d *Delivery, v Verdict)
+}
+
+// Delivery is one event on its way to one subscription.
+type Delivery struct {
+	Record
+	Failures int // attempts charged so far
+	// Redelivered says that an earlier run may have happened without being
+	// charged: its process died between the handler's success and the record
+	// of it.
+	Redelivered bool
+	// Crashed says that the last charged attempt ended with the process.
+	Crashed bool
+
+	Token any // the engine's own
+}
+
+// VerdictKind is what became of a delivery.
+type VerdictKind uint8
+
+const (
+	// Done: handled. Final.
+	Done VerdictKind = iota + 1
+	// Retry: failed; due again at Verdict.Due.
+	Retry
+	// Dead: failed for good; kept with every attempt for an operator.
+	Dead
+	// Release: not attempted, or interrupted by an orderly shutdown; as if it
+	// had never been polled.
+	Release
+)
+
+// Verdict is what Settle records.
+type Verdict struct {
+	Kind    VerdictKind
+	Attempt *Attempt  // of Retry and Dead: what failed; nil if nothing new was tried
+	Due     time.Time // of Retry
+	Reason  string    // of Dead: one of the Reason constants
+	Staged  []Record  // of Done: events published by the handler
+}
+
+// Why a delivery is dead.
+const (
+	ReasonMaxAttempts = "max_attempts"
+	ReasonDecode      = "decode"
+	ReasonCrash       = "crash"
+)
+
+// Attempt is a failed execution of a handler.
+type Attempt struct {
+	Kind    string // one of the Kind constants
+	Started time.Time
+	Ended   time.Time
+	Error   string
+	Stack   string // of a panic
+}
+
+// How an attempt failed.
+const (
+	KindError   = "error"   // the handler returned an error
+	KindPanic   = "panic"   // the handler panicked
+	KindExit    = "goexit"  // the handler ended its goroutine
+	KindTimeout = "timeout" // the handler outlived its deadline
+	KindDecode  = "decode"  // the payload could not be decoded
+	KindCrash   = "crash"   // the process died while the handler ran
+)
+
+// Settlement is the state of one event for one subscription.
+type Settlement struct {
+	Subscription string
+	State        string // done or dead
+	Failures     int
+	Reason       string // of a dead one
+	Error        string // of the last failed attempt
+}
+
+// The states of a settled delivery.
+const (
+	StateDone = "done"
+	StateDead = "dead"
+)
+
+// Recovery is what TakeOver found.
+type Recovery struct {
+	Interrupted int   // running when the last owner ended
+	Waiting     int   // waiting for a retry
+	Dead        int   // dead letters
+	Backlog     int64 // events at least one subscription has yet to see
+}

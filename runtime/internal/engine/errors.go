@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrClosed is returned by every method of a closed log.
+var ErrClosed = errors.New("the event log is closed")
+
+// Fault is a class of storage failure: what a caller can do about it.
+type Fault string
+
+// The faults.
+const (
+	DiskFull Fault = "disk full"
+	Busy     Fault = "busy"
+	Corrupt  Fault = "corrupt"
+	ReadOnly Fault = "read-only"
+	Foreign  Fault = "not an event log"
+	TooNew   Fault = "newer than this program"
+	IO       Fault = "input/output error"
+)
+
+// StorageError says that the file could not be read or written. Nothing of
+// the operation that returned it was stored.
+type StorageError struct {
+	Fault Fault  // the class, for programs
+	Op    string // what was being done: "open", "append", "read"
+	Path  string // the file
+	Hint  string // what to do, for a person
+	Err   error  // the cause, where there is one
+}
+
+// Error says what failed, on which file, why, and what to do.
+func (e *StorageError) Error() string {
+	text := fmt.Sprintf("%s %s: %s", e.Op, e.Path, e.Fault)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *StorageError) Unwrap() error { return e.Err }
+
+// OwnedError says that another process, or another bus of this one,
+// dispatches from the file.
+type OwnedError struct {
+	Path  string
+	PID   int       // 0 if the owner has not said yet
+	Since time.Time // zero if the owner has not said yet
+}
+
+// Error names the owner.
+func (e *OwnedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s: another process is dispatching from this file", e.Path)
+	}
+	return fmt.Sprintf("%s: process %d is dispatching from this file since %s", e.Path, e.PID, e.Since.Format(time.RFC3339))
+}

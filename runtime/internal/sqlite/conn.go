@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// busyTimeout is how long a statement waits for another process's lock.
+const busyTimeout = 5 * time.Second
+
+// conn is a connection with its prepared statements. It belongs to one
+// goroutine at a time.
+type conn struct {
+	*sqlite3.Conn
+	path  string
+	stmts map[string]*sqlite3.Stmt
+	full  bool // synchronous is FULL
+}
+
+// connect opens the file without creating or changing anything in it.
+func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
+	c, err := sqlite3.OpenFlags(uri(path, vfsName), flags|sqlite3.OPEN_URI)
+	if err != nil {
+		return nil, storageError("open", path, err)
+	}
+	if err := c.BusyTimeout(busyTimeout); err != nil {
+		c.Close()
+		return nil, storageError("open", path, err)
+	}
+	return &conn{Conn: c, path: path, stmts: map[string]*sqlite3.Stmt{}}, nil
+}
+
+// uri escapes path, which may hold any character, as SQLite wants it.
+func uri(path, vfsName string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	if vfsName != "" {
+		u.RawQuery = url.Values{"vfs": {vfsName}}.Encode()
+	}
+	return u.String()
+}
+
+// stmt returns the prepared statement for sql, which should be a constant: a
+// statement lives as long as the connection.
+func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
+	if s, ok := c.stmts[sql]; ok {
+		return s, nil
+	}
+	s, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[sql] = s
+	return s, nil
+}
+
+// exec runs a statement with its parameters and ignores its rows.
+func (c *conn) exec(sql string, args ...any) error {
+	return c.query(sql, nil, args...)
+}
+
+// query runs a statement and calls row for each of its rows.
+func (c *conn) query(sql string, row func(s *sqlite3.Stmt) error, args ...any) error {
+	s, err := c.stmt(sql)
+	if err != nil {
+		return err
+	}
+	if err := bind(s, args); err != nil {
+		return err
+	}
+	for s.Step() {
+		if row == nil {
+			continue
+		}
+		if err := row(s); err != nil {
+			s.Reset()
+			return err
+		}
+	}
+	err = s.Err()
+	if resetErr := s.Reset(); err == nil {
+		err = resetErr
+	}
+	return err
+}
+
+// int64 returns the only value of the only row, or 0 when that is NULL.
+func (c *conn) int64(sql string, args ...any) (value int64, err error) {
+	err = c.query(sql, func(s *sqlite3.Stmt) error {
+		value = s.ColumnInt64(0)
+		return nil
+	}, args...)
+	return value, err
+}
+
+func bind(s *sqlite3.Stmt, args []any) error {
+	for i, arg := range args {
+		var err error
+		switch v := arg.(type) {
+		case nil:
+			err = s.BindNull(i + 1)
+		case int64:
+			err = s.BindInt64(i+1, v)
+		case int:
+			err = s.BindInt64(i+1, int64(v))
+		case bool:
+			err = s.BindBool(i+1, v)
+		case string:
+			err = s.BindText(i+1, v)
+		case []byte:
+			err = s.BindBlob(i+1, v)
+		case time.Time:
+			err = s.BindInt64(i+1, v.UnixMicro())
+		default:
+			err = fmt.Errorf("cannot bind a %T", arg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transaction runs f between BEGIN IMMEDIATE and COMMIT. With full the commit
+// is on disk when it returns; without, it is in the hands of the operating
+// system. Whatever fails, nothing of f remains.
+func (c *conn) transaction(full bool, f func() error) error {
+	if err := c.setFull(full); err != nil {
+		return err
+	}
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		if err = c.exec("COMMIT"); err == nil {
+			return nil
+		}
+	}
+	// Some failures (a full disk) have rolled back already.
+	if !c.GetAutocommit() {
+		if rollbackErr := c.exec("ROLLBACK"); rollbackErr != nil {
+			return fmt.Errorf("%w (and the rollback failed: %v)", err, rollbackErr)
+		}
+	}
+	return err
+}
+
+// setFull chooses what a commit waits for. The driver's default for WAL files
+// is NORMAL, which can lose acknowledged events when the power fails.
+func (c *conn) setFull(full bool) error {
+	if c.full == full {
+		return nil
+	}
+	mode := "NORMAL"
+	if full {
+		mode = "FULL"
+	}
+	// Not prepared: this pragma takes effect while it is being compiled.
+	if err := c.Exec("PRAGMA synchronous=" + mode); err != nil {
+		return err
+	}
+	c.full = full
+	return nil
+}
+
+// shut finalizes the statements and closes the connection.
+func (c *conn) shut() error {
+	for _, s := range c.stmts {
+		s.Close()
+	}
+	return c.Close()
+}

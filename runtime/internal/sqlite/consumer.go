@@ -1,0 +1,234 @@
+package sqlite
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// consumer is the durable position of one subscription.
+//
+// A delivery is either on the way, that is polled from the log, above the
+// cursor and without a row; or it has a row of its own. The cursor follows the
+// oldest delivery on the way. When that one is slow it is given a row, so that
+// the cursor can pass it.
+type consumer struct {
+	log     *Log
+	id      int64
+	name    string
+	pattern string
+
+	// polling is held by Poll, which reads the file; mu never is.
+	polling sync.Mutex
+	buffer  []logged
+	matches map[int64]bool // by type number, under polling
+
+	mu          sync.Mutex
+	wake        func()
+	next        int64               // seq of the log to poll next
+	redelivered int64               // up to here an event may have been handled before
+	way         []*delivery         // on the way, in order; the first are removed once settled
+	rows        map[int64]*delivery // polled or not yet written, with a row, by seq
+	verdicts    []verdict           // to be written
+	owed        []rowChange         // to be written, because a transaction failed
+	cursor      int64               // as written
+	nextDue     int64               // no waiting row is due before; in microseconds
+	timer       *time.Timer         // wakes at nextDue
+	reading     bool                // Poll is reading rows
+	settled     []int64             // whose verdicts were written meanwhile
+	queued      bool                // the writer knows that there is something to write
+	workers     []int               // by worker: its place in the claims file
+}
+
+// never is a due time that does not come.
+const never = math.MaxInt64
+
+// delivery is an engine.Delivery with what the consumer knows about it.
+type delivery struct {
+	engine.Delivery
+	settled bool
+	row     string    // state of its row in the file; empty without one
+	started time.Time // of the attempt; zero before it
+}
+
+// verdict is a settled delivery and what became of it.
+type verdict struct {
+	*delivery
+	engine.Verdict
+	staged []logged
+}
+
+const (
+	rowRunning = "running"
+	rowWaiting = "waiting"
+	rowDead    = "dead"
+)
+
+// runningDelay is how long an attempt runs before the file says so.
+const runningDelay = 5 * time.Millisecond
+
+// Consumer implements [engine.Log].
+func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	c := &consumer{
+		log: l, name: spec.Name, pattern: spec.Pattern,
+		wake: func() {}, matches: map[int64]bool{}, rows: map[int64]*delivery{}, nextDue: never,
+	}
+	err := l.writer.do(ctx, nil, func(conn *conn) error {
+		start := int64(0)
+		if !spec.FromBeginning {
+			var err error
+			if start, err = conn.int64("SELECT max(seq) FROM log"); err != nil {
+				return err
+			}
+		}
+		known, err := conn.int64("SELECT count(*) FROM subscriptions WHERE name = ? AND pattern = ?", spec.Name, spec.Pattern)
+		if err != nil || known > 0 {
+			return err
+		}
+		err = conn.exec(`
+			INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET pattern = excluded.pattern`,
+			spec.Name, spec.Pattern, start, start, time.Now())
+		if err != nil {
+			return err
+		}
+		id, err := conn.int64("SELECT id FROM subscriptions WHERE name = ?", spec.Name)
+		if err != nil {
+			return err
+		}
+		return declareRoutes(conn, id, spec.Pattern)
+	})
+	if err == nil {
+		err = l.read(c.load)
+	}
+	if err != nil {
+		return nil, storageError("subscribe in", l.path, err)
+	}
+	l.add(c)
+	return c, nil
+}
+
+// load takes the position from the file.
+func (c *consumer) load(conn *conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextDue = 0 // ask the file
+	return conn.query("SELECT id, cursor, redelivered FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
+		c.id, c.cursor, c.redelivered = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
+		c.next = c.cursor + 1
+		return nil
+	}, c.name)
+}
+
+// Notify implements [engine.Consumer].
+func (c *consumer) Notify(wake func()) {
+	c.mu.Lock()
+	c.wake = wake
+	c.mu.Unlock()
+	wake()
+}
+
+// call wakes whoever polls.
+func (c *consumer) call() {
+	c.mu.Lock()
+	wake := c.wake
+	c.mu.Unlock()
+	wake()
+}
+
+// recheck makes the next Poll ask the file for retries: another process may
+// have made some.
+func (c *consumer) recheck() {
+	c.mu.Lock()
+	c.nextDue = 0
+	c.mu.Unlock()
+	c.call()
+}
+
+// stop ends the timer and the wake-ups.
+func (c *consumer) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake = func() {}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+// Begin implements [engine.Consumer].
+func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
+	c.mu.Lock()
+	d.Token.(*delivery).started = started
+	place := c.place(worker)
+	c.queue(flushDelay)
+	c.mu.Unlock()
+	c.log.claims.begin(place, c.id, d.Seq)
+}
+
+// Idle implements [engine.Consumer].
+func (c *consumer) Idle(worker int) {
+	c.mu.Lock()
+	place := c.place(worker)
+	c.mu.Unlock()
+	c.log.claims.idle(place)
+}
+
+// place returns the worker's place in the claims file.
+func (c *consumer) place(worker int) int {
+	for len(c.workers) <= worker {
+		c.workers = append(c.workers, c.log.claims.reserve())
+	}
+	return c.workers[worker]
+}
+
+// Settle implements [engine.Consumer].
+func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
+	own := d.Token.(*delivery)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v.Kind == engine.Release && own.row == "" {
+		// It stays on the way, and the cursor below it.
+		own.started = time.Time{}
+		return
+	}
+	own.settled = true
+	delay := flushDelay
+	if v.Kind != engine.Done || own.row != "" || len(v.Staged) > 0 {
+		// The verdict needs a row, or the end of one. From here on until it
+		// is written the delivery must not be polled again.
+		c.rows[d.Seq] = own
+		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(v.Staged)})
+		delay = 0
+	}
+	for len(c.way) > 0 && c.way[0].settled {
+		c.way[0] = nil
+		c.way = c.way[1:]
+	}
+	if c.log.waiters.any() {
+		delay = 0
+	}
+	c.queue(delay)
+}
+
+// queue tells the writer that there is something to write.
+func (c *consumer) queue(delay time.Duration) {
+	if !c.queued {
+		c.queued = true
+		c.log.writer.flush(c, delay)
+	} else if delay == 0 {
+		c.log.writer.hasten()
+	}
+}
+
+// idle says whether everything polled is settled and written, and everything
+// in the log polled. Waiting rows are not known here.
+func (c *consumer) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.way) == 0 && len(c.rows) == 0 && len(c.verdicts) == 0 && c.next >= c.log.tail.end()
+}

@@ -1,0 +1,34 @@
+// Package sqlite keeps the event log in one SQLite file: the first [engine.Log].
+//
+// # The shape of the file
+//
+// schema.sql is the place to start. Events are rows of a log that are written
+// once. A delivery that goes well costs no row at all: each subscription has a
+// cursor, and everything at or below it is settled. Only exceptions have a row
+// of their own: a delivery that waits for a retry, one that is dead, and one
+// whose handler is still running while the cursor has already passed it.
+//
+// # One writer
+//
+// All writes go through one goroutine ([writer]), which takes whatever is
+// queued, runs one transaction, and wakes everyone who waited for it. While one
+// transaction syncs, the next group gathers: that is what makes 128 publishers
+// twenty times as fast as one. Transactions with new events are synced to disk
+// (synchronous=FULL); those with verdicts only are left to the operating
+// system, which keeps them when the process dies, and reach the disk with the
+// next event.
+//
+// # Reading
+//
+// A consumer ([consumer]) reads the newest events from memory ([tail]) and
+// falls back to pages of the log when it lags behind, so memory is bounded
+// whatever the backlog.
+//
+// # Who runs what
+//
+// Beside the file lies another one, named like it with -claims at the end
+// ([claims]). Its lock says which process dispatches, and goes away with that
+// process; its contents say which event each worker is busy with, so that after
+// a crash exactly those are charged an attempt. It may be deleted while nothing
+// runs.
+package sqlite

@@ -1,0 +1,41 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// storageError puts what the driver says into the words of the engine, with a
+// hint for the person who reads it. Errors of the engine pass unchanged.
+func storageError(op, path string, err error) error {
+	var known *engine.StorageError
+	if err == nil || errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
+		return err
+	}
+	fault, hint := classify(err)
+	return &engine.StorageError{Fault: fault, Op: op, Path: path, Hint: hint, Err: err}
+}
+
+func classify(err error) (fault engine.Fault, hint string) {
+	switch {
+	case errors.Is(err, sqlite3.FULL):
+		return engine.DiskFull, "free some space; nothing of this operation was stored"
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
+		return engine.Busy, "another process holds a write lock on the file; try again when it is done"
+	case errors.Is(err, sqlite3.NOTADB):
+		return engine.Foreign, "choose another file; this one was left as it is"
+	case errors.Is(err, sqlite3.CORRUPT):
+		return engine.Corrupt, "restore the file from a backup, or salvage it with the .recover command of the sqlite3 shell"
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM):
+		return engine.ReadOnly, "the file and its folder must be writable for this user"
+	case errors.Is(err, sqlite3.CANTOPEN):
+		return engine.IO, "check that the folder exists and that this user may create files in it"
+	default:
+		return engine.IO, ""
+	}
+}

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// flush is what a consumer wants written: verdicts, rows for deliveries that
+// the cursor passes or that run for long, and the cursor.
+type flush struct {
+	consumer *consumer
+	verdicts []verdict
+	rows     []rowChange
+	cursor   int64
+	moved    bool // the cursor differs from the one written
+	staged   bool // there are events to append
+}
+
+// rowChange is a row to be written for a delivery that is not settled.
+type rowChange struct {
+	*delivery
+	state string
+}
+
+// take collects what is to be written. It runs on the writer's goroutine.
+func (c *consumer) take() flush {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued = false
+	f := flush{consumer: c, verdicts: c.verdicts}
+	for _, v := range f.verdicts {
+		f.staged = f.staged || len(v.staged) > 0
+	}
+	for _, change := range c.owed {
+		if !change.settled { // else its verdict writes the row
+			f.rows = append(f.rows, change)
+		}
+	}
+	c.verdicts, c.owed = nil, nil
+	now := time.Now()
+	young := false
+	for _, own := range c.rows {
+		if own.settled || own.started.IsZero() || own.row == rowRunning {
+			continue
+		}
+		if now.Sub(own.started) < runningDelay {
+			young = true
+			continue
+		}
+		own.row = rowRunning
+		f.rows = append(f.rows, rowChange{own, rowRunning})
+	}
+	young = c.pass(&f, now) || young
+	f.cursor = c.next - 1
+	if len(c.way) > 0 {
+		f.cursor = c.way[0].Seq - 1
+	}
+	f.moved = f.cursor != c.cursor
+	if young {
+		c.queue(runningDelay)
+	}
+	return f
+}
+
+// pass gives a row to every delivery on the way that has settled ones behind
+// it or has been running for long; the cursor can then go past it. It reports
+// whether one is running that may be given a row later.
+func (c *consumer) pass(f *flush, now time.Time) (young bool) {
+	last := -1
+	for i, own := range c.way {
+		if own.settled {
+			last = i
+		}
+	}
+	left := c.way[:0]
+	for i, own := range c.way {
+		long := !own.started.IsZero() && now.Sub(own.started) >= runningDelay
+		switch {
+		case own.settled:
+		case i < last || long:
+			own.row = rowWaiting
+			if !own.started.IsZero() {
+				own.row = rowRunning
+			}
+			c.rows[own.Seq] = own
+			f.rows = append(f.rows, rowChange{own, own.row})
+		default:
+			young = young || !own.started.IsZero()
+			left = append(left, own)
+		}
+	}
+	clear(c.way[len(left):])
+	c.way = left
+	return young
+}
+
+// record writes f, within the writer's transaction.
+func (w *writer) record(f *flush) error {
+	id := f.consumer.id
+	for _, v := range f.verdicts {
+		if err := w.recordVerdict(id, v); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.rows {
+		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, time.Now(), nil, nil)
+		if err != nil {
+			return err
+		}
+	}
+	if !f.moved {
+		return nil
+	}
+	return w.conn.exec("UPDATE subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
+}
+
+const upsertDelivery = `
+	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, crashed = excluded.crashed,
+		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason`
+
+const insertAttempt = `
+	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, stack)
+	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7`
+
+func (w *writer) recordVerdict(id int64, v verdict) error {
+	failures := v.Failures
+	if a := v.Attempt; a != nil {
+		failures++
+		var stack any
+		if a.Stack != "" {
+			stack = a.Stack
+		}
+		if err := w.conn.exec(insertAttempt, v.Seq, id, a.Kind, a.Started, a.Ended, a.Error, stack); err != nil {
+			return err
+		}
+	}
+	switch v.Kind {
+	case engine.Done:
+		if err := w.insert(v.staged); err != nil {
+			return err
+		}
+		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
+	case engine.Retry:
+		return w.conn.exec(upsertDelivery, id, v.Seq, rowWaiting, failures, false, v.Due, nil, nil)
+	case engine.Dead:
+		return w.conn.exec(upsertDelivery, id, v.Seq, rowDead, failures, v.Crashed && v.Attempt == nil, nil, time.Now(), v.Reason)
+	default: // engine.Release
+		return w.conn.exec(upsertDelivery, id, v.Seq, rowWaiting, failures, v.Crashed, time.Now(), nil, nil)
+	}
+}
+
+// written is told that f is in the file.
+func (c *consumer) written(f flush) {
+	c.mu.Lock()
+	old := c.cursor
+	c.cursor = f.cursor
+	for _, v := range f.verdicts {
+		if c.reading {
+			c.settled = append(c.settled, v.Seq)
+		} else {
+			delete(c.rows, v.Seq)
+		}
+		switch v.Kind {
+		case engine.Retry:
+			c.dueAt(v.Due.UnixMicro())
+		case engine.Release:
+			c.dueAt(0)
+		}
+	}
+	c.mu.Unlock()
+	c.log.waiters.settled(old, f)
+}
+
+// restore takes back what could not be written, to try again later.
+func (c *consumer) restore(f flush) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.verdicts = append(f.verdicts, c.verdicts...)
+	c.owed = append(f.rows, c.owed...)
+	if !c.queued {
+		c.queued = true
+		c.log.writer.flush(c, faultDelay)
+	}
+}

@@ -1,0 +1,26 @@
+//go:build unix && !solaris && !illumos && !aix
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// openLocked opens the file, creating it, and locks it against every other
+// open of it, in this process and in others.
+func openLocked(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errOwned
+		}
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return file, nil
+}

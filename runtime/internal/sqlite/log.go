@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Log is an event log in one SQLite file. It implements [engine.Log].
+type Log struct {
+	path    string
+	tail    tail
+	types   *typeTable
+	claims  *claims
+	writer  *writer
+	waiters waiters
+
+	reading sync.Mutex // guards reader
+	reader  *conn
+
+	mu        sync.Mutex
+	consumers []*consumer
+	closed    bool
+}
+
+var _ engine.Log = (*Log)(nil)
+
+// Options tune how a file is opened. The zero value is right for programs.
+type Options struct {
+	// VFS names the driver's file layer to use, for tests that make it fail.
+	VFS string
+}
+
+// Open opens the log in the file at path, creating it when there is none. A
+// file of another program, or of a newer version of this one, is refused and
+// left as it is.
+func Open(path string, options Options) (*Log, error) {
+	if path == "" || path == ":memory:" {
+		return nil, errors.New("an event log needs a file: events kept in memory would be lost with the process")
+	}
+	write, err := openWriter(path, options.VFS)
+	if err != nil {
+		return nil, err
+	}
+	read, err := openReader(path, options.VFS)
+	if err != nil {
+		write.Close()
+		return nil, err
+	}
+	l := &Log{path: path, reader: read, claims: &claims{path: path + "-claims"}}
+	l.types = newTypeTable(l)
+	l.writer = newWriter(l, write)
+	err = l.read(func(c *conn) error {
+		last, err := c.int64("SELECT max(seq) FROM log")
+		l.tail.reset(last + 1)
+		return errors.Join(err, l.types.load(c))
+	})
+	if err != nil {
+		read.Close()
+		write.Close()
+		return nil, storageError("read", path, err)
+	}
+	go l.writer.run()
+	return l, nil
+}
+
+// read runs f with the connection that reads.
+func (l *Log) read(f func(c *conn) error) error {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.reader == nil {
+		return engine.ErrClosed
+	}
+	return f(l.reader)
+}
+
+// add takes a consumer in, in place of an earlier one of the same name.
+func (l *Log) add(c *consumer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	consumers := make([]*consumer, 0, len(l.consumers)+1)
+	for _, other := range l.consumers {
+		if other.name == c.name {
+			other.stop()
+			continue
+		}
+		consumers = append(consumers, other)
+	}
+	l.consumers = append(consumers, c)
+}
+
+// all returns the consumers; the slice is never changed.
+func (l *Log) all() []*consumer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.consumers
+}
+
+// appended wakes the consumers that have something new to poll. It runs on
+// the writer's goroutine.
+func (l *Log) appended(events []logged) {
+	if len(events) == 0 {
+		return
+	}
+	for _, c := range l.all() {
+		c.call()
+	}
+}
+
+// refresh takes in what other processes have written: events, redriven dead
+// letters, settled deliveries. It runs on the writer's goroutine.
+func (l *Log) refresh(c *conn) {
+	last, err := c.int64("SELECT max(seq) FROM log")
+	if err != nil {
+		return // the next look will see it
+	}
+	if last+1 != l.tail.end() {
+		l.tail.reset(last + 1)
+	}
+	for _, consumer := range l.all() {
+		consumer.recheck()
+	}
+	l.waiters.all()
+}
+
+// Flush implements [engine.Log].
+func (l *Log) Flush(ctx context.Context) error {
+	l.writer.hasten()
+	err := l.writer.do(ctx, nil, func(*conn) error { return nil })
+	return storageError("write", l.path, err)
+}
+
+// Close implements [engine.Log].
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	l.mu.Unlock()
+
+	for _, c := range l.all() {
+		c.stop()
+	}
+	l.writer.close()
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	err := errors.Join(l.reader.shut(), l.writer.conn.shut(), l.claims.release())
+	l.reader = nil
+	return storageError("close", l.path, err)
+}

@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// waiters are those who wait for deliveries to be settled. They are told when
+// something was written that may concern them, and then ask the file.
+type waiters struct {
+	mu    sync.Mutex
+	set   map[*waiter]struct{}
+	count atomic.Int32
+}
+
+// waiter waits for one event, or for all of them (seq 0).
+type waiter struct {
+	seq  int64
+	news chan struct{}
+}
+
+// any says whether someone waits, so that verdicts are written at once.
+func (w *waiters) any() bool { return w.count.Load() > 0 }
+
+func (w *waiters) add(seq int64) *waiter {
+	one := &waiter{seq: seq, news: make(chan struct{}, 1)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.set == nil {
+		w.set = map[*waiter]struct{}{}
+	}
+	w.set[one] = struct{}{}
+	w.count.Store(int32(len(w.set)))
+	return one
+}
+
+func (w *waiters) remove(one *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.set, one)
+	w.count.Store(int32(len(w.set)))
+}
+
+// settled tells those whose event is covered by what f has written: the cursor
+// has moved from old to f.cursor.
+func (w *waiters) settled(old int64, f flush) {
+	if !w.any() {
+		return
+	}
+	w.tell(func(seq int64) bool {
+		if seq == 0 || old < seq && seq <= f.cursor {
+			return true
+		}
+		for _, v := range f.verdicts {
+			if v.Seq == seq {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// all tells everyone: another process has written.
+func (w *waiters) all() { w.tell(func(int64) bool { return true }) }
+
+func (w *waiters) tell(concerns func(seq int64) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for one := range w.set {
+		if !concerns(one.seq) {
+			continue
+		}
+		select {
+		case one.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wait calls done after everything that may have changed its answer, until it
+// says yes.
+func (l *Log) wait(ctx context.Context, seq int64, done func() (bool, error)) error {
+	one := l.waiters.add(seq)
+	defer l.waiters.remove(one)
+	l.writer.watchOthers()
+	l.writer.hasten()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-one.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.writer.done:
+			return engine.ErrClosed
+		}
+	}
+}
+
+// Outcome implements [engine.Log].
+func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settlement, err error) {
+	err = l.wait(ctx, seq, func() (bool, error) {
+		open := false
+		outcome = outcome[:0]
+		err := l.read(func(c *conn) error {
+			return c.query(`
+				SELECT s.name, d.state, d.reason, s.cursor >= ?1,
+				       (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
+				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1)
+				FROM routes r JOIN subscriptions s ON s.id = r.subscription
+				LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = ?1
+				WHERE r.type = (SELECT type FROM log WHERE seq = ?1) AND s.start < ?1
+				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
+				one := engine.Settlement{Subscription: s.ColumnText(0), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
+				switch state := s.ColumnText(1); {
+				case state == rowDead:
+					one.State, one.Reason = engine.StateDead, s.ColumnText(2)
+				case state != "" || !s.ColumnBool(3):
+					open = true
+				}
+				outcome = append(outcome, one)
+				return nil
+			}, seq)
+		})
+		return !open, err
+	})
+	return outcome, storageError("read", l.path, err)
+}
+
+// WaitSettled implements [engine.Log].
+func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
+	err := l.wait(ctx, 0, func() (bool, error) {
+		for _, one := range consumers {
+			c := one.(*consumer)
+			if !c.idle() {
+				return false, nil
+			}
+			waiting := int64(0)
+			err := l.read(func(conn *conn) (err error) {
+				waiting, err = conn.int64(`
+					SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE subscription = ? AND state = 'waiting' LIMIT 1)`, c.id)
+				return err
+			})
+			if waiting > 0 || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return storageError("read", l.path, err)
+}

@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// timerLimit bounds the sleep until a retry is due, so that a step of the
+// wall clock delays it by no more.
+const timerLimit = time.Minute
+
+// Poll implements [engine.Consumer].
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	dst, found, err := c.pollDue(dst, limit)
+	if err == nil && found < limit {
+		dst, err = c.pollLog(dst, limit-found)
+	}
+	return dst, storageError("read", c.log.path, err)
+}
+
+// pollDue hands over the retries that are due.
+func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
+	now := time.Now().UnixMicro()
+	c.mu.Lock()
+	if c.nextDue > now {
+		c.mu.Unlock()
+		return dst, 0, nil
+	}
+	// A retry that is written from here on lowers nextDue again.
+	c.nextDue = never
+	c.reading = true
+	busy := len(c.rows)
+	c.mu.Unlock()
+
+	due := int64(never)
+	err = c.log.read(func(conn *conn) error {
+		err := conn.query(`
+			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at
+			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+			WHERE d.subscription = ? AND d.state = 'waiting' AND d.due_at <= ?
+			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+			if found == limit {
+				due = s.ColumnInt64(1) // more than fit; come back for them
+				return nil
+			}
+			seq := s.ColumnInt64(0)
+			own := &delivery{row: rowWaiting}
+			own.Delivery = engine.Delivery{
+				Record: engine.Record{
+					Seq: seq, ID: uuidOf(s, 4), Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil),
+					Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
+				},
+				Failures: s.ColumnInt(2),
+				Crashed:  s.ColumnBool(3),
+				Token:    own,
+			}
+			if c.hold(own) {
+				dst = append(dst, &own.Delivery)
+				found++
+			}
+			return nil
+		}, c.id, now, limit+busy+1)
+		if err != nil || due != never {
+			return err
+		}
+		return conn.query(`
+			SELECT due_at FROM deliveries
+			WHERE subscription = ? AND state = 'waiting' AND due_at > ?
+			ORDER BY due_at LIMIT 1`, func(s *sqlite3.Stmt) error {
+			due = s.ColumnInt64(0)
+			return nil
+		}, c.id, now)
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		due = now
+	}
+	c.dueAt(due)
+	// What was settled while we were reading may have been read as waiting;
+	// until now it was still held.
+	c.reading = false
+	for _, seq := range c.settled {
+		delete(c.rows, seq)
+	}
+	c.settled = c.settled[:0]
+	return dst, found, err
+}
+
+// hold takes a delivery with a row, unless it is being handled already.
+func (c *consumer) hold(own *delivery) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rows[own.Seq] != nil {
+		return false
+	}
+	c.rows[own.Seq] = own
+	return true
+}
+
+// dueAt notes that a waiting row is due at the given microsecond. The caller
+// holds mu.
+func (c *consumer) dueAt(due int64) {
+	if due >= c.nextDue {
+		return
+	}
+	c.nextDue = due
+	delay := min(max(time.Until(time.UnixMicro(due)), 0), timerLimit)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(delay, c.alarm)
+	} else {
+		c.timer.Reset(delay)
+	}
+}
+
+// alarm runs when a retry may be due.
+func (c *consumer) alarm() {
+	c.mu.Lock()
+	wake, left := c.wake, time.Until(time.UnixMicro(c.nextDue))
+	if c.nextDue != never && left > 0 {
+		c.timer.Reset(min(left, timerLimit))
+	}
+	c.mu.Unlock()
+	wake()
+}
+
+// pollLog hands over what comes next in the log.
+func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	c.mu.Lock()
+	from := c.next
+	c.mu.Unlock()
+	if from >= c.log.tail.end() {
+		return dst, nil
+	}
+	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.matchesType)
+	if !held {
+		var err error
+		if events, next, err = c.readPage(events, from, limit); err != nil {
+			return dst, err
+		}
+	}
+	c.buffer = events
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	owns := make([]delivery, len(events))
+	for i := range events {
+		own := &owns[i]
+		own.Delivery = engine.Delivery{Record: events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Token: own}
+		c.way = append(c.way, own)
+		dst = append(dst, &own.Delivery)
+	}
+	clear(events)
+	c.next = next
+	if len(events) == 0 {
+		c.queue(flushDelay) // the cursor moves over events that are not for us
+	}
+	return dst, nil
+}
+
+// readPage reads from the file what the tail no longer holds. Deliveries that
+// have a row come from there.
+func (c *consumer) readPage(dst []logged, from int64, limit int) (_ []logged, next int64, err error) {
+	err = c.log.read(func(conn *conn) error {
+		end, err := conn.int64("SELECT max(seq) FROM log")
+		if err != nil {
+			return err
+		}
+		next = end + 1
+		return conn.query(`
+			SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
+			WHERE l.seq >= ? AND l.seq <= ?
+			  AND l.type IN (SELECT type FROM routes WHERE subscription = ?)
+			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ? AND d.seq = l.seq)
+			ORDER BY l.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+			event := logged{typeID: s.ColumnInt64(2)}
+			event.Record = engine.Record{
+				Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil),
+				Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5),
+			}
+			var known bool
+			if event.Type, known = c.log.types.name(event.typeID); !known {
+				if err := c.log.types.load(conn); err != nil {
+					return err
+				}
+				event.Type, _ = c.log.types.name(event.typeID)
+			}
+			dst = append(dst, event)
+			if len(dst) == limit {
+				next = event.Seq + 1
+			}
+			return nil
+		}, from, end, c.id, c.id, limit)
+	})
+	return dst, next, err
+}
+
+// matchesType tells whether the pattern covers a type. It runs under polling.
+func (c *consumer) matchesType(typeID int64) bool {
+	matches, known := c.matches[typeID]
+	if !known {
+		name, _ := c.log.types.name(typeID)
+		matches, _ = patternMatches(c.pattern, name) // parsed when it was subscribed
+		c.matches[typeID] = matches
+	}
+	return matches
+}
+
+func uuidOf(s *sqlite3.Stmt, column int) (id uuid.UUID) {
+	copy(id[:], s.ColumnRawBlob(column))
+	return id
+}
+
+func timeOf(s *sqlite3.Stmt, column int) time.Time {
+	return time.UnixMicro(s.ColumnInt64(column)).UTC()
+}

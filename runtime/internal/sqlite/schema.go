@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+//go:embed schema.sql
+var schema string
+
+const (
+	// applicationID marks the file as ours: "busg" in ASCII.
+	applicationID = 0x62757367
+	// schemaVersion is the user_version of schema.sql.
+	schemaVersion = 1
+)
+
+// migrate makes sure that the file is one of ours in the current version, and
+// creates the schema in an empty one. A file it refuses is left untouched.
+func migrate(c *conn) error {
+	empty, err := inspect(c)
+	if err != nil {
+		return err
+	}
+	// Readers must not block the writer. Switching an empty file is safe even
+	// when several processes open it at once; the mode is then stored in it.
+	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	// A WAL that one large transaction blew up is cut back to this size.
+	if err := c.Exec("PRAGMA journal_size_limit=67108864"); err != nil {
+		return err
+	}
+	// Set here and read back, because everything we promise rests on it.
+	if err := c.setFull(true); err != nil {
+		return err
+	}
+	if mode, err := c.int64("PRAGMA synchronous"); err != nil || mode != 2 {
+		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
+	}
+	if !empty {
+		return nil
+	}
+	return c.transaction(true, func() error {
+		// Another process may have been faster.
+		if empty, err := inspect(c); err != nil || !empty {
+			return err
+		}
+		return c.Exec(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion))
+	})
+}
+
+// inspect tells an empty file from one of ours; anything else is an error.
+func inspect(c *conn) (empty bool, err error) {
+	tables, err := c.int64("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return false, err
+	}
+	id, err := c.int64("PRAGMA application_id")
+	if err != nil {
+		return false, err
+	}
+	version, err := c.int64("PRAGMA user_version")
+	switch {
+	case err != nil:
+		return false, err
+	case tables == 0 && id == 0 && version == 0:
+		return true, nil
+	case id != applicationID:
+		return false, &engine.StorageError{
+			Fault: engine.Foreign, Op: "open", Path: c.path,
+			Hint: "it is an SQLite database of another program; choose another file, this one was left as it is",
+		}
+	case version > schemaVersion:
+		return false, &engine.StorageError{
+			Fault: engine.TooNew, Op: "open", Path: c.path,
+			Hint: fmt.Sprintf("it has schema version %d and this program knows versions up to %d; update the program", version, schemaVersion),
+		}
+	}
+	return false, nil
+}
+
+// openWriter opens the connection that writes, creating the file and the
+// schema when there is none.
+func openWriter(path, vfsName string) (*conn, error) {
+	c, err := connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(c); err != nil {
+		c.Close()
+		return nil, storageError("open", path, err)
+	}
+	return c, nil
+}
+
+// openReader opens a connection that cannot write.
+func openReader(path, vfsName string) (*conn, error) {
+	c, err := connect(path, vfsName, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Exec("PRAGMA query_only=1"); err != nil {
+		c.Close()
+		return nil, storageError("open", path, err)
+	}
+	return c, nil
+}

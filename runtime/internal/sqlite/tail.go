@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"sync"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The tail holds at most this many events and bytes of payload. Consumers
+// that are further behind read the file.
+const (
+	tailEvents = 8192
+	tailBytes  = 8 << 20
+)
+
+// logged is a record with its type's number.
+type logged struct {
+	engine.Record
+	typeID int64
+}
+
+// tail is the newest part of the log in memory: what this process appended,
+// without gaps. It is safe for concurrent use.
+type tail struct {
+	mu    sync.RWMutex
+	ring  []logged // grows to tailEvents, then wraps
+	first int64    // seq of the oldest event held
+	next  int64    // seq after the newest event known to be in the log
+	bytes int
+}
+
+// reset forgets everything held; the log is known to end before next.
+func (t *tail) reset(next int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(next)
+}
+
+func (t *tail) forget(next int64) {
+	clear(t.ring)
+	t.ring = t.ring[:0]
+	t.first, t.next, t.bytes = next, next, 0
+}
+
+// append adds events that were just committed. When another process has
+// appended in between there is a gap, and what came before it is forgotten.
+func (t *tail) append(events []logged) {
+	if len(events) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if events[0].Seq != t.next {
+		t.forget(events[0].Seq)
+	}
+	for i := range events {
+		t.evict(len(events[i].Payload))
+		t.put(events[i])
+	}
+}
+
+// evict makes room for one more event of the given size.
+func (t *tail) evict(size int) {
+	for t.next > t.first && (t.next-t.first >= tailEvents || t.bytes+size > tailBytes) {
+		oldest := &t.ring[t.first%tailEvents]
+		t.bytes -= len(oldest.Payload)
+		*oldest = logged{}
+		t.first++
+	}
+}
+
+func (t *tail) put(event logged) {
+	at := int(event.Seq % tailEvents)
+	for len(t.ring) <= at {
+		t.ring = append(t.ring, logged{})
+	}
+	t.ring[at] = event
+	t.next = event.Seq + 1
+	t.bytes += len(event.Payload)
+}
+
+// end returns the seq after the newest event known to be in the log.
+func (t *tail) end() int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.next
+}
+
+// read appends events from seq on that match, until limit is reached or the
+// tail ends, and returns the seq to go on from. It reports false when it no
+// longer holds seq.
+func (t *tail) read(dst []logged, from int64, limit int, match func(typeID int64) bool) (_ []logged, next int64, held bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if from < t.first {
+		return dst, from, false
+	}
+	for ; from < t.next && len(dst) < limit; from++ {
+		if event := &t.ring[from%tailEvents]; match(event.typeID) {
+			dst = append(dst, *event)
+		}
+	}
+	return dst, from, true
+}

@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// crashError is the error of an attempt that ended with its process.
+const crashError = "the process ended while the handler was running"
+
+// TakeOver implements [engine.Log].
+func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
+	if err := l.claims.own(); err != nil {
+		if errors.Is(err, errOwned) {
+			return found, l.owner()
+		}
+		return found, storageError("lock", l.claims.path, err)
+	}
+	err = l.takeOver(ctx, &found)
+	if err != nil {
+		return found, errors.Join(storageError("take over", l.path, err), l.claims.release())
+	}
+	return found, nil
+}
+
+func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
+	left, err := l.claims.read()
+	if err != nil {
+		return err
+	}
+	err = l.writer.do(ctx, nil, func(c *conn) error {
+		if err := charge(c, left, found); err != nil {
+			return err
+		}
+		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), time.Now())
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.claims.clear(); err != nil {
+		return err
+	}
+	// The last owner may have dispatched what this process published.
+	err = l.read(func(c *conn) error {
+		last, err := c.int64("SELECT max(seq) FROM log")
+		if err != nil {
+			return err
+		}
+		l.tail.reset(last + 1)
+		for _, consumer := range l.all() {
+			if err := consumer.load(c); err != nil {
+				return err
+			}
+		}
+		return count(c, found)
+	})
+	l.writer.watchOthers()
+	return err
+}
+
+// charge turns what was running into a failed attempt that is due now.
+func charge(c *conn, left []claim, found *engine.Recovery) error {
+	for _, claim := range left {
+		if claim.running != 0 {
+			// Not yet settled, and without a row: the claim is all there is.
+			err := c.exec(`
+				INSERT INTO deliveries (subscription, seq, state, failures)
+				SELECT s.id, l.seq, 'running', 0 FROM subscriptions s JOIN log l ON l.seq = ?2
+				WHERE s.id = ?1 AND s.cursor < l.seq
+				ON CONFLICT DO NOTHING`, claim.subscription, claim.running)
+			if err != nil {
+				return err
+			}
+			// A retry whose row still says that it waits.
+			err = c.exec("UPDATE deliveries SET state = 'running' WHERE subscription = ? AND seq = ? AND state = 'waiting'",
+				claim.subscription, claim.running)
+			if err != nil {
+				return err
+			}
+		}
+		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, ?) WHERE id = ?", claim.highest, claim.subscription)
+		if err != nil {
+			return err
+		}
+	}
+
+	type running struct{ subscription, seq int64 }
+	var interrupted []running
+	err := c.query("SELECT subscription, seq FROM deliveries WHERE state = 'running'", func(s *sqlite3.Stmt) error {
+		interrupted = append(interrupted, running{s.ColumnInt64(0), s.ColumnInt64(1)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, r := range interrupted {
+		if err := c.exec(insertAttempt, r.seq, r.subscription, engine.KindCrash, nil, now, crashError, nil); err != nil {
+			return err
+		}
+		err := c.exec("UPDATE deliveries SET state = 'waiting', failures = failures + 1, crashed = 1, due_at = ? WHERE subscription = ? AND seq = ?",
+			now, r.subscription, r.seq)
+		if err != nil {
+			return err
+		}
+	}
+	found.Interrupted = len(interrupted)
+	return nil
+}
+
+// count says what there is to do.
+func count(c *conn, found *engine.Recovery) error {
+	waiting, err := c.int64("SELECT count(*) FROM deliveries WHERE state = 'waiting'")
+	if err != nil {
+		return err
+	}
+	dead, err := c.int64("SELECT count(*) FROM deliveries WHERE state = 'dead'")
+	if err != nil {
+		return err
+	}
+	found.Waiting, found.Dead = int(waiting)-found.Interrupted, int(dead)
+	// An upper bound that costs nothing: how far the slowest subscription is
+	// behind, whether or not all of that is for it.
+	found.Backlog, err = c.int64("SELECT max(0, (SELECT max(seq) FROM log) - (SELECT min(cursor) FROM subscriptions))")
+	return err
+}
+
+// owner returns the error that names who dispatches.
+func (l *Log) owner() error {
+	owned := &engine.OwnedError{Path: l.path}
+	err := l.read(func(c *conn) error {
+		return c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
+			owned.PID, owned.Since = s.ColumnInt(0), timeOf(s, 1)
+			return nil
+		})
+	})
+	return errors.Join(owned, err)
+}

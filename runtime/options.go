@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Option tunes a bus. Options are given to the generated Open, or to [Open].
+type Option func(*config) error
+
+type config struct {
+	logger          *slog.Logger
+	shutdownTimeout time.Duration
+	payloadLimit    int
+	vfs             string
+}
+
+// DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers
+// when its context has no deadline of its own.
+const DefaultShutdownTimeout = 30 * time.Second
+
+// DefaultPayloadLimit is the largest payload, and the largest metadata, that
+// is accepted: 1 MiB of JSON.
+const DefaultPayloadLimit = 1 << 20
+
+// WithLogger sets where the bus logs: one Warn per failed attempt, one Error
+// per dead letter, Info on start and recovery. The default is [slog.Default].
+func WithLogger(logger *slog.Logger) Option {
+	return func(c *config) error {
+		if logger == nil {
+			return fmt.Errorf("WithLogger: the logger is nil; use slog.New(slog.DiscardHandler) for silence")
+		}
+		c.logger = logger
+		return nil
+	}
+}
+
+// WithShutdownTimeout sets how long [Bus.Shutdown] waits for running handlers
+// when its context has no deadline. The default is [DefaultShutdownTimeout].
+func WithShutdownTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("WithShutdownTimeout: %v is not positive", d)
+		}
+		c.shutdownTimeout = d
+		return nil
+	}
+}
+
+// WithPayloadLimit sets the largest payload in bytes of JSON; the same limit
+// holds for metadata. The default is [DefaultPayloadLimit].
+func WithPayloadLimit(bytes int) Option {
+	return func(c *config) error {
+		if bytes <= 0 {
+			return fmt.Errorf("WithPayloadLimit: %d is not positive", bytes)
+		}
+		c.payloadLimit = bytes
+		return nil
+	}
+}
+
+// SubscribeOption tunes a subscription.
+type SubscribeOption func(*subscribeConfig) error
+
+type subscribeConfig struct {
+	retry         []retry.Option
+	timeout       time.Duration // 0: the event type's
+	concurrency   int
+	fromBeginning bool
+}
+
+// WithRetry overrides single fields of the retry policy for this
+// subscription; the others keep what the catalogue says for the event type.
+func WithRetry(overrides ...retry.Option) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.retry = append(c.retry, overrides...)
+		return nil
+	}
+}
+
+// WithTimeout sets how long one attempt may take in this subscription, instead
+// of what the catalogue says for the event type.
+func WithTimeout(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d <= 0 {
+			return fmt.Errorf("the timeout %v is not positive", d)
+		}
+		c.timeout = d
+		return nil
+	}
+}
+
+// WithConcurrency lets up to n handlers of this subscription run at once, from
+// 1 to 1024. The default is 1: events are handled one by one in the order of
+// the log. With more, events whose type has a partition_by keep that order
+// within each key, and the others have none.
+func WithConcurrency(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 1 || n > 1024 {
+			return fmt.Errorf("a concurrency of %d is not within 1 to 1024", n)
+		}
+		c.concurrency = n
+		return nil
+	}
+}
+
+// FromBeginning makes a subscription whose name is new start with the oldest
+// event in the file instead of the next one. A name that is known goes on where
+// it was, with or without this option.
+func FromBeginning() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.fromBeginning = true
+		return nil
+	}
+}
+
+// PublishOption tunes one call of a Publish function.
+type PublishOption func(*publishConfig)
+
+type publishConfig struct {
+	metadata map[string]string
+}
+
+// WithMetadata attaches texts that are not part of the payload, such as a
+// trace or correlation id. Handlers find them in [Event]. Given twice, the
+// later value of a key wins. Keys and values are valid UTF-8.
+func WithMetadata(metadata map[string]string) PublishOption {
+	return func(c *publishConfig) {
+		if c.metadata == nil {
+			c.metadata = make(map[string]string, len(metadata))
+		}
+		for key, value := range metadata {
+			c.metadata[key] = value
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Publish stores one event and returns when it is on disk. Generated code has
+// a typed function for each event type, which calls this one.
+//
+// When the error is nil the event survives the death of the process and a power
+// cut. When it is not, the event is not stored: the payload is invalid
+// (*[InvalidPayloadError], *[PayloadTooLargeError]), the bus is shut down
+// ([ErrShutdown]), the file cannot be written (*[StorageError]), or ctx had ended
+// before the event was taken up. Once it is taken up ctx no longer matters,
+// because only the commit can tell whether the event is stored.
+//
+// With the ctx of a handler the event becomes part of the handler's success: it
+// is stored in the same transaction, and not at all if the handler fails. To
+// publish whatever becomes of the handler, use another context.
+func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
+	batch, err := newBatch(bus, t.spec.Name, 1, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := encode(batch, 0, payload); err != nil {
+		return nil, err
+	}
+	if err := batch.append(ctx); err != nil {
+		return nil, err
+	}
+	return batch.receipt(0), nil
+}
+
+// PublishBatch stores events in one transaction, in order: all of them or, on
+// an error, none. It returns a receipt for each. In all else it is [Publish].
+func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
+	if len(payloads) == 0 {
+		return nil, nil
+	}
+	batch, err := newBatch(bus, t.spec.Name, len(payloads), opts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range payloads {
+		if err := encode(batch, i, payloads[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := batch.append(ctx); err != nil {
+		return nil, err
+	}
+	receipts := make([]*Receipt, len(payloads))
+	for i := range receipts {
+		receipts[i] = batch.receipt(i)
+	}
+	return receipts, nil
+}
+
+// batch is what one call publishes.
+type batch struct {
+	bus     *Bus
+	typ     string
+	records []engine.Record
+	staged  bool
+}
+
+func newBatch(bus *Bus, eventType string, size int, opts []PublishOption) (*batch, error) {
+	if bus.catalogue.Lookup(eventType) == nil {
+		return nil, &UnknownTypeError{EventType: eventType}
+	}
+	var c publishConfig
+	for _, opt := range opts {
+		opt(&c)
+	}
+	metadata, err := encodeMetadata(bus, eventType, c.metadata)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{bus: bus, typ: eventType, records: make([]engine.Record, size)}
+	now := time.Now().UTC()
+	for i := range b.records {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, err // the operating system has no random numbers
+		}
+		b.records[i] = engine.Record{ID: id, Type: eventType, Metadata: metadata, CreatedAt: now}
+	}
+	return b, nil
+}
+
+func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]byte, error) {
+	if len(metadata) == 0 {
+		return nil, nil
+	}
+	var problems Problems
+	for key, value := range metadata {
+		problems.Key("metadata", key)
+		problems.TextEntry("metadata", key, value)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
+	}
+	encoded, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
+	}
+	if limit := bus.config.payloadLimit; len(encoded) > limit {
+		return nil, &PayloadTooLargeError{EventType: eventType, What: "metadata", Size: len(encoded), Limit: limit}
+	}
+	return encoded, nil
+}
+
+// encode checks a payload and puts it into the batch at i.
+func encode[T Payload](b *batch, i int, payload T) error {
+	err := payload.Validate()
+	var encoded []byte
+	if err == nil {
+		encoded, err = json.Marshal(&payload)
+	}
+	if err != nil {
+		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
+	}
+	if limit := b.bus.config.payloadLimit; len(encoded) > limit {
+		return &PayloadTooLargeError{EventType: b.typ, What: "payload", Size: len(encoded), Limit: limit}
+	}
+	b.records[i].Payload = encoded
+	return nil
+}
+
+// append stores the batch, or keeps it for the success of the handler that
+// publishes it.
+func (b *batch) append(ctx context.Context) error {
+	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(b.bus) {
+		b.staged = true
+		if err := attempt.Stage(b.records); err != nil {
+			return err
+		}
+	} else {
+		if err := b.bus.accepts(); err != nil {
+			return err
+		}
+		if err := b.bus.log.Append(ctx, b.records); err != nil {
+			return public(err)
+		}
+	}
+	b.bus.counters.published(b.typ, len(b.records))
+	return nil
+}
+
+func (b *batch) receipt(i int) *Receipt {
+	return &Receipt{ID: b.records[i].ID, bus: b.bus, seq: b.records[i].Seq, staged: b.staged}
+}

@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Receipt stands for a published event.
+type Receipt struct {
+	ID uuid.UUID // of the event, UUIDv7
+
+	bus    *Bus
+	seq    int64
+	staged bool
+}
+
+// Wait returns when every subscription of the file has settled the event:
+// handled it, or dead-lettered it after its last retry. That includes
+// subscriptions whose handlers run in another process. It returns ctx's error
+// if that ends first, [ErrShutdown] when the bus is shut down meanwhile, and
+// [ErrStaged] at once for an event published through a handler's context.
+func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
+	if r.staged {
+		return Outcome{}, ErrStaged
+	}
+	settled, err := r.bus.log.Outcome(ctx, r.seq)
+	if err != nil {
+		return Outcome{}, public(err)
+	}
+	outcome := Outcome{ID: r.ID}
+	for _, s := range settled {
+		outcome.Deliveries = append(outcome.Deliveries, DeliveryOutcome{
+			Subscription: s.Subscription, Dead: s.State == engine.StateDead,
+			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
+		})
+	}
+	return outcome, nil
+}
+
+// Outcome is what became of an event, for each subscription that it was for.
+type Outcome struct {
+	ID         uuid.UUID
+	Deliveries []DeliveryOutcome // in the order in which the subscriptions were made; empty if nobody listens
+}
+
+// DeliveryOutcome is what became of an event for one subscription.
+type DeliveryOutcome struct {
+	Subscription string
+	Dead         bool   // false: handled
+	Reason       string // of a dead one: max_attempts, decode, crash
+	Failures     int    // failed attempts
+	LastError    string // of the last failed attempt
+}
+
+// Err returns nil if every subscription has handled the event, and otherwise a
+// *[DeadLetteredError].
+func (o Outcome) Err() error {
+	var dead []DeliveryOutcome
+	for _, d := range o.Deliveries {
+		if d.Dead {
+			dead = append(dead, d)
+		}
+	}
+	if dead == nil {
+		return nil
+	}
+	return &DeadLetteredError{ID: o.ID, Deliveries: dead}
+}
+
+// DeadLetteredError says that subscriptions have given up on an event.
+type DeadLetteredError struct {
+	ID         uuid.UUID
+	Deliveries []DeliveryOutcome // the dead ones
+}
+
+// Error names the subscriptions and their last errors.
+func (e *DeadLetteredError) Error() string {
+	parts := make([]string, len(e.Deliveries))
+	for i, d := range e.Deliveries {
+		parts[i] = fmt.Sprintf("by %s after %d failed attempts (%s): %s", d.Subscription, d.Failures, d.Reason, d.LastError)
+	}
+	return fmt.Sprintf("event %s was dead-lettered %s", e.ID, strings.Join(parts, "; "))
+}

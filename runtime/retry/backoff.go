@@ -1,0 +1,43 @@
+package retry
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Backoff is the shape in which the waits between executions grow.
+type Backoff uint8
+
+// The shapes. With base b, multiplier m and a cap of MaxDelay, the wait before
+// execution n ≥ 2 is as given; the first execution never waits.
+const (
+	Exponential Backoff = iota // b · m^(n-2); the zero value and the default
+	Linear                     // b · (n-1)
+	Constant                   // b
+	None                       // 0: retry at once. To not retry at all, use MaxAttempts 1.
+)
+
+var backoffNames = [...]string{"exponential", "linear", "constant", "none"}
+
+// String returns the name that a catalogue uses: exponential, linear,
+// constant or none.
+func (b Backoff) String() string {
+	if int(b) < len(backoffNames) {
+		return backoffNames[b]
+	}
+	return fmt.Sprintf("Backoff(%d)", uint8(b))
+}
+
+// BackoffNames lists the names that [ParseBackoff] takes, the default first.
+func BackoffNames() []string { return append([]string(nil), backoffNames[:]...) }
+
+// ParseBackoff is the inverse of [Backoff.String]. Names are lower case; the
+// error lists them.
+func ParseBackoff(name string) (Backoff, error) {
+	for i, known := range backoffNames {
+		if name == known {
+			return Backoff(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown backoff %q: use %s", name, strings.Join(backoffNames[:], ", "))
+}

@@ -1,0 +1,90 @@
+package templates
+
+import (
+	"path/filepath"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// Contract is the generation contract between generated code and the runtime
+// package. It grows with every change to what generated code expects of
+// runtime, together with runtime.NewestContract. It is a constant of its own
+// because importing the runtime would compile a database into the command.
+const Contract = 1
+
+// catalogue lists the constructs of catalogue.gen.go.
+func catalogue(c *catalog.Catalogue) []jen.Code {
+	constructs := []jen.Code{contract(), contractCheck()}
+	for _, e := range c.Events {
+		constructs = append(constructs, descriptor(e))
+	}
+	return append(constructs, catalogueVar(c), open())
+}
+
+// contract emits
+//
+//	// contract is …
+//	const contract = <n>
+func contract() *jen.Statement {
+	return comment("contract is the version of the agreement between this code and the runtime package.").
+		Const().Id("contract").Op("=").Lit(Contract)
+}
+
+// contractCheck emits
+//
+//	// If one of these lines does not compile, …
+//	const (
+//		_ = runtime.FitsGenerated(contract - runtime.OldestContract)
+//		_ = runtime.FitsGenerated(runtime.NewestContract - contract)
+//	)
+func contractCheck() *jen.Statement {
+	check := func(minuend, subtrahend jen.Code) jen.Code {
+		return jen.Id("_").Op("=").Add(inRuntime("FitsGenerated")).
+			Call(jen.Add(minuend).Op("-").Add(subtrahend))
+	}
+	return comment("If a line below does not compile, this code and the runtime package have drifted apart.").
+		Const().Defs(
+		comment("This code is older than the runtime understands: run go generate.").
+			Add(check(jen.Id("contract"), inRuntime("OldestContract"))),
+		comment("The runtime is older than this code: run go get -u "+modulePath+".").
+			Add(check(inRuntime("NewestContract"), jen.Id("contract"))),
+	)
+}
+
+// catalogueVar emits
+//
+//	// Catalogue holds every event type of <events.yaml>.
+//	var Catalogue = runtime.NewCatalogue(
+//		<Event>Type,
+//	)
+func catalogueVar(c *catalog.Catalogue) *jen.Statement {
+	var types []jen.Code
+	for _, e := range c.Events {
+		types = append(types, jen.Id(descriptorName(e)))
+	}
+	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").
+		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...)
+}
+
+// open emits
+//
+//	// Open opens the bus in the file at path, and creates the file if there is none. …
+//	func Open(ctx context.Context, path string, opts ...runtime.Option) (*runtime.Bus, error) {
+//		return runtime.Open(ctx, path, Catalogue, opts...)
+//	}
+func open() *jen.Statement {
+	return comment("Open opens the bus whose events are in the file at path, and creates the file if there is none. "+
+		"Call Shutdown on the bus when done with it. See [runtime.Open].").
+		Func().Id("Open").
+		Params(
+			jen.Id("ctx").Qual("context", "Context"),
+			jen.Id("path").String(),
+			jen.Id("opts").Op("...").Add(inRuntime("Option")),
+		).
+		Params(jen.Op("*").Add(inRuntime("Bus")), jen.Error()).
+		Block(jen.Return(inRuntime("Open").Call(
+			jen.Id("ctx"), jen.Id("path"), jen.Id("Catalogue"), jen.Id("opts").Op("..."),
+		)))
+}

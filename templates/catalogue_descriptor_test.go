@@ -1,0 +1,95 @@
+package templates
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+)
+
+func TestADescriptorShowsTheSettingsInEffect(t *testing.T) {
+	c := parse(t, `
+policies:
+  order.*: { retry: { max_attempts: 6, backoff: linear, base_delay: 250ms, jitter: 0 } }
+events:
+  order.placed:
+    doc: Say "placed".
+    priority: high
+    timeout: 5m
+    partition_by: order_id
+    retry: { max_delay: 1h }
+    payload: { order_id: uuid }
+  ping: {}
+`)
+	emits(t, `
+// OrderPlacedType describes order.placed to the runtime.
+var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
+	Name: "order.placed",
+	Doc:  "Say \"placed\".",
+	Retry: retry.Policy{
+		MaxAttempts: 6,
+		Backoff:     retry.Linear,
+		BaseDelay:   250 * time.Millisecond,
+		MaxDelay:    time.Hour,
+		Multiplier:  2,
+		Jitter:      0,
+	},
+	Timeout:     5 * time.Minute,
+	Priority:    runtime.PriorityHigh,
+	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+})
+`, descriptor(c.Events[0]))
+	emits(t, `
+// PingType describes ping to the runtime.
+var PingType = runtime.Define(runtime.Spec[Ping]{
+	Name: "ping",
+	Retry: retry.Policy{
+		MaxAttempts: 4,
+		Backoff:     retry.Exponential,
+		BaseDelay:   time.Second,
+		MaxDelay:    30 * time.Second,
+		Multiplier:  2,
+		Jitter:      0.1,
+	},
+	Timeout: 30 * time.Second,
+})
+`, descriptor(c.Events[1]))
+}
+
+func TestPartitionKeysAreTexts(t *testing.T) {
+	for fieldType, want := range map[string]string{
+		"string": `func(p E) string { return p.Key }`,
+		"bool":   `func(p E) string { return strconv.FormatBool(p.Key) }`,
+		"int":    `func(p E) string { return strconv.Itoa(p.Key) }`,
+		"int32":  `func(p E) string { return strconv.Itoa(int(p.Key)) }`,
+		"int64":  `func(p E) string { return strconv.FormatInt(p.Key, 10) }`,
+		"uint64": `func(p E) string { return strconv.FormatUint(p.Key, 10) }`,
+		"uuid":   `func(p E) string { return p.Key.String() }`,
+		"Size":   `func(p E) string { return string(p.Key) }`,
+	} {
+		t.Run(fieldType, func(t *testing.T) {
+			c := parse(t, `
+types: { Size: { enum: [S] } }
+events: { e: { partition_by: key, payload: { key: `+fieldType+` } } }
+`)
+			emits(t, "var key = "+want, jen.Var().Id("key").Op("=").Add(partition(c.Events[0])))
+		})
+	}
+}
+
+func TestDurationsAreWrittenInTheirLargestWholeUnit(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                       "0",
+		1:                       "time.Nanosecond",
+		1500:                    "1500 * time.Nanosecond",
+		20 * time.Microsecond:   "20 * time.Microsecond",
+		1500 * time.Millisecond: "1500 * time.Millisecond",
+		time.Second:             "time.Second",
+		90 * time.Second:        "90 * time.Second",
+		5 * time.Minute:         "5 * time.Minute",
+		90 * time.Minute:        "90 * time.Minute",
+		30 * 24 * time.Hour:     "720 * time.Hour",
+	} {
+		emits(t, want, duration(d))
+	}
+}

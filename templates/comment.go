@@ -1,0 +1,110 @@
+package templates
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// commentWidth is where the text of a comment wraps: at column 80, less the
+// marker.
+const commentWidth = 77
+
+// comment makes a // comment of paragraphs, with blank comment lines between
+// them and a line break at the end. Empty paragraphs are left out.
+//
+// Some paragraphs were written by whoever wrote the catalogue. Jennifer would
+// pass a text that begins with // through as it is, and put one with a line
+// break between /* and */, which the text could close; and a comment without
+// a space after // can be a directive to the compiler or a linter. So every
+// line is given its own "// " here, and jennifer gets no say.
+func comment(paragraphs ...string) *jen.Statement {
+	statement := jen.Null()
+	for _, line := range commentLines(paragraphs) {
+		statement.Comment(strings.TrimRight("// "+line, " ")).Line()
+	}
+	return statement
+}
+
+func commentLines(paragraphs []string) []string {
+	var lines []string
+	for _, paragraph := range paragraphs {
+		wrapped := wrap(paragraph)
+		if len(wrapped) == 0 {
+			continue
+		}
+		if lines != nil {
+			lines = append(lines, "")
+		}
+		lines = append(lines, wrapped...)
+	}
+	return lines
+}
+
+// verbatim recognizes lines whose breaks mean something in a Go comment: code,
+// which is indented, list items and headings.
+var verbatim = regexp.MustCompile(`^(\s|[-*+•#]\s|\d+[.)]\s)`)
+
+// wrap breaks text into lines for a comment. Lines that run on are filled up;
+// blank lines, code, lists and headings stay as they are.
+func wrap(text string) []string {
+	var lines []string
+	filling := false // whether the last line takes more words
+	for _, line := range strings.Split(strings.Trim(plain(text), "\n"), "\n") {
+		line = strings.TrimRight(line, " \t")
+		if line == "" || verbatim.MatchString(line) {
+			lines = append(lines, line)
+			filling = false
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			if filling && fits(lines[len(lines)-1], word) {
+				lines[len(lines)-1] += " " + word
+			} else {
+				lines = append(lines, notBuildTag(word))
+			}
+			filling = true
+		}
+	}
+	if len(lines) == 1 && lines[0] == "" {
+		return nil
+	}
+	return lines
+}
+
+func fits(line, word string) bool {
+	return utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= commentWidth
+}
+
+// notBuildTag keeps a line from being taken for a build constraint of the old
+// form, `// +build`, which a space does not disarm.
+func notBuildTag(line string) string {
+	if rest, found := strings.CutPrefix(strings.TrimLeft(line, " \t"), "+build"); found {
+		return `"+build"` + rest
+	}
+	return line
+}
+
+// plain replaces what cannot be seen in an editor (control characters, and
+// the marks that change the direction of text, with which code can be made to
+// read differently than it compiles) by its escape.
+func plain(text string) string {
+	const joiner = '\u200d' // holds compound emoji together
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' || r == joiner {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// oneLine is plain for text that must stay on one line, such as a file's name.
+func oneLine(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }

@@ -1,0 +1,25 @@
+// Package templates turns a checked catalogue into Go code.
+//
+// The folder is the table of contents of what comes out. Each of these files
+// emits the generated file of the same name:
+//
+//	payloads.go   payloads.gen.go   a struct per event, the types they share, sealed interfaces
+//	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
+//	subscribe.go  subscribe.gen.go  Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
+//	catalogue.go  catalogue.gen.go  <Event>Type descriptors, the Catalogue, Open
+//
+// [Files] is the way in: a catalogue goes in, the bytes of the files come out,
+// and nothing is read or written on the way. The same catalogue always gives
+// the same bytes.
+//
+// Inside, there is one small function per construct. It returns a jennifer
+// statement, and above it stands the Go that it emits, with <placeholders>
+// where the catalogue comes in; the test beside it shows a real one. What does
+// not differ between events is not emitted at all but lives in the runtime
+// package, which is why the functions that come out are one line long.
+//
+// The other files are what the four share: source.go makes a Go file of the
+// constructs, comment.go makes safe comments of text that a person wrote in
+// the catalogue, words.go puts settings into English, and gotype.go names Go
+// types. The folder starter holds what `busgen init` writes ([Starter]).
+package templates

@@ -1,0 +1,65 @@
+package templates
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// goType returns the Go type of a field. An optional field is a pointer where
+// its type has no nil of its own.
+func goType(t *catalog.TypeRef) *jen.Statement {
+	if t.Optional && !hasNil(t) {
+		return jen.Op("*").Add(bareType(t))
+	}
+	return bareType(t)
+}
+
+// hasNil tells the types whose Go form has a nil: those need no pointer.
+func hasNil(t *catalog.TypeRef) bool {
+	switch t.Kind {
+	case catalog.Bytes, catalog.JSON, catalog.List, catalog.Map:
+		return true
+	}
+	return false
+}
+
+func bareType(t *catalog.TypeRef) *jen.Statement {
+	switch t.Kind {
+	case catalog.String:
+		return jen.String()
+	case catalog.Bool:
+		return jen.Bool()
+	case catalog.Int:
+		return jen.Int()
+	case catalog.Int32:
+		return jen.Int32()
+	case catalog.Int64:
+		return jen.Int64()
+	case catalog.Uint64:
+		return jen.Uint64()
+	case catalog.Float64:
+		return jen.Float64()
+	case catalog.Bytes:
+		return jen.Index().Byte()
+	case catalog.Time:
+		return jen.Qual("time", "Time")
+	case catalog.Date:
+		return inRuntime("Date")
+	case catalog.Duration:
+		return inRuntime("Duration")
+	case catalog.UUID:
+		return jen.Qual(uuidPath, "UUID")
+	case catalog.JSON:
+		return jen.Qual("encoding/json", "RawMessage")
+	case catalog.List:
+		return jen.Index().Add(bareType(t.Elem))
+	case catalog.Map:
+		return jen.Map(jen.String()).Add(bareType(t.Elem))
+	case catalog.Named:
+		return jen.Id(t.Named.Name.V)
+	}
+	panic(fmt.Sprintf("templates: no Go type for kind %d of %s", t.Kind, t.Text))
+}

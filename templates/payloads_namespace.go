@@ -1,0 +1,67 @@
+package templates
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// anyEvent emits
+//
+//	// AnyEvent is the payload of any event of this catalogue. …
+//	type AnyEvent interface {
+//		runtime.Payload
+//		isAnyEvent()
+//	}
+func anyEvent() *jen.Statement {
+	return comment("AnyEvent is the payload of any event of this catalogue. No other type implements it, "+
+		"so a type switch over the payloads can be complete.").
+		Type().Id("AnyEvent").Interface(inRuntime("Payload"), jen.Id("isAnyEvent").Params())
+}
+
+// namespaceInterface emits
+//
+//	// <Namespace>Event is the payload of an event of <namespace>.*: <Event>, … or <Event>.
+//	type <Namespace>Event interface {
+//		<enclosing namespace, or AnyEvent>
+//		is<Namespace>Event()
+//	}
+func namespaceInterface(c *catalog.Catalogue, ns *catalog.Namespace) *jen.Statement {
+	var events []string
+	for _, e := range ns.Events {
+		events = append(events, e.GoName)
+	}
+	name := interfaceName(ns)
+	return comment(name+" is the payload of an event of "+ns.Name+".*: "+listing(events, "or")+".").
+		Type().Id(name).Interface(jen.Id(enclosing(c, ns)), jen.Id(markerName(ns)).Params())
+}
+
+// markers emits, for each event,
+//
+//	func (<Event>) <marker>() {}
+func markers(marker string, events []*catalog.Event) *jen.Statement {
+	methods := jen.Null()
+	for _, e := range events {
+		methods.Func().Params(jen.Id(e.GoName)).Id(marker).Params().Block().Line()
+	}
+	return methods
+}
+
+// interfaceName is the Go name of what a namespace's payloads have in common.
+func interfaceName(ns *catalog.Namespace) string { return ns.GoName + "Event" }
+
+func markerName(ns *catalog.Namespace) string { return "is" + interfaceName(ns) }
+
+// enclosing names the interface around that of ns: every ml.run.* is an ml.*,
+// and every event is an AnyEvent.
+func enclosing(c *catalog.Catalogue, ns *catalog.Namespace) string {
+	dot := strings.LastIndexByte(ns.Name, '.')
+	for _, outer := range c.Namespaces {
+		if dot >= 0 && outer.Name == ns.Name[:dot] {
+			return interfaceName(outer)
+		}
+	}
+	return "AnyEvent"
+}

@@ -1,0 +1,114 @@
+package templates
+
+import "testing"
+
+func TestAPayloadIsAStructInCatalogueOrder(t *testing.T) {
+	c := parse(t, `
+types:
+  Money:
+    doc: Money is an amount in cents.
+    fields: { amount: int64 }
+events:
+  order.placed:
+    doc: A customer placed an order.
+    payload:
+      total: Money
+      order_id: { type: uuid, doc: Identifies the order. }
+      note: string?
+      tags: "[]string?"
+`)
+	emits(t, "// OrderPlaced is the payload of order.placed.\n"+
+		"//\n"+
+		"// A customer placed an order.\n"+
+		"type OrderPlaced struct {\n"+
+		"	Total Money `json:\"total\"`\n"+
+		"	// Identifies the order.\n"+
+		"	OrderID uuid.UUID `json:\"order_id\"`\n"+
+		"	Note    *string   `json:\"note,omitzero\"`\n"+
+		"	Tags    []string  `json:\"tags,omitzero\"`\n"+
+		"}", eventPayload(c.Events[0]))
+	emits(t, "// Money is an amount in cents.\n"+
+		"type Money struct {\n"+
+		"	Amount int64 `json:\"amount\"`\n"+
+		"}", structType(c.Types[0]))
+}
+
+func TestATypeWithoutADocStillHasAComment(t *testing.T) {
+	c := parse(t, `
+types:
+  Money: { fields: { amount: int64 } }
+  Size: { enum: [S] }
+events:
+  ping: {}
+`)
+	emits(t, "// Money is a part of event payloads.\n"+
+		"type Money struct {\n"+
+		"	Amount int64 `json:\"amount\"`\n"+
+		"}", structType(c.Types[0]))
+	emits(t, "// Size is one of a fixed set of texts.\ntype Size string", enumType(c.Types[1]))
+}
+
+func TestAnEnumIsAStringWithTypedConstants(t *testing.T) {
+	c := parse(t, `
+types:
+  Weekday:
+    enum: [mon, tue, wed, thu, fri, sat, sun]
+events:
+  ping: {}
+`)
+	emits(t, `
+// The values of Weekday.
+const (
+	WeekdayMon Weekday = "mon"
+	WeekdayTue Weekday = "tue"
+	WeekdayWed Weekday = "wed"
+	WeekdayThu Weekday = "thu"
+	WeekdayFri Weekday = "fri"
+	WeekdaySat Weekday = "sat"
+	WeekdaySun Weekday = "sun"
+)
+
+// Validate returns nil if v is one of the values of Weekday.
+func (v Weekday) Validate() error {
+	switch v {
+	case WeekdayMon, WeekdayTue, WeekdayWed, WeekdayThu, WeekdayFri, WeekdaySat,
+		WeekdaySun:
+		return nil
+	}
+	return runtime.NotInEnum(string(v), "mon", "tue", "wed", "thu", "fri", "sat",
+		"sun")
+}
+`, enumConstants(c.Types[0]), validateEnum(c.Types[0]))
+}
+
+func TestANamespaceIsASealedInterfaceInsideTheOneAroundIt(t *testing.T) {
+	c := parse(t, `
+events:
+  ml.run.started: {}
+  ml.saved: {}
+`)
+	emits(t, `
+// AnyEvent is the payload of any event of this catalogue. No other type
+// implements it, so a type switch over the payloads can be complete.
+type AnyEvent interface {
+	runtime.Payload
+	isAnyEvent()
+}
+
+// MLEvent is the payload of an event of ml.*: MLRunStarted or MLSaved.
+type MLEvent interface {
+	AnyEvent
+	isMLEvent()
+}
+
+func (MLRunStarted) isMLEvent() {}
+func (MLSaved) isMLEvent()      {}
+
+// MLRunEvent is the payload of an event of ml.run.*: MLRunStarted.
+type MLRunEvent interface {
+	MLEvent
+	isMLRunEvent()
+}
+`, anyEvent(), namespaceInterface(c, c.Namespaces[0]), markers("isMLEvent", c.Namespaces[0].Events),
+		namespaceInterface(c, c.Namespaces[1]))
+}

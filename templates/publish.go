@@ -1,0 +1,65 @@
+package templates
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// publish lists the constructs of publish.gen.go.
+func publish(c *catalog.Catalogue) []jen.Code {
+	var constructs []jen.Code
+	for _, e := range c.Events {
+		constructs = append(constructs, publishOne(e), publishBatch(e))
+	}
+	return constructs
+}
+
+// publishOne emits
+//
+//	// Publish<Event> publishes one <event.name>. …
+//	//
+//	// <doc>
+//	func Publish<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+//		return runtime.Publish(ctx, bus, <Event>Type, payload, opts...)
+//	}
+func publishOne(e *catalog.Event) *jen.Statement {
+	return comment(
+		"Publish"+e.GoName+" publishes one "+e.Name.V+". If it returns nil the event is on disk; "+
+			"if it returns an error nothing was stored. See [runtime.Publish].", e.Doc).
+		Func().Id("Publish"+e.GoName).
+		Params(publishParams("payload", jen.Id(e.GoName))...).
+		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
+		Block(publishCall("Publish", e, "payload"))
+}
+
+// publishBatch emits
+//
+//	// Publish<Event>Batch publishes one <event.name> per payload, all of them or none. …
+//	func Publish<Event>Batch(ctx context.Context, bus *runtime.Bus, payloads []<Event>, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+//		return runtime.PublishBatch(ctx, bus, <Event>Type, payloads, opts...)
+//	}
+func publishBatch(e *catalog.Event) *jen.Statement {
+	return comment(
+		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload in one transaction: "+
+			"all of them or none. See [runtime.PublishBatch].").
+		Func().Id("Publish"+e.GoName+"Batch").
+		Params(publishParams("payloads", jen.Index().Id(e.GoName))...).
+		Params(jen.Index().Op("*").Add(inRuntime("Receipt")), jen.Error()).
+		Block(publishCall("PublishBatch", e, "payloads"))
+}
+
+func publishParams(payload string, payloadType jen.Code) []jen.Code {
+	return []jen.Code{
+		jen.Id("ctx").Qual("context", "Context"),
+		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
+		jen.Id(payload).Add(payloadType),
+		jen.Id("opts").Op("...").Add(inRuntime("PublishOption")),
+	}
+}
+
+func publishCall(function string, e *catalog.Event, payload string) jen.Code {
+	return jen.Return(inRuntime(function).Call(
+		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id(payload), jen.Id("opts").Op("..."),
+	))
+}

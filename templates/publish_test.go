@@ -1,0 +1,26 @@
+package templates
+
+import "testing"
+
+func TestPublishFunctionsAreOneLineAround(t *testing.T) {
+	c := parse(t, `
+events:
+  order.placed:
+    doc: A customer placed an order.
+`)
+	emits(t, `
+// PublishOrderPlaced publishes one order.placed. If it returns nil the event is
+// on disk; if it returns an error nothing was stored. See [runtime.Publish].
+//
+// A customer placed an order.
+func PublishOrderPlaced(ctx context.Context, bus *runtime.Bus, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, OrderPlacedType, payload, opts...)
+}
+
+// PublishOrderPlacedBatch publishes one order.placed per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishOrderPlacedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, OrderPlacedType, payloads, opts...)
+}
+`, publish(c)...)
+}

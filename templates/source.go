@@ -1,0 +1,81 @@
+package templates
+
+import (
+	"bytes"
+	"go/format"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// The packages that generated code imports, besides those of the standard
+// library.
+const (
+	modulePath  = "github.com/busgen/busgen"
+	runtimePath = modulePath + "/runtime"
+	retryPath   = modulePath + "/runtime/retry"
+	uuidPath    = "github.com/google/uuid"
+)
+
+// inRuntime refers to a name of the runtime package.
+func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
+
+// source makes a formatted Go file of constructs, with a blank line between
+// any two.
+func source(header, packageName string, constructs []jen.Code) ([]byte, error) {
+	file := jen.NewFile(packageName)
+	file.HeaderComment(header)
+	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", uuidPath: "uuid"})
+	for _, construct := range constructs {
+		file.Add(construct)
+		file.Line()
+	}
+	var rendered bytes.Buffer
+	if err := file.Render(&rendered); err != nil {
+		return nil, err
+	}
+	return format.Source(groupImports(rendered.Bytes()))
+}
+
+// groupImports splits the import block, which jennifer writes as one sorted
+// list, into the standard library, other modules and busgen itself.
+func groupImports(code []byte) []byte {
+	const opening, closing = "\nimport (\n", "\n)\n"
+	before, rest, found := strings.Cut(string(code), opening)
+	if !found {
+		return code
+	}
+	block, after, _ := strings.Cut(rest, closing)
+	var groups [3][]string
+	for line := range strings.SplitSeq(block, "\n") {
+		g := importGroup(line)
+		groups[g] = append(groups[g], line)
+	}
+	var grouped []string
+	for _, lines := range groups {
+		if lines != nil {
+			grouped = append(grouped, strings.Join(lines, "\n"))
+		}
+	}
+	return []byte(before + opening + strings.Join(grouped, "\n\n") + closing + after)
+}
+
+func importGroup(line string) int {
+	_, path, _ := strings.Cut(line, `"`)
+	host, _, _ := strings.Cut(path, "/")
+	switch {
+	case strings.HasPrefix(path, modulePath+"/"):
+		return 2
+	case strings.Contains(host, "."):
+		return 1
+	}
+	return 0
+}
+
+// Layouts that jennifer has no word for: calls and literals with one item per
+// line, and a function body on the line of its function.
+var (
+	linesInParens = jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}
+	linesInBraces = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
+	oneLineBody   = jen.Options{Open: "{", Close: "}"}
+)

@@ -1,0 +1,33 @@
+package templates
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/busgen/busgen/internal/emit"
+)
+
+var (
+	//go:embed starter/events.yaml
+	starterCatalogue string
+	//go:embed starter/generate.go.txt
+	starterGenerate string
+)
+
+// starterPackage is the name of the package in the embedded starter files.
+const starterPackage = "events"
+
+// Starter returns the files of `busgen init` for a package of the given name:
+// a catalogue that explains its own language, and the Go file that makes
+// `go generate` run busgen.
+func Starter(packageName string) []emit.File {
+	rename := strings.NewReplacer(
+		"package: "+starterPackage, "package: "+packageName,
+		"package "+starterPackage+"\n", "package "+packageName+"\n",
+		"Package "+starterPackage+" ", "Package "+packageName+" ",
+	)
+	return []emit.File{
+		{Name: "events.yaml", Content: []byte(rename.Replace(starterCatalogue))},
+		{Name: "generate.go", Content: []byte(rename.Replace(starterGenerate))},
+	}
+}

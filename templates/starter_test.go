@@ -1,0 +1,76 @@
+package templates
+
+import (
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+)
+
+func starter(t *testing.T, packageName string) map[string]emit.File {
+	t.Helper()
+	files := map[string]emit.File{}
+	for _, file := range Starter(packageName) {
+		files[file.Name] = file
+	}
+	return files
+}
+
+func TestTheStarterCatalogueHasNoFindings(t *testing.T) {
+	for _, name := range []string{"events", "shop"} {
+		c := parseFile(t, "events.yaml", starter(t, name)["events.yaml"].Content)
+		if c.Package.V != name {
+			t.Errorf("package %s, want %s", c.Package.V, name)
+		}
+		generate(t, c)
+	}
+}
+
+func TestTheStarterShowsTheDefaults(t *testing.T) {
+	shown := parseFile(t, "events.yaml", starter(t, "events")["events.yaml"].Content).Events[0]
+	builtIn := parse(t, "events: { ping: {} }").Events[0]
+	if shown.Name.V != "order.placed" {
+		t.Fatalf("the first event is %s, want one that sets nothing itself", shown.Name.V)
+	}
+	if shown.Settings.Policy() != builtIn.Settings.Policy() || shown.Settings.Timeout.V != builtIn.Settings.Timeout.V {
+		t.Errorf("the starter shows %+v, built in is %+v", shown.Settings, builtIn.Settings)
+	}
+}
+
+func TestTheStarterUsesEveryTypeOfFieldOrNamesIt(t *testing.T) {
+	text := string(starter(t, "events")["events.yaml"].Content)
+	for _, word := range []string{
+		"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "[]T", "map[string]T",
+	} {
+		if _, findings := catalog.Parse("x.yaml", []byte("version: 1\npackage: p\nevents: { e: { payload: { f: \""+strings.Replace(word, "T", "string", 1)+"\" } } }\n")); findings != nil {
+			t.Errorf("%s is not a type any more: %v", word, findings)
+		}
+		if !strings.Contains(text, word) {
+			t.Errorf("the starter does not mention %s", word)
+		}
+	}
+}
+
+func TestTheStarterGoFileRunsBusgen(t *testing.T) {
+	content := starter(t, "shop")["generate.go"].Content
+	file, err := parser.ParseFile(token.NewFileSet(), "generate.go", content, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Name.Name != "shop" || !strings.HasPrefix(file.Doc.Text(), "Package shop ") {
+		t.Errorf("package %s with the doc %q", file.Name.Name, file.Doc.Text())
+	}
+	const directive = "//go:generate go tool busgen generate events.yaml"
+	found := false
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			found = found || c.Text == directive
+		}
+	}
+	if !found {
+		t.Errorf("no %s in\n%s", directive, content)
+	}
+}

@@ -1,0 +1,82 @@
+package templates
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// subscribe lists the constructs of subscribe.gen.go, from the narrowest
+// subscription to the widest.
+func subscribe(c *catalog.Catalogue) []jen.Code {
+	var constructs []jen.Code
+	for _, e := range c.Events {
+		constructs = append(constructs, subscribeEvent(e))
+	}
+	for _, ns := range c.Namespaces {
+		constructs = append(constructs, subscribeNamespace(ns))
+	}
+	return append(constructs, subscribeAll())
+}
+
+// subscribeEvent emits
+//
+//	// Subscribe<Event> calls handler for every <event.name>. …
+//	//
+//	// <policy in words>
+//	func Subscribe<Event>(bus *runtime.Bus, name string, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.Subscribe(bus, <Event>Type, name, handler, opts...)
+//	}
+func subscribeEvent(e *catalog.Event) *jen.Statement {
+	function := "Subscribe" + e.GoName
+	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name. "+
+		"See [runtime.Subscribe].", policyWords(e)).
+		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+}
+
+// subscribeNamespace emits
+//
+//	// Subscribe<Namespace> calls handler for every event of <namespace>.* …
+//	func Subscribe<Namespace>(bus *runtime.Bus, name string, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeNamespace(bus, "<namespace>.*", name, handler, opts...)
+//	}
+func subscribeNamespace(ns *catalog.Namespace) *jen.Statement {
+	return subscribePattern("Subscribe"+ns.GoName, ns.Name+".*", interfaceName(ns),
+		"every event of "+ns.Name+".*")
+}
+
+// subscribeAll emits
+//
+//	// SubscribeAll calls handler for every event …
+//	func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
+//	}
+func subscribeAll() *jen.Statement {
+	return subscribePattern("SubscribeAll", "*", "AnyEvent", "every event of this catalogue")
+}
+
+func subscribePattern(function, pattern, payload, events string) *jen.Statement {
+	return comment(function + " calls handler for " + events + ", as the subscription called name. " +
+		"A type switch over the payload tells the events apart; each is retried by the settings of its own type. " +
+		"See [runtime.SubscribeNamespace].").
+		Func().Id(function).Params(subscribeParams(payload)...).Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))
+}
+
+func subscribeParams(payload string) []jen.Code {
+	return []jen.Code{
+		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
+		jen.Id("name").String(),
+		jen.Id("handler").Add(inRuntime("Handler")).Types(jen.Id(payload)),
+		jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
+	}
+}
+
+func subscribeResults() []jen.Code {
+	return []jen.Code{jen.Op("*").Add(inRuntime("Subscription")), jen.Error()}
+}
+
+func subscribeArgs(what jen.Code) []jen.Code {
+	return []jen.Code{jen.Id("bus"), what, jen.Id("name"), jen.Id("handler"), jen.Id("opts").Op("...")}
+}

@@ -1,0 +1,136 @@
+// Program uses the code of the package features, which is emitted from
+// features.yaml: it sends values through
+// JSON and back, and prints what Validate says.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/templates/testdata/features"
+)
+
+func main() {
+	full := features.OrderLineAdded{
+		Line:        1,
+		Everything:  everything(),
+		Optional:    present(),
+		Collections: collections(),
+		Runtime:     "x",
+		Time:        time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC),
+		Problems:    []string{},
+		I:           []float64{1},
+	}
+	roundTrip("everything present", full)
+
+	sparse := full
+	sparse.Optional = features.Optional{}
+	sparse.Collections = features.Collections{}
+	roundTrip("everything optional absent", sparse)
+	text, _ := json.Marshal(sparse.Optional)
+	fmt.Println("absent fields in JSON:", string(text))
+
+	notUTF8 := "\xff"
+	report("bad scalars", features.Everything{AString: notUTF8, AFloat64: math.NaN(), ADate: runtime.Date{Year: 2023, Month: 2, Day: 29}, AnEnum: "pink"})
+	report("bad optional values", features.Optional{AString: &notUTF8, ADate: new(runtime.Date), AnEnum: new(features.Color), AList: []string{"ok", notUTF8}})
+	report("bad collections", features.Collections{
+		Strings:      []string{"ok", notUTF8},
+		Floats:       []float64{math.Inf(1)},
+		Dates:        make([]runtime.Date, 1),
+		Points:       []features.Point{{}, {X: math.NaN()}},
+		TextsByName:  map[string]string{"k": notUTF8},
+		FloatsByName: map[string]float64{"k": math.NaN()},
+		IntsByName:   map[string]int{notUTF8: 1},
+		ColorsByName: map[string]features.Color{"k": "pink"},
+		Matrix:       [][]float64{{0}, {0, math.NaN()}},
+		Cube:         [][][]float64{{}, {{}, {}, {math.NaN()}}},
+		ListsByName:  map[string][]string{"k": {"ok", notUTF8}},
+		Maps:         []map[string]int{{notUTF8: 1}},
+		MapsByName:   map[string]map[string]runtime.Date{"outer": {"inner": {}}},
+	})
+	report("a problem far down a tree", features.OrderLineRemoved{
+		Reason: features.Odd日本, Weekday: features.WeekdayFriday,
+		Tree: features.Tree{Children: []features.Tree{{}, {Parent: &features.Tree{Label: notUTF8}}}},
+	})
+	report("an enum that is not set", features.PartitionByEnum{})
+	report("what cannot be wrong", features.Ping{})
+
+	var any features.AnyEvent = features.OrderLineAdded{}
+	_, inOrder := any.(features.OrderEvent)
+	_, inLine := any.(features.OrderLineEvent)
+	_, inHostile := any.(features.HostileEvent)
+	fmt.Println("order.line.added is in order.*, order.line.*, hostile.*:", inOrder, inLine, inHostile)
+}
+
+func everything() features.Everything {
+	return features.Everything{
+		AString: "text", ABool: true, AnInt: -1, AnInt32: math.MinInt32, AnInt64: math.MinInt64, AUint64: math.MaxUint64,
+		AFloat64: 0.1, SomeBytes: []byte{0, 255}, ATime: time.Date(2024, 2, 29, 12, 0, 0, 1, time.UTC),
+		ADate: runtime.Date{Year: 2024, Month: 2, Day: 29}, ADuration: runtime.Duration(90 * time.Minute),
+		AUUID: uuid.MustParse("018f4f2e-0000-7000-8000-000000000001"), SomeJSON: json.RawMessage(`{"a":[1]}`),
+		AnEnum: features.ColorDarkGreen, AStruct: features.Point{X: 1, Y: 2},
+	}
+}
+
+func present() features.Optional {
+	e := everything()
+	return features.Optional{
+		AString: &e.AString, ABool: &e.ABool, AnInt: &e.AnInt, AnInt32: &e.AnInt32, AnInt64: &e.AnInt64, AUint64: &e.AUint64,
+		AFloat64: &e.AFloat64, SomeBytes: []byte{}, ATime: &e.ATime, ADate: &e.ADate, ADuration: &e.ADuration, AUUID: &e.AUUID,
+		SomeJSON: e.SomeJSON, AnEnum: &e.AnEnum, AStruct: &e.AStruct, AList: []string{}, AMap: map[string]features.Point{},
+	}
+}
+
+func collections() features.Collections {
+	day := runtime.Date{Year: 2024, Month: 2, Day: 29}
+	return features.Collections{
+		Strings: []string{"a"}, Floats: []float64{1}, Ints: []int{1}, Dates: []runtime.Date{day}, Blobs: [][]byte{{1}},
+		Points: []features.Point{{X: 1}}, TextsByName: map[string]string{"k": "v"}, FloatsByName: map[string]float64{"k": 1},
+		IntsByName: map[string]int{"k": 1}, ColorsByName: map[string]features.Color{"k": features.ColorRed},
+		Matrix: [][]float64{{1}}, Cube: [][][]float64{{{1}}}, ListsByName: map[string][]string{"k": {"v"}},
+		Maps: []map[string]int{{"k": 1}}, MapsByName: map[string]map[string]runtime.Date{"k": {"k": day}},
+	}
+}
+
+func roundTrip[T runtime.Payload](name string, value T) {
+	report(name, value)
+	text, err := json.Marshal(value)
+	if err != nil {
+		fmt.Println("  cannot encode:", err)
+		return
+	}
+	var back T
+	if err := json.Unmarshal(text, &back); err != nil {
+		fmt.Println("  cannot decode:", err)
+		return
+	}
+	fmt.Println("  the same after JSON:", reflect.DeepEqual(value, back))
+}
+
+func report(name string, value runtime.Payload) {
+	err := value.Validate()
+	if err == nil {
+		fmt.Println(name + ": valid")
+		return
+	}
+	var invalid *runtime.ValidationError
+	if !errors.As(err, &invalid) {
+		fmt.Printf("%s: %T\n", name, err)
+		return
+	}
+	var lines []string
+	for _, problem := range invalid.Problems {
+		lines = append(lines, problem.String())
+	}
+	slices.Sort(lines)
+	fmt.Printf("%s:\n  %s\n", name, strings.Join(lines, "\n  "))
+}
