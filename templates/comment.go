@@ -57,7 +57,7 @@ func wrap(text string) []string {
 	for _, line := range strings.Split(strings.Trim(plain(text), "\n"), "\n") {
 		line = strings.TrimRight(line, " \t")
 		if line == "" || verbatim.MatchString(line) {
-			lines = append(lines, line)
+			lines = append(lines, notBuildTag(line))
 			filling = false
 			continue
 		}

@@ -9,6 +9,8 @@
 // Reading goes through the file in the order in which its parts need each
 // other, and the package's files follow it:
 //
+//	load.go        the way in, and the order of everything below
+//	source.go      lines and columns: where a node is written
 //	document.go    text → YAML nodes; what YAML itself finds wrong
 //	decode.go      mappings, lists and scalars; unknown and duplicate keys
 //	types.go       `types:` and the fields of structs; typeref.go: the text of a type

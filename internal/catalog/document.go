@@ -78,11 +78,7 @@ func (r *reader) syntaxError(source []byte, err error) {
 		partial := parseError(bytes.Join(lines[:n+1], nil))
 		return partial != nil && partial.Error() == err.Error()
 	})
-	line := first + 1
-	if strings.Contains(message, "could not find expected ':'") {
-		line = r.contentBefore(line) // noticed only when the next line begins
-	}
-	at := r.lineContent(line)
+	at := r.lineContent(first + 1)
 	r.report(at, RuleSyntax, "this is not well-formed YAML: %s", message).Hint = syntaxHint(at.Line, message)
 }
 
@@ -105,17 +101,6 @@ func parseError(source []byte) error {
 var syntaxPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
 
 func syntaxMessage(err error) string { return syntaxPrefix.ReplaceAllString(err.Error(), "") }
-
-// contentBefore returns the last line before the given one that is neither
-// blank nor a comment, or else that line itself.
-func (r *reader) contentBefore(line int) int {
-	for n := line - 1; n >= 1; n-- {
-		if text := strings.TrimSpace(r.lines[n-1]); text != "" && text[0] != '#' {
-			return n
-		}
-	}
-	return line
-}
 
 // The mistakes that the catalogue language invites, because its notation
 // means something else to YAML.

@@ -149,6 +149,7 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 	}
 	s.mu.Unlock()
 
+	timeout := (*TimeoutError)(nil)
 	switch {
 	case late:
 		s.cfg.Logger.Debug("a handler returned after its attempt was over", "event_id", a.ID, "event_type", a.Type,
@@ -156,6 +157,9 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 		if left {
 			s.cfg.Count.Abandoned(-1)
 		}
+	case errors.As(context.Cause(a.ctx), &timeout):
+		// It came back before expire had its turn, and too late all the same.
+		a.fail(timeout, &engine.Attempt{Kind: engine.KindTimeout})
 	case err == nil:
 		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
 		s.cfg.Count.Handled(a.Type)

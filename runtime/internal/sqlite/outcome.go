@@ -90,6 +90,11 @@ func (l *Log) wait(ctx context.Context, seq int64, done func() (bool, error)) er
 	l.writer.watchOthers()
 	l.writer.hasten()
 	for {
+		select {
+		case <-l.writer.done:
+			return engine.ErrClosed
+		default:
+		}
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
@@ -141,13 +146,12 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 			if !c.idle() {
 				return false, nil
 			}
-			waiting := int64(0)
+			open := int64(0)
 			err := l.read(func(conn *conn) (err error) {
-				waiting, err = conn.int64(`
-					SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE subscription = ? AND state = 'waiting' LIMIT 1)`, c.id)
+				open, err = conn.int64("SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
 				return err
 			})
-			if waiting > 0 || err != nil {
+			if open > 0 || err != nil {
 				return false, err
 			}
 		}

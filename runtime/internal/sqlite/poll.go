@@ -43,7 +43,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		err := conn.query(`
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at
 			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
-			WHERE d.subscription = ? AND d.state = 'waiting' AND d.due_at <= ?
+			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if found == limit {
 				due = s.ColumnInt64(1) // more than fit; come back for them
@@ -71,26 +71,34 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		}
 		return conn.query(`
 			SELECT due_at FROM deliveries
-			WHERE subscription = ? AND state = 'waiting' AND due_at > ?
+			WHERE subscription = ? AND state <> 'dead' AND state = 'waiting' AND due_at > ?
 			ORDER BY due_at LIMIT 1`, func(s *sqlite3.Stmt) error {
 			due = s.ColumnInt64(0)
 			return nil
 		}, c.id, now)
 	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
 		due = now
 	}
+	c.release(due)
+	return dst, found, err
+}
+
+// release ends the reading of rows. What was settled meanwhile may have been
+// read as waiting, so it was held until now.
+func (c *consumer) release(due int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.dueAt(due)
-	// What was settled while we were reading may have been read as waiting;
-	// until now it was still held.
 	c.reading = false
+	if len(c.settled) == 0 {
+		return
+	}
 	for _, seq := range c.settled {
 		delete(c.rows, seq)
 	}
 	c.settled = c.settled[:0]
-	return dst, found, err
+	c.log.waiters.all() // they were told while it was held
 }
 
 // hold takes a delivery with a row, unless it is being handled already.

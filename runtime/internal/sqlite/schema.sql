@@ -58,9 +58,9 @@ CREATE TABLE deliveries (
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
-CREATE INDEX deliveries_waiting ON deliveries (subscription, due_at) WHERE state = 'waiting';
-CREATE INDEX deliveries_dead    ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
-CREATE INDEX deliveries_seq     ON deliveries (seq);
+CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <> 'dead';
+CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
+CREATE INDEX deliveries_seq  ON deliveries (seq);
 
 -- Every failed attempt, kept as long as its event.
 CREATE TABLE attempts (

@@ -31,8 +31,6 @@ type request struct {
 	pending bool // in the queue, and may still be withdrawn
 }
 
-var requests = sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }}
-
 // writer owns the connection that writes. Its goroutine runs one transaction
 // after the other, each for everyone who is waiting at that moment.
 type writer struct {
@@ -49,13 +47,18 @@ type writer struct {
 	wake chan struct{}
 	done chan struct{}
 
+	requests sync.Pool // of *request; channels must not travel between logs
+
 	looked  time.Time // when lookAround last ran
 	version int64     // PRAGMA data_version, as last seen
 	events  []logged  // of the transaction at hand
 }
 
 func newWriter(log *Log, c *conn) *writer {
-	return &writer{conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &writer{
+		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
+	}
 }
 
 // do queues a transaction and waits for its outcome. A context that ends
@@ -65,7 +68,7 @@ func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := requests.Get().(*request)
+	r := w.requests.Get().(*request)
 	r.events, r.exec, r.pending = events, exec, true
 	w.mu.Lock()
 	if w.closing {
@@ -87,7 +90,7 @@ func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error
 		}
 	}
 	r.events, r.exec = nil, nil
-	requests.Put(r)
+	w.requests.Put(r)
 	return err
 }
 
