@@ -1,0 +1,230 @@
+package runtime_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// These tests kill real processes: the test binary runs itself as a child,
+// which says on its standard output what was acknowledged to it. A line is one
+// write to a pipe, so it outlives the child.
+
+const (
+	childMode = "BUSGEN_TEST_CHILD"
+	childFile = "BUSGEN_TEST_FILE"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childMode) {
+	case "publisher":
+		publisherChild(os.Getenv(childFile))
+	case "poisoned":
+		poisonedChild(os.Getenv(childFile))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// publisherChild publishes and handles until it is killed. It says
+//
+//	published <id>       Publish has returned nil
+//	running <id> <n>     a handler is called for attempt n
+//	handled <id>         Receipt.Wait has returned
+func publisherChild(path string) {
+	bus, err := runtime.Open(context.Background(), path, catalogue)
+	check(err)
+	_, err = runtime.Subscribe(bus, placedType, "reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		say("running %s %d", e.ID, e.Attempt)
+		if e.Payload.Number%7 == 0 && e.Attempt == 1 {
+			return errBoom
+		}
+		return nil
+	}, runtime.WithRetry(retry.BaseDelay(time.Millisecond), retry.MaxAttempts(1000)))
+	check(err)
+	check(bus.Start(context.Background()))
+	say("ready")
+	var publishers sync.WaitGroup
+	for p := range 4 {
+		publishers.Go(func() {
+			for n := p; ; n++ {
+				receipt, err := runtime.Publish(context.Background(), bus, placedType, orderPlaced{OrderID: "A", Number: n})
+				check(err)
+				say("published %s", receipt.ID)
+				if n%4 == 0 {
+					_, err := receipt.Wait(context.Background())
+					check(err)
+					say("handled %s", receipt.ID)
+				}
+			}
+		})
+	}
+	publishers.Wait()
+}
+
+// poisonedChild handles what is there until an event kills it.
+func poisonedChild(path string) {
+	bus, err := runtime.Open(context.Background(), path, catalogue)
+	check(err)
+	_, err = runtime.Subscribe(bus, placedType, "reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		say("running %d %d", e.Payload.Number, e.Attempt)
+		if e.Payload.OrderID == "poison" {
+			process, _ := os.FindProcess(os.Getpid())
+			process.Kill()
+			select {}
+		}
+		return nil
+	}, runtime.FromBeginning(), runtime.WithRetry(retry.MaxAttempts(3)))
+	check(err)
+	check(bus.Start(context.Background()))
+	check(bus.WaitIdle(context.Background()))
+	check(bus.Shutdown(context.Background()))
+	say("finished")
+}
+
+func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
+
+func check(err error) {
+	if err != nil {
+		say("trouble %v", err)
+		os.Exit(3)
+	}
+}
+
+// child starts a child; killAfter, if positive, is how long it lives once it
+// is ready. It returns what the child has said.
+func child(t *testing.T, mode, path string, killAfter time.Duration) (lines []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childMode+"="+mode, childFile+"="+path)
+	stdout, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	scanner := bufio.NewScanner(stdout)
+	for scanner.Scan() {
+		line := scanner.Text()
+		if line == "ready" && killAfter > 0 {
+			time.AfterFunc(killAfter, func() { cmd.Process.Kill() })
+		}
+		if problem, found := strings.CutPrefix(line, "trouble "); found {
+			t.Errorf("the child says: %s", problem)
+		}
+		lines = append(lines, line)
+	}
+	cmd.Wait() // killed, which is not an error here
+	return lines
+}
+
+func TestNothingAcknowledgedIsLostOrRepeatedByFiftyKills(t *testing.T) {
+	rounds := 50
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("%d rounds of kill -9, seed %d", rounds, seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	path := filepath.Join(t.TempDir(), "events.db")
+
+	published, handled := map[string]bool{}, map[string]bool{}
+	run := func(id string, attempt string) {
+		if handled[id] {
+			t.Errorf("event %s was acknowledged as handled and ran again (attempt %s)", id, attempt)
+		}
+	}
+	ran := map[string]bool{}
+	for range rounds {
+		for _, line := range child(t, "publisher", path, time.Duration(1+random.IntN(40))*time.Millisecond) {
+			word, rest, _ := strings.Cut(line, " ")
+			switch word {
+			case "published":
+				published[rest] = true
+			case "handled":
+				handled[rest] = true
+			case "running":
+				id, attempt, _ := strings.Cut(rest, " ")
+				run(id, attempt)
+				if attempt == "1" && ran[id] {
+					t.Errorf("event %s ran again and was told it is attempt 1", id)
+				}
+				ran[id] = true
+			}
+		}
+	}
+	if len(published) < 100 || len(handled) == 0 {
+		t.Fatalf("%d events were published and %d handled: the children hardly lived", len(published), len(handled))
+	}
+	t.Logf("%d events acknowledged, %d of them as handled", len(published), len(handled))
+
+	f := reopen(t, path)
+	f.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		run(e.ID.String(), strconv.Itoa(e.Attempt))
+		return nil
+	}, runtime.WithRetry(retry.MaxAttempts(1000)))
+	f.start()
+	f.idle()
+	f.stop()
+	for _, id := range strings.Fields(queryFile(t, path, "SELECT group_concat(id, ' ') FROM events WHERE status = 'done'")) {
+		delete(published, id)
+	}
+	if len(published) > 0 {
+		t.Errorf("%d acknowledged events are not stored and settled", len(published))
+	}
+	if got := queryFile(t, path, "PRAGMA integrity_check"); got != "ok" {
+		t.Errorf("integrity_check says %s", got)
+	}
+}
+
+func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	f := reopen(t, path)
+	for n := range 50 {
+		order := orderPlaced{OrderID: "innocent", Number: n}
+		if n == 20 {
+			order.OrderID = "poison"
+		}
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, order)
+		must(t, err)
+	}
+	f.stop()
+
+	runs := map[string][]string{}
+	lives := 0
+	for finished := false; !finished && lives < 10; lives++ {
+		for _, line := range child(t, "poisoned", path, 0) {
+			if number, attempt, found := strings.Cut(strings.TrimPrefix(line, "running "), " "); found {
+				runs[number] = append(runs[number], attempt)
+			}
+			finished = finished || line == "finished"
+		}
+	}
+	if lives != 4 {
+		t.Errorf("%d processes were needed, want three that die and one that finishes", lives)
+	}
+	if got := strings.Join(runs["20"], " "); got != "1 2 3" {
+		t.Errorf("the poison ran as attempts %s, want 1 2 3", got)
+	}
+	inspector, err := dlq.Open(path)
+	must(t, err)
+	defer inspector.Close()
+	letters, err := inspector.List(t.Context(), dlq.Page{})
+	must(t, err)
+	if len(letters) != 1 || letters[0].Reason != "crash" || len(letters[0].Attempts) != 3 || letters[0].Attempts[0].Kind != "crash" {
+		t.Errorf("the dead letters are %+v", letters)
+	}
+	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status = 'done'"); got != "49" {
+		t.Errorf("%s innocent events are done, want 49", got)
+	}
+	if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != "3" {
+		t.Errorf("%s attempts were charged, want the poison's 3", got)
+	}
+}

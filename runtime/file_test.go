@@ -1,0 +1,174 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+func TestTheEventsViewSpeaksOfPendingProcessingDoneAndDLQ(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		release := make(chan struct{})
+		f.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			switch e.Payload.Number {
+			case 2:
+				return errBoom
+			case 3:
+				if e.Attempt == 1 {
+					return errBoom
+				}
+			case 4:
+				<-release
+			}
+			return nil
+		}, runtime.WithRetry(retry.MaxAttempts(2)), runtime.WithTimeout(time.Hour))
+		f.publish(1, 2, 3)
+		status := func() string {
+			return f.sql("SELECT group_concat(status, ' ') FROM (SELECT status FROM events ORDER BY json_extract(payload, '$.number'))")
+		}
+		if got := status(); got != "pending pending pending" {
+			t.Errorf("before the start: %s", got)
+		}
+		f.start()
+		time.Sleep(100 * time.Millisecond)
+		if got := status(); got != "done pending pending" {
+			t.Errorf("while retries wait: %s", got)
+		}
+		f.idle()
+		f.publish(4)
+		time.Sleep(100 * time.Millisecond)
+		if got := status(); got != "done dlq done processing" {
+			t.Errorf("while a handler runs: %s", got)
+		}
+		close(release)
+		f.idle()
+		if got := status(); got != "done dlq done done" {
+			t.Errorf("at the end: %s", got)
+		}
+		if got := f.sql("SELECT retry_count || last_error FROM events WHERE status = 'dlq'"); got != `2["boom","boom"]` {
+			t.Errorf("the dead event shows %s", got)
+		}
+		if got := f.sql("SELECT type || ' ' || subscription || ' ' || reason || ' ' || attempts || ' ' || last_error FROM dead_letters"); got != "order.placed reader max_attempts 2 boom" {
+			t.Errorf("dead_letters shows %s", got)
+		}
+		if got := f.sql("SELECT created_at FROM events"); !strings.HasPrefix(got, "2000-01-01T00:00:00.") || !strings.HasSuffix(got, "Z") {
+			t.Errorf("created_at is %s", got)
+		}
+	})
+}
+
+func TestTheEventsViewHasTheColumnsOfItsSpecification(t *testing.T) {
+	f := open(t)
+	_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{}, runtime.WithMetadata(map[string]string{"k": "v"}))
+	must(t, err)
+	want := "id,type,payload,status,retry_count,last_error,metadata,created_at,updated_at"
+	if got := f.sql("SELECT group_concat(name) FROM pragma_table_info('events')"); got != want {
+		t.Errorf("the columns are %s, want %s", got, want)
+	}
+	var metadata map[string]string
+	must(t, json.Unmarshal([]byte(f.sql("SELECT metadata FROM events")), &metadata))
+	if metadata["k"] != "v" {
+		t.Errorf("the metadata is %v", metadata)
+	}
+}
+
+func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
+	database := func(statements string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			c, err := sqlite3.Open(path)
+			must(t, err)
+			must(t, c.Exec(statements))
+			must(t, c.Close())
+		}
+	}
+	for name, test := range map[string]struct {
+		make    func(t *testing.T, path string)
+		fault   runtime.Fault
+		message string
+	}{
+		"a text file": {
+			func(t *testing.T, path string) {
+				must(t, os.WriteFile(path, bytes.Repeat([]byte("to be or not to be\n"), 100), 0o600))
+			},
+			runtime.Foreign, "not a database",
+		},
+		"a database of another program": {
+			database("CREATE TABLE customers (id)"), runtime.Foreign, "another program",
+		},
+		"a database another program has marked": {
+			database("PRAGMA application_id=42"), runtime.Foreign, "another program",
+		},
+		"a file of a newer version": {
+			func(t *testing.T, path string) {
+				f := reopen(t, path)
+				f.stop()
+				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=99")(t, path)
+			},
+			runtime.TooNew, "schema version 99 and this program knows versions up to 1",
+		},
+		"a folder that does not exist": {
+			func(t *testing.T, path string) { must(t, os.Remove(filepath.Dir(path))) }, runtime.IO, "check that the folder exists",
+		},
+		"a folder": {
+			func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, runtime.IO, "open",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "sub", "events.db")
+			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			test.make(t, path)
+			before, _ := os.ReadFile(path)
+			bus, err := runtime.Open(t.Context(), path, catalogue)
+			if err == nil {
+				bus.Shutdown(t.Context())
+				t.Fatal("the file was opened")
+			}
+			var storage *runtime.StorageError
+			if !errors.As(err, &storage) || storage.Fault != test.fault || !strings.Contains(err.Error(), test.message) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want %s that says %q", err, test.fault, test.message)
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestABusNeedsAFile(t *testing.T) {
+	for _, path := range []string{"", ":memory:"} {
+		if _, err := runtime.Open(t.Context(), path, catalogue); err == nil || !strings.Contains(err.Error(), "needs a file") {
+			t.Errorf("Open(%q) returned %v", path, err)
+		}
+	}
+}
+
+func TestAFileNameMayHoldAnyCharacter(t *testing.T) {
+	f := reopen(t, filepath.Join(t.TempDir(), "what? 100% #1 ünïcode&x=y.db"))
+	f.publish(1)
+	if _, err := os.Stat(f.path); err != nil {
+		t.Error(err)
+	}
+	if got := len(must1(os.ReadDir(filepath.Dir(f.path)))); got == 0 {
+		t.Error("the folder is empty")
+	}
+}
+
+func must1[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

@@ -1,0 +1,81 @@
+package runtime_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+func TestABadSubscriptionIsRefused(t *testing.T) {
+	ok := func(context.Context, runtime.Event[orderPlaced]) error { return nil }
+	raw := func(context.Context, runtime.Event[runtime.Raw]) error { return nil }
+	unknown := runtime.Define(runtime.Spec[userCreated]{Name: "user.gone", Retry: exact(), Timeout: time.Second})
+	for name, test := range map[string]struct {
+		subscribe func(f *fixture) (*runtime.Subscription, error)
+		message   string
+	}{
+		"without a name": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "", ok)
+		}, "needs a name"},
+		"with spaces around the name": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, " x", ok)
+		}, "needs a name"},
+		"with a name that cannot be printed": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "a\x00b", ok)
+		}, "cannot be printed"},
+		"with a very long name": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, strings.Repeat("x", 201), ok)
+		}, "the limit is 200"},
+		"with a name that is taken": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "taken", ok)
+		}, "there is one of this name already"},
+		"without a handler": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "x", nil)
+		}, "the handler is nil"},
+		"to a type of another catalogue": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, unknown, "x", func(context.Context, runtime.Event[userCreated]) error { return nil })
+		}, "user.gone is not in the catalogue"},
+		"to a pattern that is not one": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.SubscribePattern(f.Bus, "order.pl*", "x", raw)
+		}, "order.pl*"},
+		"to a pattern that matches nothing": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.SubscribePattern(f.Bus, "ordr.*", "x", raw)
+		}, "no event type of the catalogue matches ordr.*"},
+		"with a timeout of nothing": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "x", ok, runtime.WithTimeout(0))
+		}, "not positive"},
+		"with no lanes": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "x", ok, runtime.WithConcurrency(0))
+		}, "1 to 1024"},
+		"with a policy that cannot be": {func(f *fixture) (*runtime.Subscription, error) {
+			return runtime.Subscribe(f.Bus, placedType, "x", ok, runtime.WithRetry(retry.MaxAttempts(0)))
+		}, "order.placed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t)
+			f.handle("taken", ok)
+			s, err := test.subscribe(f)
+			if s != nil || err == nil || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("got %v, want one that says %q", err, test.message)
+			}
+			if n := f.sql("SELECT count(*) FROM subscriptions"); n != "1" {
+				t.Errorf("%s subscriptions are in the file, want 1", n)
+			}
+		})
+	}
+}
+
+func TestABadOptionIsRefused(t *testing.T) {
+	for _, opt := range []runtime.Option{runtime.WithLogger(nil), runtime.WithPayloadLimit(0), runtime.WithShutdownTimeout(0)} {
+		if _, err := runtime.Open(t.Context(), t.TempDir()+"/x.db", catalogue, opt); err == nil || !strings.Contains(err.Error(), "x.db: With") {
+			t.Errorf("Open returned %v", err)
+		}
+	}
+	if _, err := runtime.Open(t.Context(), t.TempDir()+"/x.db", nil); err == nil {
+		t.Error("a bus without a catalogue was opened")
+	}
+}
