@@ -120,7 +120,9 @@ func (s *Subscription) subscribe(handled bool, opts []SubscribeOption) (*Subscri
 	if err := s.resolve(pattern); err != nil {
 		return nil, err
 	}
-	s.key = s.partitionKey
+	if s.reorders() {
+		s.key = s.partitionKey
+	}
 
 	b := s.bus
 	b.mu.Lock()
@@ -198,6 +200,16 @@ func (s *Subscription) settingsOf(eventType string) dispatch.Settings {
 		return settings
 	}
 	return s.override(retry.Default(), 30*time.Second, PriorityNormal)
+}
+
+// reorders tells whether deliveries may overtake each other, so that partition
+// keys matter.
+func (s *Subscription) reorders() bool {
+	priorities := map[dispatch.Priority]bool{}
+	for _, settings := range s.settings {
+		priorities[settings.Priority] = true
+	}
+	return s.config.concurrency > 1 || len(priorities) > 1
 }
 
 func (s *Subscription) partitionKey(d *engine.Delivery) string {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -23,17 +24,18 @@ const patience = 8
 // item is a delivery that waits for a lane.
 type item struct {
 	*engine.Delivery
-	key string // of its partition; empty for none
+	key      string // of its partition; empty for none
+	priority Priority
 }
 
 // queue holds what was polled and has no lane yet: first come, first served
-// within a priority; one at a time within a partition key. It is safe for
-// concurrent use.
+// within a priority, and one at a time within a partition key. Nothing overtakes
+// an earlier delivery of its own key. It is safe for concurrent use.
 type queue struct {
 	mu     sync.Mutex
 	ready  [3]fifo           // by rank: high, normal, low
 	passed [3]int            // by rank: how often it was overtaken since its last turn
-	parked map[string][]item // by key: waiting for the one that runs; present while a key is busy
+	behind map[string][]item // by key: what waits for the one that is ready or runs
 	size   int               // of all of it
 }
 
@@ -49,11 +51,21 @@ func rank(p Priority) int {
 	}
 }
 
-func (q *queue) push(i item, p Priority) {
+func (q *queue) push(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ready[rank(p)].push(i)
 	q.size++
+	if i.key != "" {
+		if waiting, busy := q.behind[i.key]; busy {
+			q.behind[i.key] = append(waiting, i)
+			return
+		}
+		if q.behind == nil {
+			q.behind = map[string][]item{}
+		}
+		q.behind[i.key] = nil
+	}
+	q.ready[rank(i.priority)].push(i)
 }
 
 func (q *queue) len() int {
@@ -66,25 +78,12 @@ func (q *queue) len() int {
 func (q *queue) pop() (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for {
-		r, ok := q.turn()
-		if !ok {
-			return item{}, false
-		}
-		i := q.ready[r].pop()
-		if i.key != "" {
-			if waiting, busy := q.parked[i.key]; busy {
-				q.parked[i.key] = append(waiting, i)
-				continue
-			}
-			if q.parked == nil {
-				q.parked = map[string][]item{}
-			}
-			q.parked[i.key] = nil
-		}
-		q.size--
-		return i, true
+	r, ok := q.turn()
+	if !ok {
+		return item{}, false
 	}
+	q.size--
+	return q.ready[r].pop(), true
 }
 
 // turn chooses the priority that is served next.
@@ -118,14 +117,14 @@ func (q *queue) done(key string) (more bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := q.parked[key]
-	delete(q.parked, key)
+	waiting := q.behind[key]
 	if len(waiting) == 0 {
+		delete(q.behind, key)
 		return false
 	}
-	// Back to the front, ahead of what was polled later: order within a key
-	// is order in the log.
-	q.ready[0].unpop(waiting)
+	q.behind[key] = waiting[1:]
+	// To the front: it is older than what was polled since.
+	q.ready[rank(waiting[0].priority)].unpop(waiting[0])
 	return true
 }
 
@@ -138,9 +137,9 @@ func (q *queue) drain() (left []item) {
 			left = append(left, q.ready[r].pop())
 		}
 	}
-	for key, waiting := range q.parked {
+	for key, waiting := range q.behind {
 		left = append(left, waiting...)
-		delete(q.parked, key)
+		delete(q.behind, key)
 	}
 	q.size = 0
 	return left
@@ -168,8 +167,12 @@ func (f *fifo) pop() item {
 	return i
 }
 
-// unpop puts items back at the front.
-func (f *fifo) unpop(items []item) {
-	f.items = append(append([]item(nil), items...), f.items[f.head:]...)
-	f.head = 0
+// unpop puts an item at the front.
+func (f *fifo) unpop(i item) {
+	if f.head > 0 {
+		f.head--
+		f.items[f.head] = i
+		return
+	}
+	f.items = slices.Insert(f.items, 0, i)
 }

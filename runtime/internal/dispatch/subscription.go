@@ -28,8 +28,9 @@ type Config struct {
 	// Settings returns what applies to an event type.
 	Settings func(eventType string) Settings
 
-	// Key returns the partition key of a delivery, or "" for none. It is not
-	// called with a Concurrency of 1, where everything is in order anyway.
+	// Key returns the partition key of a delivery, or "" for none. Without it
+	// deliveries have no order among each other but that of the log, which
+	// concurrency and priorities can change.
 	Key func(d *engine.Delivery) string
 
 	Logger *slog.Logger
@@ -189,11 +190,11 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 	}
 	polled, err := s.consumer.Poll(s.polled[:0], room)
 	for _, d := range polled {
-		i := item{Delivery: d}
-		if s.cfg.Key != nil && s.cfg.Concurrency > 1 {
+		i := item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority}
+		if s.cfg.Key != nil {
 			i.key = s.cfg.Key(d)
 		}
-		s.queue.push(i, s.cfg.Settings(d.Type).Priority)
+		s.queue.push(i)
 	}
 	s.more = len(polled) == room
 	clear(polled)

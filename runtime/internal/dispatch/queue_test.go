@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Whatever is pushed comes out once, never two of a key at a time, and those of
+// a key in the order in which they went in.
+func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		pushed := int64(0)
+		running := map[string]int64{}
+		byKey := map[string][]int64{}
+		popped := map[int64]bool{}
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				key := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "key")
+				pushed++
+				priority := rapid.SampledFrom([]Priority{Normal, High, Low}).Draw(t, "priority")
+				q.push(item{Delivery: &engine.Delivery{Record: engine.Record{Seq: pushed}}, key: key, priority: priority})
+			},
+			"pop": func(t *rapid.T) {
+				i, ok := q.pop()
+				if !ok {
+					return
+				}
+				if popped[i.Seq] {
+					t.Fatalf("%d came out twice", i.Seq)
+				}
+				popped[i.Seq] = true
+				if i.key == "" {
+					return
+				}
+				if other, busy := running[i.key]; busy {
+					t.Fatalf("%d runs beside %d of the same key", i.Seq, other)
+				}
+				running[i.key] = i.Seq
+				byKey[i.key] = append(byKey[i.key], i.Seq)
+			},
+			"done": func(t *rapid.T) {
+				for key := range running {
+					delete(running, key)
+					q.done(key)
+					return
+				}
+			},
+			"": func(t *rapid.T) {
+				if q.len() != int(pushed)-len(popped) {
+					t.Fatalf("the queue says %d, want %d", q.len(), int(pushed)-len(popped))
+				}
+			},
+		})
+		for {
+			i, ok := q.pop()
+			if ok {
+				popped[i.Seq] = true
+				if i.key != "" {
+					running[i.key] = i.Seq
+					byKey[i.key] = append(byKey[i.key], i.Seq)
+				}
+				continue
+			}
+			if len(running) == 0 {
+				break
+			}
+			for key := range running {
+				delete(running, key)
+				q.done(key)
+			}
+		}
+		if len(popped) != int(pushed) {
+			t.Fatalf("%d of %d came out", len(popped), pushed)
+		}
+		for key, order := range byKey {
+			if !slices.IsSorted(order) {
+				t.Fatalf("key %s came out as %v", key, order)
+			}
+		}
+	})
+}
+
+func TestDrainingTheQueueReturnsEverything(t *testing.T) {
+	var q queue
+	for seq := range int64(6) {
+		q.push(item{Delivery: &engine.Delivery{Record: engine.Record{Seq: seq}}, key: "k", priority: Priority(seq % 3)})
+	}
+	q.pop()
+	if left := q.drain(); len(left) != 5 || q.len() != 0 {
+		t.Errorf("drained %d and left %d, want 5 and none", len(left), q.len())
+	}
+}
