@@ -26,7 +26,7 @@ var ErrStaged = errors.New("the event is stored when the handler that published 
 // ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
 // another bus of this one, dispatches from the file. The error itself is an
 // *[OwnedError] that names it.
-var ErrAlreadyRunning = errors.New("another process is dispatching from this file")
+var ErrAlreadyRunning = engine.ErrOwned
 
 // OwnedError says who dispatches from a file: its pid, and since when.
 type OwnedError = engine.OwnedError
@@ -109,13 +109,8 @@ func (e *SubscribeError) Error() string {
 
 // public turns errors of the engine into those of this package.
 func public(err error) error {
-	switch owned := (*engine.OwnedError)(nil); {
-	case err == nil:
-		return nil
-	case errors.Is(err, engine.ErrClosed):
+	if errors.Is(err, engine.ErrClosed) {
 		return ErrShutdown
-	case errors.As(err, &owned):
-		return fmt.Errorf("%w: %w", ErrAlreadyRunning, owned)
 	}
 	return err
 }

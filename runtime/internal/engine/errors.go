@@ -48,6 +48,9 @@ func (e *StorageError) Error() string {
 // Unwrap returns the cause.
 func (e *StorageError) Unwrap() error { return e.Err }
 
+// ErrOwned matches every *OwnedError.
+var ErrOwned = errors.New("another process is dispatching from this file")
+
 // OwnedError says that another process, or another bus of this one,
 // dispatches from the file.
 type OwnedError struct {
@@ -63,3 +66,6 @@ func (e *OwnedError) Error() string {
 	}
 	return fmt.Sprintf("%s: process %d is dispatching from this file since %s", e.Path, e.PID, e.Since.Format(time.RFC3339))
 }
+
+// Is makes the error match ErrOwned.
+func (e *OwnedError) Is(target error) bool { return target == ErrOwned }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// lookAfterTheDead does what an operator does in the morning: see what was given
+// up and why, repair a cause, and try one of its events again. The inspector
+// needs the file only; it could as well run in another process.
+func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) error {
+	inspector, err := dlq.Open(db)
+	if err != nil {
+		return err
+	}
+	defer inspector.Close()
+
+	total, err := inspector.Count(ctx)
+	if err != nil {
+		return err
+	}
+	if total == 0 {
+		fmt.Fprintln(out, "\nThere are no dead letters.")
+		return nil
+	}
+	letters, err := inspector.List(ctx, dlq.Page{}) // the newest hundred
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d dead letters, newest first:\n", total)
+	printLetters(out, letters)
+	if older := total - len(letters); older > 0 {
+		fmt.Fprintf(out, "  and %d older ones\n", older)
+	}
+
+	i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.Subscription == "send-receipt" })
+	if i < 0 {
+		return nil
+	}
+	s.mail.repaired.Store(true)
+	fmt.Fprintf(out, "\n%s is repaired. Retrying %s for %s … ", brokenProvider, subject(letters[i]), letters[i].Subscription)
+	return s.retry(ctx, inspector, letters[i].Key, out)
+}
+
+// retry gives one dead letter back to its subscription. The running bus
+// notices, and calls the handler again with a fresh count of attempts.
+func (s *shop) retry(ctx context.Context, inspector *dlq.Inspector, key dlq.Key, out io.Writer) error {
+	if err := inspector.Retry(ctx, key); err != nil {
+		return err
+	}
+	if err := s.bus.WaitIdle(ctx); err != nil {
+		return err
+	}
+	_, err := inspector.Get(ctx, key)
+	if _, gone := errors.AsType[*dlq.NotFoundError](err); !gone {
+		return errors.Join(fmt.Errorf("event %s is dead again", key.EventID), err)
+	}
+	status, err := s.ledger.status(ctx, key.EventID)
+	if err != nil {
+		return err
+	}
+	left, err := inspector.Count(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "handled.\nIts status is %q now; %d dead letters remain.\n", status, left)
+	return nil
+}
+
+// printLetters puts the letters that died of the same cause together.
+func printLetters(out io.Writer, letters []dlq.Letter) {
+	const shown = 5
+	type cause struct{ subscription, reason, err, place string }
+	var causes []cause // the one that killed last comes first
+	victims := map[cause][]string{}
+	for _, l := range letters {
+		c := cause{l.Subscription, l.Reason, l.LastError(), placeOf(l)}
+		if victims[c] == nil {
+			causes = append(causes, c)
+		}
+		victims[c] = append(victims[c], subject(l))
+	}
+	for _, c := range causes {
+		dead := victims[c]
+		fmt.Fprintf(out, "  %d given up by %s (%s)\n      %s%s\n      %s", len(dead), c.subscription, c.reason, c.err, c.place,
+			strings.Join(dead[:min(shown, len(dead))], ", "))
+		if more := len(dead) - shown; more > 0 {
+			fmt.Fprintf(out, " and %d more", more)
+		}
+		fmt.Fprintln(out)
+	}
+}
+
+// subject says what a dead letter is about: the number of the order, or the id
+// of an event that has none.
+func subject(l dlq.Letter) string {
+	var order events.OrderPlaced
+	if l.Type == events.OrderPlacedType.Name() && json.Unmarshal(l.Payload, &order) == nil {
+		return fmt.Sprintf("order %d", order.Number)
+	}
+	return l.Type + " " + l.EventID.String()
+}
+
+// placeOf finds the line of this program in the stack of a panic: the first
+// one that is in this folder.
+func placeOf(l dlq.Letter) string {
+	if len(l.Attempts) == 0 {
+		return ""
+	}
+	for line := range strings.Lines(l.Attempts[len(l.Attempts)-1].Stack) {
+		file, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(file, "examples/shop/") && strings.Contains(file, ".go:") {
+			return " at " + filepath.Base(file)
+		}
+	}
+	return ""
+}

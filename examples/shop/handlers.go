@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// shop is what happens after a customer has ordered: everything is a handler
+// that reacts to an event, and often publishes the next one.
+type shop struct {
+	bus    *runtime.Bus
+	ledger *ledger
+	bank   bank
+	mail   mailProvider
+	audit  audit
+}
+
+// subscribe connects the handlers. The names are durable: the file remembers for
+// each what it has settled, and the next run goes on from there.
+func (s *shop) subscribe() error {
+	// The delays of the catalogue are made for real outages, seconds and minutes.
+	// This overrides the first delay and nothing else, so that a demo ends soon.
+	soon := runtime.WithRetry(retry.BaseDelay(100 * time.Millisecond))
+	// A crash costs an attempt too. Where money is at stake there is room for it.
+	patient := runtime.WithRetry(retry.MaxAttempts(5))
+
+	_, charge := events.SubscribeOrderPlaced(s.bus, "charge-card", s.chargeCard, soon, patient, runtime.WithConcurrency(8))
+	_, receipt := events.SubscribeOrderPlaced(s.bus, "send-receipt", s.sendReceipt, soon)
+	_, gift := events.SubscribeOrderPlaced(s.bus, "print-gift-card", s.printGiftCard, soon)
+	_, ship := events.SubscribePayment(s.bus, "ship-or-cancel", s.shipOrCancel, soon)
+	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
+	return errors.Join(charge, receipt, gift, ship, audit)
+}
+
+// chargeCard fails twice for some orders, and then works: that is what retries
+// are for. The payment is published with the handler's own ctx, so it becomes
+// visible together with the handler's success. A failed attempt leaves no trace.
+func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
+	order := e.Payload
+	reference, err := s.bank.charge(ctx, order, e.Attempt)
+	if declined, ok := errors.AsType[*declinedError](err); ok {
+		// An answer, not a failure: to ask again would not change it.
+		_, err = events.PublishPaymentDeclined(ctx, s.bus, events.PaymentDeclined{
+			OrderID: order.OrderID, Reason: declined.reason,
+		})
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("charge the card: %w", err)
+	}
+	_, err = events.PublishPaymentCaptured(ctx, s.bus, events.PaymentCaptured{
+		OrderID: order.OrderID, Amount: order.Total, Reference: reference,
+	})
+	return err
+}
+
+// sendReceipt fails for ever for customers of one mail provider. After the last
+// attempt the event becomes a dead letter of this subscription; the card is
+// charged all the same, because subscriptions do not depend on each other.
+func (s *shop) sendReceipt(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
+	text := fmt.Sprintf("Dear %s, thank you for order %d.", e.Payload.Customer.Name, e.Payload.Number)
+	if err := s.mail.send(ctx, e.Payload.Customer.Email, text); err != nil {
+		return fmt.Errorf("send the receipt: %w", err)
+	}
+	return nil
+}
+
+// printGiftCard has a bug, and the bus survives it. The generated field is a
+// pointer because the catalogue says string?, and nobody looked whether it is nil.
+func (s *shop) printGiftCard(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+	if gift := e.Payload.Gift; gift != nil {
+		return printCard(*gift.Message)
+	}
+	return nil
+}
+
+// shipOrCancel handles a whole namespace. PaymentEvent is sealed: a case that is
+// not an event of payment.* does not compile.
+func (s *shop) shipOrCancel(ctx context.Context, e runtime.Event[events.PaymentEvent]) error {
+	switch payment := e.Payload.(type) {
+	case events.PaymentCaptured:
+		_, err := events.PublishOrderShipped(ctx, s.bus, events.OrderShipped{
+			OrderID: payment.OrderID, Carrier: events.CarrierDHL, TrackingCode: "JD" + payment.Reference,
+			ExpectedOn: runtime.DateOf(time.Now().AddDate(0, 0, 2)),
+		})
+		return err
+	case events.PaymentDeclined:
+		_, err := events.PublishOrderCancelled(ctx, s.bus, events.OrderCancelled{
+			OrderID: payment.OrderID, Reason: events.CancelReasonPaymentDeclined,
+		})
+		return err
+	}
+	return nil // refunds need no parcel
+}

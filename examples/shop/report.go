@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// printSummary shows the counts since the bus was opened, by event type and by
+// subscription. A delivery is one event for one subscription.
+func printSummary(out io.Writer, stats runtime.Stats) {
+	fmt.Fprintf(out, "\n%-26s %10s %10s %10s %10s\n", "event", "published", "handled", "retried", "dead")
+	for _, t := range stats.Types {
+		if t.Published+t.Handled+t.Retried+t.Dead > 0 {
+			fmt.Fprintf(out, "%-26s %10d %10d %10d %10d\n", t.Type, t.Published, t.Handled, t.Retried, t.Dead)
+		}
+	}
+	fmt.Fprintf(out, "\n%-26s %10s %10s %10s %10s\n", "subscription", "to", "handled", "retried", "dead")
+	for _, s := range stats.Subscriptions {
+		fmt.Fprintf(out, "%-22s %14s %10d %10d %10d\n", s.Name, s.Pattern, s.Handled, s.Retried, s.Dead)
+	}
+}
+
+func printNextSteps(out io.Writer, db string) {
+	fmt.Fprintf(out, `
+Look inside with any SQLite shell:
+  sqlite3 -box %[1]s "SELECT status, count(*) FROM events GROUP BY status"
+  sqlite3 -box %[1]s "SELECT subscription, attempts, last_error FROM dead_letters LIMIT 5"
+Read what the bus logged:
+  tail %[1]s.log
+Pull the plug, and see what is left:
+  go run ./examples/shop -db %[1]s -crash
+  go run ./examples/shop -db %[1]s
+`, db)
+}

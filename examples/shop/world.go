@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	events "github.com/busgen/busgen/examples/generated"
+)
+
+// bank takes five milliseconds for a payment, when it works.
+type bank struct {
+	plug *plug // nil unless -crash
+}
+
+// declinedError is the bank's no.
+type declinedError struct{ reason events.DeclineReason }
+
+func (e *declinedError) Error() string { return "the bank declines: " + string(e.reason) }
+
+// charge collects the money and returns the number of the transaction. A handler
+// may run again after a crash, so a real bank would be given e.ID to recognise a
+// payment that it has made already.
+func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int) (reference string, err error) {
+	if b.plug != nil {
+		b.plug.maybePull()
+	}
+	if order.Number%10 == 3 && attempt <= 2 {
+		return "", errors.New("the line to the bank dropped")
+	}
+	sleep(ctx, 5*time.Millisecond)
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	if order.Number%40 == 21 {
+		return "", &declinedError{events.DeclineReasonInsufficientFunds}
+	}
+	return fmt.Sprintf("%08d", order.Number), nil
+}
+
+// brokenProvider is where mail cannot be delivered until someone repairs it.
+const brokenProvider = "slowmail.example"
+
+type mailProvider struct {
+	repaired atomic.Bool
+}
+
+func (m *mailProvider) send(_ context.Context, to, _ string) error {
+	if strings.HasSuffix(to, "@"+brokenProvider) && !m.repaired.Load() {
+		return errors.New(brokenProvider + " refuses the connection")
+	}
+	return nil
+}
+
+// printCard works as long as the text fits on the card.
+func printCard(text string) error {
+	if len(text) > 1000 {
+		return fmt.Errorf("%d letters do not fit on a gift card", len(text))
+	}
+	return nil
+}
