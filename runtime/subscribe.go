@@ -26,7 +26,7 @@ type Subscription struct {
 	pattern  string
 	config   subscribeConfig
 	settings map[string]dispatch.Settings // by event type of the catalogue
-	handle   func(ctx context.Context, a *dispatch.Attempt) error
+	handle   func(a *dispatch.Attempt) error
 	key      func(d *engine.Delivery) string
 	consumer engine.Consumer
 	runner   *dispatch.Subscription // nil before the bus is started
@@ -42,7 +42,7 @@ type Subscription struct {
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
-	s.handle = func(ctx context.Context, a *dispatch.Attempt) error {
+	s.handle = func(a *dispatch.Attempt) error {
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
@@ -50,7 +50,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 		if err != nil {
 			return err
 		}
-		return handler(ctx, eventOf(a, name, payload))
+		return handler(a, eventOf(a, name, payload))
 	}
 	return s.subscribe(handler != nil, opts)
 }
@@ -61,7 +61,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 // that a handler can switch over exactly its events.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	s.handle = func(ctx context.Context, a *dispatch.Attempt) error {
+	s.handle = func(a *dispatch.Attempt) error {
 		t := bus.catalogue.Lookup(a.Type)
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
@@ -74,7 +74,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if !ok {
 			return s.mismatch(a.Type)
 		}
-		return handler(ctx, eventOf(a, name, typed))
+		return handler(a, eventOf(a, name, typed))
 	}
 	return s.subscribe(handler != nil, opts)
 }
@@ -85,9 +85,9 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // exactly one.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	s.handle = func(ctx context.Context, a *dispatch.Attempt) error {
+	s.handle = func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
-		return handler(ctx, eventOf(a, name, slices.Clone(Raw(a.Payload))))
+		return handler(a, eventOf(a, name, slices.Clone(Raw(a.Payload))))
 	}
 	return s.subscribe(handler != nil, opts)
 }

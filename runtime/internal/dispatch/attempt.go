@@ -31,8 +31,10 @@ func (e *TimeoutError) Error() string {
 // Is makes the error match [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Attempt is one execution of a handler.
+// Attempt is one execution of a handler, and the context that the handler is
+// given.
 type Attempt struct {
+	context.Context // with the deadline
 	*engine.Delivery
 	Number int // 1 for the first execution
 	Max    int // how many executions there may be
@@ -42,7 +44,7 @@ type Attempt struct {
 	key      string
 	settings Settings
 	started  time.Time
-	ctx      context.Context
+	deadline time.Time
 
 	mu       sync.Mutex
 	over     bool // there is a verdict; whoever sets it makes it
@@ -57,6 +59,14 @@ type attemptKey struct{}
 func FromContext(ctx context.Context) *Attempt {
 	a, _ := ctx.Value(attemptKey{}).(*Attempt)
 	return a
+}
+
+// Value implements [context.Context]: it is how FromContext finds the attempt.
+func (a *Attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
 }
 
 // Owner returns the bus whose handler this is.
@@ -91,19 +101,16 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 		return true
 	}
 
-	ctx, cancel := context.WithDeadlineCause(s.base, a.started.Add(settings.Timeout), &TimeoutError{settings.Timeout})
+	a.deadline = a.started.Add(settings.Timeout)
+	ctx, cancel := context.WithDeadlineCause(s.base, a.deadline, &TimeoutError{settings.Timeout})
 	defer cancel()
-	a.ctx = context.WithValue(ctx, attemptKey{}, a)
+	a.Context = ctx
 	s.consumer.Begin(i.Delivery, worker, a.started)
-	s.mu.Lock()
-	s.running[worker] = a
-	s.mu.Unlock()
-	unwatch := context.AfterFunc(ctx, a.expire)
+	s.watch(a)
 
 	returned := false
 	var err error
 	defer func() {
-		unwatch()
 		// Neither returned nor panicking: the handler has called Goexit, and
 		// this goroutine is on its way out.
 		failure := &engine.Attempt{Kind: engine.KindError}
@@ -126,7 +133,7 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 			s.lanes.Done()
 		}
 	}()
-	err = s.cfg.Handle(a.ctx, a)
+	err = s.cfg.Handle(a)
 	returned = true
 	return true
 }
@@ -140,14 +147,7 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 	a.over, a.returned = true, true
 	left := a.left
 	a.mu.Unlock()
-	s.mu.Lock()
-	if s.running[a.worker] == a {
-		delete(s.running, a.worker)
-	}
-	if left {
-		s.free = append(s.free, a.worker)
-	}
-	s.mu.Unlock()
+	s.unwatch(a, left)
 
 	timeout := (*TimeoutError)(nil)
 	switch {
@@ -157,13 +157,13 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 		if left {
 			s.cfg.Count.Abandoned(-1)
 		}
-	case errors.As(context.Cause(a.ctx), &timeout):
+	case errors.As(context.Cause(a), &timeout):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(timeout, &engine.Attempt{Kind: engine.KindTimeout})
 	case err == nil:
 		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
 		s.cfg.Count.Handled(a.Type)
-	case errors.Is(context.Cause(a.ctx), ErrShutdown):
+	case errors.Is(context.Cause(a), ErrShutdown):
 		a.settle(engine.Verdict{Kind: engine.Release})
 	default:
 		a.fail(err, failure)
@@ -171,11 +171,8 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 	return !left
 }
 
-// expire runs when the attempt's context ends before its handler.
+// expire ends an attempt whose deadline has passed.
 func (a *Attempt) expire() {
-	if errors.Is(context.Cause(a.ctx), ErrShutdown) {
-		return // Stop decides how long to wait
-	}
 	a.mu.Lock()
 	late := a.over
 	a.over = true
@@ -184,7 +181,7 @@ func (a *Attempt) expire() {
 		return
 	}
 	a.sub.consumer.Idle(a.worker)
-	a.fail(context.Cause(a.ctx), &engine.Attempt{Kind: engine.KindTimeout})
+	a.fail(&TimeoutError{a.settings.Timeout}, &engine.Attempt{Kind: engine.KindTimeout})
 	time.AfterFunc(Grace, a.leave)
 }
 

@@ -23,7 +23,7 @@ type Config struct {
 
 	// Handle runs the handler for one attempt. It may panic. An error that
 	// is a *DecodeError says that the handler could not be called.
-	Handle func(ctx context.Context, a *Attempt) error
+	Handle func(a *Attempt) error
 
 	// Settings returns what applies to an event type.
 	Settings func(eventType string) Settings
@@ -82,9 +82,9 @@ type Subscription struct {
 	lanes  sync.WaitGroup
 
 	mu      sync.Mutex
-	running map[int]*Attempt // by worker
-	workers int              // numbers given out
-	free    []int            // numbers that came back
+	running []*Attempt // by worker; nil for an idle one
+	free    []int      // workers that came back
+	alarm   alarm
 	stopped atomic.Bool
 }
 
@@ -93,7 +93,6 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 	s := &Subscription{
 		cfg: cfg, consumer: consumer,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stopping: make(chan struct{}),
-		running: map[int]*Attempt{},
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.turn <- struct{}{}
@@ -123,8 +122,8 @@ func (s *Subscription) open() {
 	if n := len(s.free); n > 0 {
 		worker, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		worker = s.workers
-		s.workers++
+		worker = len(s.running)
+		s.running = append(s.running, nil)
 	}
 	s.lanes.Add(1)
 	go s.lane(worker)
@@ -227,6 +226,9 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	}()
 	err := s.await(ctx, finished, grace)
 	s.cancel(ErrShutdown)
+	s.mu.Lock()
+	s.alarm.stop()
+	s.mu.Unlock()
 	for _, i := range s.queue.drain() {
 		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release})
 	}
@@ -248,7 +250,9 @@ func (s *Subscription) await(ctx context.Context, finished <-chan struct{}, grac
 		s.mu.Lock()
 		left := make([]*Attempt, 0, len(s.running))
 		for _, a := range s.running {
-			left = append(left, a)
+			if a != nil {
+				left = append(left, a)
+			}
 		}
 		s.mu.Unlock()
 		for _, a := range left {

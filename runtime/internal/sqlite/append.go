@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -24,51 +27,83 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 // insert writes events at the end of the log, sets their Seq, and notes them
 // for the tail.
 func (w *writer) insert(events []logged) error {
-	if len(events) == 0 {
-		return nil
+	for i := range events {
+		if events[i].typeID == 0 {
+			var err error
+			if events[i].typeID, err = declareType(w.conn, events[i].Type); err != nil {
+				return err
+			}
+		}
 	}
-	s, err := w.conn.stmt("INSERT INTO log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, ?, ?)")
+	for left := events; len(left) > 0; {
+		rows := 1
+		for rows*4 <= min(len(left), maxInsertRows) {
+			rows *= 4
+		}
+		if err := w.insertRows(left[:rows]); err != nil {
+			return err
+		}
+		left = left[rows:]
+	}
+	w.events = append(w.events, events...)
+	return nil
+}
+
+// maxInsertRows is how many rows one statement inserts at most. Statements are
+// prepared for 1, 4, 16 and 64 rows: the larger ones take half the time per row.
+const maxInsertRows = 64
+
+func (w *writer) insertRows(events []logged) error {
+	s, err := w.conn.stmt(insertStatements[len(events)])
 	if err != nil {
 		return err
 	}
 	for i := range events {
-		e := &events[i]
-		if e.typeID == 0 {
-			if e.typeID, err = declareType(w.conn, e.Type); err != nil {
-				return err
-			}
-		}
-		if err := s.BindBlob(1, e.ID[:]); err != nil {
+		if err := bindEvent(s, 5*i, &events[i]); err != nil {
 			return err
-		}
-		if err := s.BindInt64(2, e.typeID); err != nil {
-			return err
-		}
-		if err := s.BindRawText(3, e.Payload); err != nil {
-			return err
-		}
-		if e.Metadata == nil {
-			err = s.BindNull(4)
-		} else {
-			err = s.BindRawText(4, e.Metadata)
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.BindInt64(5, e.CreatedAt.UnixMicro()); err != nil {
-			return err
-		}
-		if err := s.Exec(); err != nil {
-			return err
-		}
-		if i == 0 {
-			// The newest row is never deleted, so numbers only grow; inside
-			// one transaction they have no gaps.
-			e.Seq = w.conn.LastInsertRowID()
-		} else {
-			e.Seq = events[i-1].Seq + 1
 		}
 	}
-	w.events = append(w.events, events...)
+	if err := s.Exec(); err != nil {
+		return err
+	}
+	// The newest row is never deleted, so numbers only grow; and within one
+	// transaction they have no gaps.
+	first := w.conn.LastInsertRowID() - int64(len(events)) + 1
+	for i := range events {
+		events[i].Seq = first + int64(i)
+	}
 	return nil
+}
+
+// insertStatements holds the INSERT by its number of rows.
+var insertStatements = func() map[int]string {
+	statements := map[int]string{}
+	for rows := 1; rows <= maxInsertRows; rows *= 4 {
+		statements[rows] = "INSERT INTO log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, ?, ?)" +
+			strings.Repeat(", (?, ?, ?, ?, ?)", rows-1)
+	}
+	return statements
+}()
+
+// bindEvent binds one row after the given number of parameters.
+func bindEvent(s *sqlite3.Stmt, after int, e *logged) error {
+	if err := s.BindBlob(after+1, e.ID[:]); err != nil {
+		return err
+	}
+	if err := s.BindInt64(after+2, e.typeID); err != nil {
+		return err
+	}
+	if err := s.BindRawText(after+3, e.Payload); err != nil {
+		return err
+	}
+	var err error
+	if e.Metadata == nil {
+		err = s.BindNull(after + 4)
+	} else {
+		err = s.BindRawText(after+4, e.Metadata)
+	}
+	if err != nil {
+		return err
+	}
+	return s.BindInt64(after+5, e.CreatedAt.UnixMicro())
 }

@@ -128,7 +128,7 @@ func (l *Log) refresh(c *conn) {
 // Flush implements [engine.Log].
 func (l *Log) Flush(ctx context.Context) error {
 	l.writer.hasten()
-	err := l.writer.do(ctx, nil, func(*conn) error { return nil })
+	err := l.writer.do(ctx, nil, nil) // in the same transaction
 	return storageError("write", l.path, err)
 }
 

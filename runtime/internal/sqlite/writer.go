@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 const (
@@ -22,140 +19,40 @@ const (
 	groupEvents = 4096
 )
 
-// request is something to do in the next transaction, and someone who waits
-// for it.
-type request struct {
-	events  []logged          // appended first
-	exec    func(*conn) error // then run
-	result  chan error
-	pending bool // in the queue, and may still be withdrawn
-}
-
-// writer owns the connection that writes. Its goroutine runs one transaction
-// after the other, each for everyone who is waiting at that moment.
+// writer owns the connection that writes, and runs one transaction after the
+// other, each for everyone who is waiting at that moment. That happens on the
+// writer's goroutine or, for a publisher that is alone, on the publisher's.
 type writer struct {
 	conn *conn
 	log  *Log
 
-	mu      sync.Mutex
-	queue   []*request
-	dirty   []*consumer // with verdicts or a cursor to write
-	flushAt time.Time   // when dirty is due; zero for never
-	watch   bool        // look for the writes of other processes
-	closing bool
+	mu        sync.Mutex
+	queue     []*request
+	dirty     []*consumer // with verdicts or a cursor to write
+	flushAt   time.Time   // when dirty is due; zero for never
+	lastGroup int         // how many requests the last transaction served
+	watch     bool        // look for the writes of other processes
+	closing   bool
 
 	wake chan struct{}
 	done chan struct{}
 
 	requests sync.Pool // of *request; channels must not travel between logs
 
-	looked  time.Time // when lookAround last ran
-	version int64     // PRAGMA data_version, as last seen
-	events  []logged  // of the transaction at hand
+	turn    chan struct{} // holds a token; whoever has taken it uses conn and what follows
+	looked  time.Time     // when lookAround last ran
+	version int64         // PRAGMA data_version, as last seen
+	events  []logged      // of the transaction at hand
+	flushes []flush       // of the transaction at hand
 }
 
 func newWriter(log *Log, c *conn) *writer {
-	return &writer{
-		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	w := &writer{
+		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
-}
-
-// do queues a transaction and waits for its outcome. A context that ends
-// while it is still queued withdraws it; later the outcome is waited for,
-// because only the outcome tells whether it is stored.
-func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r := w.requests.Get().(*request)
-	r.events, r.exec, r.pending = events, exec, true
-	w.mu.Lock()
-	if w.closing {
-		w.mu.Unlock()
-		return engine.ErrClosed
-	}
-	w.queue = append(w.queue, r)
-	w.mu.Unlock()
-	w.signal()
-
-	var err error
-	select {
-	case err = <-r.result:
-	case <-ctx.Done():
-		if w.withdraw(r) {
-			err = ctx.Err()
-		} else {
-			err = <-r.result
-		}
-	}
-	r.events, r.exec = nil, nil
-	w.requests.Put(r)
-	return err
-}
-
-func (w *writer) withdraw(r *request) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !r.pending {
-		return false
-	}
-	for i, queued := range w.queue {
-		if queued == r {
-			w.queue = append(w.queue[:i], w.queue[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// flush asks for the verdicts of c to be written: within delay, or with the
-// next transaction that runs anyway. The caller makes sure that c is not
-// queued twice.
-func (w *writer) flush(c *consumer, delay time.Duration) {
-	w.mu.Lock()
-	w.dirty = append(w.dirty, c)
-	w.due(delay)
-	w.mu.Unlock()
-	w.signal()
-}
-
-// hasten makes verdicts that are already queued due now.
-func (w *writer) hasten() {
-	w.mu.Lock()
-	w.due(0)
-	w.mu.Unlock()
-	w.signal()
-}
-
-func (w *writer) due(delay time.Duration) {
-	if at := time.Now().Add(delay); w.flushAt.IsZero() || at.Before(w.flushAt) {
-		w.flushAt = at
-	}
-}
-
-// watchOthers makes the writer look for the writes of other processes.
-func (w *writer) watchOthers() {
-	w.mu.Lock()
-	w.watch = true
-	w.mu.Unlock()
-	w.signal()
-}
-
-func (w *writer) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close writes what is queued and ends the goroutine.
-func (w *writer) close() {
-	w.mu.Lock()
-	w.closing = true
-	w.mu.Unlock()
-	w.signal()
-	<-w.done
+	w.turn <- struct{}{}
+	return w
 }
 
 // run is the writer's goroutine.
@@ -164,14 +61,9 @@ func (w *writer) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		w.lookAround()
-		group, wait, closing := w.gather()
-		if !group.empty() {
-			began := time.Now()
-			w.write(group)
-			w.regroup(len(group.requests), time.Since(began)/4)
-			continue
-		}
+		<-w.turn
+		wait, closing := w.work()
+		w.turn <- struct{}{}
 		if closing {
 			return
 		}
@@ -180,6 +72,20 @@ func (w *writer) run() {
 		case <-w.wake:
 		case <-timer.C:
 		}
+	}
+}
+
+// work runs transactions until there is nothing to do, and says for how long.
+func (w *writer) work() (wait time.Duration, closing bool) {
+	for {
+		w.lookAround()
+		group, wait, closing := w.gather()
+		if group.empty() {
+			return wait, closing
+		}
+		began := time.Now()
+		w.write(group)
+		w.regroup(len(group.requests), time.Since(began)/4)
 	}
 }
 
@@ -201,6 +107,15 @@ func (w *writer) regroup(size int, limit time.Duration) {
 	}
 }
 
+// close writes what is queued and ends the goroutine.
+func (w *writer) close() {
+	w.mu.Lock()
+	w.closing = true
+	w.mu.Unlock()
+	w.signal()
+	<-w.done
+}
+
 // group is what one transaction does.
 type group struct {
 	requests []*request
@@ -213,21 +128,16 @@ func (g group) empty() bool { return len(g.requests) == 0 && len(g.flushing) == 
 func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	size := 0
-	for len(g.requests) < len(w.queue) && size < groupEvents {
-		r := w.queue[len(g.requests)]
-		r.pending = false
-		size += len(r.events)
-		g.requests = w.queue[:len(g.requests)+1]
-	}
-	w.queue = w.queue[len(g.requests):]
-	if len(w.queue) == 0 {
-		w.queue = nil
-	}
-
 	wait = time.Hour
 	if w.watch {
 		wait = pollDelay
+	}
+	g.requests = w.take()
+	if len(g.requests) > 0 {
+		w.lastGroup = len(g.requests)
+		if g.requests[0].exec != nil {
+			return g, wait, w.closing
+		}
 	}
 	if len(w.dirty) > 0 {
 		if left := time.Until(w.flushAt); left <= 0 || w.closing {
@@ -239,10 +149,28 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	return g, wait, w.closing
 }
 
+// take removes from the queue what fits into one transaction: events of many,
+// or something to execute of one, whose error is then its own.
+func (w *writer) take() (taken []*request) {
+	n, size := 0, 0
+	for _, r := range w.queue {
+		if size >= groupEvents || r.exec != nil && n > 0 {
+			break
+		}
+		r.pending = false
+		size += len(r.events)
+		n++
+		if r.exec != nil {
+			break
+		}
+	}
+	taken, w.queue = w.queue[:n:n], w.queue[n:]
+	return taken
+}
+
 // write runs one transaction and tells everyone how it went.
 func (w *writer) write(g group) {
-	w.events = w.events[:0]
-	flushes := make([]flush, 0, len(g.flushing))
+	w.events, w.flushes = w.events[:0], w.flushes[:0]
 	full := false
 	for _, r := range g.requests {
 		full = full || len(r.events) > 0
@@ -250,44 +178,45 @@ func (w *writer) write(g group) {
 	for _, c := range g.flushing {
 		f := c.take()
 		full = full || f.staged
-		flushes = append(flushes, f)
+		w.flushes = append(w.flushes, f)
 	}
-
-	err := w.conn.transaction(full, func() error {
-		for _, r := range g.requests {
-			if err := w.insert(r.events); err != nil {
-				return err
-			}
-			if r.exec != nil {
-				if err := r.exec(w.conn); err != nil {
-					return err
-				}
-			}
-		}
-		for i := range flushes {
-			if err := w.record(&flushes[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	err = storageError("write", w.conn.path, err)
-
+	err := storageError("write", w.conn.path, w.conn.transaction(full, func() error { return w.apply(g) }))
 	if err == nil {
 		w.log.tail.append(w.events)
-		for _, f := range flushes {
+	}
+	for _, f := range w.flushes {
+		if err == nil {
 			f.consumer.written(f)
-		}
-		w.log.appended(w.events)
-	} else {
-		for _, f := range flushes {
+		} else {
 			f.consumer.restore(f)
 		}
 	}
+	if err == nil {
+		w.log.appended(w.events)
+	}
 	clear(w.events)
+	clear(w.flushes)
 	for _, r := range g.requests {
 		r.result <- err
 	}
+}
+
+// apply does what a transaction is for.
+func (w *writer) apply(g group) error {
+	for _, r := range g.requests {
+		if r.exec != nil {
+			return r.exec(w.conn)
+		}
+		if err := w.insert(r.events); err != nil {
+			return err
+		}
+	}
+	for i := range w.flushes {
+		if err := w.record(&w.flushes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookAround notices what other processes have written.
