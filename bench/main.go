@@ -1,0 +1,152 @@
+// Command bench measures how fast the bus is, as a ratio to what its storage
+// does on the same machine at the same time.
+//
+//	go run ./bench                 a table, in about a minute
+//	go run ./bench -short -json    one JSON object per case, within 30 seconds
+//	go run ./bench -case publish   only the cases whose names match
+//
+// That, the limit, is a bare loop that inserts the same rows into the same
+// tables through the same SQLite driver, with as many rows per commit as the
+// case has publishers, and synced to disk as the bus does it. Absolute numbers
+// tell more about the disk than about the bus, and on a busy machine they
+// change from second to second. So the two take turns in short slices, and both
+// see the same machine.
+//
+// cases.go lists what is measured, bus.go sets the bus to work, limit.go is the
+// bare loop, rounds.go lets them take turns, latency.go is the one case that
+// measures waiting instead of events, and report.go prints.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// How long each case is measured unless -time says otherwise.
+const (
+	normalTime = 10 * time.Second
+	shortTime  = 2500 * time.Millisecond
+)
+
+// run returns the exit code: 0, 1 when a case could not be measured, or 2 when
+// the arguments make no sense.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { usage(flags) }
+	var (
+		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than 30 seconds")
+		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
+		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
+		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 2.5s)")
+		folder  = flags.String("dir", "", "make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some systems keep in memory)")
+	)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	selected, err := selectCases(*pattern)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("%q is not a flag: use -case to choose what to measure", flags.Arg(0))
+	}
+	if err == nil && *total < 0 {
+		err = fmt.Errorf("-time %v is negative", *total)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 2
+	}
+	if *total == 0 {
+		*total = normalTime
+		if *isShort {
+			*total = shortTime
+		}
+	}
+	var r report = &table{w: stdout}
+	if *asJSON {
+		r = &lines{w: stdout}
+	}
+	if err := measure(ctx, selected, *total, *folder, r); err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// measure runs the cases, each in a folder of its own, and leaves no files
+// behind.
+func measure(ctx context.Context, cases []benchCase, total time.Duration, folder string, r report) error {
+	root, err := os.MkdirTemp(folder, "busgen-bench-")
+	if err != nil {
+		return fmt.Errorf("no folder for the event logs: %w", err)
+	}
+	defer os.RemoveAll(root)
+	r.begin()
+	for _, c := range cases {
+		dir, err := os.MkdirTemp(root, c.name+"-")
+		if err != nil {
+			return err
+		}
+		result, err := c.run(ctx, total, dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		result.Case = c.name
+		if err := errors.Join(r.add(result), os.RemoveAll(dir)); err != nil {
+			return err
+		}
+	}
+	r.end(root)
+	return nil
+}
+
+// selectCases returns the cases whose names match pattern; all match "".
+func selectCases(pattern string) ([]benchCase, error) {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("-case %s: %w", pattern, err)
+	}
+	var selected []benchCase
+	for _, c := range cases {
+		if match.MatchString(c.name) {
+			selected = append(selected, c)
+		}
+	}
+	if selected == nil {
+		return nil, fmt.Errorf("-case %s matches no case; bench -h lists them", pattern)
+	}
+	return selected, nil
+}
+
+func usage(flags *flag.FlagSet) {
+	w := flags.Output()
+	fmt.Fprint(w, `bench measures the bus against the limit: a bare loop that inserts the same rows
+through the same SQLite driver, with the same indexes and as many rows per commit,
+taking turns with the bus.
+
+usage: go run ./bench [flags]
+
+cases:
+`)
+	for _, c := range cases {
+		fmt.Fprintf(w, "  %-14s%s\n", c.name, c.doc)
+	}
+	fmt.Fprint(w, "\nflags:\n")
+	flags.PrintDefaults()
+}

@@ -1,0 +1,121 @@
+package compiletest
+
+import (
+	"os"
+	"testing"
+)
+
+func TestTheRightProgramCompiles(t *testing.T) {
+	shop := newShop(t)
+	requireNone(t, shop.compile(t, shop.files))
+}
+
+func TestAWrongProgramDoesNotCompile(t *testing.T) {
+	shop := newShop(t)
+	tests := map[string]struct {
+		from, to string   // the change that makes it wrong
+		says     []string // parts of the compiler's message
+	}{
+		"a payload field has a value of another type": {
+			from: `OrderID: id,`, to: `OrderID: 42,`,
+			says: []string{"42", "uuid.UUID", "struct literal"},
+		},
+		"an enum field is given a text that was computed": {
+			from: `Currency: events.CurrencyEUR}`, to: `Currency: note}`,
+			says: []string{"note", "string", "events.Currency"},
+		},
+		"an enum value is misspelt": {
+			from: `events.CurrencyEUR}`, to: `events.CurrencyEURO}`,
+			says: []string{"undefined: events.CurrencyEURO"},
+		},
+		"an optional field is given a plain value": {
+			from: `&note,`, to: `note,`,
+			says: []string{"note", "string", "*string"},
+		},
+		"a payload field is unknown": {
+			from: `Note:    &note`, to: `Notes:   &note`,
+			says: []string{"unknown field Notes", "events.OrderPlaced"},
+		},
+		"the payload is that of another event": {
+			from: `events.PublishOrderPlaced(`, to: `events.PublishOrderCancelled(`,
+			says: []string{"order", "events.OrderPlaced", "events.OrderCancelled", "events.PublishOrderCancelled"},
+		},
+		"the payloads of a batch are those of another event": {
+			from: `bus, orders)`, to: `bus, []events.UserCreated{})`,
+			says: []string{"[]events.UserCreated", "[]events.OrderCancelled", "events.PublishOrderCancelledBatch"},
+		},
+		"a published event is misspelt": {
+			from: `events.PublishOrderPlaced(`, to: `events.PublishOrderPlacd(`,
+			says: []string{"undefined: events.PublishOrderPlacd"},
+		},
+		"a subscribed event is misspelt": {
+			from: `events.SubscribeOrderPlaced(`, to: `events.SubscribeOrderPlacd(`,
+			says: []string{"undefined: events.SubscribeOrderPlacd"},
+		},
+		"the handler takes the payload of another event": {
+			from: `events.SubscribeOrderPlaced(bus, "send-receipt", sendReceipt)`,
+			to:   `events.SubscribeOrderCancelled(bus, "send-receipt", sendReceipt)`,
+			says: []string{"sendReceipt", "Event[events.OrderPlaced]", "Handler[events.OrderCancelled]"},
+		},
+		"the handler has no error result": {
+			from: `"send-receipt", sendReceipt)`,
+			to:   `"send-receipt", func(context.Context, runtime.Event[events.OrderPlaced]) {})`,
+			says: []string{"func(context.Context, runtime.Event[events.OrderPlaced]) {}", "Handler[events.OrderPlaced]"},
+		},
+		"the handler takes no context": {
+			from: `"send-receipt", sendReceipt)`,
+			to:   `"send-receipt", func(runtime.Event[events.OrderPlaced]) error { return nil })`,
+			says: []string{"func(runtime.Event[events.OrderPlaced]) error", "Handler[events.OrderPlaced]"},
+		},
+		"the handler of a namespace takes one event of it only": {
+			from: `"audit", audit)`, to: `"audit", sendReceipt)`,
+			says: []string{"Event[events.OrderPlaced]", "Handler[events.OrderEvent]"},
+		},
+		"the handler of a namespace switches over an event outside of it": {
+			from: `case events.OrderPlaced:`, to: `case events.UserCreated: case events.OrderPlaced:`,
+			says: []string{"impossible type switch case", "events.OrderEvent", "events.UserCreated"},
+		},
+		"the handler of a namespace switches over a misspelt event": {
+			from: `case events.OrderCancelled:`, to: `case events.OrderCanceled: case events.OrderCancelled:`,
+			says: []string{"undefined: events.OrderCanceled"},
+		},
+		"a handler reads a field that the payload does not have": {
+			from: `e.Payload.Total.Amount`, to: `e.Payload.Totals.Amount`,
+			says: []string{"e.Payload.Totals undefined", "events.OrderPlaced has no field or method Totals"},
+		},
+		"a type of the program poses as an event of a namespace": {
+			from: `note := "leave it at the door"`,
+			to:   `note := "leave it at the door"; var _ events.OrderEvent = struct{ events.UserCreated }{}`,
+			says: []string{"events.OrderEvent", "missing method isOrderEvent"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			wrong, line := change(t, shop.files, "program.go", test.from, test.to)
+			requireOne(t, shop.compile(t, wrong), "program.go", line, test.says...)
+		})
+	}
+}
+
+// shop is the right program and the compiled package that it imports.
+type shop struct {
+	files  map[string]string
+	events string
+}
+
+func newShop(t *testing.T) shop {
+	t.Helper()
+	program, err := os.ReadFile("testdata/program.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, found := compile(t, eventsPath, generated(t), nil)
+	requireNone(t, found)
+	return shop{files: map[string]string{"program.go": string(program)}, events: events}
+}
+
+func (s shop) compile(t *testing.T, files map[string]string) []complaint {
+	t.Helper()
+	_, found := compile(t, "example.com/shop", files, map[string]string{eventsPath: s.events})
+	return found
+}

@@ -1,0 +1,51 @@
+// Package shop uses generated code as it is meant to be used. Every wrong
+// program of the tests is this one with a single line changed.
+package shop
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"example.com/shop/events"
+	"github.com/busgen/busgen/runtime"
+)
+
+func place(ctx context.Context, bus *runtime.Bus, id uuid.UUID) error {
+	note := "leave it at the door"
+	order := events.OrderPlaced{
+		OrderID: id,
+		Total:   events.Money{Amount: 1999, Currency: events.CurrencyEUR},
+		Note:    &note,
+	}
+	_, err := events.PublishOrderPlaced(ctx, bus, order)
+	return err
+}
+
+func cancel(ctx context.Context, bus *runtime.Bus, orders []events.OrderCancelled) error {
+	_, err := events.PublishOrderCancelledBatch(ctx, bus, orders)
+	return err
+}
+
+func subscribe(bus *runtime.Bus) error {
+	if _, err := events.SubscribeOrderPlaced(bus, "send-receipt", sendReceipt); err != nil {
+		return err
+	}
+	_, err := events.SubscribeOrder(bus, "audit", audit)
+	return err
+}
+
+func sendReceipt(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
+	println(e.Payload.Total.Amount)
+	return nil
+}
+
+func audit(ctx context.Context, e runtime.Event[events.OrderEvent]) error {
+	switch order := e.Payload.(type) {
+	case events.OrderPlaced:
+		println("placed", order.OrderID.String())
+	case events.OrderCancelled:
+		println("cancelled", order.Reason)
+	}
+	return nil
+}
