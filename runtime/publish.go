@@ -35,7 +35,8 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 	if err := batch.append(ctx); err != nil {
 		return nil, err
 	}
-	return batch.receipt(0), nil
+	receipt := batch.receipt(0)
+	return &receipt, nil
 }
 
 // PublishBatch stores events in one transaction, in order: all of them or, on
@@ -56,9 +57,11 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	if err := batch.append(ctx); err != nil {
 		return nil, err
 	}
+	all := make([]Receipt, len(payloads))
 	receipts := make([]*Receipt, len(payloads))
 	for i := range receipts {
-		receipts[i] = batch.receipt(i)
+		all[i] = batch.receipt(i)
+		receipts[i] = &all[i]
 	}
 	return receipts, nil
 }
@@ -154,6 +157,6 @@ func (b *batch) append(ctx context.Context) error {
 	return nil
 }
 
-func (b *batch) receipt(i int) *Receipt {
-	return &Receipt{ID: b.records[i].ID, bus: b.bus, seq: b.records[i].Seq, staged: b.staged}
+func (b *batch) receipt(i int) Receipt {
+	return Receipt{ID: b.records[i].ID, bus: b.bus, seq: b.records[i].Seq, staged: b.staged}
 }

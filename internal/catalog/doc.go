@@ -27,5 +27,6 @@
 //
 // To add a setting, start in settings.go; to add a field type, in typeref.go and at
 // [Kind] in model.go. A new check gets a rule in rules.go and a broken catalogue
-// in testdata/broken.
+// in testdata/broken. The language is described in docs/catalogue.md, whose
+// examples and tables are checked by this package's tests.
 package catalog

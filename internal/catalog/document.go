@@ -109,7 +109,7 @@ var (
 	bareStar     = regexp.MustCompile(`(^|[\s{,])\*`)
 	bareListType = regexp.MustCompile(`[:\s]\[\][A-Za-z\[]`)
 	bareMapType  = regexp.MustCompile(`\{.*map\[`)
-	bareOptional = regexp.MustCompile(`\{.*\w\?(\s|$)`)
+	bareOptional = regexp.MustCompile(`:\s*\w+\?([\s,}]|$)`)
 )
 
 func syntaxHint(line, message string) string {
@@ -122,7 +122,7 @@ func syntaxHint(line, message string) string {
 		return "a list type needs quotes: \"[]string\""
 	case bareMapType.MatchString(line):
 		return "a map type needs quotes inside { }: \"map[string]int\""
-	case bareOptional.MatchString(line):
+	case bareOptional.MatchString(line) && strings.Contains(message, "',' or '}'"):
 		return "an optional type needs quotes inside { }: \"string?\""
 	case strings.Contains(message, "mapping values are not allowed"):
 		return "a text with a colon in it needs quotes; or does the line before lack its colon?"

@@ -54,8 +54,8 @@ func goWord(word string, oneOfMany bool) string {
 
 // initialisms are the words that Go's conventions write in capitals.
 var initialisms = set(
-	"ACL", "API", "ASCII", "CPU", "CSS", "DNS", "EOF", "GUID", "HTML", "HTTP", "HTTPS", "ID", "IP", "JSON", "LHS", "ML",
-	"QPS", "RAM", "RHS", "RPC", "SLA", "SMTP", "SQL", "SSH", "TCP", "TLS", "TTL", "UDP", "UI", "UID", "UUID", "URI", "URL",
+	"ACL", "API", "ASCII", "CPU", "CSS", "DNS", "EOF", "GPU", "GUID", "HTML", "HTTP", "HTTPS", "ID", "IP", "JSON", "LHS", "ML",
+	"QPS", "RAM", "RHS", "RPC", "SKU", "SLA", "SMTP", "SQL", "SSH", "TCP", "TLS", "TTL", "UDP", "UI", "UID", "UUID", "URI", "URL",
 	"UTF8", "VM", "XML", "XMPP", "XSRF", "XSS",
 )
 

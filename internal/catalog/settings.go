@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -196,22 +197,26 @@ func (r *reader) duration(o object, key string, lo, hi time.Duration) Value[time
 	return broken
 }
 
-// parseDuration reads Go's notation for durations, with days in front of it:
-// 1h30m, 7d, 1d12h. A day has 24 hours.
-func parseDuration(s string) (time.Duration, bool) {
-	days, rest, hasDays := strings.Cut(s, "d")
-	if !hasDays {
-		d, err := time.ParseDuration(s)
-		return d, err == nil && strings.ContainsAny(s, "hmsnuµμ")
-	}
-	n, err := strconv.ParseUint(days, 10, 16)
-	if err != nil {
+// durationSyntax is Go's notation for durations, with days in front of it.
+var durationSyntax = regexp.MustCompile(`^([-+]?)(?:(\d+)d)?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))*)$`)
+
+// parseDuration reads 1h30m, 7d or 1d12h. A day has 24 hours. A duration that
+// is too long for Go becomes one above every limit, because it is well written.
+func parseDuration(s string) (d time.Duration, ok bool) {
+	const day, tooLong = 24 * time.Hour, retry.LimitDelay + 1
+	m := durationSyntax.FindStringSubmatch(s)
+	if m == nil || m[2]+m[3] == "" {
 		return 0, false
 	}
-	d := time.Duration(n) * 24 * time.Hour
-	if rest == "" {
-		return d, true
+	days, daysErr := strconv.ParseUint("0"+m[2], 10, 16) // the 0 stands for none
+	d, err := time.ParseDuration("0s" + m[3])
+	if daysErr != nil || err != nil {
+		d = tooLong
+	} else {
+		d = time.Duration(days)*day + min(d, tooLong)
 	}
-	more, err := time.ParseDuration(rest)
-	return d + more, err == nil && rest[0] >= '0' && rest[0] <= '9' && more <= retry.LimitDelay
+	if m[1] == "-" {
+		d = -d
+	}
+	return d, true
 }

@@ -11,6 +11,7 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-claims")
 	first := &claims{path: path}
 	must(t, first.own())
+	must(t, first.clear())
 	a, b, c := first.reserve(), first.reserve(), first.reserve()
 	first.begin(a, 7, 100)
 	first.begin(b, 7, 101)
@@ -21,7 +22,7 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 	if err := (&claims{path: path}).own(); !errors.Is(err, errOwned) {
 		t.Errorf("a second owner got %v, want errOwned", err)
 	}
-	first.file.Close() // as the death of the process does
+	die(t, first)
 
 	second := &claims{path: path}
 	must(t, second.own())
@@ -39,6 +40,25 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 	}
 }
 
+func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x-claims")
+	first := &claims{path: path}
+	must(t, first.own())
+	must(t, first.clear())
+	const workers = claimsBytes/claimSize + 3
+	for n := range int64(workers) {
+		first.begin(first.reserve(), 1, n+1)
+	}
+	die(t, first)
+	second := &claims{path: path}
+	must(t, second.own())
+	defer second.release()
+	found, err := second.read()
+	if err != nil || len(found) != workers || found[workers-1].running != workers {
+		t.Errorf("found %d claims (%v), want %d", len(found), err, workers)
+	}
+}
+
 func TestTornClaimsAreIgnored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-claims")
 	good := claim{subscription: 1, running: 5, highest: 5}.encode()
@@ -53,6 +73,13 @@ func TestTornClaimsAreIgnored(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].running != 5 {
 		t.Errorf("found %+v (%v), want the good one", found, err)
 	}
+}
+
+// die gives up the file as the death of the process does.
+func die(t *testing.T, c *claims) {
+	t.Helper()
+	must(t, unmapFile(c.mapped))
+	must(t, c.file.Close())
 }
 
 func must(t *testing.T, err error) {
