@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,18 +35,19 @@ var (
 
 // bury makes a file with one dead letter per number, a minute apart, and
 // leaves the bus running with a handler that fails while broken is true.
-func bury(t *testing.T, broken *bool, numbers ...int) (path string, handled *[]int, bus *runtime.Bus) {
+func bury(t *testing.T, broken *atomic.Bool, numbers ...int) (path string, handled *handledJobs, bus *runtime.Bus) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "events.db")
 	bus, err := runtime.Open(t.Context(), path, catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	must(t, err)
 	t.Cleanup(func() { bus.Shutdown(context.Background()) })
-	handled = &[]int{}
+	broken.Store(true)
+	handled = &handledJobs{}
 	_, err = runtime.Subscribe(bus, jobType, "worker", func(_ context.Context, e runtime.Event[job]) error {
-		if *broken {
+		if broken.Load() {
 			return fmt.Errorf("job %d, attempt %d", e.Payload.Number, e.Attempt)
 		}
-		*handled = append(*handled, e.Payload.Number)
+		handled.add(e.Payload.Number)
 		return nil
 	})
 	must(t, err)
@@ -56,6 +59,24 @@ func bury(t *testing.T, broken *bool, numbers ...int) (path string, handled *[]i
 		time.Sleep(time.Minute)
 	}
 	return path, handled, bus
+}
+
+// handledJobs collects the numbers of the jobs that were handled.
+type handledJobs struct {
+	mu      sync.Mutex
+	numbers []int
+}
+
+func (h *handledJobs) add(number int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.numbers = append(h.numbers, number)
+}
+
+func (h *handledJobs) all() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.numbers)
 }
 
 func inspect(t *testing.T, path string) *dlq.Inspector {
@@ -82,7 +103,7 @@ func payloads(letters []dlq.Letter) (texts []string) {
 
 func TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, _ := bury(t, &broken, 1, 2, 3, 4)
 		i := inspect(t, path)
 		for name, test := range map[string]struct {
@@ -111,7 +132,7 @@ func TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 
 func TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, bus := bury(t, &broken)
 		_, err := runtime.PublishBatch(t.Context(), bus, jobType, make([]job, 105))
 		must(t, err)
@@ -127,7 +148,7 @@ func TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 func TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		broken := true
+		var broken atomic.Bool
 		path, _, _ := bury(t, &broken, 7)
 		i := inspect(t, path)
 		letters, err := i.List(t.Context(), dlq.Page{})
@@ -149,7 +170,7 @@ func TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 
 func TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, handled, bus := bury(t, &broken, 1, 2)
 		i := inspect(t, path)
 		letters, err := i.List(t.Context(), dlq.Page{})
@@ -165,11 +186,11 @@ func TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *testing.T) 
 			t.Errorf("after a retry in vain the attempts are %+v, want the two old ones and two new ones", letter.Attempts)
 		}
 
-		broken = false
+		broken.Store(false)
 		must(t, i.Retry(t.Context(), letters[0].Key))
 		time.Sleep(time.Minute)
-		if !slices.Equal(*handled, []int{2}) {
-			t.Errorf("handled %v, want 2", *handled)
+		if !slices.Equal(handled.all(), []int{2}) {
+			t.Errorf("handled %v, want 2", handled.all())
 		}
 		var missing *dlq.NotFoundError
 		if err := i.Retry(t.Context(), letters[0].Key); !errors.As(err, &missing) || missing.Key != letters[0].Key {
@@ -186,7 +207,7 @@ func TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *testing.T) 
 
 func TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, handled, bus := bury(t, &broken, 1)
 		must(t, bus.Shutdown(t.Context()))
 		i := inspect(t, path)
@@ -198,21 +219,21 @@ func TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
 		must(t, err)
 		defer bus.Shutdown(context.Background())
 		_, err = runtime.Subscribe(bus, jobType, "worker", func(_ context.Context, e runtime.Event[job]) error {
-			*handled = append(*handled, e.Payload.Number)
+			handled.add(e.Payload.Number)
 			return nil
 		})
 		must(t, err)
 		must(t, bus.Start(t.Context()))
 		must(t, bus.WaitIdle(t.Context()))
-		if !slices.Equal(*handled, []int{1}) {
-			t.Errorf("handled %v, want 1", *handled)
+		if !slices.Equal(handled.all(), []int{1}) {
+			t.Errorf("handled %v, want 1", handled.all())
 		}
 	})
 }
 
 func TestPurgingDeletesWhatDiedAtTheCutoffOrBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, _ := bury(t, &broken, 1, 2, 3)
 		i := inspect(t, path)
 		letters, err := i.List(t.Context(), dlq.Page{})
@@ -229,7 +250,7 @@ func TestPurgingDeletesWhatDiedAtTheCutoffOrBefore(t *testing.T) {
 
 func TestPurgingWorksThroughManyLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, bus := bury(t, &broken)
 		_, err := runtime.PublishBatch(t.Context(), bus, jobType, make([]job, 1200))
 		must(t, err)
@@ -261,7 +282,7 @@ func TestAnInspectorNeedsAnEventLog(t *testing.T) {
 
 func TestAClosedInspectorSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, _ := bury(t, &broken)
 		i := inspect(t, path)
 		must(t, i.Close())
@@ -274,7 +295,7 @@ func TestAClosedInspectorSaysSo(t *testing.T) {
 
 func TestACancelledContextEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := true
+		var broken atomic.Bool
 		path, _, _ := bury(t, &broken, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
