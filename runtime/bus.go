@@ -68,15 +68,27 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(catalogue.types))
-	for i, t := range catalogue.types {
-		names[i] = t.Name()
-	}
-	if err := log.DeclareTypes(ctx, names); err != nil {
+	if err := declare(ctx, log, catalogue); err != nil {
 		return nil, errors.Join(public(err), log.Close())
 	}
 	b.log = log
 	return b, nil
+}
+
+// declare makes the file know what the catalogue declares.
+func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
+	names := make([]string, len(catalogue.types))
+	var consumers []engine.ConsumerSpec
+	for i, t := range catalogue.types {
+		names[i] = t.Name()
+		for _, s := range t.Subscriptions() {
+			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name()})
+		}
+	}
+	if err := log.DeclareTypes(ctx, names); err != nil {
+		return err
+	}
+	return log.DeclareConsumers(ctx, consumers)
 }
 
 // Catalogue returns the catalogue the bus was opened with.

@@ -40,6 +40,17 @@ type Spec[T Payload] struct {
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
 	PartitionBy func(T) string
+	// Subscriptions are the names that the catalogue declares for this type.
+	// They exist from [Open] on.
+	Subscriptions []DeclaredSubscription
+}
+
+// DeclaredSubscription is a durable name that the catalogue declares, with the
+// settings that apply unless the call that subscribes overrides them.
+type DeclaredSubscription struct {
+	Name    string
+	Retry   retry.Policy
+	Timeout time.Duration // of one attempt
 }
 
 // EventType describes one event type. Generated code holds one for each event
@@ -60,6 +71,14 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	if spec.Timeout <= 0 {
 		panic(fmt.Sprintf("runtime.Define(%s): timeout %v is not positive", spec.Name, spec.Timeout))
 	}
+	for _, s := range spec.Subscriptions {
+		if problem := nameProblem(s.Name); problem != "" {
+			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %s", spec.Name, s.Name, problem))
+		}
+		if err := s.Retry.Validate(); err != nil || s.Timeout <= 0 {
+			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: timeout %v, retry policy: %v", spec.Name, s.Name, s.Timeout, err))
+		}
+	}
 	return &EventType[T]{spec: spec}
 }
 
@@ -77,6 +96,11 @@ func (t *EventType[T]) Timeout() time.Duration { return t.spec.Timeout }
 
 // Priority returns the priority of the catalogue.
 func (t *EventType[T]) Priority() Priority { return t.spec.Priority }
+
+// Subscriptions returns the names that the catalogue declares for this type.
+func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
+	return slices.Clone(t.spec.Subscriptions)
+}
 
 func (t *EventType[T]) decode(payload []byte) (any, error) { return t.decodeTyped(payload) }
 
@@ -102,6 +126,7 @@ type AnyEventType interface {
 	Retry() retry.Policy
 	Timeout() time.Duration
 	Priority() Priority
+	Subscriptions() []DeclaredSubscription
 
 	decode(payload []byte) (any, error)
 	partitionKey(value any) string
@@ -110,19 +135,32 @@ type AnyEventType interface {
 // Catalogue is the set of event types a bus is opened with. It is immutable
 // and safe for concurrent use.
 type Catalogue struct {
-	types []AnyEventType
-	named map[string]AnyEventType
+	types    []AnyEventType
+	named    map[string]AnyEventType
+	declared map[string]declared // by name of the subscription
+}
+
+// declared is a declared subscription and the event type it is for.
+type declared struct {
+	DeclaredSubscription
+	eventType string
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
-// them have the same name.
+// them, or two of the subscriptions they declare, have the same name.
 func NewCatalogue(types ...AnyEventType) *Catalogue {
-	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}}
+	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
 	for _, t := range types {
 		if c.named[t.Name()] != nil {
 			panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", t.Name()))
 		}
 		c.named[t.Name()] = t
+		for _, s := range t.Subscriptions() {
+			if other, taken := c.declared[s.Name]; taken {
+				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
+			}
+			c.declared[s.Name] = declared{s, t.Name()}
+		}
 	}
 	return c
 }

@@ -167,11 +167,19 @@ func nameProblem(name string) string {
 // resolve computes what applies to each event type of the catalogue.
 func (s *Subscription) resolve(pattern glob.Pattern) error {
 	s.settings = map[string]dispatch.Settings{}
+	declared, known := s.bus.catalogue.declared[s.name]
+	if known && declared.eventType != s.pattern {
+		return s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
+	}
 	for _, t := range s.bus.catalogue.types {
 		if !pattern.Match(t.Name()) {
 			continue
 		}
-		settings := s.override(t.Retry(), t.Timeout(), t.Priority())
+		policy, timeout := t.Retry(), t.Timeout()
+		if known {
+			policy, timeout = declared.Retry, declared.Timeout
+		}
+		settings := s.override(policy, timeout, t.Priority())
 		if err := settings.Retry.Validate(); err != nil {
 			return s.refuse(fmt.Sprintf("its retry policy for %s: %v", t.Name(), err))
 		}

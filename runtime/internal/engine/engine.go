@@ -36,6 +36,9 @@ type Log interface {
 	// DeclareTypes makes event types known before the first event of each.
 	DeclareTypes(ctx context.Context, names []string) error
 
+	// DeclareConsumers makes durable consumers exist before anyone polls them.
+	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
+
 	// Append stores the records in one transaction, in order, and sets their
 	// Seq. When it returns nil they survive a power cut; when it returns an
 	// error none of them is stored. A context that ends before the

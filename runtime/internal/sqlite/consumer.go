@@ -78,31 +78,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		log: l, name: spec.Name, pattern: spec.Pattern,
 		wake: func() {}, matches: map[int64]bool{}, rows: map[int64]*delivery{}, nextDue: never,
 	}
-	err := l.writer.do(ctx, nil, func(conn *conn) error {
-		start := int64(0)
-		if !spec.FromBeginning {
-			var err error
-			if start, err = conn.int64("SELECT max(seq) FROM log"); err != nil {
-				return err
-			}
-		}
-		known, err := conn.int64("SELECT count(*) FROM subscriptions WHERE name = ? AND pattern = ?", spec.Name, spec.Pattern)
-		if err != nil || known > 0 {
-			return err
-		}
-		err = conn.exec(`
-			INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET pattern = excluded.pattern`,
-			spec.Name, spec.Pattern, start, start, time.Now())
-		if err != nil {
-			return err
-		}
-		id, err := conn.int64("SELECT id FROM subscriptions WHERE name = ?", spec.Name)
-		if err != nil {
-			return err
-		}
-		return declareRoutes(conn, id, spec.Pattern)
-	})
+	err := l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
 	if err == nil {
 		err = l.read(c.load)
 	}
@@ -111,6 +87,62 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	}
 	l.add(c)
 	return c, nil
+}
+
+// DeclareConsumers implements [engine.Log].
+func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
+	return storageError("declare subscriptions in", l.path, l.declareConsumers(ctx, specs))
+}
+
+// declareConsumers writes nothing when all is as it should be.
+func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
+	var missing []engine.ConsumerSpec
+	err := l.read(func(c *conn) error {
+		for _, spec := range specs {
+			known, err := c.int64("SELECT count(*) FROM subscriptions WHERE name = ? AND pattern = ?", spec.Name, spec.Pattern)
+			if err != nil {
+				return err
+			}
+			if known == 0 {
+				missing = append(missing, spec)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return l.writer.do(ctx, nil, func(c *conn) error {
+		for _, spec := range missing {
+			if err := declareConsumer(c, spec); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// declareConsumer adds a subscription, or gives one that is known its pattern.
+func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
+	start := int64(0)
+	if !spec.FromBeginning {
+		var err error
+		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
+			return err
+		}
+	}
+	err := c.exec(`
+		INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET pattern = excluded.pattern`,
+		spec.Name, spec.Pattern, start, start, time.Now())
+	if err != nil {
+		return err
+	}
+	id, err := c.int64("SELECT id FROM subscriptions WHERE name = ?", spec.Name)
+	if err != nil {
+		return err
+	}
+	return declareRoutes(c, id, spec.Pattern)
 }
 
 // load takes the position from the file.
