@@ -55,16 +55,19 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	}
 	b := &Bus{
 		catalogue: catalogue,
-		config:    config{logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout, payloadLimit: DefaultPayloadLimit},
-		counters:  newCounters(catalogue),
-		stopped:   make(chan struct{}),
+		config: config{
+			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
+			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow,
+		},
+		counters: newCounters(catalogue),
+		stopped:  make(chan struct{}),
 	}
 	for _, opt := range opts {
 		if err := opt(&b.config); err != nil {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
-	log, err := sqlite.Open(path, sqlite.Options{VFS: b.config.vfs})
+	log, err := sqlite.Open(path, sqlite.Options{VFS: b.config.vfs, Unsynced: b.config.durability == Normal})
 	if err != nil {
 		return nil, err
 	}

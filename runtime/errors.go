@@ -23,6 +23,15 @@ var ErrAttemptOver = dispatch.ErrOver
 // waiting for it inside the handler would never end.
 var ErrStaged = errors.New("the event is stored when the handler that published it succeeds; it cannot be waited for")
 
+// ErrStagedKey is returned when a handler publishes with its context and a
+// dedupe key. Its events are stored once, with its success; to deduplicate them
+// against others, publish with another context.
+var ErrStagedKey = errors.New("an event that a handler publishes with its context is stored once and cannot have a dedupe key")
+
+// ConflictError says that a dedupe key was used before for another payload.
+// Nothing was stored.
+type ConflictError = engine.ConflictError
+
 // ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
 // another bus of this one, dispatches from the file. The error itself is an
 // *[OwnedError] that names it.

@@ -13,11 +13,13 @@ import (
 // Event is an event as a handler sees it. The payload is the handler's own: no
 // other subscription shares it.
 type Event[T any] struct {
-	ID          uuid.UUID // UUIDv7
-	Type        string    // the wire name: order.placed
-	Payload     T
-	Metadata    map[string]string // as published with [WithMetadata]; nil without
-	PublishedAt time.Time         // UTC; order is that of the log, not of this
+	ID       uuid.UUID // UUIDv7
+	Type     string    // the wire name: order.placed
+	Payload  T
+	Metadata map[string]string // as published with [WithMetadata]; nil without
+	// CorrelationID is that of [WithCorrelationID]; empty without.
+	CorrelationID string
+	PublishedAt   time.Time // UTC; order is that of the log, not of this
 
 	Subscription string
 	// Attempt is 1 the first time. It is greater whenever an earlier execution
@@ -44,8 +46,10 @@ type Raw = json.RawMessage
 // eventOf makes the event of an attempt; a payload that was decoded before is
 // handed in.
 func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
+	metadata := metadataOf(a.Metadata)
 	return Event[T]{
-		ID: a.ID, Type: a.Type, Payload: payload, Metadata: metadataOf(a.Metadata), PublishedAt: a.CreatedAt,
+		ID: a.ID, Type: a.Type, Payload: payload, PublishedAt: a.CreatedAt,
+		Metadata: metadata, CorrelationID: metadata[CorrelationKey],
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max,
 	}
 }

@@ -15,6 +15,8 @@ type config struct {
 	logger          *slog.Logger
 	shutdownTimeout time.Duration
 	payloadLimit    int
+	dedupeWindow    time.Duration
+	durability      Durability
 	vfs             string
 }
 
@@ -58,6 +60,48 @@ func WithPayloadLimit(bytes int) Option {
 			return fmt.Errorf("WithPayloadLimit: %d is not positive", bytes)
 		}
 		c.payloadLimit = bytes
+		return nil
+	}
+}
+
+// DefaultDedupeWindow is how long an idempotency key is remembered.
+const DefaultDedupeWindow = 24 * time.Hour
+
+// WithDedupeWindow sets how long the keys of [WithDedupeKey] are remembered. The
+// default is [DefaultDedupeWindow].
+func WithDedupeWindow(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("WithDedupeWindow: %v is not positive", d)
+		}
+		c.dedupeWindow = d
+		return nil
+	}
+}
+
+// Durability is what a published event survives.
+type Durability int
+
+const (
+	// Full is the default: when Publish returns nil the event is on disk. It
+	// survives the death of the process, of the operating system, and a power
+	// cut. A lone publisher waits for the disk with every event.
+	Full Durability = iota
+	// Normal leaves the event to the operating system: it survives the death of
+	// the process, kill -9 included. When the power fails or the operating system
+	// crashes, the last events may be lost, always from the end of the log and
+	// never from its middle. Publishing is many times faster.
+	Normal
+)
+
+// WithDurability chooses what the events published by this bus survive. The
+// default is [Full].
+func WithDurability(d Durability) Option {
+	return func(c *config) error {
+		if d != Full && d != Normal {
+			return fmt.Errorf("WithDurability: %d is neither Full nor Normal", d)
+		}
+		c.durability = d
 		return nil
 	}
 }
@@ -114,26 +158,5 @@ func FromBeginning() SubscribeOption {
 	return func(c *subscribeConfig) error {
 		c.fromBeginning = true
 		return nil
-	}
-}
-
-// PublishOption tunes one call of a Publish function.
-type PublishOption func(*publishConfig)
-
-type publishConfig struct {
-	metadata map[string]string
-}
-
-// WithMetadata attaches texts that are not part of the payload, such as a
-// trace or correlation id. Handlers find them in [Event]. Given twice, the
-// later value of a key wins. Keys and values are valid UTF-8.
-func WithMetadata(metadata map[string]string) PublishOption {
-	return func(c *publishConfig) {
-		if c.metadata == nil {
-			c.metadata = make(map[string]string, len(metadata))
-		}
-		for key, value := range metadata {
-			c.metadata[key] = value
-		}
 	}
 }

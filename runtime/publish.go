@@ -16,8 +16,8 @@ import (
 //
 // When the error is nil the event survives the death of the process and a power
 // cut. When it is not, the event is not stored: the payload is invalid
-// (*[InvalidPayloadError], *[PayloadTooLargeError]), the bus is shut down
-// ([ErrShutdown]), the file cannot be written (*[StorageError]), or ctx had ended
+// (*[InvalidPayloadError], *[PayloadTooLargeError]), its dedupe key stands for
+// another payload (*[ConflictError]), the bus is shut down ([ErrShutdown]), the file cannot be written (*[StorageError]), or ctx had ended
 // before the event was taken up. Once it is taken up ctx no longer matters,
 // because only the commit can tell whether the event is stored.
 //
@@ -25,7 +25,7 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. To
 // publish whatever becomes of the handler, use another context.
 func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	batch, err := newBatch(bus, t.spec.Name, 1, opts)
+	batch, err := newBatch(ctx, bus, t.spec.Name, 1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	if len(payloads) == 0 {
 		return nil, nil
 	}
-	batch, err := newBatch(bus, t.spec.Name, len(payloads), opts)
+	batch, err := newBatch(ctx, bus, t.spec.Name, len(payloads), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ type batch struct {
 	bus     *Bus
 	typ     string
 	records []engine.Record
-	staged  bool
+	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
 }
 
-func newBatch(bus *Bus, eventType string, size int, opts []PublishOption) (*batch, error) {
+func newBatch(ctx context.Context, bus *Bus, eventType string, size int, opts []PublishOption) (*batch, error) {
 	if bus.catalogue.Lookup(eventType) == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
@@ -82,11 +82,21 @@ func newBatch(bus *Bus, eventType string, size int, opts []PublishOption) (*batc
 	for _, opt := range opts {
 		opt(&c)
 	}
+	b := &batch{bus: bus, typ: eventType, records: make([]engine.Record, size)}
+	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(bus) {
+		b.attempt = attempt
+		c.inherit(attempt)
+		if c.dedupeKey != "" {
+			c.refuse(ErrStagedKey)
+		}
+	}
+	if c.problem != nil {
+		return nil, c.problem
+	}
 	metadata, err := encodeMetadata(bus, eventType, c.metadata)
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{bus: bus, typ: eventType, records: make([]engine.Record, size)}
 	now := time.Now().UTC()
 	for i := range b.records {
 		id, err := uuid.NewV7()
@@ -94,6 +104,7 @@ func newBatch(bus *Bus, eventType string, size int, opts []PublishOption) (*batc
 			return nil, err // the operating system has no random numbers
 		}
 		b.records[i] = engine.Record{ID: id, Type: eventType, Metadata: metadata, CreatedAt: now}
+		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
 	}
 	return b, nil
 }
@@ -140,9 +151,9 @@ func encode[T Payload](b *batch, i int, payload T) error {
 // append stores the batch, or keeps it for the success of the handler that
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
-	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(b.bus) {
-		b.staged = true
-		if err := attempt.Stage(b.records); err != nil {
+	stored := len(b.records)
+	if b.attempt != nil {
+		if err := b.attempt.Stage(b.records); err != nil {
 			return err
 		}
 	} else {
@@ -153,10 +164,16 @@ func (b *batch) append(ctx context.Context) error {
 			return public(err)
 		}
 	}
-	b.bus.counters.published(b.typ, len(b.records))
+	for i := range b.records {
+		if b.records[i].Duplicate {
+			stored--
+		}
+	}
+	b.bus.counters.published(b.typ, stored)
 	return nil
 }
 
 func (b *batch) receipt(i int) Receipt {
-	return Receipt{ID: b.records[i].ID, bus: b.bus, seq: b.records[i].Seq, staged: b.staged}
+	r := &b.records[i]
+	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: b.attempt != nil}
 }

@@ -13,6 +13,9 @@ import (
 // Receipt stands for a published event.
 type Receipt struct {
 	ID uuid.UUID // of the event, UUIDv7
+	// Duplicate says that nothing was stored, because an event with the same
+	// dedupe key was stored before. The receipt is that event's.
+	Duplicate bool
 
 	bus    *Bus
 	seq    int64

@@ -29,6 +29,17 @@ type Record struct {
 	Payload   []byte // JSON; shared between consumers, so never written to
 	Metadata  []byte // a JSON object of strings, or nil
 	CreatedAt time.Time
+
+	Due       time.Time // not delivered before; zero for at once
+	Dedupe    *Dedupe   // nil without an idempotency key
+	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
+}
+
+// Dedupe is an idempotency key: an event of the same type and key that was
+// stored before and is still remembered is not stored again.
+type Dedupe struct {
+	Key     string
+	Expires time.Time // when the key may be forgotten
 }
 
 // Log is an open event log. All methods are safe for concurrent use.
@@ -42,7 +53,9 @@ type Log interface {
 	// Append stores the records in one transaction, in order, and sets their
 	// Seq. When it returns nil they survive a power cut; when it returns an
 	// error none of them is stored. A context that ends before the
-	// transaction has begun withdraws the records; later it is ignored.
+	// transaction has begun withdraws the records; later it is ignored. A
+	// record whose idempotency key is known becomes a Duplicate, or a
+	// *ConflictError if its payload differs.
 	Append(ctx context.Context, records []Record) error
 
 	// Consumer returns the durable consumer of a subscription, which is made

@@ -4,10 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // ErrClosed is returned by every method of a closed log.
 var ErrClosed = errors.New("the event log is closed")
+
+// ConflictError says that an idempotency key was used before for another
+// payload. Nothing was stored.
+type ConflictError struct {
+	EventType string
+	Key       string
+	First     uuid.UUID // the event that was stored with the key
+}
+
+// Error names the key and the first event.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("the idempotency key %q was used before for another %s (event %s): a key stands for one payload", e.Key, e.EventType, e.First)
+}
 
 // Fault is a class of storage failure: what a caller can do about it.
 type Fault string

@@ -20,22 +20,39 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		return storageError("append to", l.path, err)
 	}
 	for i := range records {
-		records[i].Seq = events[i].Seq
+		records[i].Seq, records[i].ID, records[i].Duplicate = events[i].Seq, events[i].ID, events[i].Duplicate
 	}
 	return nil
 }
 
 // insert writes events at the end of the log, sets their Seq, and notes them
-// for the tail.
+// for the tail. Of events with an idempotency key only those are written that
+// are not known.
 func (w *writer) insert(events []logged) error {
+	plain := true
 	for i := range events {
-		if events[i].typeID == 0 {
+		e := &events[i]
+		if e.typeID == 0 {
 			var err error
-			if events[i].typeID, err = declareType(w.conn, events[i].Type); err != nil {
+			if e.typeID, err = declareType(w.conn, e.Type); err != nil {
 				return err
 			}
 		}
+		plain = plain && e.Due.IsZero() && e.Dedupe == nil
 	}
+	if plain {
+		return w.insertPlain(events)
+	}
+	for i := range events {
+		if err := w.insertSpecial(events[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertPlain writes events that are due at once and have no key.
+func (w *writer) insertPlain(events []logged) error {
 	for left := events; len(left) > 0; {
 		rows := 1
 		for rows*2 <= min(len(left), maxInsertRows) {

@@ -142,7 +142,16 @@ func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
 	if err != nil {
 		return err
 	}
-	return declareRoutes(c, id, spec.Pattern)
+	if err := declareRoutes(c, id, spec.Pattern); err != nil {
+		return err
+	}
+	// Events that are delayed until later are not to be found on the way.
+	return c.exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+		SELECT s.id, l.seq, 'waiting', 0, l.due_at
+		FROM log l JOIN subscriptions s ON s.id = ?1 JOIN routes r ON r.subscription = s.id AND r.type = l.type
+		WHERE l.due_at > ?2 AND l.seq > s.cursor
+		ON CONFLICT DO NOTHING`, id, time.Now())
 }
 
 // load takes the position from the file.
@@ -165,9 +174,11 @@ func (c *consumer) Notify(wake func()) {
 	wake()
 }
 
-// call wakes whoever polls.
-func (c *consumer) call() {
+// call wakes whoever polls: there are new events, some of which may be due at
+// the given microsecond only.
+func (c *consumer) call(due int64) {
 	c.mu.Lock()
+	c.dueAt(due)
 	wake := c.wake
 	c.mu.Unlock()
 	wake()
@@ -179,7 +190,7 @@ func (c *consumer) recheck() {
 	c.mu.Lock()
 	c.nextDue = 0
 	c.mu.Unlock()
-	c.call()
+	c.call(never)
 }
 
 // stop ends the timer and the wake-ups.

@@ -13,8 +13,9 @@ import (
 // hint for the person who reads it. Errors of the engine pass unchanged.
 func storageError(op, path string, err error) error {
 	var known *engine.StorageError
+	var conflict *engine.ConflictError
 	if err == nil || errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -31,6 +31,8 @@ var _ engine.Log = (*Log)(nil)
 type Options struct {
 	// VFS names the driver's file layer to use, for tests that make it fail.
 	VFS string
+	// Unsynced leaves events to the operating system instead of the disk.
+	Unsynced bool
 }
 
 // Open opens the log in the file at path, creating it when there is none. A
@@ -52,6 +54,7 @@ func Open(path string, options Options) (*Log, error) {
 	l := &Log{path: path, reader: read, claims: &claims{path: path + "-claims"}}
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
+	l.writer.unsynced = options.Unsynced
 	err = l.read(func(c *conn) error {
 		last, err := c.int64("SELECT max(seq) FROM log")
 		l.tail.reset(last + 1)
@@ -104,8 +107,14 @@ func (l *Log) appended(events []logged) {
 	if len(events) == 0 {
 		return
 	}
+	due := int64(never)
+	for i := range events {
+		if !events[i].Due.IsZero() {
+			due = min(due, events[i].Due.UnixMicro())
+		}
+	}
 	for _, c := range l.all() {
-		c.call()
+		c.call(due)
 	}
 }
 

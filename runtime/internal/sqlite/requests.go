@@ -12,7 +12,8 @@ type request struct {
 	events  []logged          // to append
 	exec    func(*conn) error // to run instead, in a transaction of its own
 	result  chan error
-	pending bool // in the queue, and may still be withdrawn
+	refused error // for itself only: an idempotency key in conflict
+	pending bool  // in the queue, and may still be withdrawn
 }
 
 // do queues a transaction and waits for its outcome. A context that ends
@@ -46,7 +47,7 @@ func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error
 			err = <-r.result
 		}
 	}
-	r.events, r.exec = nil, nil
+	r.events, r.exec, r.refused = nil, nil, nil
 	w.requests.Put(r)
 	return err
 }

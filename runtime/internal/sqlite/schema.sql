@@ -16,8 +16,24 @@ CREATE TABLE log (
   type       INTEGER NOT NULL REFERENCES types (id),
   payload    TEXT    NOT NULL,
   metadata   TEXT,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  due_at     INTEGER           -- of a delayed event; it has a waiting delivery for each subscription
 );
+
+CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
+
+-- Idempotency keys of published events, for as long as they are remembered.
+CREATE TABLE dedupe (
+  type       INTEGER NOT NULL REFERENCES types (id),
+  key        TEXT    NOT NULL,
+  seq        INTEGER NOT NULL,
+  id         BLOB    NOT NULL, -- of the event
+  digest     BLOB    NOT NULL, -- of its payload
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (type, key)
+) WITHOUT ROWID;
+
+CREATE INDEX dedupe_expires ON dedupe (expires_at);
 
 -- Durable consumers. Every matching event up to and including cursor is
 -- settled, unless deliveries has a row that says otherwise. Events up to and

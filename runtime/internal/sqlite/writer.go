@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 const (
@@ -36,6 +39,8 @@ type writer struct {
 
 	wake chan struct{}
 	done chan struct{}
+
+	unsynced bool // events are left to the operating system
 
 	requests sync.Pool // of *request; channels must not travel between logs
 
@@ -180,7 +185,7 @@ func (w *writer) write(g group) {
 		full = full || f.staged
 		w.flushes = append(w.flushes, f)
 	}
-	err := storageError("write", w.conn.path, w.conn.transaction(full, func() error { return w.apply(g) }))
+	err := storageError("write", w.conn.path, w.conn.transaction(full && !w.unsynced, func() error { return w.apply(g) }))
 	if err == nil {
 		w.log.tail.append(w.events)
 	}
@@ -197,7 +202,11 @@ func (w *writer) write(g group) {
 	clear(w.events)
 	clear(w.flushes)
 	for _, r := range g.requests {
-		r.result <- err
+		if r.refused != nil && err == nil {
+			r.result <- r.refused
+		} else {
+			r.result <- err
+		}
 	}
 }
 
@@ -206,6 +215,13 @@ func (w *writer) apply(g group) error {
 	for _, r := range g.requests {
 		if r.exec != nil {
 			return r.exec(w.conn)
+		}
+		var conflict *engine.ConflictError
+		if err := w.deduplicate(r.events); errors.As(err, &conflict) {
+			r.refused = conflict
+			continue
+		} else if err != nil {
+			return err
 		}
 		if err := w.insert(r.events); err != nil {
 			return err

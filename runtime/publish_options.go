@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// PublishOption tunes one call of a Publish function.
+type PublishOption func(*publishConfig)
+
+type publishConfig struct {
+	metadata  map[string]string
+	dedupeKey string
+	due       time.Time
+	problem   error // the first option that is not valid
+}
+
+// CorrelationKey is the metadata key of the correlation id.
+const CorrelationKey = "correlation_id"
+
+// WithMetadata attaches texts that are not part of the payload, such as a
+// tenant or a trace id. Handlers find them in [Event]. Given twice, the later
+// value of a key wins. Keys and values are valid UTF-8.
+func WithMetadata(metadata map[string]string) PublishOption {
+	return func(c *publishConfig) {
+		if c.metadata == nil {
+			c.metadata = make(map[string]string, len(metadata))
+		}
+		for key, value := range metadata {
+			c.metadata[key] = value
+		}
+	}
+}
+
+// WithCorrelationID marks events that belong to the same piece of work. It is
+// metadata under [CorrelationKey]; handlers find it in [Event].CorrelationID.
+// Events that a handler publishes with its context have the correlation id of
+// the event it handles, unless they are given another.
+func WithCorrelationID(id string) PublishOption {
+	return WithMetadata(map[string]string{CorrelationKey: id})
+}
+
+// WithDedupeKey makes publishing idempotent: an event of the same type and key
+// that was stored within the window of the bus ([WithDedupeWindow], 24 hours by
+// default) is not stored again. The receipt is then that of the first event, and
+// its Duplicate is true. The same key with another payload is a
+// *[ConflictError]. The n-th event of a batch has the key with #n behind it, so
+// that publishing the batch again stores nothing.
+//
+// The key is 1 to 200 bytes of UTF-8. It cannot be combined with a handler's
+// context: what a handler publishes is stored once, with its success.
+func WithDedupeKey(key string) PublishOption {
+	return func(c *publishConfig) {
+		if key == "" || len(key) > 200 || !utf8.ValidString(key) {
+			c.refuse(fmt.Errorf("WithDedupeKey: the key %.40q is not 1 to 200 bytes of UTF-8", key))
+			return
+		}
+		c.dedupeKey = key
+	}
+}
+
+// WithDelay stores the event now and delivers it d later. The due time is stored
+// with it: it survives restarts, and follows the wall clock. Subscriptions that
+// are made after the event was published do not get it, unless from the
+// beginning. A delay that is not positive is none.
+func WithDelay(d time.Duration) PublishOption {
+	return func(c *publishConfig) {
+		if d > 0 {
+			c.due = time.Now().Add(d)
+		}
+	}
+}
+
+// WithPublishAt is [WithDelay] until the given time. A time that has passed is
+// no delay.
+func WithPublishAt(at time.Time) PublishOption {
+	return func(c *publishConfig) {
+		if time.Until(at) > 0 {
+			c.due = at
+		}
+	}
+}
+
+func (c *publishConfig) refuse(problem error) {
+	if c.problem == nil {
+		c.problem = problem
+	}
+}
+
+// inherit takes over what an event has from the one whose handler publishes it.
+func (c *publishConfig) inherit(a *dispatch.Attempt) {
+	if _, given := c.metadata[CorrelationKey]; given {
+		return
+	}
+	if id := metadataOf(a.Metadata)[CorrelationKey]; id != "" {
+		WithCorrelationID(id)(c)
+	}
+}
+
+// apply sets what the storage needs to know about the i-th of n events.
+func (c *publishConfig) apply(r *engine.Record, i, n int, window time.Duration) {
+	r.Due = c.due
+	if c.dedupeKey == "" {
+		return
+	}
+	key := c.dedupeKey
+	if n > 1 {
+		key = fmt.Sprintf("%s#%d", key, i)
+	}
+	r.Dedupe = &engine.Dedupe{Key: key, Expires: r.CreatedAt.Add(window)}
+}

@@ -1,0 +1,240 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+func TestADedupeKeyStoresAnEventOnceWithinItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, runtime.WithDedupeWindow(time.Hour))
+		publish := func(number int, key string) (*runtime.Receipt, error) {
+			return runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: number}, runtime.WithDedupeKey(key))
+		}
+		first, err := publish(1, "a")
+		must(t, err)
+		again, err := publish(1, "a")
+		must(t, err)
+		if first.Duplicate || !again.Duplicate || again.ID != first.ID {
+			t.Errorf("the receipts are %+v and %+v", first, again)
+		}
+		if _, err := again.Wait(t.Context()); err != nil {
+			t.Errorf("waiting for a duplicate: %v", err)
+		}
+		_, err = publish(2, "a")
+		var conflict *runtime.ConflictError
+		if !errors.As(err, &conflict) || conflict.First != first.ID || conflict.Key != "a" || conflict.EventType != "order.placed" {
+			t.Errorf("another payload with the key: %v", err)
+		}
+		if other, err := publish(1, "b"); err != nil || other.Duplicate {
+			t.Errorf("another key: %+v, %v", other, err)
+		}
+		if paid, err := runtime.Publish(t.Context(), f.Bus, paidType, orderPaid{}, runtime.WithDedupeKey("a")); err != nil || paid.Duplicate {
+			t.Errorf("another type: %+v, %v", paid, err)
+		}
+		if n := f.sql("SELECT count(*) FROM log"); n != "3" {
+			t.Errorf("%s events are stored, want 3", n)
+		}
+		if s := f.Stats().Types[0]; s.Published != 2 {
+			t.Errorf("%d are counted as published, want 2", s.Published)
+		}
+		f.stop()
+
+		time.Sleep(30 * time.Minute)
+		f = reopen(t, f.path, runtime.WithDedupeWindow(time.Hour))
+		if again, err := publish(1, "a"); err != nil || !again.Duplicate {
+			t.Errorf("after a restart: %+v, %v", again, err)
+		}
+		time.Sleep(30 * time.Minute)
+		if late, err := publish(2, "a"); err != nil || late.Duplicate {
+			t.Errorf("after the window: %+v, %v", late, err)
+		}
+		if n := f.sql("SELECT count(*) FROM dedupe"); n != "1" {
+			t.Errorf("%s keys are remembered, want the new one only", n)
+		}
+	})
+}
+
+func TestABatchWithADedupeKeyIsStoredOnce(t *testing.T) {
+	f := open(t)
+	batch := []orderPlaced{{Number: 1}, {Number: 2}, {Number: 1}}
+	for round := range 2 {
+		receipts, err := runtime.PublishBatch(t.Context(), f.Bus, placedType, batch, runtime.WithDedupeKey("import"))
+		must(t, err)
+		for i, r := range receipts {
+			if r.Duplicate != (round == 1) {
+				t.Errorf("round %d, event %d: %+v", round, i, r)
+			}
+		}
+	}
+	batch[1].Number = 9
+	if _, err := runtime.PublishBatch(t.Context(), f.Bus, placedType, batch, runtime.WithDedupeKey("import")); !is[*runtime.ConflictError](err) {
+		t.Errorf("a batch that differs: %v", err)
+	}
+	if n := f.sql("SELECT count(*) FROM log"); n != "3" {
+		t.Errorf("%s events are stored, want 3", n)
+	}
+}
+
+func TestConcurrentPublishersOfAKeyStoreOneEventAndOthersAreNotDisturbed(t *testing.T) {
+	f := open(t)
+	var mu sync.Mutex
+	first, ids := 0, map[uuid.UUID]bool{}
+	var running sync.WaitGroup
+	for range 16 {
+		running.Go(func() {
+			r, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: 1}, runtime.WithDedupeKey("k"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids[r.ID] = true
+			if !r.Duplicate {
+				first++
+			}
+		})
+		running.Go(func() {
+			if _, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: 3}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	for range 8 {
+		running.Go(func() {
+			_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: 2}, runtime.WithDedupeKey("k"))
+			if !is[*runtime.ConflictError](err) {
+				t.Errorf("a conflict became %v", err)
+			}
+		})
+		running.Go(func() {
+			if _, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: 3}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	if first != 1 || len(ids) != 1 {
+		t.Errorf("%d first ones with %d ids, want one", first, len(ids))
+	}
+	if n := f.sql("SELECT count(*) FROM log"); n != "25" {
+		t.Errorf("%s events are stored, want 25", n)
+	}
+}
+
+func TestABadDedupeKeyIsRefused(t *testing.T) {
+	f := open(t)
+	for _, key := range []string{"", "\xff", strings.Repeat("x", 201)} {
+		if _, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{}, runtime.WithDedupeKey(key)); err == nil || !strings.Contains(err.Error(), "WithDedupeKey") {
+			t.Errorf("key %.10q: %v", key, err)
+		}
+	}
+}
+
+func TestADelayedEventIsDeliveredWhenItIsDueAndNotBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		began := time.Now()
+		var seen journal[string]
+		handler := func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			seen.add(fmt.Sprintf("%d after %v", e.Payload.Number, time.Since(began).Round(time.Second)))
+			return nil
+		}
+		f.handle("reader", handler)
+		f.start()
+		publish := func(number int, opts ...runtime.PublishOption) {
+			_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: number}, opts...)
+			must(t, err)
+		}
+		publish(1, runtime.WithDelay(10*time.Second))
+		publish(2)
+		publish(3, runtime.WithPublishAt(began.Add(5*time.Second)))
+		publish(4, runtime.WithDelay(-time.Second))
+		publish(5, runtime.WithPublishAt(began.Add(-time.Second)))
+		publish(6, runtime.WithDelay(time.Hour))
+		time.Sleep(20 * time.Second)
+		if got := f.sql("SELECT group_concat(status) FROM (SELECT status FROM events ORDER BY json_extract(payload, '$.number'))"); got != "done,done,done,done,done,pending" {
+			t.Errorf("the events are %s", got)
+		}
+		f.handle("latecomer", func(context.Context, runtime.Event[orderPlaced]) error {
+			t.Error("a subscription got an event that was published before it")
+			return nil
+		})
+		var fromBeginning journal[int]
+		f.handle("from the beginning", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			fromBeginning.add(e.Payload.Number)
+			if e.Payload.Number == 6 && time.Since(began) < time.Hour {
+				t.Error("a delayed event was delivered too early")
+			}
+			return nil
+		}, runtime.FromBeginning())
+		f.stop()
+
+		f = reopen(t, f.path)
+		f.handle("reader", handler)
+		f.handle("from the beginning", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			fromBeginning.add(e.Payload.Number)
+			return nil
+		})
+		f.start()
+		f.idle()
+		want := []string{"2 after 0s", "4 after 0s", "5 after 0s", "3 after 5s", "1 after 10s", "6 after 1h0m0s"}
+		if got := seen.all(); !slices.Equal(got, want) {
+			t.Errorf("saw %v, want %v", got, want)
+		}
+		got := fromBeginning.all()
+		slices.Sort(got)
+		if !slices.Equal(got, numbers(1, 6)) {
+			t.Errorf("from the beginning: %v", got)
+		}
+	})
+}
+
+func TestACorrelationIDIsPassedOnToWhatAHandlerPublishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		var ids journal[string]
+		f.handle("parent", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+			ids.add(e.CorrelationID)
+			_, err := runtime.Publish(ctx, f.Bus, paidType, orderPaid{})
+			if err != nil {
+				return err
+			}
+			_, err = runtime.Publish(ctx, f.Bus, paidType, orderPaid{}, runtime.WithCorrelationID("other"))
+			if err != nil {
+				return err
+			}
+			if _, err = runtime.Publish(ctx, f.Bus, paidType, orderPaid{}, runtime.WithDedupeKey("x")); !errors.Is(err, runtime.ErrStagedKey) {
+				t.Errorf("a dedupe key inside a handler: %v", err)
+			}
+			return nil
+		})
+		_, err := runtime.Subscribe(f.Bus, paidType, "child", func(_ context.Context, e runtime.Event[orderPaid]) error {
+			ids.add(e.CorrelationID)
+			return nil
+		})
+		must(t, err)
+		f.start()
+		_, err = runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{}, runtime.WithCorrelationID("c1"))
+		must(t, err)
+		f.idle()
+		f.publish(1)
+		f.idle()
+		if got, want := ids.all(), []string{"c1", "c1", "other", "", "", "other"}; !slices.Equal(got, want) {
+			t.Errorf("the correlation ids are %q, want %q", got, want)
+		}
+	})
+}
