@@ -28,6 +28,7 @@ type Bus struct {
 	subscriptions []*Subscription
 	recovery      Recovery
 	state         busState
+	stopRequested chan struct{} // closed when Shutdown begins
 	stopped       chan struct{} // closed when Shutdown is through
 }
 
@@ -35,6 +36,7 @@ type busState int
 
 const (
 	opened busState = iota
+	starting
 	running
 	stopping
 )
@@ -59,8 +61,9 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
 			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow,
 		},
-		counters: newCounters(catalogue),
-		stopped:  make(chan struct{}),
+		counters:      newCounters(catalogue),
+		stopRequested: make(chan struct{}),
+		stopped:       make(chan struct{}),
 	}
 	for _, opt := range opts {
 		if err := opt(&b.config); err != nil {
@@ -102,20 +105,21 @@ func (b *Bus) Catalogue() *Catalogue { return b.catalogue }
 //
 // Handlers that were running when the last process died are charged an attempt
 // and run again at once. One process at a time dispatches from a file: if there
-// is another, the error matches [ErrAlreadyRunning] and names it. ctx bounds the
-// start, not the life of the bus.
+// is another, the error matches [ErrAlreadyRunning] and names it; with
+// [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
+// the bus.
 func (b *Bus) Start(ctx context.Context) error {
+	if err := b.changeState(opened, starting); err != nil {
+		return err
+	}
+	found, err := b.takeOver(ctx)
+	if err != nil {
+		return errors.Join(public(err), b.changeState(starting, opened))
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch b.state {
-	case running:
-		return ErrStarted
-	case stopping:
+	if b.state == stopping {
 		return ErrShutdown
-	}
-	found, err := b.log.TakeOver(ctx)
-	if err != nil {
-		return public(err)
 	}
 	b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
 	b.state = running
@@ -125,6 +129,45 @@ func (b *Bus) Start(ctx context.Context) error {
 		s.start()
 	}
 	return nil
+}
+
+// standbyDelay is how often a bus that stands by looks whether the owner is gone.
+const standbyDelay = 25 * time.Millisecond
+
+// takeOver makes this bus the one that dispatches.
+func (b *Bus) takeOver(ctx context.Context) (engine.Recovery, error) {
+	found, err := b.log.TakeOver(ctx)
+	if !b.config.standby || !errors.Is(err, ErrAlreadyRunning) {
+		return found, err
+	}
+	b.config.logger.Info("event bus stands by", "reason", err.Error())
+	for tick := time.NewTicker(standbyDelay); ; {
+		select {
+		case <-tick.C:
+		case <-b.stopRequested:
+			return found, ErrShutdown
+		case <-ctx.Done():
+			return found, ctx.Err()
+		}
+		if found, err = b.log.TakeOver(ctx); !errors.Is(err, ErrAlreadyRunning) {
+			tick.Stop()
+			return found, err
+		}
+	}
+}
+
+// changeState goes from one state to another, or says why it cannot.
+func (b *Bus) changeState(from, to busState) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case from:
+		b.state = to
+		return nil
+	case stopping:
+		return ErrShutdown
+	}
+	return ErrStarted
 }
 
 // WaitIdle waits until every delivery to the subscriptions of this bus is
@@ -161,6 +204,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	b.state = stopping
+	close(b.stopRequested)
 	subscriptions := slices.Clone(b.subscriptions)
 	b.mu.Unlock()
 	defer close(b.stopped)

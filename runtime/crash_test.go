@@ -128,8 +128,8 @@ func child(t *testing.T, mode, path string, killAfter time.Duration) (lines []st
 	return lines
 }
 
-func TestNothingAcknowledgedIsLostOrRepeatedByFiftyKills(t *testing.T) {
-	rounds := 50
+func TestNothingAcknowledgedIsLostOrRepeatedByTwoHundredKills(t *testing.T) {
+	const rounds = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("%d rounds of kill -9, seed %d", rounds, seed)
 	random := rand.New(rand.NewPCG(seed, 0))

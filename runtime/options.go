@@ -17,6 +17,7 @@ type config struct {
 	payloadLimit    int
 	dedupeWindow    time.Duration
 	durability      Durability
+	standby         bool
 	vfs             string
 }
 
@@ -102,6 +103,16 @@ func WithDurability(d Durability) Option {
 			return fmt.Errorf("WithDurability: %d is neither Full nor Normal", d)
 		}
 		c.durability = d
+		return nil
+	}
+}
+
+// WithStandby makes [Bus.Start] wait while another process dispatches from the
+// file, and take over as soon as that one ends, however it ends. Without it Start
+// returns [ErrAlreadyRunning].
+func WithStandby() Option {
+	return func(c *config) error {
+		c.standby = true
 		return nil
 	}
 }

@@ -240,6 +240,60 @@ func TestOneBusAtATimeDispatchesFromAFile(t *testing.T) {
 	})
 }
 
+func TestAStandbyTakesOverWhenTheOwnerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := open(t)
+		first.start()
+		second := reopen(t, first.path, runtime.WithStandby())
+		var seen journal[int]
+		second.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			seen.add(e.Payload.Number)
+			return nil
+		})
+		started := make(chan error)
+		go func() { started <- second.Start(t.Context()) }()
+		time.Sleep(time.Hour)
+		first.publish(1)
+		synctest.Wait()
+		if got := seen.all(); len(got) != 0 {
+			t.Errorf("the standby handled %v beside the owner", got)
+		}
+		if err := second.Start(t.Context()); !errors.Is(err, runtime.ErrStarted) {
+			t.Errorf("starting a second time returned %v", err)
+		}
+		first.stop()
+		stopped := time.Now()
+		must(t, <-started)
+		if took := time.Since(stopped); took > 50*time.Millisecond {
+			t.Errorf("the standby needed %v", took)
+		}
+		second.idle()
+		if got := seen.all(); !slices.Equal(got, []int{1}) {
+			t.Errorf("the standby handled %v, want 1", got)
+		}
+	})
+}
+
+func TestAStandbyCanBeGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := open(t)
+		first.start()
+		second := reopen(t, first.path, runtime.WithStandby())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := second.Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Start returned %v at its deadline", err)
+		}
+		started := make(chan error)
+		go func() { started <- second.Start(t.Context()) }()
+		synctest.Wait()
+		second.stop()
+		if err := <-started; !errors.Is(err, runtime.ErrShutdown) {
+			t.Errorf("Start returned %v at the shutdown", err)
+		}
+	})
+}
+
 func TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)

@@ -46,6 +46,23 @@ func (f *sharedFile) SharedMemory() vfs.SharedMemory {
 	return f.File.(vfs.FileSharedMemory).SharedMemory()
 }
 
+func TestAnUnsyncedLogLeavesEventsToTheOperatingSystem(t *testing.T) {
+	counting := &countingVFS{VFS: vfs.Find("")}
+	vfs.Register("counting-unsynced", counting)
+	defer vfs.Unregister("counting-unsynced")
+	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{VFS: "counting-unsynced", Unsynced: true})
+	must(t, err)
+	defer log.Close()
+	record := engine.Record{ID: uuid.Must(uuid.NewV7()), Type: "a.b", Payload: []byte("{}"), CreatedAt: time.Now()}
+	must(t, log.Append(t.Context(), []engine.Record{record}))
+	before := counting.syncs.Load()
+	record.ID = uuid.Must(uuid.NewV7())
+	must(t, log.Append(t.Context(), []engine.Record{record}))
+	if n := counting.syncs.Load() - before; n != 0 {
+		t.Errorf("%d syncs, want none", n)
+	}
+}
+
 func TestAnEventIsSyncedBeforeItIsAcknowledgedAndAVerdictIsNot(t *testing.T) {
 	counting := &countingVFS{VFS: vfs.Find("")}
 	vfs.Register("counting", counting)

@@ -1,0 +1,185 @@
+package simfs
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// Op is a kind of operation on files. Values can be combined with |.
+type Op uint8
+
+// The operations.
+const (
+	Open Op = 1 << iota
+	Read
+	Write
+	Truncate // also to a larger size
+	Sync
+	Delete
+	Lock
+
+	// Changes are the operations that a disk notices.
+	Changes = Write | Truncate | Sync | Delete
+)
+
+// FS is one simulated file system, known to the driver by its Name. All
+// methods are safe for concurrent use.
+type FS struct {
+	name    string
+	indexes string // the real folder of write-ahead log indexes
+
+	mu     sync.Mutex
+	folder folder
+	counts map[Op]int
+	cut    int // changes left until the power fails; 0 for never
+	dead   bool
+	fault  *Fault
+	failed int
+	held   chan struct{} // syncs wait until it is closed
+}
+
+// Image is the contents of files by name.
+type Image map[string][]byte
+
+var serial atomic.Int64
+
+// New returns a file system that holds the files of image, all of them
+// synced, and makes it known to the driver. dir is a real folder for the
+// indexes of write-ahead logs; two file systems must not share one.
+func New(dir string, image Image) *FS {
+	f := &FS{
+		name:    fmt.Sprintf("simfs-%d", serial.Add(1)),
+		indexes: dir,
+		folder:  newFolder(image),
+		counts:  map[Op]int{},
+	}
+	vfs.Register(f.name, f)
+	return f
+}
+
+// Name is what the driver knows the file system by: the value of the vfs
+// parameter of a database's URI.
+func (f *FS) Name() string { return f.name }
+
+// Unregister makes the driver forget the file system. Connections that are
+// open go on.
+func (f *FS) Unregister() { vfs.Unregister(f.name) }
+
+// Count returns how many operations of the given kinds there were, whether or
+// not they failed.
+func (f *FS) Count(ops Op) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for op, count := range f.counts {
+		if op&ops != 0 {
+			n += count
+		}
+	}
+	return n
+}
+
+// Hold makes syncs wait until release is called, and so lets a test queue
+// work behind one that is under way.
+func (f *FS) Hold() (release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := make(chan struct{})
+	f.held = held
+	return func() {
+		f.mu.Lock()
+		f.held = nil
+		f.mu.Unlock()
+		close(held)
+	}
+}
+
+// wait lets a sync through.
+func (f *FS) wait() {
+	f.mu.Lock()
+	held := f.held
+	f.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+}
+
+// Open opens a file, as [vfs.VFS] wants it. A file without a name is nobody
+// else's and gone once it is closed; nothing ever happens to it.
+func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	if name == "" {
+		return &file{disk: &disk{}}, flags, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.begin(Open); err != nil {
+		return nil, flags, err
+	}
+	d := f.folder.now[name]
+	switch {
+	case d == nil && flags&vfs.OPEN_CREATE == 0:
+		return nil, flags, sqlite3.CANTOPEN
+	case d != nil && flags&vfs.OPEN_EXCLUSIVE != 0:
+		return nil, flags, sqlite3.CANTOPEN
+	case d == nil:
+		d = &disk{}
+		f.folder.put(name, d)
+	}
+	opened := &file{fs: f, disk: d}
+	if flags&vfs.OPEN_MAIN_DB != 0 {
+		opened.index = vfs.NewSharedMemory(filepath.Join(f.indexes, filepath.Base(name)+"-shm"), flags)
+	}
+	return opened, flags, nil
+}
+
+// Delete deletes a file, as [vfs.VFS] wants it.
+func (f *FS) Delete(name string, syncDir bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	extent, err := f.begin(Delete)
+	if err == nil && f.folder.now[name] == nil {
+		return vfs.SystemError(fs.ErrNotExist, sqlite3.IOERR_DELETE_NOENT)
+	}
+	if extent != Nothing && f.folder.now[name] != nil {
+		f.folder.put(name, nil)
+	}
+	if err == nil && syncDir {
+		f.folder.sync()
+	}
+	return err
+}
+
+// Access tells whether a file exists, as [vfs.VFS] wants it.
+func (f *FS) Access(name string, _ vfs.AccessFlag) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead {
+		return false, sqlite3.IOERR_ACCESS
+	}
+	return f.folder.now[name] != nil, nil
+}
+
+// FullPathname returns the name: there are no folders here.
+func (f *FS) FullPathname(name string) (string, error) { return name, nil }
+
+// Kill returns what another process would find now, or this one after a
+// restart: everything that was written.
+func (f *FS) Kill() Image {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	image := Image{}
+	for name, d := range f.folder.now {
+		image[name] = slices.Clone(d.now)
+	}
+	return image
+}
+
+// names returns the keys of m in order, so that seeds mean the same each time.
+func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

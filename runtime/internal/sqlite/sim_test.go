@@ -1,0 +1,141 @@
+package sqlite
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/simfs"
+)
+
+// The simulations run the engine on a disk in memory, under virtual time, and
+// draw everything from a seed. What they print on failure names the seed:
+//
+//	go test ./runtime/internal/sqlite -run PowerCut -sim.seed 4711
+//	go test ./runtime/internal/sqlite -run PowerCut -sim.rounds 50000 -timeout 1h
+var (
+	simSeed   = flag.Uint64("sim.seed", 0, "run the simulations with this seed only")
+	simRounds = flag.Int("sim.rounds", 1200, "how many seeds the simulations of power cuts run")
+	simFaults = flag.Int("sim.faults", 2400, "how many faults are injected")
+	simKeep   = flag.String("sim.keep", "", "folder for the files that a failed simulation leaves")
+)
+
+// simulate runs round for every seed, on all processors. Each has a bubble of
+// virtual time and a folder of its own.
+func simulate(t *testing.T, rounds int, round func(s *sim)) {
+	first, last := uint64(1), uint64(rounds)
+	if *simSeed != 0 {
+		first, last = *simSeed, *simSeed
+	}
+	workers := uint64(runtime.GOMAXPROCS(0))
+	for worker := range workers {
+		t.Run(fmt.Sprintf("worker %d", worker+1), func(t *testing.T) {
+			t.Parallel()
+			for seed := first + worker; seed <= last; seed += workers {
+				synctest.Test(t, func(t *testing.T) {
+					round(newSim(t, seed))
+				})
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// sim is one simulated machine: a disk, the engine on it, and what the test
+// knows about both.
+type sim struct {
+	*testing.T
+	*rand.Rand
+	seed  uint64
+	path  string
+	fs    *simfs.FS
+	log   *Log
+	lives int
+}
+
+func newSim(t *testing.T, seed uint64) *sim {
+	return &sim{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, path: filepath.Join(t.TempDir(), "events.db")}
+}
+
+// fail ends the test with what is needed to see it again.
+func (s *sim) fail(format string, args ...any) {
+	s.Helper()
+	if *simKeep != "" {
+		for name, content := range s.fs.Kill() {
+			kept := filepath.Join(*simKeep, fmt.Sprintf("seed-%d-%s", s.seed, filepath.Base(name)))
+			if err := os.WriteFile(kept, content, 0o644); err != nil {
+				s.Error(err)
+			}
+		}
+	}
+	s.Fatalf("%s\n\tsee it again with -run %s -sim.seed %d", fmt.Sprintf(format, args...), s.test(), s.seed)
+}
+
+// test names the top-level test.
+func (s *sim) test() string {
+	name, _, _ := strings.Cut(s.Name(), "/")
+	return name
+}
+
+func (s *sim) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.fail("%v", err)
+	}
+}
+
+// chance is true so often in a hundred times.
+func (s *sim) chance(percent int) bool { return s.IntN(100) < percent }
+
+// boot puts the image on a fresh disk.
+func (s *sim) boot(image simfs.Image) {
+	if s.fs != nil {
+		s.fs.Unregister()
+	}
+	s.fs = simfs.New(s.TempDir(), image)
+}
+
+// raw opens the file past the engine, as a shell would.
+func (s *sim) raw(fs *simfs.FS) *sqlite3.Conn {
+	s.Helper()
+	c, err := sqlite3.Open(uri(s.path, fs.Name()))
+	s.must(err)
+	return c
+}
+
+// rows runs a query and returns its rows as text.
+func (s *sim) rows(c *sqlite3.Conn, sql string) (rows [][]string) {
+	s.Helper()
+	stmt, _, err := c.Prepare(sql)
+	s.must(err)
+	defer stmt.Close()
+	for stmt.Step() {
+		row := make([]string, stmt.ColumnCount())
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
+		}
+		rows = append(rows, row)
+	}
+	s.must(stmt.Err())
+	return rows
+}
+
+// base is an image with an empty log in it, to spare most rounds its making.
+func (s *sim) base() simfs.Image {
+	fs := simfs.New(s.TempDir(), nil)
+	defer fs.Unregister()
+	log, err := Open(s.path, Options{VFS: fs.Name()})
+	s.must(err)
+	s.must(log.Close())
+	return fs.Kill()
+}
