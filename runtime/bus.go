@@ -70,7 +70,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
-	log, err := sqlite.Open(path, sqlite.Options{VFS: b.config.vfs, Unsynced: b.config.durability == Normal})
+	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ type config struct {
 	dedupeWindow    time.Duration
 	durability      Durability
 	standby         bool
-	vfs             string
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers
@@ -125,6 +124,7 @@ type subscribeConfig struct {
 	timeout       time.Duration // 0: the event type's
 	concurrency   int
 	fromBeginning bool
+	strict        bool
 }
 
 // WithRetry overrides single fields of the retry policy for this
@@ -158,6 +158,20 @@ func WithConcurrency(n int) SubscribeOption {
 			return fmt.Errorf("a concurrency of %d is not within 1 to 1024", n)
 		}
 		c.concurrency = n
+		return nil
+	}
+}
+
+// WithStrictOrder makes a failing event hold back the later ones of its partition
+// key until it is settled: handled, or dead-lettered after its last retry. Events
+// whose type has no partition_by hold back each other. Other keys go on, as long
+// as no more than 256 events are held back; then the subscription waits.
+//
+// The order is that of first attempts: a dead letter that is retried by hand, and
+// a delayed event, come when they come.
+func WithStrictOrder() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.strict = true
 		return nil
 	}
 }

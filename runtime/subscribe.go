@@ -120,7 +120,9 @@ func (s *Subscription) subscribe(handled bool, opts []SubscribeOption) (*Subscri
 	if err := s.resolve(pattern); err != nil {
 		return nil, err
 	}
-	if s.reorders() {
+	if s.config.strict {
+		s.key = s.strictKey
+	} else if s.reorders() {
 		s.key = s.partitionKey
 	}
 
@@ -232,11 +234,16 @@ func (s *Subscription) partitionKey(d *engine.Delivery) string {
 	return t.partitionKey(payload)
 }
 
+// strictKey gives events without a key one in common.
+func (s *Subscription) strictKey(d *engine.Delivery) string {
+	return "key " + s.partitionKey(d)
+}
+
 // start begins to deliver.
 func (s *Subscription) start() {
 	s.runner = dispatch.Start(s.consumer, dispatch.Config{
 		Owner: s.bus, Name: s.name, Concurrency: s.config.concurrency,
-		Handle: s.handle, Settings: s.settingsOf, Key: s.key,
+		Handle: s.handle, Settings: s.settingsOf, Key: s.key, Strict: s.config.strict,
 		Logger: s.bus.config.logger, Count: (*counter)(s),
 	})
 }

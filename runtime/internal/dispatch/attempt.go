@@ -214,9 +214,17 @@ func (a *Attempt) giveBack() {
 	}
 }
 
-// settle hands the verdict to the engine and frees the partition key.
+// settle hands the verdict to the engine and frees the partition key, unless a
+// strict order holds it until the retry.
 func (a *Attempt) settle(v engine.Verdict) {
+	strict := a.sub.cfg.Strict && v.Kind == engine.Retry
+	if strict {
+		a.sub.queue.hold(a.key, a.Seq)
+	}
 	a.sub.consumer.Settle(a.Delivery, v)
+	if strict {
+		return
+	}
 	if a.sub.queue.done(a.key) {
 		a.sub.signal()
 	}

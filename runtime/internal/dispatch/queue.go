@@ -35,7 +35,8 @@ type queue struct {
 	mu     sync.Mutex
 	ready  [3]fifo           // by rank: high, normal, low
 	passed [3]int            // by rank: how often it was overtaken since its last turn
-	behind map[string][]item // by key: what waits for the one that is ready or runs
+	behind map[string][]item // by key: what waits for the one that is ready, runs or is held
+	held   map[string]int64  // by key: the seq of a failed delivery that nothing may overtake
 	size   int               // of all of it
 }
 
@@ -55,6 +56,11 @@ func (q *queue) push(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.size++
+	if seq, held := q.held[i.key]; held && seq == i.Seq {
+		delete(q.held, i.key) // its retry; the key is busy since it failed
+		q.ready[rank(i.priority)].push(i)
+		return
+	}
 	if i.key != "" {
 		if waiting, busy := q.behind[i.key]; busy {
 			q.behind[i.key] = append(waiting, i)
@@ -108,6 +114,25 @@ func (q *queue) turn() (chosen int, ok bool) {
 		}
 	}
 	return chosen, true
+}
+
+// hold keeps a key busy until the delivery with the given seq comes again.
+func (q *queue) hold(key string, seq int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.held == nil {
+		q.held = map[string]int64{}
+	}
+	if _, held := q.held[key]; held {
+		return // by one that failed before
+	}
+	q.held[key] = seq
+	if q.behind == nil {
+		q.behind = map[string][]item{}
+	}
+	if _, busy := q.behind[key]; !busy {
+		q.behind[key] = nil
+	}
 }
 
 // done frees a key, and reports whether a delivery waited for it.

@@ -33,6 +33,10 @@ type Config struct {
 	// concurrency and priorities can change.
 	Key func(d *engine.Delivery) string
 
+	// Strict holds back the later deliveries of a key while one waits for its
+	// retry. It needs a Key that is never empty.
+	Strict bool
+
 	Logger *slog.Logger
 	Count  Counter
 }
@@ -74,7 +78,9 @@ type Subscription struct {
 	turn     chan struct{} // holds a token; whoever takes it may poll
 	wake     chan struct{} // there may be something to poll
 	stopping chan struct{}
+	ready    bool // the queue knows what it has to hold; guarded by turn
 	more     bool // the last poll left something; guarded by turn
+	failing  bool // the last poll returned an error; guarded by turn
 	polled   []*engine.Delivery
 
 	base   context.Context // of all attempts
@@ -101,6 +107,14 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 	}
 	consumer.Notify(s.signal)
 	return s
+}
+
+// holdFailing holds the keys of deliveries that failed in an earlier life. It
+// runs before the first poll.
+func (s *Subscription) holdFailing() error {
+	return s.consumer.Failing(func(r engine.Record) {
+		s.queue.hold(s.cfg.Key(&engine.Delivery{Record: r}), r.Seq)
+	})
 }
 
 // signal wakes the lane that waits for something to do.
@@ -183,11 +197,7 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		s.more = true
 	default:
 	}
-	room := window - s.queue.len()
-	if !s.more || room < window/2 {
-		return nil
-	}
-	polled, err := s.consumer.Poll(s.polled[:0], room)
+	polled, full, err := s.poll()
 	for _, d := range polled {
 		i := item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority}
 		if s.cfg.Key != nil {
@@ -195,14 +205,55 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		}
 		s.queue.push(i)
 	}
-	s.more = len(polled) == room
-	clear(polled)
-	s.polled = polled
+	s.more = full
+	if polled != nil {
+		clear(polled)
+		s.polled = polled[:0]
+	}
+	return s.pause(err)
+}
+
+// pause tells the log when reading begins to fail and when it works again, and
+// says when to try again.
+func (s *Subscription) pause(err error) <-chan time.Time {
+	switch {
+	case err == nil && s.failing:
+		s.failing = false
+		s.cfg.Logger.Info("events can be read again", "subscription_id", s.cfg.Name)
+	case err != nil && !s.failing:
+		s.failing = true
+		s.cfg.Logger.Error("events cannot be read; trying again every second", "subscription_id", s.cfg.Name, "error", err)
+	}
 	if err != nil {
-		s.cfg.Logger.Error("cannot read events; trying again", "subscription_id", s.cfg.Name, "error", err)
 		return time.After(time.Second)
 	}
 	return nil
+}
+
+// strictRetries is how many retries are polled when the window is full of
+// deliveries that wait for one of them.
+const strictRetries = 16
+
+// poll takes what there is room for. It reports full when there may be more.
+func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) {
+	if s.cfg.Strict && !s.ready {
+		if err := s.holdFailing(); err != nil {
+			return nil, true, err
+		}
+		s.ready = true
+	}
+	room := window - s.queue.len()
+	switch {
+	case !s.more:
+		return nil, false, nil
+	case room >= window/2:
+		polled, err = s.consumer.Poll(s.polled[:0], room)
+		return polled, len(polled) == room, err
+	case s.cfg.Strict:
+		polled, err = s.consumer.PollRetries(s.polled[:0], strictRetries)
+		return polled, true, err
+	}
+	return nil, true, nil
 }
 
 // Stop takes no more deliveries and waits for the running handlers. When ctx

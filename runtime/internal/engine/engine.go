@@ -100,6 +100,13 @@ type Consumer interface {
 	// there is none. Retries that are due come first, then the log in order.
 	Poll(dst []*Delivery, limit int) ([]*Delivery, error)
 
+	// PollRetries is Poll without the log.
+	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
+
+	// Failing calls visit for every delivery that has failed and waits for a
+	// retry, in log order.
+	Failing(visit func(Record)) error
+
 	// Begin says that one of the subscription's workers, numbered from 0,
 	// starts an attempt at d. The fact survives the death of the process, so
 	// that the attempt is charged to d and to nothing else.

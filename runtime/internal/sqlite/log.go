@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -31,6 +32,9 @@ var _ engine.Log = (*Log)(nil)
 type Options struct {
 	// VFS names the driver's file layer to use, for tests that make it fail.
 	VFS string
+	// Logger is told when verdicts cannot be written, and when they can again.
+	// Nil for nobody.
+	Logger *slog.Logger
 	// Unsynced leaves events to the operating system instead of the disk.
 	Unsynced bool
 }
@@ -55,6 +59,9 @@ func Open(path string, options Options) (*Log, error) {
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
 	l.writer.unsynced = options.Unsynced
+	if l.writer.logger = options.Logger; l.writer.logger == nil {
+		l.writer.logger = slog.New(slog.DiscardHandler)
+	}
 	err = l.read(func(c *conn) error {
 		last, err := c.int64("SELECT max(seq) FROM log")
 		l.tail.reset(last + 1)

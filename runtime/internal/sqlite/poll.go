@@ -24,6 +24,29 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, 
 	return dst, storageError("read", c.log.path, err)
 }
 
+// PollRetries implements [engine.Consumer].
+func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	dst, _, err := c.pollDue(dst, limit)
+	return dst, storageError("read", c.log.path, err)
+}
+
+// Failing implements [engine.Consumer].
+func (c *consumer) Failing(visit func(engine.Record)) error {
+	err := c.log.read(func(conn *conn) error {
+		return conn.query(`
+			SELECT d.seq, l.id, t.name, l.payload
+			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+			WHERE d.subscription = ? AND d.state <> 'dead' AND d.failures > 0
+			ORDER BY d.seq`, func(s *sqlite3.Stmt) error {
+			visit(engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil)})
+			return nil
+		}, c.id)
+	})
+	return storageError("read", c.log.path, err)
+}
+
 // pollDue hands over the retries that are due.
 func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
 	now := time.Now().UnixMicro()

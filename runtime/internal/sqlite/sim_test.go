@@ -3,11 +3,14 @@ package sqlite
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -108,9 +111,13 @@ func (s *sim) boot(image simfs.Image) {
 // raw opens the file past the engine, as a shell would.
 func (s *sim) raw(fs *simfs.FS) *sqlite3.Conn {
 	s.Helper()
-	c, err := sqlite3.Open(uri(s.path, fs.Name()))
+	c, err := simRaw(s.path, fs)
 	s.must(err)
 	return c
+}
+
+func simRaw(path string, fs *simfs.FS) (*sqlite3.Conn, error) {
+	return sqlite3.Open(uri(path, fs.Name()))
 }
 
 // rows runs a query and returns its rows as text.
@@ -130,12 +137,57 @@ func (s *sim) rows(c *sqlite3.Conn, sql string) (rows [][]string) {
 	return rows
 }
 
-// base is an image with an empty log in it, to spare most rounds its making.
+// base is an image with an empty log in it, which spares most rounds its
+// making.
 func (s *sim) base() simfs.Image {
-	fs := simfs.New(s.TempDir(), nil)
-	defer fs.Unregister()
-	log, err := Open(s.path, Options{VFS: fs.Name()})
-	s.must(err)
-	s.must(log.Close())
-	return fs.Kill()
+	s.Helper()
+	baseOnce.Do(func() {
+		fs := simfs.New(s.TempDir(), nil)
+		defer fs.Unregister()
+		log, err := Open(s.path, Options{VFS: fs.Name()})
+		s.must(err)
+		s.must(log.Close())
+		baseFile = fs.Kill()[s.path]
+	})
+	return simfs.Image{s.path: baseFile}
+}
+
+var (
+	baseOnce sync.Once
+	baseFile []byte
+)
+
+// counter counts what the rounds of a test did, so that its output says what
+// was tried.
+type counter struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *counter) count(what string, n ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	if len(n) == 0 {
+		n = []int{1}
+	}
+	c.counts[what] += n[0]
+}
+
+func (c *counter) get(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[what]
+}
+
+func (c *counter) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", c.counts[what], what))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"log/slog"
 	"runtime"
 	"sync"
 	"time"
@@ -40,6 +41,8 @@ type writer struct {
 	wake chan struct{}
 	done chan struct{}
 
+	logger   *slog.Logger
+	failing  bool // the last verdicts could not be written
 	unsynced bool // events are left to the operating system
 
 	requests sync.Pool // of *request; channels must not travel between logs
@@ -189,6 +192,9 @@ func (w *writer) write(g group) {
 	if err == nil {
 		w.log.tail.append(w.events)
 	}
+	if len(w.flushes) > 0 {
+		w.report(err)
+	}
 	for _, f := range w.flushes {
 		if err == nil {
 			f.consumer.written(f)
@@ -208,6 +214,18 @@ func (w *writer) write(g group) {
 			r.result <- err
 		}
 	}
+}
+
+// report tells the log when writing verdicts begins to fail and when it works
+// again. Publishers are told by their errors.
+func (w *writer) report(err error) {
+	switch {
+	case err == nil && w.failing:
+		w.logger.Info("verdicts can be written again")
+	case err != nil && !w.failing:
+		w.logger.Error("what handlers did cannot be written; it is kept in memory and tried again", "error", err)
+	}
+	w.failing = err != nil
 }
 
 // apply does what a transaction is for.

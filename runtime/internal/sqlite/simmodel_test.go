@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// fate is what the test knows about whether events are stored.
+type fate int
+
+const (
+	unknown fate = iota // the power failed in between
+	stored
+	refused
+)
+
+// call is an Append, or the events staged with a success: all of them are
+// stored or none.
+type call struct {
+	ids    []uuid.UUID
+	fate   fate
+	parent *pair // whose success staged them
+}
+
+// event is one that was published or staged, stored or not.
+type event struct {
+	engine.Record
+	call *call
+}
+
+// pair is an event and a subscription.
+type pair struct {
+	event    *event
+	consumer string
+
+	handed  int // the last life in which it was handed out
+	begun   int // the last life in which an attempt began
+	verdict engine.VerdictKind
+	life    int // of the verdict
+	due     time.Time
+	staged  *call
+
+	// A verdict goes through these on its way to the disk. Once sealed, no
+	// power cut undoes it.
+	written, sealed bool
+
+	failures int // charged by verdicts
+	atLeast  int // of those, sealed
+	crashes  int // lives that ended with an attempt begun
+}
+
+func (p *pair) String() string {
+	return fmt.Sprintf("event %d (%s) for %s", p.event.Seq, p.event.ID, p.consumer)
+}
+
+// model is what was promised.
+type model struct {
+	events map[uuid.UUID]*event
+	calls  []*call
+	pairs  map[string]map[uuid.UUID]*pair // by consumer
+	next   uint64
+	newest int64 // seq of the newest event known to be stored
+}
+
+func newModel() *model {
+	return &model{events: map[uuid.UUID]*event{}, pairs: map[string]map[uuid.UUID]*pair{}}
+}
+
+// records makes events that look like real ones, with ids that grow.
+func (m *model) records(s *sim, types []string, n, size int) []engine.Record {
+	records := make([]engine.Record, n)
+	for i := range records {
+		m.next++
+		var id uuid.UUID
+		for at := range 8 {
+			id[15-at] = byte(m.next >> (8 * at))
+		}
+		records[i] = engine.Record{
+			ID: id, Type: types[s.IntN(len(types))], CreatedAt: time.Now().UTC(),
+			Payload: fmt.Appendf(nil, `{"number":%d,"text":%q}`, m.next, strings.Repeat("x", s.IntN(size+1))),
+		}
+		if s.chance(30) {
+			records[i].Metadata = []byte(`{"source":"simulation"}`)
+		}
+	}
+	return records
+}
+
+// add notes events that are about to be published or staged.
+func (m *model) add(records []engine.Record, parent *pair) *call {
+	c := &call{parent: parent}
+	for _, r := range records {
+		c.ids = append(c.ids, r.ID)
+		m.events[r.ID] = &event{Record: r, call: c}
+	}
+	m.calls = append(m.calls, c)
+	return c
+}
+
+// pair returns what is known of an event and a subscription.
+func (m *model) pair(consumer string, e *event) *pair {
+	pairs := m.pairs[consumer]
+	if pairs == nil {
+		pairs = map[uuid.UUID]*pair{}
+		m.pairs[consumer] = pairs
+	}
+	p := pairs[e.ID]
+	if p == nil {
+		p = &pair{event: e, consumer: consumer}
+		pairs[e.ID] = p
+	}
+	return p
+}
+
+// each calls f with every pair.
+func (m *model) each(f func(p *pair)) {
+	for _, pairs := range m.pairs {
+		for _, p := range pairs {
+			f(p)
+		}
+	}
+}
+
+// flushed is told that every verdict of this life is in the file.
+func (m *model) flushed() {
+	m.each(func(p *pair) { p.written = p.verdict != 0 })
+}
+
+// synced is told that everything in the file is on the disk.
+func (m *model) synced() {
+	m.each(func(p *pair) {
+		if p.written && !p.sealed {
+			p.sealed, p.atLeast = true, p.failures
+		}
+		if p.sealed && p.staged != nil {
+			p.staged.fate = stored
+		}
+	})
+}
+
+// died is told that the life has ended. Verdicts that were not sealed may
+// have been lost.
+func (m *model) died(life int) {
+	m.each(func(p *pair) {
+		if p.begun == life {
+			p.crashes++
+		}
+		p.written = false
+	})
+}
+
+// final says that the pair must never be handed out again.
+func (p *pair) final() bool {
+	return p.sealed && (p.verdict == engine.Done || p.verdict == engine.Dead)
+}
