@@ -1,12 +1,16 @@
 package examples_test
 
 import (
+	"context"
+	"maps"
+	"path/filepath"
 	"testing"
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/templates"
 )
@@ -60,5 +64,57 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 		if !found {
 			t.Errorf("%s has no budget in this test", event.Name())
 		}
+	}
+}
+
+// A crash costs an attempt as well, so the one that moves money has more of them.
+func TestTheCardIsChargedMorePatientlyThanTheReceiptIsSent(t *testing.T) {
+	attempts := map[string]int{}
+	for _, s := range events.OrderPlacedType.Subscriptions() {
+		attempts[s.Name] = s.Retry.MaxAttempts
+	}
+	want := map[string]int{
+		events.OnOrderPlacedChargeCard:    5,
+		events.OnOrderPlacedSendReceipt:   3,
+		events.OnOrderPlacedPrintGiftCard: 3,
+	}
+	if !maps.Equal(attempts, want) {
+		t.Errorf("attempts of the subscriptions of order.placed: %v, want %v", attempts, want)
+	}
+}
+
+func TestAnOrderWaitsForADeclaredSubscriptionThatNobodyHandlesYet(t *testing.T) {
+	ctx, file := t.Context(), filepath.Join(t.TempDir(), "shop.db")
+	publisher, err := events.Open(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := events.OrderPlaced{Number: 7, Total: events.Money{Currency: events.CurrencyEUR}, Method: events.PaymentMethodCard}
+	if _, err := events.PublishOrderPlaced(ctx, publisher, order); err != nil {
+		t.Fatal(err)
+	}
+	if err := publisher.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	bus, err := events.Open(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Shutdown(context.WithoutCancel(ctx))
+	numbers := make(chan int64, 1)
+	_, err = events.SubscribeOrderPlaced(bus, events.OnOrderPlacedSendReceipt,
+		func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+			numbers <- e.Payload.Number
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-numbers; got != 7 {
+		t.Errorf("the receipt is for order %d, want 7", got)
 	}
 }

@@ -24,9 +24,10 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Timeout:     <duration>,
 //		Priority:    runtime.Priority<…>,
 //		PartitionBy: <function>,
+//		Subscriptions: <declared>,
 //	})
 //
-// without the doc, priority and partition of an event that has none.
+// without the doc, priority, partition and subscriptions of an event that has none.
 func descriptor(e *catalog.Event) *jen.Statement {
 	fields := []jen.Code{pair("Name", jen.Lit(e.Name.V))}
 	if e.Doc != "" {
@@ -45,9 +46,33 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if e.PartitionBy != nil {
 		fields = append(fields, pair("PartitionBy", partition(e)))
 	}
+	if len(e.Subscriptions) > 0 {
+		fields = append(fields, pair("Subscriptions", declared(e)))
+	}
 	return comment(descriptorName(e) + " describes " + e.Name.V + " to the runtime.").
 		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Define")).
 		Call(inRuntime("Spec").Types(jen.Id(e.GoName)).Custom(linesInBraces, fields...))
+}
+
+// declared emits
+//
+//	[]runtime.DeclaredSubscription{
+//		{
+//			Name:    On<Event><Subscription>,
+//			Retry:   <policy>,
+//			Timeout: <duration>,
+//		},
+//	}
+func declared(e *catalog.Event) *jen.Statement {
+	var items []jen.Code
+	for _, s := range e.Subscriptions {
+		items = append(items, jen.Custom(linesInBraces,
+			pair("Name", jen.Id(s.GoName)),
+			pair("Retry", policy(s.Settings.Policy())),
+			pair("Timeout", duration(s.Settings.Timeout.V)),
+		))
+	}
+	return jen.Index().Add(inRuntime("DeclaredSubscription")).Custom(linesInBraces, items...)
 }
 
 // policy emits

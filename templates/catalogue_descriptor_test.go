@@ -56,6 +56,45 @@ var PingType = runtime.Define(runtime.Spec[Ping]{
 `, descriptor(c.Events[1]))
 }
 
+func TestADescriptorListsTheDeclaredSubscriptionsWithTheirSettingsInEffect(t *testing.T) {
+	c := parse(t, `
+events:
+  order.placed:
+    timeout: 5s
+    subscriptions:
+      send-receipt: {}
+      charge-card: { timeout: 1m, retry: { max_attempts: 8, backoff: none } }
+`)
+	emits(t, `
+[]runtime.DeclaredSubscription{
+	{
+		Name: OnOrderPlacedSendReceipt,
+		Retry: retry.Policy{
+			MaxAttempts: 4,
+			Backoff:     retry.Exponential,
+			BaseDelay:   time.Second,
+			MaxDelay:    30 * time.Second,
+			Multiplier:  2,
+			Jitter:      0.1,
+		},
+		Timeout: 5 * time.Second,
+	},
+	{
+		Name: OnOrderPlacedChargeCard,
+		Retry: retry.Policy{
+			MaxAttempts: 8,
+			Backoff:     retry.None,
+			BaseDelay:   time.Second,
+			MaxDelay:    30 * time.Second,
+			Multiplier:  2,
+			Jitter:      0.1,
+		},
+		Timeout: time.Minute,
+	},
+}
+`, declared(c.Events[0]))
+}
+
 func TestPartitionKeysAreTexts(t *testing.T) {
 	for fieldType, want := range map[string]string{
 		"string": `func(p E) string { return p.Key }`,

@@ -5,7 +5,7 @@
 //
 //	payloads.go   payloads.gen.go   a struct per event, the types they share, sealed interfaces
 //	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
-//	subscribe.go  subscribe.gen.go  Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
+//	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
 //	catalogue.go  catalogue.gen.go  <Event>Type descriptors, the Catalogue, Open
 //
 // [Files] is the way in: a catalogue goes in, the bytes of the files come out,

@@ -40,6 +40,20 @@ func TestTheStarterShowsTheDefaults(t *testing.T) {
 	}
 }
 
+// A declared name that nobody handles would keep the events of someone who is
+// just trying things out.
+func TestTheStarterShowsSubscriptionsButDeclaresNone(t *testing.T) {
+	text := string(starter(t, "events")["events.yaml"].Content)
+	if c := parseFile(t, "events.yaml", []byte(text)); c.Events[0].Subscriptions != nil {
+		t.Errorf("it declares %d subscriptions", len(c.Events[0].Subscriptions))
+	}
+	text = strings.NewReplacer("    # subscriptions:", "    subscriptions:", "    #   ", "      ").Replace(text)
+	subscriptions := parseFile(t, "events.yaml", []byte(text)).Events[0].Subscriptions
+	if len(subscriptions) != 2 || !strings.Contains(text, subscriptions[0].GoName+".") {
+		t.Errorf("without the comment signs it declares %+v", subscriptions)
+	}
+}
+
 func TestTheStarterUsesEveryTypeOfFieldOrNamesIt(t *testing.T) {
 	text := string(starter(t, "events")["events.yaml"].Content)
 	for _, word := range []string{

@@ -11,12 +11,46 @@ import (
 func subscribe(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
+		if len(e.Subscriptions) > 0 {
+			constructs = append(constructs, subscriptionNames(e))
+		}
 		constructs = append(constructs, subscribeEvent(e))
 	}
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, subscribeNamespace(ns))
 	}
 	return append(constructs, subscribeAll())
+}
+
+// subscriptionNames emits
+//
+//	// The subscriptions of <event.name> that the catalogue declares. …
+//	const (
+//		// On<Event><Subscription> is the subscription <subscription> of <event.name>.
+//		//
+//		// <doc>
+//		//
+//		// <policy in words>
+//		On<Event><Subscription> string = "<subscription>"
+//	)
+//
+// without the policy where it is that of the event, which the function below says.
+func subscriptionNames(e *catalog.Event) *jen.Statement {
+	var names []jen.Code
+	for i, s := range e.Subscriptions {
+		if i > 0 {
+			names = append(names, jen.Line())
+		}
+		words := ""
+		if s.Settings.Policy() != e.Settings.Policy() || s.Settings.Timeout.V != e.Settings.Timeout.V {
+			words = attemptWords(s.Settings)
+		}
+		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
+			Id(s.GoName).String().Op("=").Lit(s.Name.V))
+	}
+	return comment("The subscriptions of " + e.Name.V + " that the catalogue declares. They exist from Open on: " +
+		"the events of each wait until Subscribe" + e.GoName + " is called with its name.").
+		Const().Defs(names...)
 }
 
 // subscribeEvent emits

@@ -42,3 +42,50 @@ func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEven
 }
 `, subscribe(c)...)
 }
+
+func TestDeclaredSubscriptionsAreConstantsAboveTheFunctionThatTakesThem(t *testing.T) {
+	c := parse(t, `
+events:
+  order.placed:
+    subscriptions:
+      send-receipt: {}
+      charge-card: { doc: Takes the money., timeout: 1m }
+      count.skus: { retry: { max_attempts: 1 } }
+      print: { timeout: 30s, retry: { max_attempts: 4 } }
+`)
+	emits(t, `
+// The subscriptions of order.placed that the catalogue declares. They exist
+// from Open on: the events of each wait until SubscribeOrderPlaced is called
+// with its name.
+const (
+	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
+	OnOrderPlacedSendReceipt string = "send-receipt"
+
+	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
+	//
+	// Takes the money.
+	//
+	// An attempt may take 1m. An event that fails is tried up to 4 times in all,
+	// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+	OnOrderPlacedChargeCard string = "charge-card"
+
+	// OnOrderPlacedCountSKUs is the subscription count.skus of order.placed.
+	//
+	// An attempt may take 30s. An event that fails is not tried again but kept as a
+	// dead letter.
+	OnOrderPlacedCountSKUs string = "count.skus"
+
+	// OnOrderPlacedPrint is the subscription print of order.placed.
+	OnOrderPlacedPrint string = "print"
+)
+
+// SubscribeOrderPlaced calls handler for every order.placed, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
+}
+`, subscribe(c)[:2]...)
+}

@@ -9,12 +9,9 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// policyWords tells in English what happens to a delivery of e that fails.
+// policyWords tells in English how deliveries of e are handled.
 func policyWords(e *catalog.Event) string {
-	sentences := []string{
-		"An attempt may take " + compact(e.Settings.Timeout.V) + ".",
-		retryWords(e.Settings.Policy()),
-	}
+	sentences := []string{attemptWords(e.Settings)}
 	switch e.Settings.Priority.V {
 	case catalog.High:
 		sentences = append(sentences, "It goes ahead of events of normal priority.")
@@ -25,6 +22,11 @@ func policyWords(e *catalog.Event) string {
 		sentences = append(sentences, "Its partition key is "+e.PartitionBy.Name.V+".")
 	}
 	return strings.Join(sentences, " ")
+}
+
+// attemptWords tells how long an attempt may take, and what happens if it fails.
+func attemptWords(s catalog.Settings) string {
+	return "An attempt may take " + compact(s.Timeout.V) + ". " + retryWords(s.Policy())
 }
 
 func retryWords(p retry.Policy) string {

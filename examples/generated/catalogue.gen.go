@@ -37,6 +37,44 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 	Timeout:     30 * time.Second,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnOrderPlacedChargeCard,
+			Retry: retry.Policy{
+				MaxAttempts: 5,
+				Backoff:     retry.Exponential,
+				BaseDelay:   time.Second,
+				MaxDelay:    5 * time.Minute,
+				Multiplier:  2,
+				Jitter:      0.2,
+			},
+			Timeout: 30 * time.Second,
+		},
+		{
+			Name: OnOrderPlacedSendReceipt,
+			Retry: retry.Policy{
+				MaxAttempts: 3,
+				Backoff:     retry.Exponential,
+				BaseDelay:   time.Second,
+				MaxDelay:    5 * time.Minute,
+				Multiplier:  2,
+				Jitter:      0.2,
+			},
+			Timeout: 30 * time.Second,
+		},
+		{
+			Name: OnOrderPlacedPrintGiftCard,
+			Retry: retry.Policy{
+				MaxAttempts: 3,
+				Backoff:     retry.Exponential,
+				BaseDelay:   time.Second,
+				MaxDelay:    5 * time.Minute,
+				Multiplier:  2,
+				Jitter:      0.2,
+			},
+			Timeout: 30 * time.Second,
+		},
+	},
 })
 
 // OrderShippedType describes order.shipped to the runtime.

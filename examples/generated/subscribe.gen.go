@@ -4,6 +4,30 @@ package events
 
 import "github.com/busgen/busgen/runtime"
 
+// The subscriptions of order.placed that the catalogue declares. They exist
+// from Open on: the events of each wait until SubscribeOrderPlaced is called
+// with its name.
+const (
+	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
+	//
+	// Asks the bank for the money.
+	//
+	// An attempt may take 30s. An event that fails is tried up to 5 times in all,
+	// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
+	OnOrderPlacedChargeCard string = "charge-card"
+
+	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
+	//
+	// Writes to the customer.
+	OnOrderPlacedSendReceipt string = "send-receipt"
+
+	// OnOrderPlacedPrintGiftCard is the subscription print-gift-card of
+	// order.placed.
+	//
+	// Prints what the giver wrote.
+	OnOrderPlacedPrintGiftCard string = "print-gift-card"
+)
+
 // SubscribeOrderPlaced calls handler for every order.placed, as the
 // subscription called name. See [runtime.Subscribe].
 //

@@ -42,7 +42,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintf(out, "  and %d older ones\n", older)
 	}
 
-	i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.Subscription == "send-receipt" })
+	i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
 	if i < 0 {
 		return nil
 	}

@@ -22,17 +22,16 @@ type shop struct {
 }
 
 // subscribe connects the handlers. The names are durable: the file remembers for
-// each what it has settled, and the next run goes on from there.
+// each what it has settled, and the next run goes on from there. The constants
+// are names that the catalogue declares; the texts are known to this program only.
 func (s *shop) subscribe() error {
 	// The delays of the catalogue are made for real outages, seconds and minutes.
 	// This overrides the first delay and nothing else, so that a demo ends soon.
 	soon := runtime.WithRetry(retry.BaseDelay(100 * time.Millisecond))
-	// A crash costs an attempt too. Where money is at stake there is room for it.
-	patient := runtime.WithRetry(retry.MaxAttempts(5))
 
-	_, charge := events.SubscribeOrderPlaced(s.bus, "charge-card", s.chargeCard, soon, patient, runtime.WithConcurrency(8))
-	_, receipt := events.SubscribeOrderPlaced(s.bus, "send-receipt", s.sendReceipt, soon)
-	_, gift := events.SubscribeOrderPlaced(s.bus, "print-gift-card", s.printGiftCard, soon)
+	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, runtime.WithConcurrency(8))
+	_, receipt := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedSendReceipt, s.sendReceipt, soon)
+	_, gift := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedPrintGiftCard, s.printGiftCard, soon)
 	_, ship := events.SubscribePayment(s.bus, "ship-or-cancel", s.shipOrCancel, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
 	return errors.Join(charge, receipt, gift, ship, audit)

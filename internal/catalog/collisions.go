@@ -32,6 +32,11 @@ func (r *reader) claims(c *Catalogue) []claim {
 		n := e.GoName
 		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n)
 	}
+	for _, e := range c.Events {
+		for _, s := range e.Subscriptions {
+			add("subscription "+s.Name.V+" of event "+e.Name.V, s.Name, s.GoName)
+		}
+	}
 	for _, ns := range c.Namespaces {
 		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
 	}

@@ -23,6 +23,12 @@ type object struct {
 	entries map[string]entry
 }
 
+// elsewhere says where a key belongs that people look for in other places too.
+var elsewhere = map[string]string{
+	"priority":      "priority belongs to an event, a policy or the defaults",
+	"subscriptions": "subscriptions are declared under their event",
+}
+
 // object reads a mapping that may only have the known keys. It is empty, and
 // the result false, if n is no mapping.
 func (r *reader) object(n *yaml.Node, what string, known ...string) (object, bool) {
@@ -31,7 +37,10 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 	for _, e := range entries {
 		if !slices.Contains(known, e.name) {
 			f := r.report(r.place(e.key), RuleUnknownKey, "unknown key %q in %s", e.name, what)
-			if f.Hint = didYouMean(e.name, known); f.Hint == "" {
+			if f.Hint = elsewhere[e.name]; f.Hint == "" {
+				f.Hint = didYouMean(e.name, known)
+			}
+			if f.Hint == "" {
 				f.Hint = "its keys are " + strings.Join(known, ", ")
 			}
 			continue

@@ -9,17 +9,18 @@
 // Reading goes through the file in the order in which its parts need each
 // other, and the package's files follow it:
 //
-//	load.go        the way in, and the order of everything below
-//	source.go      lines and columns: where a node is written
-//	document.go    text → YAML nodes; what YAML itself finds wrong
-//	decode.go      mappings, lists and scalars; unknown and duplicate keys
-//	types.go       `types:` and the fields of structs; typeref.go: the text of a type
-//	events.go      `events:`, payloads and partition keys
-//	settings.go    retry, timeout and priority, as written in one place
-//	policies.go    `policies:`, and how an event inherits its settings
-//	names.go       from catalogue names to Go names
-//	collisions.go  Go names that two things would share
-//	namespaces.go  the prefixes of event names
+//	load.go           the way in, and the order of everything below
+//	source.go         lines and columns: where a node is written
+//	document.go       text → YAML nodes; what YAML itself finds wrong
+//	decode.go         mappings, lists and scalars; unknown and duplicate keys
+//	types.go          `types:` and the fields of structs; typeref.go: the text of a type
+//	events.go         `events:`, payloads and partition keys
+//	subscriptions.go  the names declared under an event
+//	settings.go       retry, timeout and priority, as written in one place
+//	policies.go       `policies:`, and how an event inherits its settings
+//	names.go          from catalogue names to Go names
+//	collisions.go     Go names that two things would share
+//	namespaces.go     the prefixes of event names
 //
 // model.go is the result. A value in it knows where it was written, so that
 // everything built on the model can point at the catalogue too. findings.go,

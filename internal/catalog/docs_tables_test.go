@@ -71,12 +71,24 @@ func TestTheReferenceShowsTheJSONThatTravels(t *testing.T) {
 }
 
 func TestTheReferenceShowsWhereInheritedSettingsComeFrom(t *testing.T) {
-	var s catalog.Settings
+	var event *catalog.Event
 	for _, b := range blocksOf(t, "yaml") {
 		if strings.Contains(b.text, "ml.run.started:") {
-			s = parse(t, b.text).Events[0].Settings
+			event = parse(t, b.text).Events[0]
 		}
 	}
+	ofEvent, ofSubscription := origins(event.Settings), origins(event.Subscriptions[0].Settings)
+	if diff := cmp.Diff(ofEvent, originsIn(table(t, "Setting", "Value", "From"))); diff != "" {
+		t.Errorf("the table of the event differs (-catalogue +table):\n%s", diff)
+	}
+	own := slices.DeleteFunc(ofSubscription, func(row string) bool { return slices.Contains(ofEvent, row) })
+	if diff := cmp.Diff(own, originsIn(table(t, "Setting of `watch-run`", "Value", "From"))); diff != "" {
+		t.Errorf("the table of the subscription differs (-catalogue +table):\n%s", diff)
+	}
+}
+
+// origins lists settings with their values and the lines they come from.
+func origins(s catalog.Settings) []string {
 	priorities := map[catalog.Priority]string{catalog.Low: "low", catalog.Normal: "normal", catalog.High: "high"}
 	row := func(name, value string, pos catalog.Position) string {
 		if pos == (catalog.Position{}) {
@@ -84,7 +96,7 @@ func TestTheReferenceShowsWhereInheritedSettingsComeFrom(t *testing.T) {
 		}
 		return fmt.Sprintf("%s %s, line %d", name, value, pos.Line)
 	}
-	want := []string{
+	return []string{
 		row("max_attempts", fmt.Sprint(s.MaxAttempts.V), s.MaxAttempts.Pos),
 		row("backoff", s.Backoff.V.String(), s.Backoff.Pos),
 		row("base_delay", short(s.BaseDelay.V), s.BaseDelay.Pos),
@@ -94,14 +106,16 @@ func TestTheReferenceShowsWhereInheritedSettingsComeFrom(t *testing.T) {
 		row("timeout", short(s.Timeout.V), s.Timeout.Pos),
 		row("priority", priorities[s.Priority.V], s.Priority.Pos),
 	}
-	var got []string
-	for _, cells := range table(t, "Setting", "Value", "From") {
+}
+
+// originsIn reads the same from a table.
+func originsIn(rows [][]string) []string {
+	var all []string
+	for _, cells := range rows {
 		place := regexp.MustCompile(`line \d+|built in`).FindString(cells[2])
-		got = append(got, code(cells[0])[0]+" "+code(cells[1])[0]+", "+place)
+		all = append(all, code(cells[0])[0]+" "+code(cells[1])[0]+", "+place)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table differs (-catalogue +table):\n%s", diff)
-	}
+	return all
 }
 
 func TestTheReferenceShowsTheDefaultsOfSettings(t *testing.T) {

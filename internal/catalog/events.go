@@ -33,7 +33,7 @@ func (r *reader) event(e entry) *Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, RuleBadName, "event %s is not a name for an event: %s")
 	}
-	keys := append([]string{"doc", "payload", "partition_by"}, settingKeys...)
+	keys := append([]string{"doc", "payload", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &Event{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: GoName(e.name)}
 	ev.Doc = r.doc(o)
@@ -45,6 +45,7 @@ func (r *reader) event(e entry) *Event {
 	}
 	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
 	ev.Settings = r.settings(o)
+	ev.Subscriptions = r.subscriptions(o, ev.GoName)
 	if nameErr != nil {
 		r.eventsIncomplete = true
 		return nil

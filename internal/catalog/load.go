@@ -50,6 +50,7 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
+	subscribed       map[string]subscribed // the subscriptions so far, by name
 	findings         Findings
 }
 

@@ -103,13 +103,27 @@ type Event struct {
 	Fields []*Field // the payload, in file order
 
 	Settings Settings
+	// Subscriptions are the durable names that exist from the moment a bus is
+	// opened, in file order.
+	Subscriptions []*Subscription
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
 }
 
-// Settings are an event type's effective delivery settings. Each field knows
-// where its value was written, so that tools can say where it comes from.
+// Subscription is an entry of an event's `subscriptions:`. Its name is the only
+// one of its kind in the catalogue.
+type Subscription struct {
+	Name   Value[string] // send-receipt; the durable name
+	GoName string        // of the constant, including the event: OnOrderPlacedSendReceipt
+	Doc    string
+
+	Settings Settings // those of the event, where it has none of its own
+}
+
+// Settings are the effective delivery settings of an event type or of one of its
+// subscriptions. Each field knows where its value was written, so that tools
+// can say where it comes from.
 type Settings struct {
 	MaxAttempts Value[int]
 	Backoff     Value[retry.Backoff]

@@ -72,7 +72,8 @@ func (r *reader) checkUsed(p policy, events []*Event) {
 
 // inherit replaces each event's own settings by its effective ones, field by
 // field: what is built in gives way to the defaults, those to the policies that
-// match, from the least to the most specific, and those to the event itself.
+// match, from the least to the most specific, and those to the event itself. A
+// subscription of the event has the last word about itself.
 func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) {
 	ascending := slices.Clone(policies)
 	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
@@ -94,7 +95,11 @@ func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) 
 			matching = append(matching, p)
 			layers = append(layers, p.settings)
 		}
-		e.Settings = r.effective(e, append(layers, e.Settings), orders)
+		layers = append(layers, e.Settings)
+		e.Settings = r.effective("event "+e.Name.V, layers, orders)
+		for _, s := range e.Subscriptions {
+			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Name.V, append(layers, s.Settings), orders)
+		}
 	}
 }
 
@@ -108,7 +113,7 @@ func (r *reader) policyTie(e *Event, first, second policy) {
 
 // effective lays the layers over what is built in. Where that ends with a base
 // delay above the cap, the later of the two is reported, once for each pair.
-func (r *reader) effective(e *Event, layers []Settings, reported map[[2]Position]bool) Settings {
+func (r *reader) effective(what string, layers []Settings, reported map[[2]Position]bool) Settings {
 	s := builtin()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
@@ -127,20 +132,20 @@ func (r *reader) effective(e *Event, layers []Settings, reported map[[2]Position
 	}
 	reported[pair] = true
 	if baseLayer >= capLayer {
-		r.delayOrder(e, "base_delay", s.BaseDelay, "max_delay", s.MaxDelay, "set max_delay too, or lower base_delay")
+		r.delayOrder(what, "base_delay", s.BaseDelay, "max_delay", s.MaxDelay, "set max_delay too, or lower base_delay")
 	} else {
-		r.delayOrder(e, "max_delay", s.MaxDelay, "base_delay", s.BaseDelay, "raise max_delay, or set base_delay too")
+		r.delayOrder(what, "max_delay", s.MaxDelay, "base_delay", s.BaseDelay, "raise max_delay, or set base_delay too")
 	}
 	return s
 }
 
-func (r *reader) delayOrder(e *Event, key string, at Value[time.Duration], otherKey string, other Value[time.Duration], hint string) {
+func (r *reader) delayOrder(what, key string, at Value[time.Duration], otherKey string, other Value[time.Duration], hint string) {
 	relation := "longer"
 	if key == "max_delay" {
 		relation = "shorter"
 	}
-	f := r.report(r.wordAt(at.Pos), RuleDelayOrder, "%s %s of event %s is %s than its %s %s",
-		key, short(at.V), e.Name.V, relation, otherKey, short(other.V))
+	f := r.report(r.wordAt(at.Pos), RuleDelayOrder, "%s %s of %s is %s than its %s %s",
+		key, short(at.V), what, relation, otherKey, short(other.V))
 	if other.written() {
 		f.see(r.wordAt(other.Pos), "%s is here", otherKey)
 	} else {

@@ -52,8 +52,8 @@ func lastSet(builtin int, layers []layer, field func(layer) *int) int {
 }
 
 func TestEachFieldIsInheritedFromTheMostSpecificPlaceThatSetsIt(t *testing.T) {
-	// From the least to the most specific; the first is `defaults`, the last the event.
-	places := []string{"defaults", `"*"`, "ml.*", "ml.run.*", "ml.run.started", "event"}
+	// From the least to the most specific; `defaults` is the first.
+	places := []string{"defaults", `"*"`, "ml.*", "ml.run.*", "ml.run.started", "event", "subscription"}
 	rapid.Check(t, func(t *rapid.T) {
 		layers := make([]layer, len(places))
 		for i, place := range places {
@@ -64,32 +64,36 @@ func TestEachFieldIsInheritedFromTheMostSpecificPlaceThatSetsIt(t *testing.T) {
 		for _, i := range rapid.Permutation([]int{1, 2, 3, 4}).Draw(t, "order of the policies") {
 			fmt.Fprintf(&source, "  %s: %s\n", places[i], layers[i].yaml())
 		}
-		fmt.Fprintf(&source, "events:\n  ml.run.started: %s\n  order.placed: {}\n", layers[5].yaml())
+		event := strings.TrimSuffix(layers[5].yaml(), " }")
+		fmt.Fprintf(&source, "events:\n  ml.run.started: %s, subscriptions: { own: %s, none: {} } }\n  order.placed: {}\n", event, layers[6].yaml())
 
 		c, findings := catalog.Parse("events.yaml", []byte(source.String()))
 		if len(findings) > 0 {
 			t.Fatalf("%v in\n%s", findings, source.String())
 		}
-		check := func(e *catalog.Event, layers []layer) {
-			s := e.Settings
+		check := func(what string, s catalog.Settings, layers []layer) {
 			if want := lastSet(4, layers, func(l layer) *int { return l.attempts }); s.MaxAttempts.V != want {
-				t.Errorf("max_attempts of %s is %d, want %d", e.Name.V, s.MaxAttempts.V, want)
+				t.Errorf("max_attempts of %s is %d, want %d", what, s.MaxAttempts.V, want)
 			}
 			if want := float64(lastSet(1, layers, func(l layer) *int { return l.jitter })) / 10; s.Jitter.V != want {
-				t.Errorf("jitter of %s is %v, want %v", e.Name.V, s.Jitter.V, want)
+				t.Errorf("jitter of %s is %v, want %v", what, s.Jitter.V, want)
 			}
 			want := time.Duration(lastSet(30, layers, func(l layer) *int { return l.timeout })) * time.Second
 			if s.Timeout.V != want {
-				t.Errorf("timeout of %s is %v, want %v", e.Name.V, s.Timeout.V, want)
+				t.Errorf("timeout of %s is %v, want %v", what, s.Timeout.V, want)
 			}
 		}
-		check(c.Events[0], layers)
-		check(c.Events[1], layers[:2])
+		started, placed := c.Events[0], c.Events[1]
+		check("the event", started.Settings, layers[:6])
+		check("the subscription", started.Subscriptions[0].Settings, layers)
+		check("a subscription without settings", started.Subscriptions[1].Settings, layers[:6])
+		check("an event that no policy matches but *", placed.Settings, layers[:2])
 	})
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add(shop)
+	f.Add(subscribed)
 	for _, seed := range []string{"", "\t", "a: *b", "? [a]\n: b", "--- |\n x\n...\n---\n", "events: {a: {payload: {\"x\\u2028\": '[]a?'}}}", "%YAML 1.1\n---\n", "a:\r\nb\u2028c: d\n"} {
 		f.Add(seed)
 	}
@@ -126,6 +130,11 @@ func FuzzParse(f *testing.F) {
 		for _, e := range c.Events {
 			if err := e.Settings.Policy().Validate(); err != nil {
 				t.Errorf("event %s has a policy that the runtime refuses: %v", e.Name.V, err)
+			}
+			for _, s := range e.Subscriptions {
+				if err := s.Settings.Policy().Validate(); err != nil {
+					t.Errorf("subscription %s has a policy that the runtime refuses: %v", s.Name.V, err)
+				}
 			}
 		}
 	})

@@ -13,11 +13,12 @@ const (
 	RuleWrongKind     Rule = "wrong-kind"        // a mapping, list, text or number where one is expected
 	RuleUnknownKey    Rule = "unknown-key"       // only keys that the language has
 	RuleDuplicateKey  Rule = "duplicate-key"     // a key once per mapping
+	RuleDuplicateName Rule = "duplicate-name"    // one subscription of a name in the whole catalogue
 	RuleMissingKey    Rule = "missing-key"       // the keys that cannot be left out
 	RuleConflict      Rule = "conflicting-keys"  // not two keys that say the same thing in two ways
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads
 	RulePackage       Rule = "package-name"      // a name that Go takes for a package
-	RuleBadName       Rule = "bad-name"          // names of events, types and fields in their alphabet
+	RuleBadName       Rule = "bad-name"          // names of events, subscriptions, types and fields in their alphabet
 	RuleReserved      Rule = "reserved-name"     // no names that generated code needs for itself
 	RuleCollision     Rule = "go-name-collision" // one Go name for one thing
 	RuleNoEvents      Rule = "no-events"         // at least one event

@@ -11,7 +11,7 @@ import (
 // more line ends than most editors do.
 func newReader(file string, source []byte) *reader {
 	text := lineEnds.Replace(strings.TrimPrefix(string(source), byteOrderMark))
-	r := &reader{file: file, lines: strings.Split(text, "\n"), types: map[string]*Type{}}
+	r := &reader{file: file, lines: strings.Split(text, "\n"), types: map[string]*Type{}, subscribed: map[string]subscribed{}}
 	for _, line := range r.lines {
 		r.runes = append(r.runes, []rune(line))
 	}

@@ -124,34 +124,37 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 
 // declareConsumer adds a subscription, or gives one that is known its pattern.
 func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
-	start := int64(0)
-	if !spec.FromBeginning {
-		var err error
-		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
-			return err
-		}
-	}
-	err := c.exec(`
-		INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (name) DO UPDATE SET pattern = excluded.pattern`,
-		spec.Name, spec.Pattern, start, start, time.Now())
-	if err != nil {
-		return err
-	}
 	id, err := c.int64("SELECT id FROM subscriptions WHERE name = ?", spec.Name)
 	if err != nil {
 		return err
 	}
+	if id != 0 {
+		if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", spec.Pattern, id); err != nil {
+			return err
+		}
+		return declareRoutes(c, id, spec.Pattern)
+	}
+	start := int64(0)
+	if !spec.FromBeginning {
+		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
+			return err
+		}
+	}
+	err = c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
+		spec.Name, spec.Pattern, start, start, time.Now())
+	if err != nil {
+		return err
+	}
+	id = c.LastInsertRowID()
 	if err := declareRoutes(c, id, spec.Pattern); err != nil {
 		return err
 	}
-	// Events that are delayed until later are not to be found on the way.
+	// Delayed events are on nobody's way, not even when their time has passed.
 	return c.exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-		SELECT s.id, l.seq, 'waiting', 0, l.due_at
-		FROM log l JOIN subscriptions s ON s.id = ?1 JOIN routes r ON r.subscription = s.id AND r.type = l.type
-		WHERE l.due_at > ?2 AND l.seq > s.cursor
-		ON CONFLICT DO NOTHING`, id, time.Now())
+		SELECT ?1, l.seq, 'waiting', 0, l.due_at
+		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
+		WHERE l.due_at IS NOT NULL AND l.seq > ?2`, id, start)
 }
 
 // load takes the position from the file.

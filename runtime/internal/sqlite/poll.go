@@ -206,7 +206,7 @@ func (c *consumer) readPage(dst []logged, from int64, limit int) (_ []logged, ne
 		next = end + 1
 		return conn.query(`
 			SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
-			WHERE l.seq >= ? AND l.seq <= ?
+			WHERE l.seq >= ? AND l.seq <= ? AND l.due_at IS NULL
 			  AND l.type IN (SELECT type FROM routes WHERE subscription = ?)
 			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ? AND d.seq = l.seq)
 			ORDER BY l.seq LIMIT ?`, func(s *sqlite3.Stmt) error {

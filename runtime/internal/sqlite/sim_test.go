@@ -67,7 +67,20 @@ type sim struct {
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
-	return &sim{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, path: filepath.Join(t.TempDir(), "events.db")}
+	s := &sim{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, path: filepath.Join(t.TempDir(), "events.db")}
+	t.Cleanup(s.end)
+	return s
+}
+
+// end leaves nothing running, however the test ends.
+func (s *sim) end() {
+	if s.log != nil {
+		s.fs.Heal()
+		s.log.Close()
+	}
+	if s.fs != nil {
+		s.fs.Unregister()
+	}
 }
 
 // fail ends the test with what is needed to see it again.

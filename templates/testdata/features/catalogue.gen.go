@@ -53,6 +53,32 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Timeout:     250 * time.Millisecond,
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnOrderPlacedSendReceipt,
+			Retry: retry.Policy{
+				MaxAttempts: 10,
+				Backoff:     retry.Linear,
+				BaseDelay:   1500 * time.Millisecond,
+				MaxDelay:    30 * time.Second,
+				Multiplier:  2,
+				Jitter:      0,
+			},
+			Timeout: 250 * time.Millisecond,
+		},
+		{
+			Name: OnOrderPlacedChargeCardV2,
+			Retry: retry.Policy{
+				MaxAttempts: 2,
+				Backoff:     retry.Linear,
+				BaseDelay:   1500 * time.Millisecond,
+				MaxDelay:    30 * time.Second,
+				Multiplier:  2,
+				Jitter:      0.5,
+			},
+			Timeout: time.Minute,
+		},
+	},
 })
 
 // OrderLineAddedType describes order.line.added to the runtime.
@@ -99,6 +125,20 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 	},
 	Timeout:     30 * time.Second,
 	PartitionBy: func(p HostileText) string { return p.Text },
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnHostileTextRead,
+			Retry: retry.Policy{
+				MaxAttempts: 4,
+				Backoff:     retry.Exponential,
+				BaseDelay:   time.Second,
+				MaxDelay:    30 * time.Second,
+				Multiplier:  2,
+				Jitter:      0.1,
+			},
+			Timeout: 31 * time.Second,
+		},
+	},
 })
 
 // PartitionByBoolType describes partition.by.bool to the runtime.

@@ -13,6 +13,24 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
+// The subscriptions of order.placed that the catalogue declares. They exist
+// from Open on: the events of each wait until SubscribeOrderPlaced is called
+// with its name.
+const (
+	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
+	OnOrderPlacedSendReceipt string = "send-receipt"
+
+	// OnOrderPlacedChargeCardV2 is the subscription charge_card.v2 of order.placed.
+	//
+	// Takes the money.
+	//
+	// Twice, if it must.
+	//
+	// An attempt may take 1m. An event that fails is tried up to 2 times in all,
+	// 1.5s apart (give or take 50 %), and then kept as a dead letter.
+	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
+)
+
 // SubscribeOrderPlaced calls handler for every order.placed, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -42,6 +60,19 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
 }
+
+// The subscriptions of hostile.text that the catalogue declares. They exist
+// from Open on: the events of each wait until SubscribeHostileText is called
+// with its name.
+const (
+	// OnHostileTextRead is the subscription read of hostile.text.
+	//
+	// */ = 1 /* //go:build ignore )
+	//
+	// An attempt may take 31s. An event that fails is tried up to 4 times in all,
+	// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+	OnHostileTextRead string = "read"
+)
 
 // SubscribeHostileText calls handler for every hostile.text, as the
 // subscription called name. See [runtime.Subscribe].

@@ -1,6 +1,6 @@
 // Program uses the code of the package features, which is emitted from
-// features.yaml: it sends values through
-// JSON and back, and prints what Validate says.
+// features.yaml: it sends values through JSON and back, and prints what
+// Validate and the descriptors say.
 package main
 
 import (
@@ -69,6 +69,13 @@ func main() {
 	_, inLine := any.(features.OrderLineEvent)
 	_, inHostile := any.(features.HostileEvent)
 	fmt.Println("order.line.added is in order.*, order.line.*, hostile.*:", inOrder, inLine, inHostile)
+
+	fmt.Println("subscriptions:", features.OnOrderPlacedSendReceipt, features.OnOrderPlacedChargeCardV2, features.OnHostileTextRead)
+	for _, eventType := range features.Catalogue.Types() {
+		for _, s := range eventType.Subscriptions() {
+			fmt.Printf("  %s of %s: %d attempts, up to %v each\n", s.Name, eventType.Name(), s.Retry.MaxAttempts, s.Timeout)
+		}
+	}
 }
 
 func everything() features.Everything {

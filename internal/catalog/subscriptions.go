@@ -1,0 +1,65 @@
+package catalog
+
+import (
+	"regexp"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// subscriptionName is narrower than what the runtime takes for a name: it must
+// make a Go constant, and be the same text wherever a person types it.
+var subscriptionName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$`)
+
+// maxSubscriptionName is the runtime's limit, in bytes.
+const maxSubscriptionName = 200
+
+// subscribed is where the name of a subscription was declared first.
+type subscribed struct {
+	what string // for messages: subscription send-receipt of event order.placed
+	key  *yaml.Node
+}
+
+// subscriptions reads `subscriptions:` of an event. Each one's Settings are
+// only its own; policies.go lets it inherit the event's.
+func (r *reader) subscriptions(event object, eventGoName string) []*Subscription {
+	section, ok := event.entries["subscriptions"]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.mapping(section.value, "subscriptions of "+event.what)
+	var all []*Subscription
+	for _, e := range entries {
+		what := "subscription " + label(e.name) + " of " + event.what
+		o, _ := r.object(e.value, what, "doc", "retry", "timeout")
+		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "On" + eventGoName + GoName(e.name)}
+		s.Doc = r.doc(o)
+		s.Settings = r.settings(o)
+		if r.checkSubscriptionName(e, what) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// checkSubscriptionName tells whether the name can be used. A name stands for
+// one place in the log, so two events cannot share it.
+func (r *reader) checkSubscriptionName(e entry, what string) bool {
+	switch first, taken := r.subscribed[e.name]; {
+	case !subscriptionName.MatchString(e.name):
+		r.report(r.place(e.key), RuleBadName, "%s is not a name for a subscription", what).
+			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
+		return false
+	case len(e.name) > maxSubscriptionName:
+		r.report(r.place(e.key), RuleBadName, "%s has a name of %d characters", what, len(e.name)).
+			Hint = "a name has at most " + strconv.Itoa(maxSubscriptionName)
+		return false
+	case taken:
+		r.report(r.place(e.key), RuleDuplicateName, "%s has the same name as %s", what, first.what).
+			see(r.place(first.key), "the first one is here").
+			Hint = "each needs a name of its own, by which the file remembers what it has handled"
+		return false
+	}
+	r.subscribed[e.name] = subscribed{what, e.key}
+	return true
+}
