@@ -23,6 +23,8 @@ type Bus struct {
 	catalogue *Catalogue
 	config    config
 	counters  *counters
+	gate      gate
+	pruning   sync.WaitGroup
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
@@ -59,7 +61,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		catalogue: catalogue,
 		config: config{
 			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
-			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow,
+			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow, retention: DefaultRetention,
 		},
 		counters:      newCounters(catalogue),
 		stopRequested: make(chan struct{}),
@@ -78,6 +80,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		return nil, errors.Join(public(err), log.Close())
 	}
 	b.log = log
+	b.gate = gate{log: log, limit: b.config.maxPending, when: b.config.whenFull}
 	return b, nil
 }
 
@@ -128,6 +131,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	for _, s := range b.subscriptions {
 		s.start()
 	}
+	b.pruning.Go(b.prune)
 	return nil
 }
 
@@ -224,6 +228,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		})
 	}
 	waiting.Wait()
+	b.pruning.Wait()
 	return errors.Join(errors.Join(errs...), b.log.Close())
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/busgen/busgen/runtime/retry"
@@ -18,6 +19,9 @@ type config struct {
 	dedupeWindow    time.Duration
 	durability      Durability
 	standby         bool
+	retention       time.Duration
+	maxPending      int
+	whenFull        WhenFull
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers
@@ -112,6 +116,55 @@ func WithDurability(d Durability) Option {
 func WithStandby() Option {
 	return func(c *config) error {
 		c.standby = true
+		return nil
+	}
+}
+
+// DefaultRetention is how long settled events are kept.
+const DefaultRetention = 7 * 24 * time.Hour
+
+// Forever is the retention that deletes nothing.
+const Forever = time.Duration(math.MaxInt64)
+
+// WithRetention sets how long after its publication an event is kept when every
+// subscription has settled it; [Forever] keeps all. The default is
+// [DefaultRetention]. Events that are open, and those of dead letters, are never
+// deleted. The bus that dispatches looks once a minute and deletes in small steps.
+// The file does not shrink by that, its space is used again; see [Bus.Compact].
+func WithRetention(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("WithRetention: %v is not positive", d)
+		}
+		c.retention = d
+		return nil
+	}
+}
+
+// WhenFull is what happens to a publisher when too much is pending.
+type WhenFull int
+
+const (
+	// Refuse returns a *[PendingError] at once.
+	Refuse WhenFull = iota
+	// Block waits until there is room, or until the publisher's context ends.
+	Block
+)
+
+// WithMaxPending limits the events that wait in the subscription that is furthest
+// behind, whether it is handled at the moment or not: from n on publishers are
+// refused or wait. History and dead letters do not count. Without this option
+// there is no limit but the disk.
+//
+// The limit is kept closely, not exactly: publishers in other processes are
+// noticed late. Events that a handler publishes with its context are never
+// refused, because they are part of settling another.
+func WithMaxPending(n int, when WhenFull) Option {
+	return func(c *config) error {
+		if n <= 0 || when != Refuse && when != Block {
+			return fmt.Errorf("WithMaxPending: the limit %d is not positive, or %d is neither Refuse nor Block", n, when)
+		}
+		c.maxPending, c.whenFull = n, when
 		return nil
 	}
 }

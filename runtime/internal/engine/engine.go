@@ -74,6 +74,23 @@ type Log interface {
 	// WaitSettled waits until none of the consumers has an open delivery.
 	WaitSettled(ctx context.Context, consumers []Consumer) error
 
+	// Prune deletes events from before the given time that every subscription
+	// has settled and none keeps as a dead letter, in small steps that nobody
+	// waits for. It returns how many.
+	Prune(ctx context.Context, before time.Time) (int, error)
+
+	// Compact gives the space of deleted events back to the file system, in
+	// small steps too. It returns how many bytes.
+	Compact(ctx context.Context) (int64, error)
+
+	// Pending returns how many events the subscription that is furthest behind
+	// has yet to settle. It stops counting at limit.
+	Pending(ctx context.Context, limit int) (int, error)
+
+	// AwaitSettled waits until a delivery is settled after the call, by this
+	// process or, within a moment, by another; or until ctx ends.
+	AwaitSettled(ctx context.Context) error
+
 	// Flush writes verdicts that are still in memory.
 	Flush(ctx context.Context) error
 

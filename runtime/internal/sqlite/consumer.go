@@ -41,7 +41,7 @@ type consumer struct {
 	timer       *time.Timer         // wakes at nextDue
 	reading     bool                // Poll is reading rows
 	settled     []int64             // whose verdicts were written meanwhile
-	queued      bool                // the writer knows that there is something to write
+	queued      int                 // the writer knows that there is something to write
 	workers     []int               // by worker: its place in the claims file
 }
 
@@ -211,7 +211,7 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
 	c.mu.Lock()
 	d.Token.(*delivery).started = started
 	place := c.place(worker)
-	c.queue(flushDelay)
+	c.look()
 	c.mu.Unlock()
 	c.log.claims.begin(place, c.id, d.Seq)
 }
@@ -263,18 +263,32 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 
 // queue tells the writer that there is something to write.
 func (c *consumer) queue(delay time.Duration) {
-	if !c.queued {
-		c.queued = true
-		c.log.writer.flush(c, delay)
-	} else if delay == 0 {
-		c.log.writer.hasten()
+	if c.queued == queuedVerdicts && delay > 0 {
+		return
+	}
+	c.queued = queuedVerdicts
+	c.log.writer.flush(c, delay, false)
+}
+
+// look tells the writer to come back for attempts that run for long.
+func (c *consumer) look() {
+	if c.queued == queuedNot {
+		c.queued = queuedLook
+		c.log.writer.flush(c, runningDelay, true)
 	}
 }
+
+// What the writer knows of a consumer.
+const (
+	queuedNot = iota
+	queuedLook
+	queuedVerdicts
+)
 
 // idle says whether everything polled is settled and written, and everything
 // in the log polled. Waiting rows are not known here.
 func (c *consumer) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.way) == 0 && len(c.rows) == 0 && len(c.verdicts) == 0 && c.next >= c.log.tail.end()
+	return len(c.way) == 0 && len(c.rows) == 0 && len(c.verdicts) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
 }

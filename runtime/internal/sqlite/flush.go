@@ -27,7 +27,7 @@ type rowChange struct {
 func (c *consumer) take() flush {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queued = false
+	c.queued = queuedNot
 	f := flush{consumer: c, verdicts: c.verdicts}
 	for _, v := range f.verdicts {
 		f.staged = f.staged || len(v.staged) > 0
@@ -58,41 +58,46 @@ func (c *consumer) take() flush {
 	}
 	f.moved = f.cursor != c.cursor
 	if young {
-		c.queue(runningDelay)
+		c.look()
 	}
 	return f
 }
 
-// pass gives a row to every delivery on the way that has settled ones behind
-// it or has been running for long; the cursor can then go past it. It reports
-// whether one is running that may be given a row later.
+// pass makes the cursor go past every delivery that is settled or has been
+// running for long, by giving a row to each that is not settled. No row must
+// stay above the cursor: once it is gone the event would be found again on the
+// way. It reports whether an attempt runs that may be long later.
 func (c *consumer) pass(f *flush, now time.Time) (young bool) {
 	last := -1
 	for i, own := range c.way {
-		if own.settled {
+		if own.settled || own.long(now) {
 			last = i
 		}
 	}
-	left := c.way[:0]
-	for i, own := range c.way {
-		long := !own.started.IsZero() && now.Sub(own.started) >= runningDelay
-		switch {
-		case own.settled:
-		case i < last || long:
-			own.row = rowWaiting
-			if !own.started.IsZero() {
-				own.row = rowRunning
-			}
-			c.rows[own.Seq] = own
-			f.rows = append(f.rows, rowChange{own, own.row})
-		default:
-			young = young || !own.started.IsZero()
-			left = append(left, own)
+	for _, own := range c.way[:last+1] {
+		if own.settled {
+			continue
 		}
+		own.row = rowWaiting
+		if !own.started.IsZero() {
+			own.row = rowRunning
+		}
+		c.rows[own.Seq] = own
+		f.rows = append(f.rows, rowChange{own, own.row})
 	}
+	left := append(c.way[:0], c.way[last+1:]...)
 	clear(c.way[len(left):])
 	c.way = left
+	for _, own := range c.way {
+		young = young || !own.started.IsZero()
+	}
 	return young
+}
+
+// long says that an attempt has been running for so long that the file should
+// say so.
+func (d *delivery) long(now time.Time) bool {
+	return !d.settled && !d.started.IsZero() && now.Sub(d.started) >= runningDelay
 }
 
 // record writes f, within the writer's transaction.
@@ -180,8 +185,6 @@ func (c *consumer) restore(f flush) {
 	defer c.mu.Unlock()
 	c.verdicts = append(f.verdicts, c.verdicts...)
 	c.owed = append(f.rows, c.owed...)
-	if !c.queued {
-		c.queued = true
-		c.log.writer.flush(c, faultDelay)
-	}
+	c.queued = queuedVerdicts
+	c.log.writer.flush(c, faultDelay, false)
 }

@@ -161,10 +161,10 @@ func (l *Log) Close() error {
 	for _, c := range l.all() {
 		c.stop()
 	}
-	l.writer.close()
+	err := l.writer.close()
 	l.reading.Lock()
 	defer l.reading.Unlock()
-	err := errors.Join(l.reader.shut(), l.writer.conn.shut(), l.claims.release())
+	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), l.claims.release())
 	l.reader = nil
 	return storageError("close", l.path, err)
 }

@@ -49,7 +49,7 @@ func (w *waiters) remove(one *waiter) {
 // settled tells those whose event is covered by what f has written: the cursor
 // has moved from old to f.cursor.
 func (w *waiters) settled(old int64, f flush) {
-	if !w.any() {
+	if !w.any() || old == f.cursor && len(f.verdicts) == 0 {
 		return
 	}
 	w.tell(func(seq int64) bool {

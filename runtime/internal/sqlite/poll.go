@@ -64,7 +64,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	due := int64(never)
 	err = c.log.read(func(conn *conn) error {
 		err := conn.query(`
-			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at
+			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at,
+			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription)
 			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
@@ -79,9 +80,10 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 					Seq: seq, ID: uuidOf(s, 4), Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil),
 					Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
 				},
-				Failures: s.ColumnInt(2),
-				Crashed:  s.ColumnBool(3),
-				Token:    own,
+				Failures:    s.ColumnInt(2),
+				Crashed:     s.ColumnBool(3),
+				Redelivered: seq <= c.redelivered && !s.ColumnBool(9),
+				Token:       own,
 			}
 			if c.hold(own) {
 				dst = append(dst, &own.Delivery)

@@ -188,6 +188,7 @@ func (r *powerLoss) publish(n, size int) {
 // published notes how an Append ended.
 func (r *powerLoss) published(c *call, records []engine.Record, err error) {
 	r.Helper()
+	r.trace("publish %d: %v", len(records), err)
 	if err != nil {
 		r.interrupted("publish", err) // nobody knows what became of it
 		return
@@ -288,6 +289,7 @@ func (r *powerLoss) check(w *worker, d *engine.Delivery) *polled {
 	if p.handed == 0 {
 		w.first = d.Seq
 	}
+	r.trace("%v is handed out, with %d failures", p, d.Failures)
 	p.handed, p.verdict, p.written, p.sealed = r.lives, 0, false, false
 	return &polled{Delivery: d, pair: p, worker: w}
 }
@@ -333,22 +335,27 @@ func (r *powerLoss) verdict(d *polled) engine.Verdict {
 func (r *powerLoss) settle(d *polled, v engine.Verdict) {
 	p := d.pair
 	p.verdict, p.life, p.due, p.written, p.sealed, p.staged = v.Kind, r.lives, v.Due, false, false, nil
+	p.counted = d.Failures
 	if v.Attempt != nil {
 		p.failures++
+		p.counted++
 	}
 	if len(v.Staged) > 0 {
 		p.staged = r.add(v.Staged, p)
 	}
+	r.trace("%v: verdict %d, %d staged", p, v.Kind, len(v.Staged))
 	d.worker.consumer.Settle(d.Delivery, v)
 	r.count("verdicts")
 }
 
 func (r *powerLoss) flush() {
-	if err := r.log.Flush(r.Context()); err != nil {
+	err := r.log.Flush(r.Context())
+	r.trace("flush: %v", err)
+	if err != nil {
 		r.interrupted("flush", err)
 		return
 	}
-	r.flushed()
+	r.flushed(r.lives)
 }
 
 // checkpoint is done by another connection, as a shell or an inspector does.
@@ -368,14 +375,18 @@ func (r *powerLoss) checkpoint() {
 
 // restart ends the process in good order and starts the next.
 func (r *powerLoss) restart() {
+	for _, d := range r.held {
+		r.settle(d, engine.Verdict{Kind: engine.Release})
+	}
 	err := r.log.Close()
+	r.trace("close: %v", err)
 	r.died(r.lives)
 	if err != nil {
 		r.interrupted("close", err)
 		return
 	}
 	// Written, but not synced for whoever relies on that.
-	r.each(func(p *pair) { p.written = p.life == r.lives && p.verdict != 0 })
+	r.flushed(r.lives)
 	r.lives++
 	r.start()
 }
@@ -392,15 +403,12 @@ func (r *powerLoss) snapshot() {
 // crash ends the life by a power cut, and returns what the disk then holds.
 func (r *powerLoss) crash() simfs.Image {
 	synctest.Wait()
+	r.trace("crash")
 	image := r.fs.Crash(r.Uint64())
-	if r.log != nil {
-		if r.chance(50) {
-			r.snapshot()
-		}
-		r.fs.Heal()
-		r.log.Close()
-		r.log = nil
+	if r.log != nil && r.chance(50) {
+		r.snapshot()
 	}
+	r.abandon()
 	r.leaveClaims()
 	r.died(r.lives)
 	r.inspect(image)

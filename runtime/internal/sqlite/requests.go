@@ -89,28 +89,48 @@ func (w *writer) withdraw(r *request) bool {
 	return false
 }
 
-// flush asks for the verdicts of c to be written: within delay, or with the
-// next transaction that runs anyway. The caller makes sure that c is not
-// queued twice.
-func (w *writer) flush(c *consumer, delay time.Duration) {
+// dirtyConsumer is a consumer with something to write.
+type dirtyConsumer struct {
+	*consumer
+	at time.Time
+	// idle says that there are no verdicts: it is only to be looked at again,
+	// for attempts that run for long. Nobody waits for that.
+	idle bool
+}
+
+// flush asks for what c has to be written within delay, or with the next
+// transaction that runs anyway. Asked again it keeps the earlier time.
+func (w *writer) flush(c *consumer, delay time.Duration, idle bool) {
 	w.mu.Lock()
-	w.dirty = append(w.dirty, c)
-	w.due(delay)
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	if w.closing {
+		return // what is there is written now or never
+	}
+	at := time.Now().Add(delay)
+	for i := range w.dirty {
+		if d := &w.dirty[i]; d.consumer == c {
+			d.idle = d.idle && idle
+			if d.at.Before(at) {
+				return
+			}
+			d.at = at
+			w.signal()
+			return
+		}
+	}
+	w.dirty = append(w.dirty, dirtyConsumer{c, at, idle})
 	w.signal()
 }
 
 // hasten makes verdicts that are already queued due now.
 func (w *writer) hasten() {
 	w.mu.Lock()
-	w.due(0)
-	w.mu.Unlock()
-	w.signal()
-}
-
-func (w *writer) due(delay time.Duration) {
-	if at := time.Now().Add(delay); w.flushAt.IsZero() || at.Before(w.flushAt) {
-		w.flushAt = at
+	defer w.mu.Unlock()
+	for i := range w.dirty {
+		if d := &w.dirty[i]; !d.idle {
+			d.at = time.Time{}
+			w.signal()
+		}
 	}
 }
 

@@ -27,6 +27,13 @@ func migrate(c *conn) error {
 	if err != nil {
 		return err
 	}
+	// Only an empty file can be told to keep track of its free pages, which is
+	// what lets Compact give them back without rewriting the file.
+	if empty {
+		if err := c.Exec("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
+			return err
+		}
+	}
 	// Readers must not block the writer. Switching an empty file is safe even
 	// when several processes open it at once; the mode is then stored in it.
 	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {

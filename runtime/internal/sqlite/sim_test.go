@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -74,13 +75,22 @@ func newSim(t *testing.T, seed uint64) *sim {
 
 // end leaves nothing running, however the test ends.
 func (s *sim) end() {
-	if s.log != nil {
-		s.fs.Heal()
-		s.log.Close()
-	}
+	s.abandon()
 	if s.fs != nil {
 		s.fs.Unregister()
 	}
+}
+
+// abandon ends the engine of a life whose disk nobody will look at again. Its
+// goroutines have to end before the bubble does.
+func (s *sim) abandon() {
+	if s.log == nil {
+		return
+	}
+	s.fs.Heal()
+	time.Sleep(time.Second) // until it has noticed
+	s.log.Close()
+	s.log = nil
 }
 
 // fail ends the test with what is needed to see it again.
@@ -101,6 +111,14 @@ func (s *sim) fail(format string, args ...any) {
 func (s *sim) test() string {
 	name, _, _ := strings.Cut(s.Name(), "/")
 	return name
+}
+
+// trace says what happens, when one seed is looked at.
+func (s *sim) trace(format string, args ...any) {
+	if *simSeed != 0 {
+		s.Helper()
+		s.Logf("life %d, change %d: %s", s.lives, s.fs.Count(simfs.Changes), fmt.Sprintf(format, args...))
+	}
 }
 
 func (s *sim) must(err error) {

@@ -49,8 +49,9 @@ type pair struct {
 	// power cut undoes it.
 	written, sealed bool
 
-	failures int // charged by verdicts
-	atLeast  int // of those, sealed
+	failures int // charged by verdicts, lost ones too
+	counted  int // by the engine, as of the last verdict
+	atLeast  int // as of the last one that is sealed
 	crashes  int // lives that ended with an attempt begun
 }
 
@@ -126,16 +127,16 @@ func (m *model) each(f func(p *pair)) {
 	}
 }
 
-// flushed is told that every verdict of this life is in the file.
-func (m *model) flushed() {
-	m.each(func(p *pair) { p.written = p.verdict != 0 })
+// flushed is told that every verdict of a life is in the file.
+func (m *model) flushed(life int) {
+	m.each(func(p *pair) { p.written = p.written || p.verdict != 0 && p.life == life })
 }
 
 // synced is told that everything in the file is on the disk.
 func (m *model) synced() {
 	m.each(func(p *pair) {
 		if p.written && !p.sealed {
-			p.sealed, p.atLeast = true, p.failures
+			p.sealed, p.atLeast = true, p.counted
 		}
 		if p.sealed && p.staged != nil {
 			p.staged.fate = stored

@@ -69,11 +69,22 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 	for _, claim := range left {
 		if claim.running != 0 {
 			// Not yet settled, and without a row: the claim is all there is.
+			// It gets one, and so do those before it, so that the cursor can
+			// pass them: a row above the cursor would be gone once it is
+			// settled, and the event be found again on the way.
 			err := c.exec(`
-				INSERT INTO deliveries (subscription, seq, state, failures)
-				SELECT s.id, l.seq, 'running', 0 FROM subscriptions s JOIN log l ON l.seq = ?2
-				WHERE s.id = ?1 AND s.cursor < l.seq
-				ON CONFLICT DO NOTHING`, claim.subscription, claim.running)
+				INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+				SELECT s.id, l.seq, iif(l.seq = ?2, 'running', 'waiting'), 0, ?3
+				FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
+				JOIN routes r ON r.subscription = s.id AND r.type = l.type
+				WHERE s.id = ?1
+				ON CONFLICT DO NOTHING`, claim.subscription, claim.running, time.Now())
+			if err != nil {
+				return err
+			}
+			// Not past the end of the log, whatever the claim says.
+			err = c.exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1 AND EXISTS (SELECT 1 FROM log WHERE seq = ?2)",
+				claim.subscription, claim.running)
 			if err != nil {
 				return err
 			}

@@ -32,18 +32,17 @@ type writer struct {
 
 	mu        sync.Mutex
 	queue     []*request
-	dirty     []*consumer // with verdicts or a cursor to write
-	flushAt   time.Time   // when dirty is due; zero for never
-	lastGroup int         // how many requests the last transaction served
-	watch     bool        // look for the writes of other processes
+	dirty     []dirtyConsumer
+	lastGroup int  // how many requests the last transaction served
+	watch     bool // look for the writes of other processes
 	closing   bool
 
 	wake chan struct{}
 	done chan struct{}
 
 	logger   *slog.Logger
-	failing  bool // the last verdicts could not be written
-	unsynced bool // events are left to the operating system
+	lost     error // of the last verdicts, if they could not be written
+	unsynced bool  // events are left to the operating system
 
 	requests sync.Pool // of *request; channels must not travel between logs
 
@@ -115,13 +114,15 @@ func (w *writer) regroup(size int, limit time.Duration) {
 	}
 }
 
-// close writes what is queued and ends the goroutine.
-func (w *writer) close() {
+// close writes what is queued and ends the goroutine. It returns the error of
+// the last verdicts if they could not be written; they are as if never given.
+func (w *writer) close() error {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
 	w.signal()
 	<-w.done
+	return w.lost
 }
 
 // group is what one transaction does.
@@ -147,14 +148,28 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 			return g, wait, w.closing
 		}
 	}
-	if len(w.dirty) > 0 {
-		if left := time.Until(w.flushAt); left <= 0 || w.closing {
-			g.flushing, w.dirty, w.flushAt = w.dirty, nil, time.Time{}
+	g.flushing, wait = w.takeDirty(wait)
+	return g, wait, w.closing
+}
+
+// takeDirty removes the consumers that are due, or says how long none is.
+func (w *writer) takeDirty(wait time.Duration) (due []*consumer, _ time.Duration) {
+	if len(w.dirty) == 0 {
+		return nil, wait
+	}
+	now := time.Now()
+	left := w.dirty[:0]
+	for _, d := range w.dirty {
+		if w.closing || !d.at.After(now) {
+			due = append(due, d.consumer)
 		} else {
-			wait = min(wait, left)
+			left = append(left, d)
+			wait = min(wait, d.at.Sub(now))
 		}
 	}
-	return g, wait, w.closing
+	clear(w.dirty[len(left):])
+	w.dirty = left
+	return due, wait
 }
 
 // take removes from the queue what fits into one transaction: events of many,
@@ -220,12 +235,12 @@ func (w *writer) write(g group) {
 // again. Publishers are told by their errors.
 func (w *writer) report(err error) {
 	switch {
-	case err == nil && w.failing:
+	case err == nil && w.lost != nil:
 		w.logger.Info("verdicts can be written again")
-	case err != nil && !w.failing:
+	case err != nil && w.lost == nil:
 		w.logger.Error("what handlers did cannot be written; it is kept in memory and tried again", "error", err)
 	}
-	w.failing = err != nil
+	w.lost = err
 }
 
 // apply does what a transaction is for.

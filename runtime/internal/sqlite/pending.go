@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Pending implements [engine.Log].
+func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
+	err = l.read(func(c *conn) error {
+		type position struct{ id, cursor int64 }
+		var all []position
+		err := c.query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+			all = append(all, position{s.ColumnInt64(0), s.ColumnInt64(1)})
+			return nil
+		})
+		for _, one := range all {
+			if err != nil {
+				return err
+			}
+			var rows, behind int64
+			rows, err = c.int64(`
+				SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_open
+				WHERE subscription = ? AND state <> 'dead' LIMIT ?)`, one.id, limit)
+			if err != nil {
+				return err
+			}
+			behind, err = c.int64(`
+				SELECT count(*) FROM (
+				  SELECT 1 FROM log l
+				  WHERE l.seq > ?1 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?2)
+				    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?2 AND d.seq = l.seq)
+				  ORDER BY l.seq LIMIT ?3)`, one.cursor, one.id, limit)
+			most = max(most, int(rows+behind))
+		}
+		return err
+	})
+	return min(most, limit), storageError("read", l.path, err)
+}
+
+// AwaitSettled implements [engine.Log].
+func (l *Log) AwaitSettled(ctx context.Context) error {
+	one := l.waiters.add(0)
+	defer l.waiters.remove(one)
+	l.writer.watchOthers()
+	l.writer.hasten()
+	select {
+	case <-one.news:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.writer.done:
+		return engine.ErrClosed
+	}
+}

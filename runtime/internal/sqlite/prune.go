@@ -1,0 +1,141 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+const (
+	// pruneWindow is how many positions of the log one step looks at.
+	pruneWindow = 1000
+	// pruneDelete is how many events one transaction deletes.
+	pruneDelete = 250
+	// prunePause lets others write between two steps.
+	prunePause = 10 * time.Millisecond
+)
+
+// Prune implements [engine.Log].
+func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
+	var from, end int64
+	err = l.read(func(c *conn) error {
+		if from, err = c.int64("SELECT min(seq) FROM log"); err != nil {
+			return err
+		}
+		end, err = firstSince(c, before)
+		return err
+	})
+	for ; err == nil && from < end; from += pruneWindow {
+		var seqs []int64
+		if seqs, err = l.prunable(from, min(from+pruneWindow, end)); err != nil {
+			break
+		}
+		for len(seqs) > 0 && err == nil {
+			step := seqs[:min(len(seqs), pruneDelete)]
+			seqs = seqs[len(step):]
+			err = l.writer.do(ctx, nil, func(c *conn) error { return deleteEvents(c, step) })
+			if err == nil {
+				pruned += len(step)
+				err = pause(ctx)
+			}
+		}
+	}
+	return pruned, storageError("prune", l.path, err)
+}
+
+// firstSince returns the position of the first event that is not older than the
+// given time, or of the newest one, which is never deleted. Times grow with
+// positions closely enough for a binary search.
+func firstSince(c *conn, since time.Time) (int64, error) {
+	low, err := c.int64("SELECT min(seq) FROM log")
+	if err != nil {
+		return 0, err
+	}
+	high, err := c.int64("SELECT max(seq) FROM log")
+	for err == nil && low < high {
+		middle := low + (high-low)/2
+		seq, created := high, int64(0)
+		err = c.query("SELECT seq, created_at FROM log WHERE seq >= ? ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+			seq, created = s.ColumnInt64(0), s.ColumnInt64(1)
+			return nil
+		}, middle)
+		if created < since.UnixMicro() {
+			low = seq + 1
+		} else {
+			high = middle
+		}
+	}
+	return min(low, high), err
+}
+
+// prunable returns the events in [from, end) that nobody needs.
+func (l *Log) prunable(from, end int64) (seqs []int64, err error) {
+	err = l.read(func(c *conn) error {
+		return c.query(`
+			SELECT l.seq FROM log l
+			WHERE l.seq >= ? AND l.seq < ?
+			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq)
+			  AND NOT EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+			                  WHERE r.type = l.type AND s.cursor < l.seq)
+			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
+			seqs = append(seqs, s.ColumnInt64(0))
+			return nil
+		}, from, end)
+	})
+	return seqs, err
+}
+
+func deleteEvents(c *conn, seqs []int64) error {
+	for _, seq := range seqs {
+		if err := c.exec("DELETE FROM attempts WHERE seq = ?", seq); err != nil {
+			return err
+		}
+		if err := c.exec("DELETE FROM log WHERE seq = ?", seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Compact implements [engine.Log].
+func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
+	const step = 64 // pages
+	for {
+		var before, after, size int64
+		err := l.writer.do(ctx, nil, func(c *conn) error {
+			var err error
+			if size, err = c.int64("PRAGMA page_size"); err != nil {
+				return err
+			}
+			if before, err = c.int64("PRAGMA freelist_count"); err != nil || before == 0 {
+				return err
+			}
+			// Each row of the pragma is a page given back.
+			if err := c.exec("PRAGMA incremental_vacuum(64)"); err != nil {
+				return err
+			}
+			after, err = c.int64("PRAGMA freelist_count")
+			return err
+		})
+		freed += (before - after) * size
+		if err != nil || before-after < step {
+			return freed, storageError("compact", l.path, err)
+		}
+		if err := pause(ctx); err != nil {
+			return freed, err
+		}
+	}
+}
+
+// pause waits a moment, or until ctx ends.
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(prunePause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

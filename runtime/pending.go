@@ -1,0 +1,70 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// PendingError says that a subscription is so far behind that nothing more is
+// accepted ([WithMaxPending]). Nothing was stored.
+type PendingError struct {
+	Limit int
+}
+
+// Error names the limit.
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("%d events or more are pending, the limit of this bus: publish again when its subscriptions have caught up", e.Limit)
+}
+
+// gate lets publishers pass while not too much is pending. Counting asks the
+// file, so each count allows as many events as were missing to the limit before
+// it counts again.
+type gate struct {
+	log   engine.Log
+	limit int // 0 for none
+	when  WhenFull
+
+	mu        sync.Mutex
+	allowance int
+}
+
+// pass waits or refuses until n events more may be published.
+func (g *gate) pass(ctx context.Context, n int) error {
+	if g.limit == 0 {
+		return nil
+	}
+	for {
+		if ok, err := g.take(ctx, n); ok || err != nil {
+			return err
+		}
+		if g.when == Refuse {
+			return &PendingError{Limit: g.limit}
+		}
+		if err := g.log.AwaitSettled(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// take reports whether n events may be published. A batch larger than the limit
+// passes when nothing is pending.
+func (g *gate) take(ctx context.Context, n int) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n = min(n, g.limit)
+	if g.allowance < n {
+		pending, err := g.log.Pending(ctx, g.limit)
+		if err != nil {
+			return false, err
+		}
+		g.allowance = g.limit - pending
+	}
+	if g.allowance < n {
+		return false, nil
+	}
+	g.allowance -= n
+	return true, nil
+}

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"context"
+	"time"
+)
+
+// pruneEvery is how often the dispatching bus looks for events to delete.
+const pruneEvery = time.Minute
+
+// prune deletes what is past the retention, until the bus is shut down.
+func (b *Bus) prune() {
+	if b.config.retention == Forever {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-b.stopRequested:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		n, err := b.log.Prune(ctx, time.Now().Add(-b.config.retention))
+		if n > 0 {
+			b.config.logger.Debug("settled events pruned", "events", n)
+		}
+		if err != nil && ctx.Err() == nil && !failing {
+			b.config.logger.Error("settled events cannot be pruned; trying again every minute", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+// Compact gives the space of deleted events back to the file system and returns
+// how many bytes it was. It works in small steps beside publishers and handlers,
+// and ends early with ctx. There is no need to call it regularly: deleted space is
+// used again by new events. The file itself shrinks when its WAL is next
+// checkpointed, at the latest when the bus is shut down.
+func (b *Bus) Compact(ctx context.Context) (freed int64, err error) {
+	freed, err = b.log.Compact(ctx)
+	return freed, public(err)
+}
