@@ -3,11 +3,13 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -56,7 +58,8 @@ type DeclaredSubscription struct {
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
 type EventType[T Payload] struct {
-	spec Spec[T]
+	spec    Spec[T]
+	sharing sharing
 }
 
 // Define returns the event type that spec describes. It panics if spec could
@@ -79,7 +82,7 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: timeout %v, retry policy: %v", spec.Name, s.Name, s.Timeout, err))
 		}
 	}
-	return &EventType[T]{spec: spec}
+	return &EventType[T]{spec: spec, sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{})}
 }
 
 // Name returns the wire name, such as order.placed.
@@ -102,9 +105,29 @@ func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
 	return slices.Clone(t.spec.Subscriptions)
 }
 
-func (t *EventType[T]) decode(payload []byte) (any, error) { return t.decodeTyped(payload) }
+func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTyped(r) }
 
-func (t *EventType[T]) decodeTyped(payload []byte) (value T, err error) {
+// decodeTyped returns a payload that nobody else has.
+func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
+	if r.Memo == nil || t.sharing == unshared {
+		return t.parse(r.Payload)
+	}
+	shared, err := r.Memo.Get(func() (any, error) {
+		value, err := t.parse(r.Payload)
+		return &value, err
+	})
+	original, ok := shared.(*T)
+	if err != nil || !ok { // of another program's type of the same name
+		return t.parse(r.Payload)
+	}
+	value = *original
+	if t.sharing == byCopy {
+		duplicate(reflect.ValueOf(&value).Elem())
+	}
+	return value, nil
+}
+
+func (t *EventType[T]) parse(payload []byte) (value T, err error) {
 	if err := json.Unmarshal(payload, &value); err != nil {
 		return value, &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event does not fit %T: %w", t.spec.Name, value, err)}
 	}
@@ -128,7 +151,7 @@ type AnyEventType interface {
 	Priority() Priority
 	Subscriptions() []DeclaredSubscription
 
-	decode(payload []byte) (any, error)
+	decode(r *engine.Record) (any, error)
 	partitionKey(value any) string
 }
 

@@ -46,7 +46,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
-		payload, err := t.decodeTyped(a.Payload)
+		payload, err := t.decodeTyped(&a.Record)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
-		payload, err := t.decode(a.Payload)
+		payload, err := t.decode(&a.Record)
 		if err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (s *Subscription) partitionKey(d *engine.Delivery) string {
 	if t == nil {
 		return ""
 	}
-	payload, err := t.decode(d.Payload)
+	payload, err := t.decode(&d.Record)
 	if err != nil {
 		return "" // the attempt will say so
 	}

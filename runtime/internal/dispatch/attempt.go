@@ -34,7 +34,6 @@ func (e *TimeoutError) Is(target error) bool { return target == context.Deadline
 // Attempt is one execution of a handler, and the context that the handler is
 // given.
 type Attempt struct {
-	context.Context // with the deadline
 	*engine.Delivery
 	Number int // 1 for the first execution
 	Max    int // how many executions there may be
@@ -47,26 +46,13 @@ type Attempt struct {
 	deadline time.Time
 
 	mu       sync.Mutex
+	ctx      context.Context // made when someone asks for more than the deadline
+	cancel   context.CancelFunc
+	ended    bool // the context is over
 	over     bool // there is a verdict; whoever sets it makes it
 	returned bool // the handler is back
 	left     bool // the lane did not wait for it
 	staged   []engine.Record
-}
-
-type attemptKey struct{}
-
-// FromContext returns the attempt whose handler was given ctx, or nil.
-func FromContext(ctx context.Context) *Attempt {
-	a, _ := ctx.Value(attemptKey{}).(*Attempt)
-	return a
-}
-
-// Value implements [context.Context]: it is how FromContext finds the attempt.
-func (a *Attempt) Value(key any) any {
-	if key == (attemptKey{}) {
-		return a
-	}
-	return a.Context.Value(key)
 }
 
 // Owner returns the bus whose handler this is.
@@ -102,9 +88,7 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 	}
 
 	a.deadline = a.started.Add(settings.Timeout)
-	ctx, cancel := context.WithDeadlineCause(s.base, a.deadline, &TimeoutError{settings.Timeout})
-	defer cancel()
-	a.Context = ctx
+	defer a.release()
 	s.consumer.Begin(i.Delivery, worker, a.started)
 	s.watch(a)
 
@@ -149,7 +133,6 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 	a.mu.Unlock()
 	s.unwatch(a, left)
 
-	timeout := (*TimeoutError)(nil)
 	switch {
 	case late:
 		s.cfg.Logger.Debug("a handler returned after its attempt was over", "event_id", a.ID, "event_type", a.Type,
@@ -157,13 +140,13 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 		if left {
 			s.cfg.Count.Abandoned(-1)
 		}
-	case errors.As(context.Cause(a), &timeout):
+	case s.base.Err() == nil && !time.Now().Before(a.deadline):
 		// It came back before expire had its turn, and too late all the same.
-		a.fail(timeout, &engine.Attempt{Kind: engine.KindTimeout})
+		a.fail(&TimeoutError{a.settings.Timeout}, &engine.Attempt{Kind: engine.KindTimeout})
 	case err == nil:
 		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
 		s.cfg.Count.Handled(a.Type)
-	case errors.Is(context.Cause(a), ErrShutdown):
+	case s.base.Err() != nil: // the shutdown has interrupted it
 		a.settle(engine.Verdict{Kind: engine.Release})
 	default:
 		a.fail(err, failure)

@@ -30,6 +30,10 @@ type Record struct {
 	Metadata  []byte // a JSON object of strings, or nil
 	CreatedAt time.Time
 
+	// Memo is shared by the deliveries of one event to several consumers; nil
+	// where nobody else has the event at the moment.
+	Memo *Memo
+
 	Due       time.Time // not delivered before; zero for at once
 	Dedupe    *Dedupe   // nil without an idempotency key
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's

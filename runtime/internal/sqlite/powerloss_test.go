@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
@@ -28,9 +26,14 @@ import (
 //   - who was not at work is not charged for the crash;
 //   - SQLite finds nothing wrong with the file.
 func TestNothingPromisedIsLostInAPowerCut(t *testing.T) {
-	rounds, cuts := *simRounds, counter{}
-	simulate(t, rounds, func(s *sim) {
-		r := &powerLoss{sim: s, model: newModel(), counter: &cuts}
+	var cuts counter
+	seeds := make([]uint64, *simRounds)
+	for i := range seeds {
+		seeds[i] = uint64(i + 1)
+	}
+	simulate(t, seeds, func(s *sim) {
+		r := &powerLoss{machine: &machine{sim: s, model: newModel(), counter: &cuts}}
+		r.failed, r.inDoubt = r.interrupted, func() bool { return true }
 		r.run()
 	})
 	t.Cleanup(func() { t.Logf("%d seeds: %v", cuts.get("seeds"), &cuts) })
@@ -38,33 +41,9 @@ func TestNothingPromisedIsLostInAPowerCut(t *testing.T) {
 
 // powerLoss is one seed.
 type powerLoss struct {
-	*sim
-	*model
-	*counter
-	consumers []*worker
-	held      []*polled
-	claims    []byte // as they were at some moment of this life
-	calm      bool   // the last life, without a cut
+	*machine
+	claims []byte // as they were at some moment of this life
 }
-
-// worker is a subscription and who polls it.
-type worker struct {
-	spec     engine.ConsumerSpec
-	consumer engine.Consumer
-	pattern  glob.Pattern
-	first    int64 // seq of the newest event handed out for the first time in this life
-}
-
-// polled is a delivery at hand.
-type polled struct {
-	*engine.Delivery
-	*pair
-	worker *worker
-	place  int // its worker's number, once begun
-	begun  bool
-}
-
-var simTypes = []string{"order.placed", "order.paid", "user.created"}
 
 func (r *powerLoss) run() {
 	r.count("seeds")
@@ -86,7 +65,6 @@ func (r *powerLoss) run() {
 	}
 	r.lives++
 	r.boot(image)
-	r.calm = true
 	r.recover()
 }
 
@@ -110,42 +88,12 @@ func (r *powerLoss) live() {
 	}
 }
 
-// start opens the log, and reports false if the power failed meanwhile.
-func (r *powerLoss) start() bool {
-	log, err := Open(r.path, Options{VFS: r.fs.Name()})
-	if err != nil {
-		return r.interrupted("open", err)
-	}
-	r.log = log
-	if err := log.DeclareTypes(r.Context(), simTypes); err != nil {
-		return r.interrupted("declare types", err)
-	}
-	r.consumers, r.held = nil, nil
-	for _, spec := range []engine.ConsumerSpec{
-		{Name: "audit", Pattern: "*", FromBeginning: true},
-		{Name: "orders", Pattern: "order.*", FromBeginning: true},
-	} {
-		consumer, err := log.Consumer(r.Context(), spec)
-		if err != nil {
-			return r.interrupted("subscribe", err)
-		}
-		pattern, err := glob.Parse(spec.Pattern)
-		r.must(err)
-		r.consumers = append(r.consumers, &worker{spec: spec, consumer: consumer, pattern: pattern})
-	}
-	if _, err := log.TakeOver(r.Context()); err != nil {
-		return r.interrupted("take over", err)
-	}
-	return true
-}
-
 // interrupted checks that only the power cut made something fail.
-func (r *powerLoss) interrupted(doing string, err error) bool {
+func (r *powerLoss) interrupted(doing string, err error) {
 	r.Helper()
 	if !r.fs.Dead() {
 		r.fail("life %d: cannot %s: %v", r.lives, doing, err)
 	}
-	return false
 }
 
 func (r *powerLoss) step() {
@@ -160,8 +108,10 @@ func (r *powerLoss) step() {
 		r.publish(1, 300_000)
 	case n < 45:
 		r.publishTogether()
-	case n < 47:
+	case n < 46:
 		r.publishTooLate()
+	case n < 50:
+		r.publishAgain()
 	case n < 63:
 		r.poll(r.consumers[r.IntN(len(r.consumers))], 1+r.IntN(5))
 	case n < 83:
@@ -179,59 +129,6 @@ func (r *powerLoss) step() {
 	}
 }
 
-func (r *powerLoss) publish(n, size int) {
-	records := r.records(r.sim, simTypes, n, size)
-	call := r.add(records, nil)
-	r.published(call, records, r.log.Append(r.Context(), records))
-}
-
-// published notes how an Append ended.
-func (r *powerLoss) published(c *call, records []engine.Record, err error) {
-	r.Helper()
-	r.trace("publish %d: %v", len(records), err)
-	if err != nil {
-		r.interrupted("publish", err) // nobody knows what became of it
-		return
-	}
-	r.count("events acknowledged", len(records))
-	c.fate = stored
-	for _, record := range records {
-		if record.Seq <= r.newest {
-			r.fail("life %d: an event was given number %d after number %d", r.lives, record.Seq, r.newest)
-		}
-		r.newest = record.Seq
-		r.events[record.ID].Seq = record.Seq
-	}
-	r.synced()
-}
-
-// publishTogether makes several publishers wait behind the sync of one, so
-// that they share the next transaction.
-func (r *powerLoss) publishTogether() {
-	type result struct {
-		call    *call
-		records []engine.Record
-		err     error
-	}
-	n := 2 + r.IntN(4)
-	results := make([]result, n)
-	release := r.fs.Hold()
-	for i := range results {
-		one := &results[i]
-		one.records = r.records(r.sim, simTypes, 1+r.IntN(2), 100)
-		one.call = r.add(one.records, nil)
-		go func() { one.err = r.log.Append(r.Context(), one.records) }()
-		synctest.Wait()
-	}
-	release()
-	synctest.Wait()
-	// Within a transaction all are stored, or none; which of them shared one
-	// is the engine's business.
-	for _, one := range results {
-		r.published(one.call, one.records, one.err)
-	}
-}
-
 // publishTooLate has given up before it begins.
 func (r *powerLoss) publishTooLate() {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -242,56 +139,6 @@ func (r *powerLoss) publishTooLate() {
 		r.fail("an Append whose context had ended returned %v", err)
 	}
 	call.fate = refused
-}
-
-// poll takes deliveries, and checks that each may be handed out.
-func (r *powerLoss) poll(w *worker, limit int) int {
-	deliveries, err := w.consumer.Poll(nil, limit)
-	if err != nil {
-		r.interrupted("poll", err)
-	}
-	for _, d := range deliveries {
-		r.held = append(r.held, r.check(w, d))
-	}
-	return len(deliveries)
-}
-
-func (r *powerLoss) check(w *worker, d *engine.Delivery) *polled {
-	r.Helper()
-	e := r.events[d.ID]
-	if e == nil || e.call.fate == refused {
-		r.fail("life %d: %s was handed event %d (%s), which was never stored", r.lives, w.spec.Name, d.Seq, d.ID)
-	}
-	if e.Seq == 0 {
-		e.Seq = d.Seq // of a call that the cut interrupted
-	}
-	p := r.pair(w.spec.Name, e)
-	switch {
-	case d.Seq != e.Seq, d.Type != e.Type, string(d.Payload) != string(e.Payload), string(d.Metadata) != string(e.Metadata), d.CreatedAt.UnixMicro() != e.CreatedAt.UnixMicro():
-		r.fail("life %d: %v has changed: %+v, was %+v", r.lives, p, d.Record, e.Record)
-	case !w.pattern.Match(d.Type):
-		r.fail("life %d: %v is of type %s", r.lives, p, d.Type)
-	case p.final():
-		r.fail("life %d: %v was settled in life %d, synced, and is handed out again", r.lives, p, p.life)
-	case p.handed == r.lives && p.verdict != engine.Retry && p.verdict != engine.Release:
-		r.fail("life %d: %v is handed out twice", r.lives, p)
-	case p.life == r.lives && p.verdict == engine.Retry && time.Now().Before(p.due):
-		r.fail("life %d: %v is handed out %v too early", r.lives, p, time.Until(p.due))
-	case p.handed == 0 && d.Seq <= w.first:
-		r.fail("life %d: %v comes after event %d", r.lives, p, w.first)
-	case d.Failures < p.atLeast:
-		r.fail("life %d: %v has %d failures, %d were synced", r.lives, p, d.Failures, p.atLeast)
-	case d.Failures > p.failures+p.crashes:
-		r.fail("life %d: %v has %d failures, %d were recorded and %d crashes interrupted it", r.lives, p, d.Failures, p.failures, p.crashes)
-	case d.Crashed && p.crashes == 0:
-		r.fail("life %d: %v was charged for a crash, and was not at work", r.lives, p)
-	}
-	if p.handed == 0 {
-		w.first = d.Seq
-	}
-	r.trace("%v is handed out, with %d failures", p, d.Failures)
-	p.handed, p.verdict, p.written, p.sealed = r.lives, 0, false, false
-	return &polled{Delivery: d, pair: p, worker: w}
 }
 
 // work begins a delivery at hand, or settles it.
@@ -315,6 +162,7 @@ func (r *powerLoss) work() {
 	}
 }
 
+// verdict draws what becomes of a delivery.
 func (r *powerLoss) verdict(d *polled) engine.Verdict {
 	attempt := &engine.Attempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
 	switch n := r.IntN(100); {
@@ -330,32 +178,6 @@ func (r *powerLoss) verdict(d *polled) engine.Verdict {
 	default:
 		return engine.Verdict{Kind: engine.Release}
 	}
-}
-
-func (r *powerLoss) settle(d *polled, v engine.Verdict) {
-	p := d.pair
-	p.verdict, p.life, p.due, p.written, p.sealed, p.staged = v.Kind, r.lives, v.Due, false, false, nil
-	p.counted = d.Failures
-	if v.Attempt != nil {
-		p.failures++
-		p.counted++
-	}
-	if len(v.Staged) > 0 {
-		p.staged = r.add(v.Staged, p)
-	}
-	r.trace("%v: verdict %d, %d staged", p, v.Kind, len(v.Staged))
-	d.worker.consumer.Settle(d.Delivery, v)
-	r.count("verdicts")
-}
-
-func (r *powerLoss) flush() {
-	err := r.log.Flush(r.Context())
-	r.trace("flush: %v", err)
-	if err != nil {
-		r.interrupted("flush", err)
-		return
-	}
-	r.flushed(r.lives)
 }
 
 // checkpoint is done by another connection, as a shell or an inspector does.
@@ -432,116 +254,4 @@ func (r *powerLoss) leaveClaims() {
 		r.must(os.WriteFile(path, content, 0o600))
 	}
 	r.claims = nil
-}
-
-// inspect looks at what a power cut has left, without the engine. It finds
-// out what became of what was interrupted.
-func (r *powerLoss) inspect(image simfs.Image) {
-	fs := simfs.New(r.TempDir(), image)
-	defer fs.Unregister()
-	c := r.raw(fs)
-	defer c.Close()
-	if found := r.rows(c, "PRAGMA integrity_check"); len(found) != 1 || found[0][0] != "ok" {
-		r.fail("life %d: the file is damaged: %q", r.lives, found)
-	}
-	present := map[string]bool{}
-	if tables := r.rows(c, "SELECT count(*) FROM sqlite_schema"); tables[0][0] != "0" {
-		for _, row := range r.rows(c, "SELECT id FROM events") {
-			present[row[0]] = true
-		}
-	}
-	for _, call := range r.calls {
-		n := 0
-		for _, id := range call.ids {
-			if present[id.String()] {
-				n++
-			}
-		}
-		switch {
-		case n != 0 && n != len(call.ids):
-			r.fail("life %d: of a batch of %d events %d are stored", r.lives, len(call.ids), n)
-		case n == 0 && call.fate == stored:
-			r.fail("life %d: acknowledged event %d (%s) is lost", r.lives, r.events[call.ids[0]].Seq, call.ids[0])
-		case n > 0 && call.fate == refused:
-			r.fail("life %d: event %s was refused and is stored", r.lives, call.ids[0])
-		case n > 0 && call.fate == unknown:
-			call.fate = stored
-			r.count("interrupted calls that were stored")
-			if p := call.parent; p != nil && p.staged == call {
-				p.sealed = true // its success is in the same transaction
-			}
-		case n == 0 && call.fate == unknown:
-			call.fate = refused
-			r.count("interrupted calls that were not stored")
-			if p := call.parent; p != nil && p.staged == call {
-				p.verdict, p.staged = 0, nil // so its success is not there either
-			}
-		}
-	}
-}
-
-// recover runs the last life: without a cut, everything can be settled.
-func (r *powerLoss) recover() {
-	r.start()
-	for rounds := 0; ; rounds++ {
-		found := 0
-		for _, w := range r.consumers {
-			found += r.poll(w, 1+r.IntN(20))
-		}
-		for _, d := range r.held {
-			d.worker.consumer.Begin(d.Delivery, 0, time.Now())
-			r.settle(d, engine.Verdict{Kind: engine.Done})
-		}
-		r.held = nil
-		r.flush()
-		if found > 0 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		err := r.log.WaitSettled(ctx, []engine.Consumer{r.consumers[0].consumer, r.consumers[1].consumer})
-		cancel()
-		if err == nil {
-			break
-		}
-		if rounds > 1000 {
-			r.fail("after the crash the deliveries do not settle: %v", err)
-		}
-	}
-	r.everythingIsSettled()
-	r.publish(1, 10) // it works
-	r.must(r.log.Close())
-	r.inspect(r.fs.Kill())
-	r.fs.Unregister()
-}
-
-// everythingIsSettled checks that each stored event was handed to everyone it
-// was for, in this life or settled in an earlier one.
-func (r *powerLoss) everythingIsSettled() {
-	for _, e := range r.events {
-		if e.call.fate != stored {
-			continue
-		}
-		for _, w := range r.consumers {
-			p := r.pair(w.spec.Name, e)
-			settled := p.verdict == engine.Done || p.verdict == engine.Dead
-			if w.pattern.Match(e.Type) && !settled {
-				r.fail("%v is neither settled nor handed out", p)
-			}
-		}
-	}
-	c := r.raw(r.fs)
-	defer c.Close()
-	for _, row := range r.rows(c, "SELECT status, count(*) FROM events WHERE status NOT IN ('done', 'dlq') GROUP BY status") {
-		r.fail("%s events are %s after everything was settled", row[1], row[0])
-	}
-	dead := 0
-	r.each(func(p *pair) {
-		if p.final() && p.verdict == engine.Dead {
-			dead++
-		}
-	})
-	found := r.rows(c, "SELECT count(*) FROM dead_letters")
-	if n, _ := strconv.Atoi(found[0][0]); n < dead {
-		r.fail("%d dead letters are left of at least %d", n, dead)
-	}
 }

@@ -34,18 +34,17 @@ var (
 
 // simulate runs round for every seed, on all processors. Each has a bubble of
 // virtual time and a folder of its own.
-func simulate(t *testing.T, rounds int, round func(s *sim)) {
-	first, last := uint64(1), uint64(rounds)
+func simulate(t *testing.T, seeds []uint64, round func(s *sim)) {
 	if *simSeed != 0 {
-		first, last = *simSeed, *simSeed
+		seeds = []uint64{*simSeed}
 	}
-	workers := uint64(runtime.GOMAXPROCS(0))
+	workers := runtime.GOMAXPROCS(0)
 	for worker := range workers {
 		t.Run(fmt.Sprintf("worker %d", worker+1), func(t *testing.T) {
 			t.Parallel()
-			for seed := first + worker; seed <= last; seed += workers {
+			for at := worker; at < len(seeds); at += workers {
 				synctest.Test(t, func(t *testing.T) {
-					round(newSim(t, seed))
+					round(newSim(t, seeds[at]))
 				})
 				if t.Failed() {
 					return

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -64,6 +65,7 @@ type model struct {
 	events map[uuid.UUID]*event
 	calls  []*call
 	pairs  map[string]map[uuid.UUID]*pair // by consumer
+	keyed  []uuid.UUID                    // published with an idempotency key
 	next   uint64
 	newest int64 // seq of the newest event known to be stored
 }
@@ -76,20 +78,29 @@ func newModel() *model {
 func (m *model) records(s *sim, types []string, n, size int) []engine.Record {
 	records := make([]engine.Record, n)
 	for i := range records {
-		m.next++
-		var id uuid.UUID
-		for at := range 8 {
-			id[15-at] = byte(m.next >> (8 * at))
-		}
 		records[i] = engine.Record{
-			ID: id, Type: types[s.IntN(len(types))], CreatedAt: time.Now().UTC(),
+			ID: m.newID(), Type: types[s.IntN(len(types))], CreatedAt: time.Now().UTC(),
 			Payload: fmt.Appendf(nil, `{"number":%d,"text":%q}`, m.next, strings.Repeat("x", s.IntN(size+1))),
 		}
 		if s.chance(30) {
 			records[i].Metadata = []byte(`{"source":"simulation"}`)
 		}
+		if s.chance(5) {
+			records[i].Due = time.Now().Add([]time.Duration{time.Millisecond, 20 * time.Millisecond, 2 * time.Second}[s.IntN(3)])
+		}
+		if s.chance(5) {
+			records[i].Dedupe = &engine.Dedupe{Key: records[i].ID.String(), Expires: time.Now().Add(24 * time.Hour)}
+			m.keyed = append(m.keyed, records[i].ID)
+		}
 	}
 	return records
+}
+
+// newID returns an id that is greater than those before.
+func (m *model) newID() (id uuid.UUID) {
+	m.next++
+	binary.BigEndian.PutUint64(id[8:], m.next)
+	return id
 }
 
 // add notes events that are about to be published or staged.

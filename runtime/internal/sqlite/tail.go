@@ -42,9 +42,10 @@ func (t *tail) forget(next int64) {
 	t.first, t.next, t.bytes = next, next, 0
 }
 
-// append adds events that were just committed. When another process has
-// appended in between there is a gap, and what came before it is forgotten.
-func (t *tail) append(events []logged) {
+// append adds events that were just committed, for several readers if shared.
+// When another process has appended in between there is a gap, and what came
+// before it is forgotten.
+func (t *tail) append(events []logged, shared bool) {
 	if len(events) == 0 {
 		return
 	}
@@ -53,8 +54,15 @@ func (t *tail) append(events []logged) {
 	if events[0].Seq != t.next {
 		t.forget(events[0].Seq)
 	}
+	var memos []engine.Memo
+	if shared {
+		memos = make([]engine.Memo, len(events))
+	}
 	for i := range events {
 		t.evict(len(events[i].Payload))
+		if shared {
+			events[i].Memo = &memos[i]
+		}
 		t.put(events[i])
 	}
 }

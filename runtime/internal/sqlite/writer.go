@@ -205,7 +205,7 @@ func (w *writer) write(g group) {
 	}
 	err := storageError("write", w.conn.path, w.conn.transaction(full && !w.unsynced, func() error { return w.apply(g) }))
 	if err == nil {
-		w.log.tail.append(w.events)
+		w.log.tail.append(w.events, len(w.log.all()) > 1)
 	}
 	if len(w.flushes) > 0 {
 		w.report(err)

@@ -1,0 +1,60 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+)
+
+// An attempt is the context of its handler. Most handlers do not wait for it, so
+// the real context, with its timer and its tree, is made for those who do.
+
+var _ context.Context = (*Attempt)(nil)
+
+type attemptKey struct{}
+
+// FromContext returns the attempt whose handler was given ctx, or nil.
+func FromContext(ctx context.Context) *Attempt {
+	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+	return a
+}
+
+// Deadline implements [context.Context].
+func (a *Attempt) Deadline() (deadline time.Time, ok bool) { return a.deadline, true }
+
+// Done implements [context.Context].
+func (a *Attempt) Done() <-chan struct{} { return a.context().Done() }
+
+// Err implements [context.Context].
+func (a *Attempt) Err() error { return a.context().Err() }
+
+// Value implements [context.Context]. It is how [FromContext] finds the
+// attempt, and how package context finds the real context in it.
+func (a *Attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	return a.context().Value(key)
+}
+
+// context returns the real context.
+func (a *Attempt) context() context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx == nil {
+		a.ctx, a.cancel = context.WithDeadlineCause(a.sub.base, a.deadline, &TimeoutError{a.settings.Timeout})
+		if a.ended {
+			a.cancel()
+		}
+	}
+	return a.ctx
+}
+
+// release ends the context: its handler has returned.
+func (a *Attempt) release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	if a.cancel != nil {
+		a.cancel()
+	}
+}
