@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) {
 		publisherChild(os.Getenv(childFile))
 	case "poisoned":
 		poisonedChild(os.Getenv(childFile))
+	case "owner":
+		ownerChild(os.Getenv(childFile))
 	default:
 		os.Exit(m.Run())
 	}
@@ -93,6 +96,15 @@ func poisonedChild(path string) {
 	check(bus.WaitIdle(context.Background()))
 	check(bus.Shutdown(context.Background()))
 	say("finished")
+}
+
+// ownerChild dispatches until it is killed.
+func ownerChild(path string) {
+	bus, err := runtime.Open(context.Background(), path, catalogue)
+	check(err)
+	check(bus.Start(context.Background()))
+	say("ready")
+	select {}
 }
 
 func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
@@ -226,5 +238,45 @@ func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *test
 	}
 	if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != "3" {
 		t.Errorf("%s attempts were charged, want the poison's 3", got)
+	}
+}
+
+func TestAStandbyTakesOverWhenTheOwnerIsKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childMode+"=owner", childFile+"="+path)
+	stdout, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if scanner := bufio.NewScanner(stdout); !scanner.Scan() || scanner.Text() != "ready" {
+		t.Fatal("the owner has not started")
+	}
+
+	alone := reopen(t, path)
+	var owned *runtime.OwnedError
+	if err := alone.Start(t.Context()); !errors.As(err, &owned) || owned.PID != cmd.Process.Pid {
+		t.Errorf("a second process got %v, want the owner's pid %d", err, cmd.Process.Pid)
+	}
+	standby := reopen(t, path, runtime.WithStandby())
+	var seen journal[int]
+	standby.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		seen.add(e.Payload.Number)
+		return nil
+	})
+	started := make(chan error)
+	go func() { started <- standby.Start(t.Context()) }()
+	alone.publish(1)
+	select {
+	case err := <-started:
+		t.Fatalf("the standby started beside the owner: %v", err)
+	default:
+	}
+	must(t, cmd.Process.Kill())
+	must(t, <-started)
+	standby.idle()
+	if got := seen.all(); len(got) != 1 {
+		t.Errorf("the standby handled %v, want the event", got)
 	}
 }

@@ -166,8 +166,8 @@ const (
 	Retry
 	// Dead: failed for good; kept with every attempt for an operator.
 	Dead
-	// Release: not attempted, or interrupted by an orderly shutdown; as if it
-	// had never been polled.
+	// Release: not attempted, or interrupted by an orderly shutdown; handed
+	// out again by the next consumer of the name, as if it had never been.
 	Release
 )
 

@@ -39,7 +39,6 @@ func TestFaultsAreReportedAndOvercome(t *testing.T) {
 		p := points[s.seed-1]
 		r := newFaultRun(s, p)
 		r.counter = &done
-		s.trace("%v", p)
 		r.run()
 	})
 	t.Cleanup(func() { t.Logf("%d of %d possible faults: %v", len(seeds), len(points), &done) })
@@ -162,6 +161,7 @@ func (r *faultRun) fault(format string, args ...any) {
 func (r *faultRun) run() {
 	r.lives = 1
 	r.boot(r.base())
+	r.trace("%v", r.point)
 	if r.point.fault.Op != 0 {
 		r.fs.Fail(r.point.fault)
 	}
@@ -267,7 +267,6 @@ func (r *faultRun) work() {
 		func() { r.give(r.failure(engine.Dead)) },
 		func() { r.give(engine.Verdict{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 2, 50)}) },
 		r.publishTogether,
-		func() { r.give(engine.Verdict{Kind: engine.Release}) },
 		func() { time.Sleep(20 * time.Millisecond) },
 		func() { r.give(engine.Verdict{Kind: engine.Done}) },
 		func() { r.publish(1, 20_000) },

@@ -114,7 +114,7 @@ func (s *sim) test() string {
 
 // trace says what happens, when one seed is looked at.
 func (s *sim) trace(format string, args ...any) {
-	if *simSeed != 0 {
+	if s.seed != 0 && s.seed == *simSeed {
 		s.Helper()
 		s.Logf("life %d, change %d: %s", s.lives, s.fs.Count(simfs.Changes), fmt.Sprintf(format, args...))
 	}

@@ -84,10 +84,10 @@ func (l *Log) DeclareTypes(ctx context.Context, names []string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return storageError("declare event types in", l.path, err)
+	if err == nil {
+		err = l.read(l.types.load)
 	}
-	return l.read(l.types.load)
+	return storageError("declare event types in", l.path, err)
 }
 
 // declareType returns a type's number, and adds the type with its routes
