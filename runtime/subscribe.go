@@ -25,7 +25,7 @@ type Subscription struct {
 	name     string
 	pattern  string
 	config   subscribeConfig
-	settings map[string]dispatch.Settings // by event type of the catalogue
+	settings map[string]*dispatch.Settings // by event type of the catalogue
 	handle   func(a *dispatch.Attempt) error
 	key      func(d *engine.Delivery) string
 	consumer engine.Consumer
@@ -168,7 +168,7 @@ func nameProblem(name string) string {
 
 // resolve computes what applies to each event type of the catalogue.
 func (s *Subscription) resolve(pattern glob.Pattern) error {
-	s.settings = map[string]dispatch.Settings{}
+	s.settings = map[string]*dispatch.Settings{}
 	declared, known := s.bus.catalogue.declared[s.name]
 	if known && declared.eventType != s.pattern {
 		return s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
@@ -196,16 +196,16 @@ func (s *Subscription) resolve(pattern glob.Pattern) error {
 	return nil
 }
 
-func (s *Subscription) override(policy retry.Policy, timeout time.Duration, priority Priority) dispatch.Settings {
+func (s *Subscription) override(policy retry.Policy, timeout time.Duration, priority Priority) *dispatch.Settings {
 	if s.config.timeout > 0 {
 		timeout = s.config.timeout
 	}
-	return dispatch.Settings{Retry: policy.With(s.config.retry...), Timeout: timeout, Priority: dispatch.Priority(priority)}
+	return &dispatch.Settings{Retry: policy.With(s.config.retry...), Timeout: timeout, Priority: dispatch.Priority(priority)}
 }
 
 // settingsOf returns what applies to an event type. One that is not in the
 // catalogue, which a newer program may have published, gets the built-in policy.
-func (s *Subscription) settingsOf(eventType string) dispatch.Settings {
+func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
 	if settings, ok := s.settings[eventType]; ok {
 		return settings
 	}

@@ -41,7 +41,7 @@ type Attempt struct {
 	sub      *Subscription
 	worker   int
 	key      string
-	settings Settings
+	settings *Settings
 	started  time.Time
 	deadline time.Time
 

@@ -26,7 +26,7 @@ type Config struct {
 	Handle func(a *Attempt) error
 
 	// Settings returns what applies to an event type.
-	Settings func(eventType string) Settings
+	Settings func(eventType string) *Settings
 
 	// Key returns the partition key of a delivery, or "" for none. Without it
 	// deliveries have no order among each other but that of the log, which
@@ -161,9 +161,13 @@ func (s *Subscription) lane(worker int) {
 // subscription is stopping.
 func (s *Subscription) next(worker int) (item, bool) {
 	select {
-	case <-s.turn:
-	case <-s.stopping:
-		return item{}, false
+	case <-s.turn: // nearly always there is no competition
+	default:
+		select {
+		case <-s.turn:
+		case <-s.stopping:
+			return item{}, false
+		}
 	}
 	defer func() { s.turn <- struct{}{} }()
 	for idle := false; ; {
