@@ -179,8 +179,11 @@ type fifo struct {
 func (f *fifo) empty() bool { return f.head == len(f.items) }
 
 func (f *fifo) push(i item) {
-	if f.empty() {
-		f.items, f.head = f.items[:0], 0
+	// What was popped makes room: a queue that is never empty must not grow.
+	if f.head > len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
 	}
 	f.items = append(f.items, i)
 }

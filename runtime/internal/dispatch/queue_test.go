@@ -95,3 +95,16 @@ func TestDrainingTheQueueReturnsEverything(t *testing.T) {
 		t.Errorf("drained %d and left %d, want 5 and none", len(left), q.len())
 	}
 }
+
+func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
+	var q queue
+	for n := range 100_000 {
+		q.push(item{Delivery: &engine.Delivery{}})
+		if n >= window {
+			q.pop()
+		}
+	}
+	if room := cap(q.ready[rank(Normal)].items); room > 4*window {
+		t.Errorf("there is room for %d items where never more than %d waited", room, window+1)
+	}
+}
