@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// rates makes rounds of a second each, with limit at 100 events.
-func rates(bus ...int) (rounds []round) {
-	for _, events := range bus {
-		rounds = append(rounds, round{bus: slice{events, time.Second}, limit: slice{100, time.Second}})
+// rates makes rounds of a second each, with the limit at 100 events.
+func rates(ours ...int) (rounds []round) {
+	for _, events := range ours {
+		rounds = append(rounds, round{{events, time.Second}, {100, time.Second}})
 	}
 	return rounds
 }
@@ -18,64 +18,88 @@ func rates(bus ...int) (rounds []round) {
 func TestTheMiddleHalfOfTheRoundsCounts(t *testing.T) {
 	tests := map[string]struct {
 		rounds []round
-		want   round
+		want   comparison
 	}{
 		"the best and the worst quarter are left out": {
 			rates(1, 60, 900, 80, 2, 70, 90, 1000),
-			round{bus: slice{300, 4 * time.Second}, limit: slice{400, 4 * time.Second}},
+			comparison{ours: slice{300, 4 * time.Second}, limit: slice{400, 4 * time.Second}},
 		},
 		"one round counts": {
 			rates(70),
-			round{bus: slice{70, time.Second}, limit: slice{100, time.Second}},
+			comparison{ours: slice{70, time.Second}, limit: slice{100, time.Second}},
 		},
 		"rounds are ordered by ratio, not by rate": {
 			[]round{
-				{bus: slice{10, time.Second}, limit: slice{20, time.Second}},
-				{bus: slice{900, time.Second}, limit: slice{1000, time.Second}},
-				{bus: slice{1, time.Second}, limit: slice{1, time.Second}},
-				{bus: slice{100, time.Second}, limit: slice{900, time.Second}},
+				{{10, time.Second}, {20, time.Second}},
+				{{900, time.Second}, {1000, time.Second}},
+				{{1, time.Second}, {1, time.Second}},
+				{{100, time.Second}, {900, time.Second}},
 			},
-			round{bus: slice{910, 2 * time.Second}, limit: slice{1020, 2 * time.Second}},
+			comparison{ours: slice{910, 2 * time.Second}, limit: slice{1020, 2 * time.Second}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := middle(test.rounds); got != test.want {
+			if got := compare(test.rounds, 0, 1); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-// turns lets two sides take turns for so many rounds, and returns the order.
-func turns(t *testing.T, rounds int) (order string) {
+func TestAnyTwoSidesCanBeCompared(t *testing.T) {
+	rounds := []round{{{50, time.Second}, {100, time.Second}, {200, 2 * time.Second}}}
+	want := comparison{ours: slice{200, 2 * time.Second}, limit: slice{50, time.Second}}
+	if got := compare(rounds, 2, 0); got != want || got.ratio() != 2 {
+		t.Errorf("got %v with ratio %v, want %v with ratio 2", got, got.ratio(), want)
+	}
+}
+
+// turns lets sides of these names take turns for so many rounds, and returns
+// the order.
+func turns(t *testing.T, rounds int, names ...string) (order string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	slice := func(name string) func(time.Duration) (int, error) {
-		return func(time.Duration) (int, error) {
-			if order += name; len(order) == 2*rounds {
+	defer cancel()
+	sides := make([]side, len(names))
+	for i, name := range names {
+		sides[i] = func(time.Duration) (int, error) {
+			if order += name; len(order) == rounds*len(names) {
 				cancel()
 			}
-			return 1, nil
+			return i + 1, nil
 		}
 	}
-	if _, err := takeTurns(ctx, time.Hour, time.Second, slice("b"), slice("l")); !errors.Is(err, context.Canceled) {
+	if _, err := takeTurns(ctx, time.Hour, time.Second, sides...); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	return order
 }
 
-func TestTheSidesTakeTurnsInGoingFirst(t *testing.T) {
-	if got, want := turns(t, 4), "bllbbllb"; got != want {
-		t.Errorf("the order was %s, want %s", got, want)
+func TestEveryOtherRoundRunsBackwards(t *testing.T) {
+	if got, want := turns(t, 4, "b", "l"), "bllbbllb"; got != want {
+		t.Errorf("the order of two sides was %s, want %s", got, want)
+	}
+	if got, want := turns(t, 3, "b", "l", "p"), "blpplbblp"; got != want {
+		t.Errorf("the order of three sides was %s, want %s", got, want)
+	}
+}
+
+func TestARoundIsInTheOrderOfTheSides(t *testing.T) {
+	counts := func(n int) side { return func(time.Duration) (int, error) { return n, nil } }
+	rounds, err := takeTurns(t.Context(), time.Millisecond, 0, counts(1), counts(2), counts(3))
+	must(t, err)
+	for i, r := range rounds {
+		if len(r) != 3 || r[0].events != 1 || r[1].events != 2 || r[2].events != 3 {
+			t.Errorf("round %d is %v", i, r)
+		}
 	}
 }
 
 func TestThereIsAtLeastOneRound(t *testing.T) {
 	one := func(time.Duration) (int, error) { return 1, nil }
-	sum, err := takeTurns(t.Context(), 0, 0, one, one)
-	if err != nil || sum.bus.events != 1 || sum.limit.events != 1 {
-		t.Errorf("got %v, %v", sum, err)
+	if rounds, err := takeTurns(t.Context(), 0, 0, one, one); err != nil || len(rounds) != 1 {
+		t.Errorf("got %v, %v", rounds, err)
 	}
 }
 

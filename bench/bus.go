@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -15,7 +14,14 @@ import (
 // bus is a bus with everything at its defaults, except that it does not log.
 type bus struct {
 	*runtime.Bus
-	handled atomic.Int64 // by the subscription of subscribe
+	handled []count // by subscription
+}
+
+// count has a cache line of its own, so that counting does not slow down
+// handlers that run beside each other.
+type count struct {
+	atomic.Int64
+	_ [56]byte
 }
 
 func openBus(ctx context.Context, path string) (*bus, error) {
@@ -26,83 +32,83 @@ func openBus(ctx context.Context, path string) (*bus, error) {
 	return &bus{Bus: b}, nil
 }
 
-// subscribe starts the bus with one subscription, whose handler does nothing.
-func (b *bus) subscribe(ctx context.Context) error {
-	_, err := runtime.Subscribe(b.Bus, orderPlacedType, "bench", func(context.Context, runtime.Event[orderPlaced]) error {
-		b.handled.Add(1)
+// subscribe starts the bus with that many subscriptions, whose handlers do
+// nothing. Without any it only publishes, and needs no start.
+func (b *bus) subscribe(ctx context.Context, subscriptions int) error {
+	if subscriptions == 0 {
 		return nil
-	})
-	if err != nil {
-		return err
+	}
+	b.handled = make([]count, subscriptions)
+	for i := range b.handled {
+		err := b.handle(subscriptionName(i), func() error {
+			b.handled[i].Add(1)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return b.Start(ctx)
 }
 
-// publishers is the load of n goroutines that publish one event after the
-// other, each waiting until its event is on disk.
-func publishers(n int) load {
-	return load{
-		prepare: func(context.Context, *bus) error { return nil },
-		publish: func(ctx context.Context, b *bus, d time.Duration) (int, error) {
-			counts, errs := make([]int, n), make([]error, n)
-			until := time.Now().Add(d)
-			var running sync.WaitGroup
-			for i := range n {
-				running.Go(func() {
-					count := 0
-					for errs[i] == nil && time.Now().Before(until) {
-						_, errs[i] = runtime.Publish(ctx, b.Bus, orderPlacedType, sample)
-						count++
-					}
-					counts[i] = count
-				})
-			}
-			running.Wait()
-			total := 0
-			for _, count := range counts {
-				total += count
-			}
-			return total, errors.Join(errs...)
-		},
+func subscriptionName(i int) string { return fmt.Sprintf("bench-%d", i) }
+
+// handle makes a subscription.
+func (b *bus) handle(name string, handler func() error, opts ...runtime.SubscribeOption) error {
+	_, err := runtime.Subscribe(b.Bus, orderPlacedType, name,
+		func(context.Context, runtime.Event[orderPlaced]) error { return handler() }, opts...)
+	return err
+}
+
+// requireHandled waits until every subscription has handled that many events,
+// and makes sure that it was not more.
+func (b *bus) requireHandled(ctx context.Context, events int) error {
+	if err := b.WaitIdle(ctx); err != nil {
+		return err
+	}
+	for i := range b.handled {
+		if n := int(b.handled[i].Load()); n != events {
+			return fmt.Errorf("%d events were published and subscription %d has handled %d", events, i, n)
+		}
+		b.handled[i].Store(0)
+	}
+	return nil
+}
+
+// drain starts the bus with one subscription, and returns how long it takes until
+// the first and until the last of the waiting events is handled.
+func (b *bus) drain(ctx context.Context, events int, opts ...runtime.SubscribeOption) (first, last time.Duration, err error) {
+	var entered sync.Once
+	var firstAt time.Time
+	var handled atomic.Int64
+	done := make(chan struct{})
+	err = b.handle(subscriptionName(0), func() error {
+		entered.Do(func() { firstAt = time.Now() })
+		if handled.Add(1) == int64(events) {
+			close(done)
+		}
+		return nil
+	}, opts...)
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if err := b.Start(ctx); err != nil {
+		return 0, 0, err
+	}
+	select {
+	case <-done:
+		return firstAt.Sub(began), time.Since(began), nil
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
 	}
 }
 
-// batches is the load of one publisher that stores n events at a time.
-func batches(n int) load {
+// samples returns n payloads.
+func samples(n int) []orderPlaced {
 	payloads := make([]orderPlaced, n)
 	for i := range payloads {
 		payloads[i] = sample
 	}
-	return load{
-		prepare: func(context.Context, *bus) error { return nil },
-		publish: func(ctx context.Context, b *bus, d time.Duration) (total int, err error) {
-			for until := time.Now().Add(d); time.Now().Before(until); total += n {
-				if _, err := runtime.PublishBatch(ctx, b.Bus, orderPlacedType, payloads); err != nil {
-					return total, err
-				}
-			}
-			return total, nil
-		},
-	}
-}
-
-// handled is a load whose events have to be handled too before its time is up.
-func handled(l load) load {
-	return load{
-		prepare: func(ctx context.Context, b *bus) error { return b.subscribe(ctx) },
-		publish: func(ctx context.Context, b *bus, d time.Duration) (int, error) {
-			before := b.handled.Load()
-			published, err := l.publish(ctx, b, d)
-			if err != nil {
-				return 0, err
-			}
-			if err := b.WaitIdle(ctx); err != nil {
-				return 0, err
-			}
-			if n := int(b.handled.Load() - before); n != published {
-				return 0, fmt.Errorf("%d events were published and %d handled", published, n)
-			}
-			return published, nil
-		},
-	}
+	return payloads
 }

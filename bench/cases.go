@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"time"
 )
 
 // A benchCase is one line of the report.
 type benchCase struct {
 	name string
-	doc  string
-	// run measures for about total, with its files in dir.
-	run func(ctx context.Context, total time.Duration, dir string) (result, error)
+	doc  string // with what its limit is
+	run  runner
 }
+
+// A runner measures for about s.total, with its files in s.dir.
+type runner func(ctx context.Context, s *setting) (result, error)
 
 // Slices are as short as they can be while starting and ending the goroutines
 // of a case, and waiting for its last event, does not weigh in.
@@ -27,46 +27,19 @@ var cases = []benchCase{
 	{"batch-1000", "one publisher of batches of 1000; limit: 1000 rows per commit",
 		throughput(batches(1000), 1000, 40*time.Millisecond)},
 	{"e2e-1", "128 publishers until one handler has handled everything; limit: 128 rows per commit",
-		throughput(handled(publishers(128)), 128, 100*time.Millisecond)},
+		endToEnd(1)},
+	{"e2e-10", "128 publishers until ten subscriptions have handled everything; limit: 128 rows per commit",
+		endToEnd(10)},
+	{"fanout-100", "deliveries of 128 publishers to 100 subscriptions; limit: events of publish-128",
+		fanout(100)},
 	{"latency-idle", "from one publish to its handler while nothing else goes on; limit: one commit of 1 row",
 		latency},
-}
-
-// throughput compares a load on a bus with the bare loop at that many rows per
-// commit.
-//
-// Each has one file for all its slices. A new file per slice would leave out
-// what a log in use pays for all the time: moving the write-ahead log into the
-// database every thousand pages, and an index of more than a few pages. Both
-// files start empty and grow side by side.
-func throughput(l load, rows int, slice time.Duration) func(context.Context, time.Duration, string) (result, error) {
-	return func(ctx context.Context, total time.Duration, dir string) (r result, err error) {
-		bare, err := openLimit(ctx, filepath.Join(dir, "limit.db"))
-		if err != nil {
-			return result{}, err
-		}
-		defer func() { err = errors.Join(err, bare.close()) }()
-		bus, err := openBus(ctx, filepath.Join(dir, "bus.db"))
-		if err != nil {
-			return result{}, err
-		}
-		defer func() { err = errors.Join(err, bus.Shutdown(context.WithoutCancel(ctx))) }()
-		if err := l.prepare(ctx, bus); err != nil {
-			return result{}, err
-		}
-		sum, err := takeTurns(ctx, total, slice,
-			func(d time.Duration) (int, error) { return l.publish(ctx, bus, d) },
-			func(d time.Duration) (int, error) { return bare.insertFor(d, rows) })
-		if err != nil {
-			return result{}, err
-		}
-		return result{PerSecond: sum.bus.perSecond(), Limit: sum.limit.perSecond(), Ratio: sum.ratio()}, nil
-	}
-}
-
-// A load is what a bus is given to do.
-type load struct {
-	prepare func(ctx context.Context, b *bus) error
-	// publish publishes for that long and returns how many events it was.
-	publish func(ctx context.Context, b *bus, d time.Duration) (int, error)
+	{"backlog-1m", "a million events that wait for one subscription; limit: reading their rows",
+		backlog},
+	{"history-1m", "e2e-1 in a file with a million handled events; limit: e2e-1 in a new file",
+		history},
+	{"recover-100", "from Start until 100 events are handled whose process was killed; limit: without a crash",
+		recovery},
+	{"dead-letters-10k", "the newest 100 of 10,000 dead letters; limit: reading their rows",
+		deadLetters(10_000)},
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,20 +15,17 @@ const pause = 10 * time.Millisecond
 
 // latency measures from the beginning of a publish until the handler runs, in
 // turns with one bare commit of one row.
-func latency(ctx context.Context, total time.Duration, dir string) (r result, err error) {
-	bare, err := openLimit(ctx, filepath.Join(dir, "limit.db"))
+func latency(ctx context.Context, s *setting) (result, error) {
+	bare, err := s.openLimit(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, bare.close()) }()
-	bus, err := openBus(ctx, filepath.Join(dir, "bus.db"))
+	bus, err := s.open(ctx, s.file())
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, bus.Shutdown(context.WithoutCancel(ctx))) }()
-
 	entered := make(chan time.Time, 1)
-	_, err = runtime.Subscribe(bus.Bus, orderPlacedType, "bench", func(context.Context, runtime.Event[orderPlaced]) error {
+	err = bus.handle(subscriptionName(0), func() error {
 		entered <- time.Now()
 		return nil
 	})
@@ -42,7 +37,7 @@ func latency(ctx context.Context, total time.Duration, dir string) (r result, er
 	}
 
 	var handled, committed []time.Duration
-	for until := time.Now().Add(total); handled == nil || time.Now().Before(until); {
+	for until := time.Now().Add(s.total); handled == nil || time.Now().Before(until); {
 		time.Sleep(pause)
 		began := time.Now()
 		if err := bare.transaction(1); err != nil {

@@ -1,23 +1,25 @@
 // Command bench measures how fast the bus is, as a ratio to what its storage
 // does on the same machine at the same time.
 //
-//	go run ./bench                 a table, in about a minute
+//	go run ./bench                 a table, in about three minutes
 //	go run ./bench -short -json    one JSON object per case, within 30 seconds
 //	go run ./bench -case publish   only the cases whose names match
 //
-// That, the limit, is a bare loop that inserts the same rows into the same
-// tables through the same SQLite driver, with as many rows per commit as the
-// case has publishers, and synced to disk as the bus does it. Absolute numbers
-// tell more about the disk than about the bus, and on a busy machine they
-// change from second to second. So the two take turns in short slices, and both
-// see the same machine.
+// That, the limit, is mostly a bare loop that inserts the same rows into the
+// same tables through the same SQLite driver, with as many rows per commit as
+// the case has publishers, and synced to disk as the bus does it. Absolute
+// numbers tell more about the disk than about the bus, and on a busy machine
+// they change from second to second. So the two take turns in short slices, and
+// both see the same machine.
 //
-// cases.go lists what is measured, bus.go sets the bus to work, limit.go is the
-// bare loop, rounds.go lets them take turns, latency.go is the one case that
-// measures waiting instead of events, and report.go prints.
+// cases.go lists what is measured. throughput.go holds the cases about events
+// per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
+// lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go
+// are cases that measure times too, and report.go prints.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -30,16 +32,23 @@ import (
 )
 
 func main() {
+	beChild()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// How long each case is measured unless -time says otherwise.
+// How long each case is measured unless -time says otherwise, and how many
+// events it has, if it is about files with many, unless -events does.
 const (
-	normalTime = 10 * time.Second
-	shortTime  = 2500 * time.Millisecond
+	normalTime   = 10 * time.Second
+	normalEvents = 1_000_000
+	shortTime    = 1200 * time.Millisecond
+	shortEvents  = 200_000
+	// shortFill bounds how long a short run makes such a file: on a slow disk
+	// it has fewer events.
+	shortFill = 4 * time.Second
 )
 
 // run returns the exit code: 0, 1 when a case could not be measured, or 2 when
@@ -52,7 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than 30 seconds")
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
-		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 2.5s)")
+		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1.2s)")
+		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in four seconds)")
 		folder  = flags.String("dir", "", "make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some systems keep in memory)")
 	)
 	switch err := flags.Parse(args); {
@@ -68,21 +78,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && *total < 0 {
 		err = fmt.Errorf("-time %v is negative", *total)
 	}
+	if err == nil && *events < 0 {
+		err = fmt.Errorf("-events %d is negative", *events)
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 2
 	}
-	if *total == 0 {
-		*total = normalTime
-		if *isShort {
-			*total = shortTime
-		}
+	each := setting{total: cmp.Or(*total, normalTime), events: cmp.Or(*events, normalEvents)}
+	if *isShort {
+		each = setting{total: cmp.Or(*total, shortTime), events: cmp.Or(*events, shortEvents), fillFor: shortFill}
 	}
 	var r report = &table{w: stdout}
 	if *asJSON {
 		r = &lines{w: stdout}
 	}
-	if err := measure(ctx, selected, *total, *folder, r); err != nil {
+	if err := measure(ctx, selected, each, *folder, r); err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
@@ -91,7 +102,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // measure runs the cases, each in a folder of its own, and leaves no files
 // behind.
-func measure(ctx context.Context, cases []benchCase, total time.Duration, folder string, r report) error {
+func measure(ctx context.Context, cases []benchCase, each setting, folder string, r report) error {
 	root, err := os.MkdirTemp(folder, "busgen-bench-")
 	if err != nil {
 		return fmt.Errorf("no folder for the event logs: %w", err)
@@ -99,16 +110,16 @@ func measure(ctx context.Context, cases []benchCase, total time.Duration, folder
 	defer os.RemoveAll(root)
 	r.begin()
 	for _, c := range cases {
-		dir, err := os.MkdirTemp(root, c.name+"-")
-		if err != nil {
+		s := each
+		if s.dir, err = os.MkdirTemp(root, c.name+"-"); err != nil {
 			return err
 		}
-		result, err := c.run(ctx, total, dir)
-		if err != nil {
+		result, err := c.run(ctx, &s)
+		if err = errors.Join(err, s.close()); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		result.Case = c.name
-		if err := errors.Join(r.add(result), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(r.add(result), os.RemoveAll(s.dir)); err != nil {
 			return err
 		}
 	}
@@ -136,16 +147,16 @@ func selectCases(pattern string) ([]benchCase, error) {
 
 func usage(flags *flag.FlagSet) {
 	w := flags.Output()
-	fmt.Fprint(w, `bench measures the bus against the limit: a bare loop that inserts the same rows
-through the same SQLite driver, with the same indexes and as many rows per commit,
-taking turns with the bus.
+	fmt.Fprint(w, `bench measures the bus against a limit, which is mostly a bare loop that inserts the
+same rows through the same SQLite driver, with the same indexes and as many rows per
+commit, taking turns with the bus.
 
 usage: go run ./bench [flags]
 
 cases:
 `)
 	for _, c := range cases {
-		fmt.Fprintf(w, "  %-14s%s\n", c.name, c.doc)
+		fmt.Fprintf(w, "  %-18s%s\n", c.name, c.doc)
 	}
 	fmt.Fprint(w, "\nflags:\n")
 	flags.PrintDefaults()

@@ -16,10 +16,27 @@ type result struct {
 	Limit     float64 `json:"limit_per_second"`
 	Ratio     float64 `json:"ratio"`
 
-	// Of latency cases, in microseconds.
+	// Of e2e-1 and e2e-10: the ratio to publishing alone.
+	OfPublish128 float64 `json:"of_publish_128,omitempty"`
+
+	// Of latency-idle.
 	P50    float64 `json:"p50_us,omitempty"`
 	P99    float64 `json:"p99_us,omitempty"`
 	Commit float64 `json:"commit_us,omitempty"`
+
+	// Of backlog-1m and history-1m: how many there really were.
+	Events int `json:"events,omitempty"`
+
+	// Of backlog-1m.
+	First float64 `json:"first_ms,omitempty"`
+	RSS   float64 `json:"rss_mb,omitempty"` // MiB, the peak above idle; 0 where the system does not tell
+
+	// Of recover-100.
+	Recover float64 `json:"recover_ms,omitempty"`
+
+	// Of dead-letters-10k.
+	FirstPage float64 `json:"first_page_ms,omitempty"`
+	LastPage  float64 `json:"last_page_ms,omitempty"`
 }
 
 // A report is printed case by case, as they are done.
@@ -35,10 +52,12 @@ type lines struct{ w io.Writer }
 func (l *lines) begin() {}
 
 func (l *lines) add(r result) error {
-	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit} {
+	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS} {
 		*number = math.Round(*number*10) / 10
 	}
-	r.Ratio = math.Round(r.Ratio*1000) / 1000
+	for _, number := range []*float64{&r.Ratio, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
+		*number = math.Round(*number*1000) / 1000
+	}
 	return json.NewEncoder(l.w).Encode(r)
 }
 
@@ -48,29 +67,43 @@ func (l *lines) end(string) {}
 type table struct{ w io.Writer }
 
 func (t *table) begin() {
-	fmt.Fprintf(t.w, "%-14s %12s %12s %7s\n", "case", "per second", "limit", "ratio")
+	fmt.Fprintf(t.w, "%-17s %12s %12s %7s\n", "case", "per second", "limit", "ratio")
 }
 
 func (t *table) add(r result) error {
-	_, err := fmt.Fprintf(t.w, "%-14s %12s %12s %7.2f%s\n", r.Case, thousands(r.PerSecond), thousands(r.Limit), r.Ratio, note(r))
+	_, err := fmt.Fprintf(t.w, "%-17s %12s %12s %7.2f%s\n", r.Case, thousands(r.PerSecond), thousands(r.Limit), r.Ratio, note(r))
 	return err
 }
 
 func (t *table) end(dir string) {
 	fmt.Fprintf(t.w, `
-limit: a bare loop that inserts the same rows through the same SQLite driver, with
-the same indexes and as many rows per commit, taking turns with the bus. Every
-commit of either is synced to disk. ratio: per second ÷ limit.
+limit: what the storage does on this machine at the same time, nearly always a bare
+loop that inserts the same rows through the same SQLite driver, with the same indexes
+and as many rows per commit, taking turns with the bus; bench -h says it for each case.
+Every commit of either is synced to disk. ratio: per second ÷ limit.
 %s/%s, %d cores, %s, files in %s
 `, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), dir)
 }
 
-// note is the rest of the line of a latency case.
+// note is the rest of the line: what the case measures besides.
 func note(r result) string {
-	if r.P50 == 0 {
+	var parts []string
+	add := func(measured bool, format string, args ...any) {
+		if measured {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.OfPublish128 > 0, "%.2f of publish-128", r.OfPublish128)
+	add(r.P50 > 0, "p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))
+	add(r.Events > 0, "%s events", thousands(float64(r.Events)))
+	add(r.First > 0, "the first after %.1f ms", r.First)
+	add(r.RSS > 0, "%.0f MiB above idle", r.RSS)
+	add(r.Recover > 0, "recovered in %.1f ms", r.Recover)
+	add(r.FirstPage > 0, "first page %.2f ms, last page %.2f ms", r.FirstPage, r.LastPage)
+	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf("   p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))
+	return "   " + strings.Join(parts, ", ")
 }
 
 // thousands formats a whole number with a comma between each three digits.

@@ -63,7 +63,7 @@ func (a *Attempt) Owner() any { return a.sub.cfg.Owner }
 func (a *Attempt) Stage(records []engine.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
+	if a.over || !time.Now().Before(a.deadline) {
 		return ErrOver
 	}
 	a.staged = append(a.staged, records...)
@@ -95,20 +95,20 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 	returned := false
 	var err error
 	defer func() {
-		// Neither returned nor panicking: the handler has called Goexit, and
-		// this goroutine is on its way out.
-		failure := &engine.Attempt{Kind: engine.KindError}
+		kind, stack := engine.KindError, ""
 		exit := false
 		switch cause := recover(); {
 		case cause != nil:
-			failure.Kind, failure.Stack = engine.KindPanic, string(debug.Stack())
+			kind, stack = engine.KindPanic, string(debug.Stack())
 			err = fmt.Errorf("panic: %v", cause)
 		case !returned:
-			failure.Kind, failure.Stack = engine.KindExit, string(debug.Stack())
+			// Neither returned nor panicking: the handler has called Goexit,
+			// and this goroutine is on its way out.
+			kind, stack = engine.KindExit, string(debug.Stack())
 			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
 			exit = true
 		}
-		keep = a.finish(err, failure)
+		keep = a.finish(err, kind, stack)
 		if exit && keep {
 			s.mu.Lock()
 			s.free = append(s.free, worker)
@@ -124,7 +124,7 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 
 // finish takes what the handler did. It reports false when the lane was
 // written off.
-func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
+func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	s := a.sub
 	a.mu.Lock()
 	late := a.over
@@ -142,14 +142,14 @@ func (a *Attempt) finish(err error, failure *engine.Attempt) (keep bool) {
 		}
 	case s.base.Err() == nil && !time.Now().Before(a.deadline):
 		// It came back before expire had its turn, and too late all the same.
-		a.fail(&TimeoutError{a.settings.Timeout}, &engine.Attempt{Kind: engine.KindTimeout})
+		a.fail(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
 	case err == nil:
 		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
 		s.cfg.Count.Handled(a.Type)
 	case s.base.Err() != nil: // the shutdown has interrupted it
 		a.settle(engine.Verdict{Kind: engine.Release})
 	default:
-		a.fail(err, failure)
+		a.fail(err, kind, stack)
 	}
 	return !left
 }
@@ -164,7 +164,7 @@ func (a *Attempt) expire() {
 		return
 	}
 	a.sub.consumer.Idle(a.worker)
-	a.fail(&TimeoutError{a.settings.Timeout}, &engine.Attempt{Kind: engine.KindTimeout})
+	a.fail(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
 	time.AfterFunc(Grace, a.leave)
 }
 

@@ -9,18 +9,19 @@ import "time"
 
 // alarm is a timer that remembers when it goes off.
 type alarm struct {
+	ring  func()
 	timer *time.Timer
 	at    time.Time // zero while it is not set
 }
 
 // set makes the alarm go off at the given time, if it would not do so before.
-func (a *alarm) set(at time.Time, ring func()) {
+func (a *alarm) set(at time.Time) {
 	if !a.at.IsZero() && !at.Before(a.at) {
 		return
 	}
 	a.at = at
 	if a.timer == nil {
-		a.timer = time.AfterFunc(time.Until(at), ring)
+		a.timer = time.AfterFunc(time.Until(at), a.ring)
 	} else {
 		a.timer.Reset(time.Until(at))
 	}
@@ -37,7 +38,7 @@ func (s *Subscription) watch(a *Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[a.worker] = a
-	s.alarm.set(a.deadline, s.expire)
+	s.alarm.set(a.deadline)
 }
 
 // unwatch forgets the attempt; its worker is free again if its lane was
@@ -62,7 +63,7 @@ func (s *Subscription) expire() {
 		switch {
 		case a == nil:
 		case a.deadline.After(now):
-			s.alarm.set(a.deadline, s.expire)
+			s.alarm.set(a.deadline)
 		default:
 			late = append(late, a)
 		}

@@ -14,8 +14,8 @@ const errorLimit = 16 << 10
 
 // fail decides what becomes of a failed attempt: another one later, or a dead
 // letter.
-func (a *Attempt) fail(err error, failure *engine.Attempt) {
-	failure.Started, failure.Ended, failure.Error = a.started, time.Now(), textOf(err)
+func (a *Attempt) fail(err error, kind, stack string) {
+	failure := &engine.Attempt{Kind: kind, Started: a.started, Ended: time.Now(), Error: textOf(err), Stack: stack}
 	if decode := (*DecodeError)(nil); errors.As(err, &decode) {
 		failure.Kind = engine.KindDecode
 		a.logFailure(failure, 0)

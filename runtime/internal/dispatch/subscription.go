@@ -101,6 +101,7 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stopping: make(chan struct{}),
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
+	s.alarm.ring = s.expire
 	s.turn <- struct{}{}
 	for range max(cfg.Concurrency, 1) {
 		s.open()

@@ -35,12 +35,11 @@ type claim struct {
 	highest      int64 // the highest seq ever begun
 }
 
-func (c claim) encode() (b [claimSize]byte) {
+func (c claim) encode(b []byte) {
 	binary.LittleEndian.PutUint64(b[0:], uint64(c.subscription))
 	binary.LittleEndian.PutUint64(b[8:], uint64(c.running))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.highest))
 	binary.LittleEndian.PutUint32(b[24:], crc32.ChecksumIEEE(b[:24]))
-	return b
 }
 
 // decodeClaim reports false for a place that was never used or torn by a
@@ -138,11 +137,12 @@ func (c *claims) write(place int) {
 	if c.file == nil {
 		return
 	}
-	encoded, at := c.last[place].encode(), place*claimSize
-	if at+claimSize <= len(c.mapped) {
-		copy(c.mapped[at:], encoded[:])
+	if at := place * claimSize; at+claimSize <= len(c.mapped) {
+		c.last[place].encode(c.mapped[at : at+claimSize])
 	} else {
-		c.file.WriteAt(encoded[:], int64(at))
+		encoded := make([]byte, claimSize)
+		c.last[place].encode(encoded)
+		c.file.WriteAt(encoded, int64(at))
 	}
 }
 

@@ -61,8 +61,9 @@ func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
 
 func TestTornClaimsAreIgnored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-claims")
-	good := claim{subscription: 1, running: 5, highest: 5}.encode()
-	torn := claim{subscription: 2, running: 6, highest: 6}.encode()
+	good, torn := make([]byte, claimSize), make([]byte, claimSize)
+	claim{subscription: 1, running: 5, highest: 5}.encode(good)
+	claim{subscription: 2, running: 6, highest: 6}.encode(torn)
 	torn[9] ^= 1
 	content := append(append(append([]byte{}, torn[:]...), good[:]...), good[:20]...)
 	must(t, os.WriteFile(path, content, 0o600))

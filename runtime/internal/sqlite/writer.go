@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -249,9 +248,8 @@ func (w *writer) apply(g group) error {
 		if r.exec != nil {
 			return r.exec(w.conn)
 		}
-		var conflict *engine.ConflictError
-		if err := w.deduplicate(r.events); errors.As(err, &conflict) {
-			r.refused = conflict
+		if err := w.deduplicate(r.events); isConflict(err) {
+			r.refused = err
 			continue
 		} else if err != nil {
 			return err
@@ -266,6 +264,11 @@ func (w *writer) apply(g group) error {
 		}
 	}
 	return nil
+}
+
+func isConflict(err error) bool {
+	_, ok := err.(*engine.ConflictError)
+	return ok
 }
 
 // lookAround notices what other processes have written.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// These cases let a load take turns with something it is compared with.
+//
+// Each side has one file for all its slices. A new file per slice would leave
+// out what a log in use pays for all the time: moving the write-ahead log into
+// the database every thousand pages, and an index of more than a few pages. The
+// files start empty and grow side by side.
+
+// throughput compares a load with the bare loop at that many rows per commit.
+func throughput(l load, rows int, each time.Duration) runner {
+	return func(ctx context.Context, s *setting) (result, error) {
+		bus, err := s.bus(ctx, s.file(), l)
+		if err != nil {
+			return result{}, err
+		}
+		bare, err := s.bare(ctx, rows)
+		if err != nil {
+			return result{}, err
+		}
+		rounds, err := takeTurns(ctx, s.total, each, bus, bare)
+		return compare(rounds, 0, 1).result(), err
+	}
+}
+
+// handledSlice is longer than other slices: each ends with waiting until
+// everything is handled.
+const handledSlice = 150 * time.Millisecond
+
+// endToEnd compares 128 publishers whose events are handled by that many
+// subscriptions with the bare loop, and also with publishing alone.
+func endToEnd(subscriptions int) runner {
+	return func(ctx context.Context, s *setting) (result, error) {
+		bus, err := s.bus(ctx, s.file(), publishers(128).handledBy(subscriptions))
+		if err != nil {
+			return result{}, err
+		}
+		bare, err := s.bare(ctx, 128)
+		if err != nil {
+			return result{}, err
+		}
+		publishing, err := s.bus(ctx, s.file(), publishers(128))
+		if err != nil {
+			return result{}, err
+		}
+		rounds, err := takeTurns(ctx, s.total, handledSlice, bus, bare, publishing)
+		r := compare(rounds, 0, 1).result()
+		r.OfPublish128 = compare(rounds, 0, 2).ratio()
+		return r, err
+	}
+}
+
+// fanout compares the deliveries to many subscriptions with the events of
+// publishing alone.
+func fanout(subscriptions int) runner {
+	return func(ctx context.Context, s *setting) (result, error) {
+		bus, err := s.bus(ctx, s.file(), publishers(128).handledBy(subscriptions))
+		if err != nil {
+			return result{}, err
+		}
+		publishing, err := s.bus(ctx, s.file(), publishers(128))
+		if err != nil {
+			return result{}, err
+		}
+		rounds, err := takeTurns(ctx, s.total, handledSlice, bus, publishing)
+		c := compare(rounds, 0, 1)
+		c.ours.events *= subscriptions
+		return c.result(), err
+	}
+}
+
+// history compares a file that many events have gone through with a new one.
+func history(ctx context.Context, s *setting) (result, error) {
+	used := s.file()
+	events, err := fill(ctx, used, s.events, true, s.fillFor)
+	if err != nil {
+		return result{}, err
+	}
+	load := publishers(128).handledBy(1)
+	old, err := s.bus(ctx, used, load)
+	if err != nil {
+		return result{}, err
+	}
+	fresh, err := s.bus(ctx, s.file(), load)
+	if err != nil {
+		return result{}, err
+	}
+	rounds, err := takeTurns(ctx, s.total, handledSlice, old, fresh)
+	r := compare(rounds, 0, 1).result()
+	r.Events = events
+	return r, err
+}
