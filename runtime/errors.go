@@ -41,7 +41,8 @@ var ErrAlreadyRunning = engine.ErrOwned
 type OwnedError = engine.OwnedError
 
 // StorageError says that the file could not be read or written, why (Fault),
-// and what to do about it. Nothing of the operation was stored.
+// and what to do about it. Nothing of the operation was stored, unless it is
+// InDoubt.
 type StorageError = engine.StorageError
 
 // Fault is the class of a [StorageError].

@@ -163,7 +163,6 @@ func (a *Attempt) expire() {
 	if late {
 		return
 	}
-	a.sub.consumer.Idle(a.worker)
 	a.fail(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
 	time.AfterFunc(Grace, a.leave)
 }
@@ -192,7 +191,6 @@ func (a *Attempt) giveBack() {
 	a.over = true
 	a.mu.Unlock()
 	if !late {
-		a.sub.consumer.Idle(a.worker)
 		a.settle(engine.Verdict{Kind: engine.Release})
 	}
 }
@@ -200,6 +198,10 @@ func (a *Attempt) giveBack() {
 // settle hands the verdict to the engine and frees the partition key, unless a
 // strict order holds it until the retry.
 func (a *Attempt) settle(v engine.Verdict) {
+	if v.Kind != engine.Done {
+		// Once the verdict is written a claim would be taken for a crash.
+		a.sub.consumer.Idle(a.worker)
+	}
 	strict := a.sub.cfg.Strict && v.Kind == engine.Retry
 	if strict {
 		a.sub.queue.hold(a.key, a.Seq)

@@ -155,6 +155,7 @@ func (s *Subscription) lane(worker int) {
 			return // another lane has taken over
 		}
 	}
+	s.consumer.Idle(worker)
 	s.lanes.Done()
 }
 
@@ -164,6 +165,7 @@ func (s *Subscription) next(worker int) (item, bool) {
 	select {
 	case <-s.turn: // nearly always there is no competition
 	default:
+		s.consumer.Idle(worker) // it may take as long as nothing happens
 		select {
 		case <-s.turn:
 		case <-s.stopping:

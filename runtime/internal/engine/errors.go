@@ -39,13 +39,18 @@ const (
 )
 
 // StorageError says that the file could not be read or written. Nothing of
-// the operation that returned it was stored.
+// the operation that returned it was stored, with the one exception of InDoubt.
 type StorageError struct {
 	Fault Fault  // the class, for programs
 	Op    string // what was being done: "open", "append", "read"
 	Path  string // the file
 	Hint  string // what to do, for a person
 	Err   error  // the cause, where there is one
+	// InDoubt says that the disk failed in the middle of a commit and has not
+	// recovered. What it has of the operation is taken away before anything
+	// else is written; should the process end before that is possible, the
+	// operation may turn out to be stored after all.
+	InDoubt bool
 }
 
 // Error says what failed, on which file, why, and what to do.

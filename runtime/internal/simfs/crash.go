@@ -67,7 +67,7 @@ func (d *disk) crash(m mood) []byte {
 func (c change) sectors() (parts []change) {
 	for len(c.data) > 0 {
 		n := min(sectorSize-int(c.at%sectorSize), len(c.data))
-		parts = append(parts, change{c.at, c.data[:n]})
+		parts = append(parts, change{at: c.at, data: c.data[:n]})
 		c.at, c.data = c.at+int64(n), c.data[n:]
 	}
 	return parts
@@ -82,5 +82,5 @@ func (c change) garbled(m mood) change {
 			noise[i] = byte(m.Uint32())
 		}
 	}
-	return change{c.at, noise}
+	return change{at: c.at, data: noise}
 }

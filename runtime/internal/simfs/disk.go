@@ -17,8 +17,9 @@ type disk struct {
 
 // change is a write, or with nil data a truncation or extension.
 type change struct {
-	at   int64 // the offset, or the new size
-	data []byte
+	at        int64 // the offset, or the new size
+	data      []byte
+	forgotten bool // a sync of it has failed
 }
 
 func (d *disk) change(c change) {
@@ -29,9 +30,18 @@ func (d *disk) change(c change) {
 // sync makes everything durable.
 func (d *disk) sync() {
 	for _, c := range d.pending {
-		d.durable = c.apply(d.durable)
+		if !c.forgotten {
+			d.durable = c.apply(d.durable)
+		}
 	}
 	d.pending = nil
+}
+
+// forget is what a failed sync does to the changes it did not write.
+func (d *disk) forget() {
+	for i := range d.pending {
+		d.pending[i].forgotten = true
+	}
 }
 
 // apply returns the contents after the change.

@@ -11,6 +11,10 @@ type Fault struct {
 	// Extent is how much of a failing write, truncation or deletion happens
 	// nevertheless.
 	Extent Extent
+	// Forget makes a failing sync forget what it should have written, as
+	// Linux does: the process goes on seeing it, but no later sync makes it
+	// durable.
+	Forget bool
 	// Limit, if it is not 0, ends the fault after so many failures, so that
 	// a program that keeps trying without a pause comes to an end.
 	Limit int
@@ -68,6 +72,7 @@ func (f *FS) Dead() bool {
 // is to happen, and the error of an operation that fails. The caller holds mu.
 func (f *FS) begin(op Op) (Extent, error) {
 	f.counts[op]++
+	f.forgets = false
 	if f.dead {
 		return Nothing, failure(op)
 	}
@@ -87,6 +92,7 @@ func (f *FS) begin(op Op) (Extent, error) {
 	}
 	f.failed++
 	extent, err := f.fault.Extent, f.fault.Err
+	f.forgets = f.fault.Forget
 	if !f.fault.Sticky || f.failed == f.fault.Limit {
 		f.fault = nil
 	}

@@ -89,6 +89,9 @@ func (f *file) Sync(vfs.SyncFlag) error {
 	_, unlock, err := f.begin(Sync)
 	defer unlock()
 	if err != nil {
+		if f.fs.forgets {
+			f.disk.forget()
+		}
 		return err
 	}
 	f.disk.sync()

@@ -43,7 +43,9 @@ type FS struct {
 	dead   bool
 	fault  *Fault
 	failed int
-	held   chan struct{} // syncs wait until it is closed
+	// forgets is how the operation at hand fails.
+	forgets bool
+	held    chan struct{} // syncs wait until it is closed
 }
 
 // Image is the contents of files by name.
@@ -53,7 +55,7 @@ var serial atomic.Int64
 
 // New returns a file system that holds the files of image, all of them
 // synced, and makes it known to the driver. dir is a real folder for the
-// indexes of write-ahead logs; two file systems must not share one.
+// indexes of write-ahead logs.
 func New(dir string, image Image) *FS {
 	f := &FS{
 		name:    fmt.Sprintf("simfs-%d", serial.Add(1)),
@@ -69,8 +71,8 @@ func New(dir string, image Image) *FS {
 // parameter of a database's URI.
 func (f *FS) Name() string { return f.name }
 
-// Unregister makes the driver forget the file system. Connections that are
-// open go on.
+// Unregister makes the driver forget the file system. Connections to it must
+// have been closed.
 func (f *FS) Unregister() { vfs.Unregister(f.name) }
 
 // Count returns how many operations of the given kinds there were, whether or
@@ -134,7 +136,7 @@ func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, erro
 	}
 	opened := &file{fs: f, disk: d}
 	if flags&vfs.OPEN_MAIN_DB != 0 {
-		opened.index = vfs.NewSharedMemory(filepath.Join(f.indexes, filepath.Base(name)+"-shm"), flags)
+		opened.index = vfs.NewSharedMemory(filepath.Join(f.indexes, f.name+"-"+filepath.Base(name)+"-shm"), flags)
 	}
 	return opened, flags, nil
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -18,6 +19,8 @@ type conn struct {
 	path  string
 	stmts map[string]*sqlite3.Stmt
 	full  bool // synchronous is FULL
+	// doubtful says that a commit has failed, and mend is still to come.
+	doubtful bool
 }
 
 // connect opens the file without creating or changing anything in it.
@@ -127,6 +130,11 @@ func bind(s *sqlite3.Stmt, args []any) error {
 // is on disk when it returns; without, it is in the hands of the operating
 // system. Whatever fails, nothing of f remains.
 func (c *conn) transaction(full bool, f func() error) error {
+	if c.doubtful {
+		if err := c.mend(); err != nil {
+			return err
+		}
+	}
 	if err := c.setFull(full); err != nil {
 		return err
 	}
@@ -138,6 +146,7 @@ func (c *conn) transaction(full bool, f func() error) error {
 		if err = c.exec("COMMIT"); err == nil {
 			return nil
 		}
+		c.doubtful = !errors.Is(err, sqlite3.BUSY)
 	}
 	// Some failures (a full disk) have rolled back already.
 	if !c.GetAutocommit() {
@@ -145,6 +154,37 @@ func (c *conn) transaction(full bool, f func() error) error {
 			return fmt.Errorf("%w (and the rollback failed: %v)", err, rollbackErr)
 		}
 	}
+	if c.doubtful {
+		if mendErr := c.mend(); mendErr != nil {
+			return fmt.Errorf("%w (%w: %v)", err, errInDoubt, mendErr)
+		}
+	}
+	return err
+}
+
+// errInDoubt is part of the error of a commit that failed and left behind what
+// cannot be taken away at the moment.
+var errInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
+
+// mend makes up for a commit that failed. All of it may stand in the
+// write-ahead log, and would be found there if the process died now. And when
+// a sync fails, the operating system may forget what it has not yet written,
+// earlier commits included, and later syncs do not bring that back. Both end
+// when the write-ahead log is moved into the database and emptied, and a commit
+// that changes nothing is synced after that. Until this has worked, nothing
+// else is written.
+func (c *conn) mend() error {
+	if err := c.setFull(true); err != nil {
+		return err
+	}
+	busy, err := c.int64("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && busy != 0 {
+		err = sqlite3.BUSY
+	}
+	if err == nil {
+		err = c.exec(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion))
+	}
+	c.doubtful = err != nil
 	return err
 }
 

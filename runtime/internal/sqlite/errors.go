@@ -19,7 +19,7 @@ func storageError(op, path string, err error) error {
 		return err
 	}
 	fault, hint := classify(err)
-	return &engine.StorageError{Fault: fault, Op: op, Path: path, Hint: hint, Err: err}
+	return &engine.StorageError{Fault: fault, Op: op, Path: path, Hint: hint, Err: err, InDoubt: errors.Is(err, errInDoubt)}
 }
 
 func classify(err error) (fault engine.Fault, hint string) {

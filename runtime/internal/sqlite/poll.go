@@ -103,7 +103,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		}, c.id, now)
 	})
 	if err != nil {
-		due = now
+		due = time.Now().Add(faultDelay).UnixMicro()
 	}
 	c.release(due)
 	return dst, found, err

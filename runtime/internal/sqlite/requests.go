@@ -37,19 +37,26 @@ func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error
 		w.signal()
 	}
 
-	var err error
-	select {
-	case err = <-r.result:
-	case <-ctx.Done():
-		if w.withdraw(r) {
-			err = ctx.Err()
-		} else {
-			err = <-r.result
-		}
-	}
+	err := w.await(ctx, r)
 	r.events, r.exec, r.refused = nil, nil, nil
 	w.requests.Put(r)
 	return err
+}
+
+// await waits for the outcome of a request, or withdraws it.
+func (w *writer) await(ctx context.Context, r *request) error {
+	if ctx.Done() == nil {
+		return <-r.result
+	}
+	select {
+	case err := <-r.result:
+		return err
+	case <-ctx.Done():
+		if w.withdraw(r) {
+			return ctx.Err()
+		}
+		return <-r.result
+	}
 }
 
 // lead runs the next transaction on the caller's goroutine, which spares a lone

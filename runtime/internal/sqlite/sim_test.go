@@ -28,7 +28,7 @@ import (
 var (
 	simSeed   = flag.Uint64("sim.seed", 0, "run the simulations with this seed only")
 	simRounds = flag.Int("sim.rounds", 1200, "how many seeds the simulations of power cuts run")
-	simFaults = flag.Int("sim.faults", 2400, "how many faults are injected")
+	simFaults = flag.Int("sim.faults", 2100, "how many faults are injected")
 	simKeep   = flag.String("sim.keep", "", "folder for the files that a failed simulation leaves")
 )
 
@@ -135,7 +135,7 @@ func (s *sim) boot(image simfs.Image) {
 	if s.fs != nil {
 		s.fs.Unregister()
 	}
-	s.fs = simfs.New(s.TempDir(), image)
+	s.fs = simfs.New(filepath.Dir(s.path), image)
 }
 
 // raw opens the file past the engine, as a shell would.
@@ -172,7 +172,7 @@ func (s *sim) rows(c *sqlite3.Conn, sql string) (rows [][]string) {
 func (s *sim) base() simfs.Image {
 	s.Helper()
 	baseOnce.Do(func() {
-		fs := simfs.New(s.TempDir(), nil)
+		fs := simfs.New(filepath.Dir(s.path), nil)
 		defer fs.Unregister()
 		log, err := Open(s.path, Options{VFS: fs.Name()})
 		s.must(err)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // inspect looks at what a power cut has left, without the engine. It finds
 // out what became of what was interrupted.
 func (m *machine) inspect(image simfs.Image) {
-	fs := simfs.New(m.TempDir(), image)
+	fs := simfs.New(filepath.Dir(m.path), image)
 	defer fs.Unregister()
 	c := m.raw(fs)
 	defer c.Close()

@@ -80,7 +80,7 @@ func (m *model) records(s *sim, types []string, n, size int) []engine.Record {
 	for i := range records {
 		records[i] = engine.Record{
 			ID: m.newID(), Type: types[s.IntN(len(types))], CreatedAt: time.Now().UTC(),
-			Payload: fmt.Appendf(nil, `{"number":%d,"text":%q}`, m.next, strings.Repeat("x", s.IntN(size+1))),
+			Payload: fmt.Appendf(nil, `{"number":%d,"text":"%s"}`, m.next, strings.Repeat("x", s.IntN(size+1))),
 		}
 		if s.chance(30) {
 			records[i].Metadata = []byte(`{"source":"simulation"}`)
