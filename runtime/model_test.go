@@ -78,7 +78,7 @@ type world struct {
 	keys     map[string]remembered  // idempotency keys
 	number   uint64                 // of the last event
 	counts   map[string]int         // of operations, for the log
-	debug []string
+	debug    []string
 }
 
 // sent is an event and its receipt.

@@ -26,8 +26,8 @@ type model struct {
 	made        []*modelSubscription // in the order in which they were made
 	events      map[uint64]*modelEvent
 	healthy     bool // handlers succeed
-	lapses []string
-	interrupted int  // deliveries that the next start has to find interrupted
+	lapses      []string
+	interrupted int // deliveries that the next start has to find interrupted
 }
 
 // modelEvent is an event that is stored, or is about to be.

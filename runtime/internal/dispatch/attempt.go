@@ -126,44 +126,56 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 // written off.
 func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	s := a.sub
+	f := failure{err: err, kind: kind, stack: stack}
+	if err != nil {
+		f.text = textOf(err) // the handler's code; not while mu is held
+	}
 	a.mu.Lock()
-	late := a.over
+	late, left := a.over, a.left
 	a.over, a.returned = true, true
-	left := a.left
+	if !late {
+		a.judge(f)
+	}
 	a.mu.Unlock()
 	s.unwatch(a, left)
-
-	switch {
-	case late:
+	if late {
 		s.cfg.Logger.Debug("a handler returned after its attempt was over", "event_id", a.ID, "event_type", a.Type,
 			"subscription_id", s.cfg.Name, "attempt", a.Number, "error", err)
-		if left {
-			s.cfg.Count.Abandoned(-1)
-		}
+	}
+	if left {
+		s.cfg.Count.Abandoned(-1)
+	}
+	return !left
+}
+
+// judge gives the verdict on what the handler did. The caller holds mu, as for
+// every verdict: whoever finds the attempt over can rely on the engine having
+// it, so that a shutdown does not close the log before.
+func (a *Attempt) judge(f failure) {
+	s := a.sub
+	switch {
 	case s.base.Err() == nil && !time.Now().Before(a.deadline):
 		// It came back before expire had its turn, and too late all the same.
-		a.fail(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
-	case err == nil:
+		a.fail(a.timeout())
+	case f.err == nil:
 		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
 		s.cfg.Count.Handled(a.Type)
 	case s.base.Err() != nil: // the shutdown has interrupted it
 		a.settle(engine.Verdict{Kind: engine.Release})
 	default:
-		a.fail(err, kind, stack)
+		a.fail(f)
 	}
-	return !left
 }
 
 // expire ends an attempt whose deadline has passed.
 func (a *Attempt) expire() {
 	a.mu.Lock()
-	late := a.over
-	a.over = true
-	a.mu.Unlock()
-	if late {
+	defer a.mu.Unlock()
+	if a.over {
 		return
 	}
-	a.fail(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
+	a.over = true
+	a.fail(a.timeout())
 	time.AfterFunc(Grace, a.leave)
 }
 
@@ -187,10 +199,9 @@ func (a *Attempt) leave() {
 // giveBack settles an attempt that the shutdown does not wait for.
 func (a *Attempt) giveBack() {
 	a.mu.Lock()
-	late := a.over
-	a.over = true
-	a.mu.Unlock()
-	if !late {
+	defer a.mu.Unlock()
+	if !a.over {
+		a.over = true
 		a.settle(engine.Verdict{Kind: engine.Release})
 	}
 }

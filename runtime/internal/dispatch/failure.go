@@ -12,11 +12,24 @@ import (
 // errorLimit bounds the text of an error that is kept, in bytes.
 const errorLimit = 16 << 10
 
+// failure is how an attempt has failed.
+type failure struct {
+	err         error
+	text        string // of err
+	kind, stack string
+}
+
+// timeout is the failure of an attempt that outlived its deadline.
+func (a *Attempt) timeout() failure {
+	err := &TimeoutError{a.settings.Timeout}
+	return failure{err: err, text: err.Error(), kind: engine.KindTimeout}
+}
+
 // fail decides what becomes of a failed attempt: another one later, or a dead
 // letter.
-func (a *Attempt) fail(err error, kind, stack string) {
-	failure := &engine.Attempt{Kind: kind, Started: a.started, Ended: time.Now(), Error: textOf(err), Stack: stack}
-	if decode := (*DecodeError)(nil); errors.As(err, &decode) {
+func (a *Attempt) fail(f failure) {
+	failure := &engine.Attempt{Kind: f.kind, Started: a.started, Ended: time.Now(), Error: f.text, Stack: f.stack}
+	if decode := (*DecodeError)(nil); errors.As(f.err, &decode) {
 		failure.Kind = engine.KindDecode
 		a.logFailure(failure, 0)
 		a.bury(engine.ReasonDecode, failure)

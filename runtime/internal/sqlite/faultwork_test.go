@@ -78,8 +78,7 @@ func (r *faultRun) give(v engine.Verdict) {
 	}
 	d := r.held[0]
 	r.held = r.held[1:]
-	d.pair.begun = r.lives
-	d.worker.consumer.Begin(d.Delivery, 0, time.Now())
+	r.begin(d)
 	r.settle(d, v)
 }
 

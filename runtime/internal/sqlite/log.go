@@ -18,7 +18,7 @@ type Log struct {
 	writer  *writer
 	waiters waiters
 
-	reading sync.Mutex // guards reader
+	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile
 	reader  *conn
 
 	mu        sync.Mutex
@@ -55,7 +55,8 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reader: read, claims: &claims{path: path + "-claims"}}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: &claims{path: path + "-claims"}}
+	l.reading <- struct{}{}
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
 	l.writer.unsynced = options.Unsynced
@@ -78,8 +79,8 @@ func Open(path string, options Options) (*Log, error) {
 
 // read runs f with the connection that reads.
 func (l *Log) read(f func(c *conn) error) error {
-	l.reading.Lock()
-	defer l.reading.Unlock()
+	<-l.reading
+	defer func() { l.reading <- struct{}{} }()
 	if l.reader == nil {
 		return engine.ErrClosed
 	}
@@ -162,8 +163,8 @@ func (l *Log) Close() error {
 		c.stop()
 	}
 	err := l.writer.close()
-	l.reading.Lock()
-	defer l.reading.Unlock()
+	<-l.reading
+	defer func() { l.reading <- struct{}{} }()
 	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), l.claims.release())
 	l.reader = nil
 	return storageError("close", l.path, err)

@@ -42,7 +42,8 @@ func TestNothingPromisedIsLostInAPowerCut(t *testing.T) {
 // powerLoss is one seed.
 type powerLoss struct {
 	*machine
-	claims []byte // as they were at some moment of this life
+	claims  []byte // as they were at some moment of this life
+	started bool   // this life has come to work
 }
 
 func (r *powerLoss) run() {
@@ -76,7 +77,7 @@ func (r *powerLoss) cutWithin() int {
 
 // live works until the power fails, or it has done enough.
 func (r *powerLoss) live() {
-	if !r.start() {
+	if r.started = r.start(); !r.started {
 		return
 	}
 	for range 10 + r.IntN(40) {
@@ -148,9 +149,8 @@ func (r *powerLoss) work() {
 	}
 	at := r.IntN(len(r.held))
 	d := r.held[at]
-	if !d.begun {
-		d.place, d.begun, d.pair.begun = r.IntN(2), true, r.lives
-		d.worker.consumer.Begin(d.Delivery, d.place, time.Now())
+	if !d.begun() {
+		r.begin(d)
 		if r.chance(30) {
 			return // and is busy for a while
 		}
@@ -210,7 +210,7 @@ func (r *powerLoss) restart() {
 	// Written, but not synced for whoever relies on that.
 	r.flushed(r.lives)
 	r.lives++
-	r.start()
+	r.started = r.start()
 }
 
 // snapshot remembers the claims as the disk may show them later: they are
@@ -227,18 +227,38 @@ func (r *powerLoss) crash() simfs.Image {
 	synctest.Wait()
 	r.trace("crash")
 	image := r.fs.Crash(r.Uint64())
-	if r.log != nil && r.chance(50) {
+	intact := r.started && r.chance(50)
+	if intact {
 		r.snapshot()
 	}
 	r.abandon()
-	r.leaveClaims()
+	if r.leaveClaims() && intact {
+		r.expectCharges()
+	}
 	r.died(r.lives)
 	r.inspect(image)
 	return image
 }
 
+// expectCharges notes what the claims say.
+func (r *powerLoss) expectCharges() {
+	r.each(func(p *pair) {
+		if p.begun == r.lives {
+			p.claimed = r.lives
+		}
+	})
+	for _, w := range r.consumers {
+		for _, d := range w.busy {
+			if d != nil {
+				d.pair.interrupted = r.lives
+			}
+		}
+	}
+}
+
 // leaveClaims makes of the claims what a power cut may: all, nothing, noise.
-func (r *powerLoss) leaveClaims() {
+// It reports whether it was all.
+func (r *powerLoss) leaveClaims() (all bool) {
 	path := r.path + "-claims"
 	switch content := r.claims; r.IntN(4) {
 	case 0:
@@ -251,7 +271,9 @@ func (r *powerLoss) leaveClaims() {
 		}
 		r.must(os.WriteFile(path, content, 0o600))
 	default:
+		all = true
 		r.must(os.WriteFile(path, content, 0o600))
 	}
 	r.claims = nil
+	return all
 }

@@ -76,7 +76,7 @@ func (m *machine) drain() {
 			found += m.poll(w, 1+m.IntN(20))
 		}
 		for _, d := range m.held {
-			d.worker.consumer.Begin(d.Delivery, 0, time.Now())
+			m.begin(d)
 			m.settle(d, engine.Verdict{Kind: engine.Done})
 		}
 		m.held = nil

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -29,7 +30,8 @@ type worker struct {
 	spec     engine.ConsumerSpec
 	consumer engine.Consumer
 	pattern  glob.Pattern
-	first    int64 // seq of the newest event handed out for the first time in this life
+	first    int64     // seq of the newest event handed out for the first time in this life
+	busy     []*polled // by number of the worker; nil for one that is free
 }
 
 // polled is a delivery at hand.
@@ -38,7 +40,6 @@ type polled struct {
 	*pair
 	worker *worker
 	place  int // its worker's number, once begun
-	begun  bool
 }
 
 var simTypes = []string{"order.placed", "order.paid", "user.created"}
@@ -207,6 +208,10 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 		m.fail("life %d: %v has %d failures, %d were recorded and %d crashes interrupted it", m.lives, p, d.Failures, p.failures, p.crashes)
 	case d.Crashed && p.crashes == 0:
 		m.fail("life %d: %v was charged for a crash, and was not at work", m.lives, p)
+	case p.interrupted > 0 && p.handed < m.lives && p.interrupted == m.lives-1 && !d.Crashed:
+		m.fail("life %d: %v was at work when the power failed, and was not charged for it", m.lives, p)
+	case p.claimed > 0 && p.handed < m.lives && p.claimed == m.lives-1 && !d.Redelivered && d.Failures == 0:
+		m.fail("life %d: %v was handled before the power failed, and comes as if it never was", m.lives, p)
 	}
 	if p.handed == 0 && e.Due.IsZero() {
 		w.first = d.Seq
@@ -215,6 +220,20 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 	p.handed, p.verdict, p.written, p.sealed = m.lives, 0, false, false
 	return &polled{Delivery: d, pair: p, worker: w}
 }
+
+// begin starts an attempt, by the first worker that is free.
+func (m *machine) begin(d *polled) {
+	w := d.worker
+	d.place = slices.Index(w.busy, nil)
+	if d.place < 0 {
+		d.place, w.busy = len(w.busy), append(w.busy, nil)
+	}
+	w.busy[d.place], d.pair.begun = d, m.lives
+	w.consumer.Begin(d.Delivery, d.place, time.Now())
+}
+
+// begun says whether an attempt at d has started.
+func (d *polled) begun() bool { return slices.Contains(d.worker.busy, d) }
 
 // settle gives a verdict.
 func (m *machine) settle(d *polled, v engine.Verdict) {
@@ -230,6 +249,9 @@ func (m *machine) settle(d *polled, v engine.Verdict) {
 	}
 	m.trace("%v: verdict %d, %d staged", p, v.Kind, len(v.Staged))
 	d.worker.consumer.Settle(d.Delivery, v)
+	if d.begun() {
+		d.worker.busy[d.place] = nil
+	}
 	m.count("verdicts")
 }
 

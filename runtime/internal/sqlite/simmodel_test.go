@@ -39,12 +39,15 @@ type pair struct {
 	event    *event
 	consumer string
 
-	handed  int // the last life in which it was handed out
-	begun   int // the last life in which an attempt began
-	verdict engine.VerdictKind
-	life    int // of the verdict
-	due     time.Time
-	staged  *call
+	handed int // the last life in which it was handed out
+	begun  int // the last life in which an attempt began
+	// claimed is the last life with an attempt of which the claims survived
+	// the power cut, and interrupted one that they said was going on.
+	claimed, interrupted int
+	verdict              engine.VerdictKind
+	life                 int // of the verdict
+	due                  time.Time
+	staged               *call
 
 	// A verdict goes through these on its way to the disk. Once sealed, no
 	// power cut undoes it.
