@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -65,10 +64,6 @@ func (e *DecodeError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// ErrShutdown is the cause with which the contexts of running handlers are
-// cancelled when the bus stops waiting for them.
-var ErrShutdown = errors.New("the bus is shutting down")
-
 // Subscription runs the handler of one subscription.
 type Subscription struct {
 	cfg      Config
@@ -108,14 +103,6 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 	}
 	consumer.Notify(s.signal)
 	return s
-}
-
-// holdFailing holds the keys of deliveries that failed in an earlier life. It
-// runs before the first poll.
-func (s *Subscription) holdFailing() error {
-	return s.consumer.Failing(func(r engine.Record) {
-		s.queue.hold(s.cfg.Key(&engine.Delivery{Record: r}), r.Seq)
-	})
 }
 
 // signal wakes the lane that waits for something to do.
@@ -194,128 +181,4 @@ func (s *Subscription) next(worker int) (item, bool) {
 			return item{}, false
 		}
 	}
-}
-
-// fill polls when there is something to poll and room for it. After an error
-// it returns a channel that says when to try again.
-func (s *Subscription) fill() (pause <-chan time.Time) {
-	select {
-	case <-s.wake:
-		s.more = true
-	default:
-	}
-	polled, full, err := s.poll()
-	for _, d := range polled {
-		i := item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority}
-		if s.cfg.Key != nil {
-			i.key = s.cfg.Key(d)
-		}
-		s.queue.push(i)
-	}
-	s.more = full
-	if polled != nil {
-		clear(polled)
-		s.polled = polled[:0]
-	}
-	return s.pause(err)
-}
-
-// pause tells the log when reading begins to fail and when it works again, and
-// says when to try again.
-func (s *Subscription) pause(err error) <-chan time.Time {
-	switch {
-	case err == nil && s.failing:
-		s.failing = false
-		s.cfg.Logger.Info("events can be read again", "subscription_id", s.cfg.Name)
-	case err != nil && !s.failing:
-		s.failing = true
-		s.cfg.Logger.Error("events cannot be read; trying again every second", "subscription_id", s.cfg.Name, "error", err)
-	}
-	if err != nil {
-		return time.After(time.Second)
-	}
-	return nil
-}
-
-// strictRetries is how many retries are polled when the window is full of
-// deliveries that wait for one of them.
-const strictRetries = 16
-
-// poll takes what there is room for. It reports full when there may be more.
-func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) {
-	if s.cfg.Strict && !s.ready {
-		if err := s.holdFailing(); err != nil {
-			return nil, true, err
-		}
-		s.ready = true
-	}
-	room := window - s.queue.len()
-	switch {
-	case !s.more:
-		return nil, false, nil
-	case room >= window/2:
-		polled, err = s.consumer.Poll(s.polled[:0], room)
-		return polled, len(polled) == room, err
-	case s.cfg.Strict:
-		polled, err = s.consumer.PollRetries(s.polled[:0], strictRetries)
-		return polled, true, err
-	}
-	return nil, true, nil
-}
-
-// Stop takes no more deliveries and waits for the running handlers. When ctx
-// ends first, their contexts are cancelled with ErrShutdown, and those that do
-// not return within grace are left behind. Deliveries that were not finished
-// are given back without being charged. It returns ctx's error if it had to
-// interrupt a handler.
-func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
-	s.mu.Lock()
-	if s.stopped.Swap(true) {
-		s.mu.Unlock()
-		return nil
-	}
-	close(s.stopping)
-	s.mu.Unlock()
-
-	finished := make(chan struct{})
-	go func() {
-		s.lanes.Wait()
-		close(finished)
-	}()
-	err := s.await(ctx, finished, grace)
-	s.cancel(ErrShutdown)
-	s.mu.Lock()
-	s.alarm.stop()
-	s.mu.Unlock()
-	for _, i := range s.queue.drain() {
-		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release})
-	}
-	return err
-}
-
-func (s *Subscription) await(ctx context.Context, finished <-chan struct{}, grace time.Duration) error {
-	select {
-	case <-finished:
-		return nil
-	case <-ctx.Done():
-	}
-	s.cancel(ErrShutdown)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-finished:
-	case <-timer.C:
-		s.mu.Lock()
-		left := make([]*Attempt, 0, len(s.running))
-		for _, a := range s.running {
-			if a != nil {
-				left = append(left, a)
-			}
-		}
-		s.mu.Unlock()
-		for _, a := range left {
-			a.giveBack()
-		}
-	}
-	return ctx.Err()
 }
