@@ -1,6 +1,13 @@
 package simfs
 
-import "github.com/ncruces/go-sqlite3"
+import (
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// patience is how many operations a program may try after the power failed.
+const patience = 100_000
 
 // Fault is what [FS.Fail] does to operations.
 type Fault struct {
@@ -46,7 +53,7 @@ func (f *FS) Heal() {
 }
 
 // Failures returns how many operations have failed since the last call of
-// Fail.
+// Fail, or since the power failed.
 func (f *FS) Failures() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +61,8 @@ func (f *FS) Failures() int {
 }
 
 // CutAfter makes the power fail at the n-th change of a file from now on; 1 is
-// the next. That change and every operation after it fail, until Heal.
+// the next. That change and every operation after it fail, until Heal. A program
+// that goes on trying as fast as it can panics in the end.
 func (f *FS) CutAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,13 +82,16 @@ func (f *FS) begin(op Op) (Extent, error) {
 	f.counts[op]++
 	f.forgets = false
 	if f.dead {
+		if f.failed++; f.failed > patience {
+			panic(fmt.Sprintf("simfs: %d operations since the power failed: something tries again without a pause", f.failed))
+		}
 		return Nothing, failure(op)
 	}
 	if op&Changes != 0 && f.cut > 0 {
 		if f.cut--; f.cut == 0 {
 			// It was under way: what becomes of it is decided with all
 			// that is not synced.
-			f.dead = true
+			f.dead, f.failed = true, 0
 			return All, failure(op)
 		}
 	}
