@@ -153,7 +153,23 @@ func (c *claims) release() error {
 	if c.file == nil {
 		return nil
 	}
-	err := errors.Join(unmapFile(c.mapped), c.file.Truncate(0), c.file.Close())
+	return errors.Join(c.file.Truncate(0), c.unlock())
+}
+
+// abandon gives the lock back, and leaves what the file says to the next
+// owner: not everything of it is in the log.
+func (c *claims) abandon() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == nil {
+		return nil
+	}
+	return c.unlock()
+}
+
+// unlock closes the file. The caller holds mu.
+func (c *claims) unlock() error {
+	err := errors.Join(unmapFile(c.mapped), c.file.Close())
 	c.file, c.mapped = nil, nil
 	return err
 }

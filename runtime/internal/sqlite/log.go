@@ -163,9 +163,13 @@ func (l *Log) Close() error {
 		c.stop()
 	}
 	err := l.writer.close()
+	release := l.claims.release
+	if err != nil {
+		release = l.claims.abandon // they say what the verdicts would have said
+	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), l.claims.release())
+	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release())
 	l.reader = nil
 	return storageError("close", l.path, err)
 }

@@ -237,11 +237,18 @@ func (c *consumer) readPage(dst []logged, from int64, limit int) (_ []logged, ne
 // matchesType tells whether the pattern covers a type. It runs under polling.
 func (c *consumer) matchesType(typeID int64) bool {
 	matches, known := c.matches[typeID]
-	if !known {
-		name, _ := c.log.types.name(typeID)
-		matches, _ = patternMatches(c.pattern, name) // parsed when it was subscribed
-		c.matches[typeID] = matches
+	if known {
+		return matches
 	}
+	name, known := c.log.types.name(typeID)
+	if !known { // declared by the transaction that appended its first event
+		if c.log.read(c.log.types.load) != nil {
+			return true // the attempt will say what it is
+		}
+		name, _ = c.log.types.name(typeID)
+	}
+	matches, _ = patternMatches(c.pattern, name) // parsed when it was subscribed
+	c.matches[typeID] = matches
 	return matches
 }
 

@@ -23,7 +23,8 @@ import (
 //   - events staged with a success are there if and only if the success is;
 //   - a verdict that was written before a later event was synced stays;
 //   - every other delivery is handed out again, in order, and can be settled;
-//   - who was not at work is not charged for the crash;
+//   - who was at work is charged for the crash if the claims are left, and
+//     nobody else is; what may have been handled says so;
 //   - SQLite finds nothing wrong with the file.
 func TestNothingPromisedIsLostInAPowerCut(t *testing.T) {
 	var cuts counter

@@ -11,6 +11,7 @@ import (
 type request struct {
 	events  []logged          // to append
 	exec    func(*conn) error // to run instead, in a transaction of its own
+	full    bool              // exec has to be on disk before the answer
 	result  chan error
 	refused error // for itself only: an idempotency key in conflict
 	pending bool  // in the queue, and may still be withdrawn
@@ -20,11 +21,20 @@ type request struct {
 // while it is still queued withdraws it; later the outcome is waited for,
 // because only the outcome tells whether it is stored.
 func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error) error {
+	return w.request(ctx, events, exec, false)
+}
+
+// doSynced is do for something to execute that must be on disk.
+func (w *writer) doSynced(ctx context.Context, exec func(*conn) error) error {
+	return w.request(ctx, nil, exec, true)
+}
+
+func (w *writer) request(ctx context.Context, events []logged, exec func(*conn) error, full bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	r := w.requests.Get().(*request)
-	r.events, r.exec, r.pending = events, exec, true
+	r.events, r.exec, r.full, r.pending = events, exec, full, true
 	w.mu.Lock()
 	if w.closing {
 		w.mu.Unlock()
@@ -38,7 +48,7 @@ func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error
 	}
 
 	err := w.await(ctx, r)
-	r.events, r.exec, r.refused = nil, nil, nil
+	*r = request{result: r.result}
 	w.requests.Put(r)
 	return err
 }

@@ -64,6 +64,8 @@ type sim struct {
 	fs    *simfs.FS
 	log   *Log
 	lives int
+	// looked is the image that is being looked at instead of the disk.
+	looked simfs.Image
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -96,7 +98,11 @@ func (s *sim) abandon() {
 func (s *sim) fail(format string, args ...any) {
 	s.Helper()
 	if *simKeep != "" {
-		for name, content := range s.fs.Kill() {
+		image := s.looked
+		if image == nil {
+			image = s.fs.Kill()
+		}
+		for name, content := range image {
 			kept := filepath.Join(*simKeep, fmt.Sprintf("seed-%d-%s", s.seed, filepath.Base(name)))
 			if err := os.WriteFile(kept, content, 0o644); err != nil {
 				s.Error(err)

@@ -13,6 +13,8 @@ import (
 // inspect looks at what a power cut has left, without the engine. It finds
 // out what became of what was interrupted.
 func (m *machine) inspect(image simfs.Image) {
+	m.looked = image
+	defer func() { m.looked = nil }()
 	fs := simfs.New(filepath.Dir(m.path), image)
 	defer fs.Unregister()
 	c := m.raw(fs)

@@ -24,7 +24,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	}
 	err = l.takeOver(ctx, &found)
 	if err != nil {
-		return found, errors.Join(storageError("take over", l.path, err), l.claims.release())
+		return found, errors.Join(storageError("take over", l.path, err), l.claims.abandon())
 	}
 	return found, nil
 }
@@ -34,7 +34,8 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	if err != nil {
 		return err
 	}
-	err = l.writer.do(ctx, nil, func(c *conn) error {
+	// On disk before the claims are cleared, which nothing orders after it.
+	err = l.writer.doSynced(ctx, func(c *conn) error {
 		if err := charge(c, left, found); err != nil {
 			return err
 		}

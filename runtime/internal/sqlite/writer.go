@@ -195,7 +195,7 @@ func (w *writer) write(g group) {
 	w.events, w.flushes = w.events[:0], w.flushes[:0]
 	full := false
 	for _, r := range g.requests {
-		full = full || len(r.events) > 0
+		full = full || len(r.events) > 0 || r.full
 	}
 	for _, c := range g.flushing {
 		f := c.take()
