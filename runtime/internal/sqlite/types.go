@@ -100,18 +100,13 @@ func declareType(c *conn, name string) (typeID int64, err error) {
 		return 0, err
 	}
 	typeID = c.LastInsertRowID()
-	var matching []int64
-	err = c.query("SELECT id, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
-		matches, err := patternMatches(s.ColumnText(1), name)
-		if matches {
-			matching = append(matching, s.ColumnInt64(0))
-		}
-		return err
+	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
+		return patternMatches(pattern, name)
 	})
 	if err != nil {
 		return 0, err
 	}
-	for _, subscription := range matching {
+	for _, subscription := range subscriptions {
 		if err := c.exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return 0, err
 		}
@@ -124,23 +119,30 @@ func declareRoutes(c *conn, subscription int64, pattern string) error {
 	if err := c.exec("DELETE FROM routes WHERE subscription = ?", subscription); err != nil {
 		return err
 	}
-	var matching []int64
-	err := c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
-		matches, err := patternMatches(pattern, s.ColumnText(1))
-		if matches {
-			matching = append(matching, s.ColumnInt64(0))
-		}
-		return err
+	types, err := idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) {
+		return patternMatches(pattern, name)
 	})
 	if err != nil {
 		return err
 	}
-	for _, typeID := range matching {
+	for _, typeID := range types {
 		if err := c.exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// idsWhere returns the ids of the rows (id, text) whose text matches.
+func idsWhere(c *conn, sql string, matches func(text string) (bool, error)) (ids []int64, err error) {
+	err = c.query(sql, func(s *sqlite3.Stmt) error {
+		ok, err := matches(s.ColumnText(1))
+		if ok {
+			ids = append(ids, s.ColumnInt64(0))
+		}
+		return err
+	})
+	return ids, err
 }
 
 func patternMatches(pattern, name string) (bool, error) {
