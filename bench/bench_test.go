@@ -6,6 +6,7 @@ import (
 	stdruntime "runtime"
 	"testing"
 
+	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -31,7 +32,7 @@ func BenchmarkPublishBatch1000(b *testing.B) {
 	payloads := samples(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := runtime.PublishBatch(b.Context(), bus.Bus, orderPlacedType, payloads); err != nil {
+		if _, err := events.PublishOrderPlacedBatch(b.Context(), bus.Bus, payloads); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -93,7 +94,7 @@ func parallel128(b *testing.B, bus *bus) {
 }
 
 func publishSample(b *testing.B, bus *bus) {
-	if _, err := runtime.Publish(b.Context(), bus.Bus, orderPlacedType, sample); err != nil {
+	if _, err := events.PublishOrderPlaced(b.Context(), bus.Bus, sample); err != nil {
 		b.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -25,7 +26,7 @@ type count struct {
 }
 
 func openBus(ctx context.Context, path string) (*bus, error) {
-	b, err := runtime.Open(ctx, path, catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	b, err := events.Open(ctx, path, runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +56,8 @@ func subscriptionName(i int) string { return fmt.Sprintf("bench-%d", i) }
 
 // handle makes a subscription.
 func (b *bus) handle(name string, handler func() error, opts ...runtime.SubscribeOption) error {
-	_, err := runtime.Subscribe(b.Bus, orderPlacedType, name,
-		func(context.Context, runtime.Event[orderPlaced]) error { return handler() }, opts...)
+	_, err := events.SubscribeOrderPlaced(b.Bus, name,
+		func(context.Context, runtime.Event[events.OrderPlaced]) error { return handler() }, opts...)
 	return err
 }
 
@@ -105,8 +106,8 @@ func (b *bus) drain(ctx context.Context, events int, opts ...runtime.SubscribeOp
 }
 
 // samples returns n payloads.
-func samples(n int) []orderPlaced {
-	payloads := make([]orderPlaced, n)
+func samples(n int) []events.OrderPlaced {
+	payloads := make([]events.OrderPlaced, n)
 	for i := range payloads {
 		payloads[i] = sample
 	}

@@ -18,6 +18,10 @@ type runner func(ctx context.Context, s *setting) (result, error)
 // Slices are as short as they can be while starting and ending the goroutines
 // of a case, and waiting for its last event, does not weigh in.
 var cases = []benchCase{
+	{"encode", "one payload to JSON with the generated code; limit: encoding/json",
+		encode},
+	{"decode", "one payload from JSON with the generated code; limit: encoding/json",
+		decode},
 	{"publish-1", "one publisher, nobody subscribed; limit: 1 row per commit",
 		throughput(publishers(1), 1, 10*time.Millisecond)},
 	{"publish-16", "16 publishers at once; limit: 16 rows per commit",

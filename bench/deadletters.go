@@ -34,7 +34,7 @@ func deadLetters(n int) runner {
 
 		list := func(offset int) side {
 			return pages(func() (int, error) {
-				letters, err := inspector.List(ctx, dlq.Page{Offset: offset})
+				letters, _, err := inspector.List(ctx, dlq.Filter{}, dlq.Page{Offset: offset})
 				return len(letters), err
 			})
 		}

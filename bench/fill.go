@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/bench/events"
 )
 
 // fill makes a file with that many events, published in large batches. They
@@ -34,11 +34,11 @@ func fill(ctx context.Context, path string, events int, handled bool, limit time
 
 // publishMany publishes that many events in large batches, or what it can
 // publish within limit, unless that is 0.
-func (b *bus) publishMany(ctx context.Context, events int, limit time.Duration) (published int, err error) {
+func (b *bus) publishMany(ctx context.Context, total int, limit time.Duration) (published int, err error) {
 	payloads := samples(1000)
-	for began := time.Now(); published < events && (limit == 0 || time.Since(began) < limit); {
-		n := min(events-published, len(payloads))
-		if _, err := runtime.PublishBatch(ctx, b.Bus, orderPlacedType, payloads[:n]); err != nil {
+	for began := time.Now(); published < total && (limit == 0 || time.Since(began) < limit); {
+		n := min(total-published, len(payloads))
+		if _, err := events.PublishOrderPlacedBatch(ctx, b.Bus, payloads[:n]); err != nil {
 			return published, err
 		}
 		published += n

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/bench/events"
 )
 
 // pause lies between two samples, so that each finds the bus idle: it is longer
@@ -47,7 +47,7 @@ func latency(ctx context.Context, s *setting) (result, error) {
 
 		time.Sleep(pause)
 		began = time.Now()
-		if _, err := runtime.Publish(ctx, bus.Bus, orderPlacedType, sample); err != nil {
+		if _, err := events.PublishOrderPlaced(ctx, bus.Bus, sample); err != nil {
 			return result{}, err
 		}
 		select {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/bench/events"
 )
 
 // limit is the bare loop: one goroutine that runs a prepared INSERT per row,
@@ -48,7 +48,7 @@ func publishOne(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = runtime.Publish(ctx, b.Bus, orderPlacedType, sample)
+	_, err = events.PublishOrderPlaced(ctx, b.Bus, sample)
 	return errors.Join(err, b.Shutdown(ctx))
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/bench/events"
 )
 
 // The comparison is worth something only if the rows are the same.
@@ -19,7 +19,7 @@ func TestTheBareLoopInsertsTheRowsOfTheBus(t *testing.T) {
 	bus, err := openBus(t.Context(), busFile)
 	must(t, err)
 	for range 7 {
-		_, err := runtime.Publish(t.Context(), bus.Bus, orderPlacedType, sample)
+		_, err := events.PublishOrderPlaced(t.Context(), bus.Bus, sample)
 		must(t, err)
 	}
 	must(t, bus.Shutdown(context.Background()))

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/bench/events"
 )
 
 // A load is what a bus is given to do.
@@ -42,7 +42,7 @@ func publishers(n int) load {
 			running.Go(func() {
 				count := 0
 				for errs[i] == nil && time.Now().Before(until) {
-					_, errs[i] = runtime.Publish(ctx, b.Bus, orderPlacedType, sample)
+					_, errs[i] = events.PublishOrderPlaced(ctx, b.Bus, sample)
 					count++
 				}
 				counts[i] = count
@@ -62,7 +62,7 @@ func batches(n int) load {
 	payloads := samples(n)
 	return load{publish: func(ctx context.Context, b *bus, d time.Duration) (total int, err error) {
 		for until := time.Now().Add(d); time.Now().Before(until); total += n {
-			if _, err := runtime.PublishBatch(ctx, b.Bus, orderPlacedType, payloads); err != nil {
+			if _, err := events.PublishOrderPlacedBatch(ctx, b.Bus, payloads); err != nil {
 				return total, err
 			}
 		}

@@ -37,6 +37,8 @@ func allNames() (names []string) {
 
 // extras are what cases report besides their rates.
 var extras = map[string][]string{
+	"encode":           {"allocs", "limit_allocs"},
+	"decode":           {"allocs", "limit_allocs"},
 	"e2e-1":            {"of_publish_128"},
 	"e2e-10":           {"of_publish_128"},
 	"latency-idle":     {"p50_us", "p99_us", "commit_us"},

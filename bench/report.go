@@ -16,6 +16,10 @@ type result struct {
 	Limit     float64 `json:"limit_per_second"`
 	Ratio     float64 `json:"ratio"`
 
+	// Of encode and decode: for one payload.
+	Allocs      float64 `json:"allocs,omitempty"`
+	LimitAllocs float64 `json:"limit_allocs,omitempty"`
+
 	// Of e2e-1 and e2e-10: the ratio to publishing alone.
 	OfPublish128 float64 `json:"of_publish_128,omitempty"`
 
@@ -55,7 +59,7 @@ func (l *lines) add(r result) error {
 	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS} {
 		*number = math.Round(*number*10) / 10
 	}
-	for _, number := range []*float64{&r.Ratio, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
+	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
 		*number = math.Round(*number*1000) / 1000
 	}
 	return json.NewEncoder(l.w).Encode(r)
@@ -93,6 +97,7 @@ func note(r result) string {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
+	add(r.LimitAllocs > 0, "%.1f allocations, the limit has %.1f", r.Allocs, r.LimitAllocs)
 	add(r.OfPublish128 > 0, "%.2f of publish-128", r.OfPublish128)
 	add(r.P50 > 0, "p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))
 	add(r.Events > 0, "%s events", thousands(float64(r.Events)))

@@ -57,7 +57,7 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 				continue
 			}
 			found = true
-			if got := event.Retry(); got.MaxAttempts != want.attempts || got.Backoff != want.backoff {
+			if got := event.Settings().Retry; got.MaxAttempts != want.attempts || got.Backoff != want.backoff {
 				t.Errorf("%s: %d attempts, %v; want %d, %v", event.Name(), got.MaxAttempts, got.Backoff, want.attempts, want.backoff)
 			}
 		}
@@ -71,7 +71,7 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 func TestTheCardIsChargedMorePatientlyThanTheReceiptIsSent(t *testing.T) {
 	attempts := map[string]int{}
 	for _, s := range events.OrderPlacedType.Subscriptions() {
-		attempts[s.Name] = s.Retry.MaxAttempts
+		attempts[s.Name] = s.Settings.Retry.MaxAttempts
 	}
 	want := map[string]int{
 		events.OnOrderPlacedChargeCard:    5,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,11 +22,16 @@ type Bus struct {
 	catalogue *Catalogue
 	config    config
 	counters  *counters
+	observers observers
+	health    *healthWatch
 	gate      gate
-	pruning   sync.WaitGroup
+	chores    sync.WaitGroup // goroutines of the bus that end with it
+	pausing   pausing
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
+	consumers     []*consumer // replaced, never changed
+	tuning        Tuning
 	recovery      Recovery
 	state         busState
 	stopRequested chan struct{} // closed when Shutdown begins
@@ -62,6 +66,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		config: config{
 			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
 			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow, retention: DefaultRetention,
+			health: DefaultHealth(),
 		},
 		counters:      newCounters(catalogue),
 		stopRequested: make(chan struct{}),
@@ -72,6 +77,8 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
+	b.observers = newObservers(b.config.observers, b.config.logger)
+	b.health = newHealthWatch(b, b.config.health)
 	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal})
 	if err != nil {
 		return nil, err
@@ -116,6 +123,9 @@ func (b *Bus) Start(ctx context.Context) error {
 		return err
 	}
 	found, err := b.takeOver(ctx)
+	if err == nil {
+		err = b.log.WatchPauses(ctx, b.pausesChanged)
+	}
 	if err != nil {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
@@ -128,10 +138,15 @@ func (b *Bus) Start(ctx context.Context) error {
 	b.state = running
 	b.config.logger.Info("event bus started", "interrupted", found.Interrupted, "waiting", found.Waiting,
 		"dead", found.Dead, "backlog", found.Backlog)
-	for _, s := range b.subscriptions {
-		s.start()
+	for _, c := range b.consumers {
+		c.start()
 	}
-	b.pruning.Go(b.prune)
+	chores, end := context.WithCancel(context.Background())
+	b.chores.Go(func() { <-b.stopRequested; end() })
+	b.chores.Go(func() { b.prune(chores) })
+	b.chores.Go(func() { b.redrive(chores) })
+	b.chores.Go(func() { b.health.watch(chores) })
+	b.observers.serve(chores)
 	return nil
 }
 
@@ -180,9 +195,9 @@ func (b *Bus) changeState(from, to busState) error {
 // meanwhile. New events make it wait longer.
 func (b *Bus) WaitIdle(ctx context.Context) error {
 	b.mu.Lock()
-	consumers := make([]engine.Consumer, len(b.subscriptions))
-	for i, s := range b.subscriptions {
-		consumers[i] = s.consumer
+	consumers := make([]engine.Consumer, len(b.consumers))
+	for i, c := range b.consumers {
+		consumers[i] = c.position
 	}
 	b.mu.Unlock()
 	return public(b.log.WaitSettled(ctx, consumers))
@@ -209,7 +224,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	}
 	b.state = stopping
 	close(b.stopRequested)
-	subscriptions := slices.Clone(b.subscriptions)
+	consumers := b.consumers
 	b.mu.Unlock()
 	defer close(b.stopped)
 
@@ -218,17 +233,14 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, b.config.shutdownTimeout)
 		defer cancel()
 	}
-	errs := make([]error, len(subscriptions))
+	errs := make([]error, len(consumers))
 	var waiting sync.WaitGroup
-	for i, s := range subscriptions {
-		waiting.Go(func() {
-			if err := s.stop(ctx); err != nil {
-				errs[i] = fmt.Errorf("subscription %q: a running handler was interrupted: %w", s.name, err)
-			}
-		})
+	for i, c := range consumers {
+		waiting.Go(func() { errs[i] = c.stop(ctx) })
 	}
 	waiting.Wait()
-	b.pruning.Wait()
+	b.chores.Wait()
+	b.observers.wait(ctx)
 	return errors.Join(errors.Join(errs...), b.log.Close())
 }
 

@@ -228,7 +228,7 @@ func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *test
 	inspector, err := dlq.Open(path)
 	must(t, err)
 	defer inspector.Close()
-	letters, err := inspector.List(t.Context(), dlq.Page{})
+	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
 	must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "crash" || len(letters[0].Attempts) != 3 || letters[0].Attempts[0].Kind != "crash" {
 		t.Errorf("the dead letters are %+v", letters)

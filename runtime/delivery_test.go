@@ -127,7 +127,7 @@ func onlyLetter(t *testing.T, path string) dlq.Letter {
 	inspector, err := dlq.Open(path)
 	must(t, err)
 	defer inspector.Close()
-	letters, err := inspector.List(t.Context(), dlq.Page{})
+	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
 	must(t, err)
 	if len(letters) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(letters))
@@ -385,7 +385,7 @@ func TestAHighPriorityOvertakesAndALowOneIsNotStarved(t *testing.T) {
 	types := map[string]*runtime.EventType[userCreated]{}
 	var all []runtime.AnyEventType
 	for name, p := range priorities {
-		types[name] = runtime.Define(runtime.Spec[userCreated]{Name: name, Retry: exact(), Timeout: time.Second, Priority: p})
+		types[name] = runtime.Define(runtime.Spec[userCreated]{Name: name, Settings: within(time.Second, exact()), Priority: p})
 		all = append(all, types[name])
 	}
 	synctest.Test(t, func(t *testing.T) {

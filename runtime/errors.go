@@ -40,6 +40,10 @@ var ErrAlreadyRunning = engine.ErrOwned
 // OwnedError says who dispatches from a file: its pid, and since when.
 type OwnedError = engine.OwnedError
 
+// ErrUnknownSubscription matches the error for a subscription that the file does
+// not know.
+var ErrUnknownSubscription = engine.ErrUnknownConsumer
+
 // StorageError says that the file could not be read or written, why (Fault),
 // and what to do about it. Nothing of the operation was stored, unless it is
 // InDoubt.

@@ -1,16 +1,14 @@
 package runtime
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/wire"
 )
 
 // Payload is what a generated payload struct implements. Validate returns nil
@@ -34,14 +32,16 @@ const (
 
 // Spec is what generated code says about an event type.
 type Spec[T Payload] struct {
-	Name     string        // the wire name: order.placed
-	Doc      string        // from the catalogue
-	Retry    retry.Policy  // in force unless a subscription overrides it
-	Timeout  time.Duration // of one attempt, likewise
+	Name     string   // the wire name: order.placed
+	Doc      string   // from the catalogue
+	Settings Settings // in force unless a subscription overrides them
 	Priority Priority
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
 	PartitionBy func(T) string
+	// Shape is a digest of the payload and the partition key, by which package
+	// tuning tells whether a catalogue file is still that of the code.
+	Shape string
 	// Subscriptions are the names that the catalogue declares for this type.
 	// They exist from [Open] on.
 	Subscriptions []DeclaredSubscription
@@ -50,15 +50,15 @@ type Spec[T Payload] struct {
 // DeclaredSubscription is a durable name that the catalogue declares, with the
 // settings that apply unless the call that subscribes overrides them.
 type DeclaredSubscription struct {
-	Name    string
-	Retry   retry.Policy
-	Timeout time.Duration // of one attempt
+	Name     string
+	Settings Settings
 }
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
 type EventType[T Payload] struct {
 	spec    Spec[T]
+	codec   *wire.Codec[T]
 	sharing sharing
 }
 
@@ -68,21 +68,22 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	if err := glob.ValidName(spec.Name); err != nil {
 		panic(fmt.Sprintf("runtime.Define: %v", err))
 	}
-	if err := spec.Retry.Validate(); err != nil {
+	if err := spec.Settings.Validate(); err != nil {
 		panic(fmt.Sprintf("runtime.Define(%s): %v", spec.Name, err))
-	}
-	if spec.Timeout <= 0 {
-		panic(fmt.Sprintf("runtime.Define(%s): timeout %v is not positive", spec.Name, spec.Timeout))
 	}
 	for _, s := range spec.Subscriptions {
 		if problem := nameProblem(s.Name); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %s", spec.Name, s.Name, problem))
 		}
-		if err := s.Retry.Validate(); err != nil || s.Timeout <= 0 {
-			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: timeout %v, retry policy: %v", spec.Name, s.Name, s.Timeout, err))
+		if err := s.Settings.Validate(); err != nil {
+			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %v", spec.Name, s.Name, err))
 		}
 	}
-	return &EventType[T]{spec: spec, sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{})}
+	return &EventType[T]{
+		spec:    spec,
+		codec:   wire.NewCodec[T](),
+		sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{}),
+	}
 }
 
 // Name returns the wire name, such as order.placed.
@@ -91,11 +92,11 @@ func (t *EventType[T]) Name() string { return t.spec.Name }
 // Doc returns the catalogue's documentation.
 func (t *EventType[T]) Doc() string { return t.spec.Doc }
 
-// Retry returns the retry policy of the catalogue.
-func (t *EventType[T]) Retry() retry.Policy { return t.spec.Retry }
+// Settings returns the settings of the catalogue.
+func (t *EventType[T]) Settings() Settings { return t.spec.Settings }
 
-// Timeout returns how long one attempt may take.
-func (t *EventType[T]) Timeout() time.Duration { return t.spec.Timeout }
+// Shape returns the digest of the payload, empty for code that has none.
+func (t *EventType[T]) Shape() string { return t.spec.Shape }
 
 // Priority returns the priority of the catalogue.
 func (t *EventType[T]) Priority() Priority { return t.spec.Priority }
@@ -128,7 +129,8 @@ func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 }
 
 func (t *EventType[T]) parse(payload []byte) (value T, err error) {
-	if err := json.Unmarshal(payload, &value); err != nil {
+	value, err = t.codec.Decode(payload)
+	if err != nil {
 		return value, &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event does not fit %T: %w", t.spec.Name, value, err)}
 	}
 	return value, nil
@@ -146,9 +148,9 @@ func (t *EventType[T]) partitionKey(value any) string {
 type AnyEventType interface {
 	Name() string
 	Doc() string
-	Retry() retry.Policy
-	Timeout() time.Duration
+	Settings() Settings
 	Priority() Priority
+	Shape() string
 	Subscriptions() []DeclaredSubscription
 
 	decode(r *engine.Record) (any, error)

@@ -169,13 +169,13 @@ func Example_deadLetters() {
 		return
 	}
 	defer inspector.Close()
-	letters, _ := inspector.List(ctx, dlq.Page{})
+	letters, _, _ := inspector.List(ctx, dlq.Filter{}, dlq.Page{})
 	for _, letter := range letters {
 		fmt.Println(letter.Type, "for", letter.Subscription+":", letter.LastError())
 	}
 
 	broken = false
-	inspector.Retry(ctx, letters[0].Key)
+	inspector.Retry(ctx, dlq.Only(letters[0].Key))
 	outcome, _ := receipt.Wait(ctx)
 	fmt.Println("error", outcome.Err())
 	// Output:

@@ -55,15 +55,22 @@ func exact(opts ...retry.Option) retry.Policy {
 	return retry.Default().With(append([]retry.Option{retry.Jitter(0)}, opts...)...)
 }
 
+// within returns the default settings but for these two, and without a breaker.
+func within(timeout time.Duration, policy retry.Policy) runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Timeout, s.Retry, s.Breaker.Off = timeout, policy, true
+	return s
+}
+
 var (
 	placedType = runtime.Define(runtime.Spec[orderPlaced]{
-		Name: "order.placed", Doc: "A customer placed an order.", Retry: exact(), Timeout: 30 * time.Second,
+		Name: "order.placed", Doc: "A customer placed an order.", Settings: within(30*time.Second, exact()),
 		PartitionBy: func(p orderPlaced) string { return p.OrderID },
 	})
 	paidType = runtime.Define(runtime.Spec[orderPaid]{
-		Name: "order.paid", Retry: exact(), Timeout: 30 * time.Second,
+		Name: "order.paid", Settings: within(30*time.Second, exact()),
 	})
-	userType  = runtime.Define(runtime.Spec[userCreated]{Name: "user.created", Retry: exact(), Timeout: 30 * time.Second})
+	userType  = runtime.Define(runtime.Spec[userCreated]{Name: "user.created", Settings: within(30*time.Second, exact())})
 	catalogue = runtime.NewCatalogue(placedType, paidType, userType)
 )
 
@@ -81,6 +88,11 @@ func open(t *testing.T, opts ...runtime.Option) *fixture {
 }
 
 func reopen(t *testing.T, path string, opts ...runtime.Option) *fixture {
+	t.Helper()
+	return reopenWith(t, path, catalogue, opts...)
+}
+
+func reopenWith(t *testing.T, path string, catalogue *runtime.Catalogue, opts ...runtime.Option) *fixture {
 	t.Helper()
 	lines := &logLines{}
 	opts = append([]runtime.Option{runtime.WithLogger(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})))}, opts...)

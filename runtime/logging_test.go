@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"context"
 	"maps"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -44,41 +43,6 @@ func TestEveryFailedAttemptIsOneWarningAndEveryDeadLetterOneError(t *testing.T) 
 		errors := f.log.level(t, "ERROR")
 		if len(errors) != 1 || errors[0]["event_id"] != id || errors[0]["reason"] != "max_attempts" || errors[0]["subscription_id"] != "failing" {
 			t.Errorf("the errors are %v", errors)
-		}
-	})
-}
-
-func TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		f.handle("a", func(_ context.Context, e runtime.Event[orderPlaced]) error {
-			if e.Payload.Number == 1 && e.Attempt == 1 || e.Payload.Number == 2 {
-				return errBoom
-			}
-			return nil
-		}, runtime.WithRetry(retry.MaxAttempts(2)))
-		_, err := runtime.SubscribeNamespace(f.Bus, "order.*", "b", func(context.Context, runtime.Event[orderEvent]) error { return nil })
-		must(t, err)
-		f.start()
-		f.publish(1, 2, 3)
-		_, err = runtime.Publish(t.Context(), f.Bus, paidType, orderPaid{})
-		must(t, err)
-		f.idle()
-		stats := f.Stats()
-		types := []runtime.TypeStats{
-			{Type: "order.placed", Published: 3, Handled: 5, Retried: 2, Dead: 1},
-			{Type: "order.paid", Published: 1, Handled: 1},
-			{Type: "user.created"},
-		}
-		if !slices.Equal(stats.Types, types) {
-			t.Errorf("types: %+v, want %+v", stats.Types, types)
-		}
-		subscriptions := []runtime.SubscriptionStats{
-			{Name: "a", Pattern: "order.placed", Handled: 2, Failed: 3, Retried: 2, Dead: 1},
-			{Name: "b", Pattern: "order.*", Handled: 4},
-		}
-		if !slices.Equal(stats.Subscriptions, subscriptions) {
-			t.Errorf("subscriptions: %+v, want %+v", stats.Subscriptions, subscriptions)
 		}
 	})
 }

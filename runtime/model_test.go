@@ -16,7 +16,7 @@ import (
 
 // The model test draws a life of a bus from a seed: publishing in all ways,
 // handlers that succeed and fail in all ways, subscriptions that come and go,
-// dead letters that are retried and purged, orderly restarts, and kills. Beside
+// pauses, dead letters that are retried and purged, orderly restarts, and kills. Beside
 // the bus stands a model of what it promises (modelstate_test.go), which is told
 // of every execution (modelrun_test.go) and objects to what must not be; in the
 // end the file is compared with it (modelaudit_test.go). Time is virtual. A step
@@ -108,6 +108,7 @@ func (w *world) live() {
 		{4, "delay", w.publishDelayed}, {5, "dedupe", w.publishOnce},
 		{3, "subscribe", w.subscribeSome}, {2, "unsubscribe", w.unsubscribe},
 		{3, "redrive", w.redrive}, {1, "purge", w.purge}, {2, "audit", w.auditLetters},
+		{2, "pause", w.pauseSome}, {3, "resume", w.resumeSome},
 		{2, "wait", w.waitForOne}, {1, "idle", w.waitIdle}, {1, "restart", w.restart}, {2, "kill", w.kill},
 	}
 	weights := 0
@@ -124,7 +125,7 @@ func (w *world) live() {
 				break
 			}
 		}
-		w.pause()
+		w.rest()
 		if w.Failed() {
 			return
 		}
@@ -148,8 +149,8 @@ func (w *world) finish() {
 	w.auditFile()
 }
 
-// pause lets time pass, or not.
-func (w *world) pause() {
+// rest lets time pass, or not.
+func (w *world) rest() {
 	switch w.IntN(4) {
 	case 0:
 	case 1:
@@ -216,10 +217,12 @@ func (w *world) unsubscribe() {
 	}
 }
 
+func (w *world) trace(format string, args ...any) { w.model.trace(format, args...) }
+
 // trace says what happens, when one seed is looked at.
-func (w *world) trace(format string, args ...any) {
+func (m *model) trace(format string, args ...any) {
 	if *modelSeed != 0 {
-		w.Logf("%v "+format, append([]any{time.Now().Format("05.000000")}, args...)...)
+		m.t.Logf("%v "+format, append([]any{time.Now().Format("05.000000")}, args...)...)
 	}
 }
 
@@ -248,7 +251,7 @@ func (w *world) restart() {
 		w.Errorf("shutting down: %v", err)
 	}
 	w.model.shutDown()
-	w.pause()
+	w.rest()
 	w.open(w.bus.path)
 }
 
@@ -265,6 +268,6 @@ func (w *world) kill() {
 	}
 	w.model.kill()
 	w.bus.stop()
-	w.pause()
+	w.rest()
 	w.open(path)
 }

@@ -89,13 +89,14 @@ func (w *world) auditAttempts() {
 }
 
 // auditOrder checks the order of first executions: all of them with a
-// concurrency of 1, else those of each key. Delayed events come when they come.
+// concurrency of 1, else those of each key. Delayed events come when they come, and so do those whose type
+// was paused.
 // In strict order, an event is settled before the next of its key begins.
 func (w *world) auditOrder(s *modelSubscription, place map[*modelEvent]int) {
 	last := map[string][]*pair{}
 	for _, p := range s.firsts {
 		key := p.event.key
-		if !p.event.due.IsZero() || s.concurrency > 1 && (key == "" || !s.keyed) {
+		if !p.event.due.IsZero() || p.held || s.concurrency > 1 && (key == "" || !s.keyed) {
 			continue
 		}
 		if s.concurrency == 1 {

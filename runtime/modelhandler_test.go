@@ -87,7 +87,8 @@ func (s *modelSubscription) wants(typ string) bool {
 func (s *modelSubscription) options() []runtime.SubscribeOption {
 	opts := []runtime.SubscribeOption{
 		runtime.WithConcurrency(s.concurrency), runtime.WithTimeout(s.timeout),
-		runtime.WithRetry(func(p *retry.Policy) { *p = s.policy }),
+		runtime.WithRetry(retry.MaxAttempts(s.policy.MaxAttempts), retry.WithBackoff(s.policy.Backoff), retry.BaseDelay(s.policy.BaseDelay),
+			retry.MaxDelay(s.policy.MaxDelay), retry.Multiplier(s.policy.Multiplier), retry.Jitter(s.policy.Jitter)),
 	}
 	if s.strict {
 		opts = append(opts, runtime.WithStrictOrder())

@@ -16,7 +16,7 @@ func (w *world) letters() (*dlq.Inspector, []dlq.Letter) {
 	w.model.open(nil) // verdicts that time has given meanwhile
 	inspector, err := dlq.Open(w.bus.path)
 	must(w.T, err)
-	letters, err := inspector.List(context.Background(), dlq.Page{Limit: 100_000})
+	letters, _, err := inspector.List(context.Background(), dlq.Filter{}, dlq.Page{Limit: 100_000})
 	must(w.T, err)
 	return inspector, letters
 }
@@ -27,7 +27,11 @@ func (w *world) redrive() {
 	for _, l := range letters {
 		if w.IntN(2) == 0 {
 			w.model.redrive(w.model.pair(l.EventID, l.Subscription))
-			must(w.T, inspector.Retry(context.Background(), l.Key))
+			counts, err := inspector.Retry(context.Background(), dlq.Only(l.Key))
+			must(w.T, err)
+			if counts != (dlq.Counts{Matched: 1, Moved: 1}) {
+				w.Errorf("retrying %s: %+v", l.Key, counts)
+			}
 		}
 	}
 }
@@ -46,8 +50,9 @@ func (w *world) purge() {
 			w.model.purge(w.model.pair(l.EventID, l.Subscription))
 		}
 	}
-	if n, err := inspector.Purge(context.Background(), cutoff); n != want || err != nil {
-		w.Errorf("purged %d (%v), want %d", n, err, want)
+	counts, err := inspector.Purge(context.Background(), dlq.Selection{Filter: dlq.Filter{Until: cutoff}})
+	if counts != (dlq.Counts{Matched: want, Moved: want}) || err != nil {
+		w.Errorf("purged %+v (%v), want %d", counts, err, want)
 	}
 }
 

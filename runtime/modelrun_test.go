@@ -79,6 +79,7 @@ func (m *model) begin(at *attachment, e seen) *run {
 	}
 	p.current = r
 	at.running[r] = true
+	m.trace("%v begins attempt %d", p, e.attempt)
 	return r
 }
 
@@ -95,6 +96,9 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 	case now.Before(p.due.Add(-time.Microsecond)): // that is how precisely due times are stored
 		m.t.Errorf("%v runs %v before it is due", p, p.due.Sub(now))
 	}
+	if m.isPaused(p) {
+		m.t.Errorf("%v runs while it is paused", p)
+	}
 	first := p.failures + 1
 	mayBeNext := p.killed && len(p.attempts) == 0
 	if e.attempt != first && !(mayBeNext && e.attempt == first+1) || again && e.attempt == 1 {
@@ -104,7 +108,7 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 		m.t.Errorf("%v is announced as %+v", p, e)
 	}
 	if late := now.Sub(p.due); p.exact && late > time.Millisecond && !at.sub.strict &&
-		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) {
+		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) && !m.resumed.After(p.due) {
 		m.t.Errorf("%v runs %v after it was due, and its subscription had nothing else to do", p, late)
 	}
 	lanes := 0
@@ -158,6 +162,7 @@ func (r *run) overdue(now time.Time) {
 }
 
 func (r *run) decide() {
+	r.at.model.trace("%v has a verdict; it failed %d times before", r.pair, r.failures)
 	r.over, r.current, r.crashed = true, nil, false
 }
 

@@ -24,8 +24,11 @@ type model struct {
 	mu          sync.Mutex
 	made        []*modelSubscription // in the order in which they were made
 	events      map[uint64]*modelEvent
-	healthy     bool // handlers succeed
-	interrupted int  // deliveries that the next start has to find interrupted
+	healthy     bool            // handlers succeed
+	interrupted int             // deliveries that the next start has to find interrupted
+	paused      map[string]bool // by name of the subscription
+	pausedTypes map[string]bool // by pattern
+	resumed     time.Time       // when a pause last ended
 }
 
 // modelEvent is an event that is stored, or is about to be.
@@ -68,6 +71,7 @@ type pair struct {
 	forgot  bool // done, and a kill may have lost that
 	killed  bool // a kill happened since it was published: it may be announced as attempt 2
 	crashed bool // the last attempt ended with the process
+	held    bool // its type was paused meanwhile
 }
 
 // doomed says that the last attempt ended with the process: it is dead as soon
@@ -79,7 +83,10 @@ func (p *pair) doomed() bool {
 func (p *pair) String() string { return fmt.Sprintf("%d/%s", p.event.number, p.sub.name) }
 
 func newModel(t *testing.T, seed uint64, random *rand.Rand) *model {
-	return &model{t: t, seed: seed, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{}}
+	return &model{
+		t: t, seed: seed, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
+		paused: map[string]bool{}, pausedTypes: map[string]bool{},
+	}
 }
 
 // add takes an event in, for every subscription that exists.
@@ -99,7 +106,9 @@ func (m *model) addLocked(e *modelEvent) {
 
 func (m *model) join(e *modelEvent, s *modelSubscription) {
 	if s.wants(e.typ) {
-		e.pairs[s.name] = &pair{event: e, sub: s, due: e.due, exact: !e.due.IsZero()}
+		p := &pair{event: e, sub: s, due: e.due, exact: !e.due.IsZero()}
+		m.noteHeld(p)
+		e.pairs[s.name] = p
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 const waitLimit = 24 * time.Hour
 
 func (w *world) waitIdle() {
+	w.resumeAll()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	if err := w.bus.WaitIdle(ctx); err != nil {
@@ -36,6 +37,7 @@ func (w *world) waitForOne() {
 			return
 		}
 	}
+	w.resumeAll()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	outcome, err := one.Wait(ctx)

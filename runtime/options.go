@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -22,6 +23,9 @@ type config struct {
 	retention       time.Duration
 	maxPending      int
 	whenFull        WhenFull
+	classes         map[string]func(error) bool
+	observers       []Observer
+	health          Health
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers
@@ -174,7 +178,13 @@ type SubscribeOption func(*subscribeConfig) error
 
 type subscribeConfig struct {
 	retry         []retry.Option
-	timeout       time.Duration // 0: the event type's
+	timeout       time.Duration  // 0: the event type's
+	slowAfter     *time.Duration // nil: the event type's
+	expiresAfter  *time.Duration // nil: the event type's
+	breaker       []breaker.Option
+	brake         *int // nil: the event type's
+	rules         []errorRule
+	group         string
 	concurrency   int
 	fromBeginning bool
 	strict        bool
@@ -197,6 +207,54 @@ func WithTimeout(d time.Duration) SubscribeOption {
 			return fmt.Errorf("the timeout %v is not positive", d)
 		}
 		c.timeout = d
+		return nil
+	}
+}
+
+// WithSlowAfter sets how long an attempt may take before it is logged as slow; 0
+// for never. The default is that of the event type, 10 s unless the catalogue
+// says otherwise.
+func WithSlowAfter(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d < 0 {
+			return fmt.Errorf("the time %v after which a handler is slow is negative", d)
+		}
+		c.slowAfter = &d
+		return nil
+	}
+}
+
+// WithExpiresAfter sets how long after its publication an event may still be
+// tried in this subscription; 0 for no limit. See [Settings].
+func WithExpiresAfter(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d < 0 {
+			return fmt.Errorf("the time %v after which events expire is negative", d)
+		}
+		c.expiresAfter = &d
+		return nil
+	}
+}
+
+// WithBreaker overrides single fields of the circuit breaker of this
+// subscription. A subscription by pattern whose event types have different
+// breakers starts from the default one.
+func WithBreaker(overrides ...breaker.Option) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.breaker = append(c.breaker, overrides...)
+		return nil
+	}
+}
+
+// WithBrake makes the subscription run one handler at a time after n failures in
+// a row, until one succeeds; 0 for never. It matters with [WithConcurrency]: a
+// service that is in trouble is not asked by all of them at once.
+func WithBrake(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 0 {
+			return fmt.Errorf("a brake after %d failures is negative", n)
+		}
+		c.brake = &n
 		return nil
 	}
 }

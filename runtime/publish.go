@@ -29,7 +29,7 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 	if err != nil {
 		return nil, err
 	}
-	if err := encode(batch, 0, payload); err != nil {
+	if err := encode(batch, t, 0, payload); err != nil {
 		return nil, err
 	}
 	if err := batch.append(ctx); err != nil {
@@ -50,7 +50,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 		return nil, err
 	}
 	for i := range payloads {
-		if err := encode(batch, i, payloads[i]); err != nil {
+		if err := encode(batch, t, i, payloads[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -132,11 +132,11 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 }
 
 // encode checks a payload and puts it into the batch at i.
-func encode[T Payload](b *batch, i int, payload T) error {
+func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
 	err := payload.Validate()
 	var encoded []byte
 	if err == nil {
-		encoded, err = json.Marshal(&payload)
+		encoded, err = t.codec.Encode(payload)
 	}
 	if err != nil {
 		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
@@ -151,28 +151,19 @@ func encode[T Payload](b *batch, i int, payload T) error {
 // append stores the batch, or keeps it for the success of the handler that
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
-	stored := len(b.records)
 	if b.attempt != nil {
-		if err := b.attempt.Stage(b.records); err != nil {
-			return err
-		}
-	} else {
-		if err := b.bus.accepts(); err != nil {
-			return err
-		}
-		if err := b.bus.gate.pass(ctx, len(b.records)); err != nil {
-			return public(err)
-		}
-		if err := b.bus.log.Append(ctx, b.records); err != nil {
-			return public(err)
-		}
+		return b.attempt.Stage(b.records)
 	}
-	for i := range b.records {
-		if b.records[i].Duplicate {
-			stored--
-		}
+	if err := b.bus.accepts(); err != nil {
+		return err
 	}
-	b.bus.counters.published(b.typ, stored)
+	if err := b.bus.gate.pass(ctx, len(b.records)); err != nil {
+		return public(err)
+	}
+	if err := b.bus.log.Append(ctx, b.records); err != nil {
+		return public(err)
+	}
+	b.bus.published(b.records)
 	return nil
 }
 

@@ -70,7 +70,7 @@ func TestAPublishedEventReachesEverySubscriptionItMatches(t *testing.T) {
 }
 
 func TestABadPublishIsRefusedAndStoresNothing(t *testing.T) {
-	unknown := runtime.Define(runtime.Spec[userCreated]{Name: "user.gone", Retry: exact(), Timeout: 1})
+	unknown := runtime.Define(runtime.Spec[userCreated]{Name: "user.gone", Settings: within(1, exact())})
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, test := range map[string]struct {

@@ -38,7 +38,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	outcome := Outcome{ID: r.ID}
 	for _, s := range settled {
 		outcome.Deliveries = append(outcome.Deliveries, DeliveryOutcome{
-			Subscription: s.Subscription, Dead: s.State == engine.StateDead,
+			Subscription: s.Subscription, Dead: s.State == engine.StateDead, Discarded: s.State == engine.StateDiscarded,
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
 		})
 	}
@@ -54,14 +54,15 @@ type Outcome struct {
 // DeliveryOutcome is what became of an event for one subscription.
 type DeliveryOutcome struct {
 	Subscription string
-	Dead         bool   // false: handled
-	Reason       string // of a dead one: max_attempts, decode, crash
+	Dead         bool   // given up
+	Discarded    bool   // settled without having been handled; neither: handled
+	Reason       string // of a dead one: max_attempts, permanent, decode, crash or expired; of a discarded one in words
 	Failures     int    // failed attempts
 	LastError    string // of the last failed attempt
 }
 
-// Err returns nil if every subscription has handled the event, and otherwise a
-// *[DeadLetteredError].
+// Err returns nil if every subscription has handled or discarded the event, and
+// otherwise a *[DeadLetteredError].
 func (o Outcome) Err() error {
 	var dead []DeliveryOutcome
 	for _, d := range o.Deliveries {

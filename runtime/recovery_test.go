@@ -320,10 +320,11 @@ func TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		inspector, err := dlq.Open(f.path)
 		must(t, err)
 		defer inspector.Close()
-		letters, err := inspector.List(t.Context(), dlq.Page{})
+		letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
 		must(t, err)
 		began := time.Now()
-		must(t, inspector.Retry(t.Context(), letters[0].Key))
+		_, err = inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+		must(t, err)
 		for len(seen.all()) < 2 {
 			time.Sleep(10 * time.Millisecond)
 		}

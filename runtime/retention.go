@@ -8,20 +8,11 @@ import (
 // pruneEvery is how often the dispatching bus looks for events to delete.
 const pruneEvery = time.Minute
 
-// prune deletes what is past the retention, until the bus is shut down.
-func (b *Bus) prune() {
+// prune deletes what is past the retention, until ctx ends.
+func (b *Bus) prune(ctx context.Context) {
 	if b.config.retention == Forever {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-b.stopRequested:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	failing := false

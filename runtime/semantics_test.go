@@ -143,8 +143,8 @@ func TestEverySubscriptionHasAPayloadOfItsOwn(t *testing.T) {
 
 func TestADeclaredSubscriptionGetsEventsFromBeforeItWasMade(t *testing.T) {
 	invited := runtime.Define(runtime.Spec[userCreated]{
-		Name: "user.invited", Retry: exact(), Timeout: time.Second,
-		Subscriptions: []runtime.DeclaredSubscription{{Name: "welcome", Retry: exact(retry.MaxAttempts(2)), Timeout: time.Second}},
+		Name: "user.invited", Settings: within(time.Second, exact()),
+		Subscriptions: []runtime.DeclaredSubscription{{Name: "welcome", Settings: within(time.Second, exact(retry.MaxAttempts(2)))}},
 	})
 	synctest.Test(t, func(t *testing.T) {
 		bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "events.db"),

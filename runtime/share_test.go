@@ -95,8 +95,8 @@ func scramble(v reflect.Value) {
 }
 
 func TestHandlersCannotChangeEachOthersPayloads(t *testing.T) {
-	richType := runtime.Define(runtime.Spec[rich]{Name: "rich", Retry: exact(), Timeout: time.Minute})
-	looseType := runtime.Define(runtime.Spec[loose]{Name: "loose", Retry: exact(), Timeout: time.Minute})
+	richType := runtime.Define(runtime.Spec[rich]{Name: "rich", Settings: within(time.Minute, exact())})
+	looseType := runtime.Define(runtime.Spec[loose]{Name: "loose", Settings: within(time.Minute, exact())})
 	synctest.Test(t, func(t *testing.T) {
 		bus, err := runtime.Open(t.Context(), t.TempDir()+"/events.db", runtime.NewCatalogue(richType, looseType))
 		must(t, err)

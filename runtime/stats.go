@@ -1,111 +1,108 @@
 package runtime
 
 import (
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"maps"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
 )
 
-// Stats are counts since the bus was opened.
+// Stats are counts since the bus was opened, and what applies at the moment. The
+// JSON of Stats, which [Bus.Var] prints, has durations as texts.
 type Stats struct {
-	Recovery      Recovery            // what Start found; zero before
-	Types         []TypeStats         // in the order of the catalogue, then by name
-	Subscriptions []SubscriptionStats // in the order in which they were made
+	Recovery      Recovery            `json:"recovery"`      // what Start found; zero before
+	Types         []TypeStats         `json:"types"`         // in the order of the catalogue, then by name
+	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made
 }
 
 // Recovery is what [Bus.Start] found in the file.
 type Recovery struct {
-	Interrupted int   // deliveries whose handler ran when the last process died; charged an attempt
-	Waiting     int   // deliveries that wait for a retry
-	Dead        int   // dead letters
-	Backlog     int64 // how many events the slowest subscription is behind, at most
+	Interrupted int   `json:"interrupted"` // deliveries whose handler ran when the last process died; charged an attempt
+	Waiting     int   `json:"waiting"`     // deliveries that wait for a retry
+	Dead        int   `json:"dead"`        // dead letters
+	Backlog     int64 `json:"backlog"`     // how many events the slowest subscription is behind, at most
 }
 
-// TypeStats counts for one event type, over all subscriptions.
+// TypeStats counts for one event type, over all subscriptions of this bus.
 type TypeStats struct {
-	Type      string
-	Published uint64 // events stored by this bus, or staged by its handlers
-	Handled   uint64 // deliveries that succeeded
-	Retried   uint64 // failed attempts that are tried again
-	Dead      uint64 // deliveries that were given up
+	Type          string  `json:"type"`
+	Published     uint64  `json:"published"`      // events stored by this bus; those of handlers count when they succeed
+	Duplicates    uint64  `json:"duplicates"`     // events published again with the same dedupe key, and not stored
+	DuplicateRate float64 `json:"duplicate_rate"` // duplicates, of both
+	Counts
+	Rates Rates `json:"rates"`
 }
 
-// SubscriptionStats counts for one subscription.
+// SubscriptionStats counts for one subscription, and says what applies to it.
 type SubscriptionStats struct {
-	Name      string
-	Pattern   string
-	Handled   uint64 // deliveries that succeeded
-	Failed    uint64 // failed attempts
-	Retried   uint64 // of those, the ones that are tried again
-	Dead      uint64 // deliveries that were given up
-	Abandoned int64  // handlers that ignored their deadline and still run
+	Name    string `json:"name"`
+	Pattern string `json:"pattern"`
+	Group   string `json:"group,omitempty"`
+	// Paused says that nothing is delivered: the subscription, its group, or all
+	// of its event types are paused.
+	Paused  bool          `json:"paused"`
+	Breaker BreakerStatus `json:"breaker"`
+	Counts
+	Rates Rates `json:"rates"`
+	// Latency is the time from the publication of an event (its due time, if it
+	// was delayed; its last retry by hand, if it was dead) until it was handled.
+	Latency Histogram `json:"latency"`
+	// Handler is the time that handlers took, whatever they returned. Of one that
+	// outlived its deadline it is the time until then.
+	Handler Histogram `json:"handler"`
+	// Settings are in force at the moment, by event type: those of the catalogue
+	// or what it was tuned to, under the options of the subscription. A member of
+	// a group has the Retry, ExpiresAfter and Brake of its group. Rules for errors
+	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
+	Settings map[string]Settings `json:"settings"`
 }
 
-// Stats returns the counts at this moment. It costs next to nothing.
+// BreakerStatus is the state of a circuit breaker.
+type BreakerStatus struct {
+	State    string    `json:"state"`          // closed, open or half-open
+	Until    time.Time `json:"until,omitzero"` // when an open one tries the next event; UTC
+	Samples  int       `json:"samples"`        // outcomes in its window
+	Failures int       `json:"failures"`       // of those
+}
+
+// Stats returns the counts at this moment. It costs next to nothing: all of it
+// is in memory. What is in the file, for other processes too, is what [Bus.Lag]
+// returns.
 func (b *Bus) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot()}
+	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot(), Subscriptions: []SubscriptionStats{}}
+	now := time.Now()
 	for _, s := range b.subscriptions {
-		stats.Subscriptions = append(stats.Subscriptions, SubscriptionStats{
-			Name: s.name, Pattern: s.pattern,
-			Handled: s.handled.Load(), Failed: s.failed.Load(), Retried: s.retried.Load(),
-			Dead: s.dead.Load(), Abandoned: s.abandoned.Load(),
-		})
+		stats.Subscriptions = append(stats.Subscriptions, s.stats(now))
 	}
 	return stats
 }
 
-// typeCounts counts for one event type.
-type typeCounts struct {
-	published, handled, retried, dead atomic.Uint64
-}
-
-// counters counts for all event types. Those of the catalogue are there from
-// the start, so that counting is a look-up and an addition; others, which a
-// subscription by pattern may see, are added.
-type counters struct {
-	order []string
-	known map[string]*typeCounts
-	other sync.Map // string → *typeCounts
-}
-
-func newCounters(catalogue *Catalogue) *counters {
-	c := &counters{known: map[string]*typeCounts{}}
-	for _, t := range catalogue.types {
-		c.order = append(c.order, t.Name())
-		c.known[t.Name()] = &typeCounts{}
+func (s *Subscription) stats(now time.Time) SubscriptionStats {
+	counts := s.counts.counts.snapshot()
+	return SubscriptionStats{
+		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.consumer.paused.Load(),
+		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
+		Latency: s.counts.latency.snapshot(), Handler: s.counts.handler.snapshot(), Settings: s.settings(),
 	}
-	return c
 }
 
-func (c *counters) of(eventType string) *typeCounts {
-	if counts := c.known[eventType]; counts != nil {
-		return counts
-	}
-	counts, _ := c.other.LoadOrStore(eventType, &typeCounts{})
-	return counts.(*typeCounts)
+func breakerStatus(s breaker.Status) BreakerStatus {
+	return BreakerStatus{State: s.State.String(), Until: s.Until.UTC(), Samples: s.Samples, Failures: s.Failures}
 }
 
-func (c *counters) published(eventType string, n int) { c.of(eventType).published.Add(uint64(n)) }
-
-func (c *counters) snapshot() []TypeStats {
-	stats := make([]TypeStats, 0, len(c.order))
-	for _, name := range c.order {
-		stats = append(stats, c.known[name].stats(name))
+// settings returns what is in force, by event type.
+func (s *Subscription) settings() map[string]Settings {
+	settings := maps.Clone(s.inForce.Load().types)
+	if !s.consumer.group {
+		return settings
 	}
-	c.other.Range(func(name, counts any) bool {
-		stats = append(stats, counts.(*typeCounts).stats(name.(string)))
-		return true
-	})
-	slices.SortFunc(stats[len(c.order):], func(a, b TypeStats) int { return strings.Compare(a.Type, b.Type) })
-	return stats
-}
-
-func (c *typeCounts) stats(name string) TypeStats {
-	return TypeStats{
-		Type: name, Published: c.published.Load(), Handled: c.handled.Load(),
-		Retried: c.retried.Load(), Dead: c.dead.Load(),
+	for eventType, merged := range *s.consumer.settings.Load() {
+		if one, ok := settings[eventType]; ok {
+			one.Retry, one.ExpiresAfter, one.Brake = merged.Retry, merged.ExpiresAfter, merged.Brake
+			settings[eventType] = one
+		}
 	}
+	return settings
 }

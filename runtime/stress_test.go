@@ -41,7 +41,7 @@ func TestStressLosesNothingAndRepeatsNoSuccess(t *testing.T) {
 	for p := range stressPublishers {
 		crowd.Go(func() { s.publish(p) })
 	}
-	for _, work := range []func(){s.redrive, s.purge, s.comeAndGo, s.watch, s.waitIdle} {
+	for _, work := range []func(){s.redrive, s.purge, s.comeAndGo, s.watch, s.waitIdle, s.pauseOne, s.pauseTypes, s.tune} {
 		crowd.Go(func() {
 			for !s.over.Load() {
 				work()
@@ -55,6 +55,9 @@ func TestStressLosesNothingAndRepeatsNoSuccess(t *testing.T) {
 
 	s.healthy.Store(true)
 	s.fixture = reopen(t, s.path)
+	for _, p := range s.pauses() {
+		s.tolerate("resuming", errors.Join(s.ResumeTypes(t.Context(), p.Types), s.ResumeSubscription(t.Context(), p.Subscription)))
+	}
 	for i := range s.subscriptions {
 		s.subscribe(i)
 	}
@@ -204,16 +207,48 @@ func (s *stress) waitIdle() {
 	s.tolerate("waiting until idle", s.WaitIdle(ctx))
 }
 
+// pauseOne pauses a subscription for a moment, and pauseTypes event types.
+func (s *stress) pauseOne() {
+	name := fmt.Sprintf("subscription %d", time.Now().UnixNano()%stressSubscriptions)
+	s.tolerate("pausing", s.PauseSubscription(s.Context(), name))
+	s.passAMoment()
+	s.tolerate("resuming", s.ResumeSubscription(s.Context(), name))
+}
+
+func (s *stress) pauseTypes() {
+	s.tolerate("pausing", s.PauseTypes(s.Context(), "order.*"))
+	s.passAMoment()
+	s.tolerate("resuming", s.ResumeTypes(s.Context(), "order.*"))
+	s.passAMoment()
+}
+
+func (s *stress) tune() {
+	settings := within(time.Minute, exact(retry.MaxAttempts(5)))
+	s.tolerate("tuning", s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": settings}}))
+	s.passAMoment()
+}
+
+func (s *stress) pauses() []runtime.Pause {
+	pauses, err := s.Pauses(s.Context())
+	s.tolerate("listing the pauses", err)
+	return pauses
+}
+
+func (s *stress) passAMoment() {
+	ctx, cancel := s.moment()
+	defer cancel()
+	<-ctx.Done()
+}
+
 func (s *stress) redrive() {
 	inspector, err := dlq.Open(s.path)
 	must(s.T, err)
 	defer inspector.Close()
-	letters, err := inspector.List(s.Context(), dlq.Page{Limit: 20})
+	letters, _, err := inspector.List(s.Context(), dlq.Filter{}, dlq.Page{Limit: 20})
 	s.tolerate("listing", err)
 	for _, l := range letters {
-		if err := inspector.Retry(s.Context(), l.Key); !is[*dlq.NotFoundError](err) {
-			s.tolerate("retrying", err)
-		}
+		_, err := inspector.Retry(s.Context(), dlq.Only(l.Key))
+		s.tolerate("retrying", err)
 	}
 }
 
@@ -221,7 +256,7 @@ func (s *stress) purge() {
 	inspector, err := dlq.Open(s.path)
 	must(s.T, err)
 	defer inspector.Close()
-	_, err = inspector.Purge(s.Context(), time.Now().Add(-100*time.Millisecond))
+	_, err = inspector.Purge(s.Context(), dlq.Selection{Filter: dlq.Filter{Until: time.Now().Add(-100 * time.Millisecond)}})
 	s.tolerate("purging", err)
 }
 
@@ -241,9 +276,7 @@ func (s *stress) watch() {
 	if len(stats.Subscriptions) > stressSubscriptions || len(stats.Types) != 3 {
 		s.Errorf("the statistics are %+v", stats)
 	}
-	ctx, cancel := s.moment()
-	defer cancel()
-	<-ctx.Done()
+	s.passAMoment()
 }
 
 // audit checks that every event that was acknowledged is settled for every

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Subscription delivers events to a handler. Its name is durable: the file
@@ -22,15 +22,14 @@ type Subscription struct {
 	bus      *Bus
 	name     string
 	pattern  string
+	glob     glob.Pattern // over event types of the catalogue
+	dead     bool         // it is for the dead letters of the event type
 	config   subscribeConfig
-	settings map[string]*dispatch.Settings // by event type of the catalogue
-	handle   func(a *dispatch.Attempt) error
-	key      func(d *engine.Delivery) string
-	consumer engine.Consumer
-	runner   *dispatch.Subscription // nil before the bus is started
-
-	handled, failed, retried, dead atomic.Uint64
-	abandoned                      atomic.Int64
+	handler  *dispatch.Handler
+	breaker  *breaker.Breaker
+	consumer *consumer
+	inForce  atomic.Pointer[inForce]
+	counts   subscriptionCounts
 }
 
 // Subscribe calls handler for every event of one type. Generated code has a
@@ -40,7 +39,7 @@ type Subscription struct {
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
-	s.handle = func(a *dispatch.Attempt) error {
+	handle := func(a *dispatch.Attempt) error {
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
@@ -50,7 +49,10 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 		}
 		return handler(a, eventOf(a, name, payload))
 	}
-	return s.subscribe(handler != nil, opts)
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, opts)
 }
 
 // SubscribeNamespace calls handler for every event of the catalogue whose type
@@ -59,7 +61,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 // that a handler can switch over exactly its events.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	s.handle = func(a *dispatch.Attempt) error {
+	handle := func(a *dispatch.Attempt) error {
 		t := bus.catalogue.Lookup(a.Type)
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
@@ -74,7 +76,10 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		}
 		return handler(a, eventOf(a, name, typed))
 	}
-	return s.subscribe(handler != nil, opts)
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, opts)
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type
@@ -83,11 +88,14 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // exactly one.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	s.handle = func(a *dispatch.Attempt) error {
+	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
 		return handler(a, eventOf(a, name, slices.Clone(Raw(a.Payload))))
 	}
-	return s.subscribe(handler != nil, opts)
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, opts)
 }
 
 // mismatch is the error for an event that an earlier version of the program
@@ -98,7 +106,7 @@ func (s *Subscription) mismatch(eventType string) error {
 
 // subscribe checks everything, makes the durable subscription, and begins to
 // deliver if the bus is running.
-func (s *Subscription) subscribe(handled bool, opts []SubscribeOption) (*Subscription, error) {
+func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []SubscribeOption) (*Subscription, error) {
 	s.config.concurrency = 1
 	for _, opt := range opts {
 		if err := opt(&s.config); err != nil {
@@ -108,20 +116,16 @@ func (s *Subscription) subscribe(handled bool, opts []SubscribeOption) (*Subscri
 	if problem := nameProblem(s.name); problem != "" {
 		return nil, s.refuse(problem)
 	}
-	if !handled {
+	if handle == nil {
 		return nil, s.refuse("the handler is nil")
 	}
-	pattern, err := glob.Parse(s.pattern)
-	if err != nil {
+	over := s.pattern
+	if s.dead {
+		over = over[len(deadType("")):]
+	}
+	var err error
+	if s.glob, err = glob.Parse(over); err != nil {
 		return nil, s.refuse(err.Error())
-	}
-	if err := s.resolve(pattern); err != nil {
-		return nil, err
-	}
-	if s.config.strict {
-		s.key = s.strictKey
-	} else if s.reorders() {
-		s.key = s.partitionKey
 	}
 
 	b := s.bus
@@ -135,17 +139,37 @@ func (s *Subscription) subscribe(handled bool, opts []SubscribeOption) (*Subscri
 			return nil, s.refuse("there is one of this name already")
 		}
 	}
-	s.consumer, err = b.log.Consumer(context.Background(), engine.ConsumerSpec{
-		Name: s.name, Pattern: s.pattern, FromBeginning: s.config.fromBeginning,
-	})
+	settings, err := s.resolve(b.tuning)
 	if err != nil {
-		return nil, public(err)
+		return nil, err
+	}
+	s.warnOfClasses(settings)
+	s.breaker = breaker.New(settings.breaker)
+	s.breaker.Notify(s.breakerChanged)
+	s.put(settings)
+	s.handler = &dispatch.Handler{Name: s.name, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	if err := b.join(s); err != nil {
+		return nil, err
 	}
 	b.subscriptions = append(b.subscriptions, s)
 	if b.state == running {
-		s.start()
+		s.consumer.start()
 	}
 	return s, nil
+}
+
+// warnOfClasses tells the log of error classes that nobody has registered.
+func (s *Subscription) warnOfClasses(f *inForce) {
+	missing := map[string]bool{}
+	for eventType, settings := range f.types {
+		for _, rule := range settings.Errors {
+			if s.bus.config.classes[rule.Class] == nil && !missing[rule.Class] {
+				missing[rule.Class] = true
+				s.bus.config.logger.Warn("the catalogue has a rule for a class of errors that is not registered with WithErrorClass; it never matches",
+					"class", rule.Class, "event_type", eventType, "subscription_id", s.name)
+			}
+		}
+	}
 }
 
 func (s *Subscription) refuse(problem string) error {
@@ -164,69 +188,35 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// start begins to deliver.
-func (s *Subscription) start() {
-	s.runner = dispatch.Start(s.consumer, dispatch.Config{
-		Owner: s.bus, Name: s.name, Concurrency: s.config.concurrency,
-		Handle: s.handle, Settings: s.settingsOf, Key: s.key, Strict: s.config.strict,
-		Logger: s.bus.config.logger, Count: (*counter)(s),
-	})
-}
-
-func (s *Subscription) stop(ctx context.Context) error {
-	if s.runner == nil {
-		return nil
-	}
-	return s.runner.Stop(ctx, shutdownGrace)
-}
-
 // Name returns the durable name.
 func (s *Subscription) Name() string { return s.name }
 
 // Pattern returns the event type, or the pattern of event types, it is for.
 func (s *Subscription) Pattern() string { return s.pattern }
 
-// Unsubscribe detaches the handler. It waits for the one that is running as
-// [Bus.Shutdown] does. The durable name stays: its events wait in the file until
-// it is subscribed again, by this process or a later one.
+// Group returns the name of the group it is a member of, or "".
+func (s *Subscription) Group() string { return s.config.group }
+
+// Unsubscribe detaches the handler, and with it the other members of its group.
+// It waits for the one that is running as [Bus.Shutdown] does. The durable name
+// stays: its events wait in the file until it is subscribed again, by this
+// process or a later one.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	b := s.bus
 	b.mu.Lock()
-	at := slices.Index(b.subscriptions, s)
-	if at < 0 || b.state == stopping {
-		b.mu.Unlock()
+	attached := slices.Contains(b.subscriptions, s)
+	stopped := b.state == stopping
+	b.mu.Unlock()
+	if !attached || stopped {
 		return nil
 	}
-	b.mu.Unlock()
-	err := s.stop(ctx)
+	err := s.consumer.stop(ctx)
 	if flushErr := b.log.Flush(context.WithoutCancel(ctx)); err == nil {
 		err = public(flushErr)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other == s })
+	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.consumer == s.consumer })
+	b.consumers = slices.DeleteFunc(slices.Clone(b.consumers), func(other *consumer) bool { return other == s.consumer })
 	return err
 }
-
-// counter is the dispatch.Counter of a subscription.
-type counter Subscription
-
-func (c *counter) Handled(eventType string) {
-	c.handled.Add(1)
-	c.bus.counters.of(eventType).handled.Add(1)
-}
-
-func (c *counter) Failed(eventType string, retried bool) {
-	c.failed.Add(1)
-	if retried {
-		c.retried.Add(1)
-		c.bus.counters.of(eventType).retried.Add(1)
-	}
-}
-
-func (c *counter) Dead(eventType string) {
-	c.dead.Add(1)
-	c.bus.counters.of(eventType).dead.Add(1)
-}
-
-func (c *counter) Abandoned(delta int) { c.abandoned.Add(int64(delta)) }

@@ -13,7 +13,7 @@ import (
 func TestABadSubscriptionIsRefused(t *testing.T) {
 	ok := func(context.Context, runtime.Event[orderPlaced]) error { return nil }
 	raw := func(context.Context, runtime.Event[runtime.Raw]) error { return nil }
-	unknown := runtime.Define(runtime.Spec[userCreated]{Name: "user.gone", Retry: exact(), Timeout: time.Second})
+	unknown := runtime.Define(runtime.Spec[userCreated]{Name: "user.gone", Settings: within(time.Second, exact())})
 	for name, test := range map[string]struct {
 		subscribe func(f *fixture) (*runtime.Subscription, error)
 		message   string

@@ -2,83 +2,195 @@ package runtime
 
 import (
 	"fmt"
-	"time"
+	"maps"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
-// resolve computes what applies to each event type of the catalogue.
-func (s *Subscription) resolve(pattern glob.Pattern) error {
-	s.settings = map[string]*dispatch.Settings{}
-	declared, known := s.bus.catalogue.declared[s.name]
-	if known && declared.eventType != s.pattern {
-		return s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
-	}
-	for _, t := range s.bus.catalogue.types {
-		if !pattern.Match(t.Name()) {
-			continue
-		}
-		policy, timeout := t.Retry(), t.Timeout()
-		if known {
-			policy, timeout = declared.Retry, declared.Timeout
-		}
-		settings := s.override(policy, timeout, t.Priority())
-		if err := settings.Retry.Validate(); err != nil {
-			return s.refuse(fmt.Sprintf("its retry policy for %s: %v", t.Name(), err))
-		}
-		s.settings[t.Name()] = settings
-	}
-	if len(s.settings) == 0 {
-		if pattern.Literal() {
-			return &UnknownTypeError{EventType: s.pattern}
-		}
-		return s.refuse(fmt.Sprintf("no event type of the catalogue matches %s", s.pattern))
-	}
-	return nil
+// inForce is what applies to a subscription at the moment. It is never changed,
+// only replaced.
+type inForce struct {
+	types   map[string]Settings // by event type of the catalogue
+	compile map[string]*dispatch.Settings
+	breaker breaker.Policy
 }
 
-func (s *Subscription) override(policy retry.Policy, timeout time.Duration, priority Priority) *dispatch.Settings {
-	if s.config.timeout > 0 {
-		timeout = s.config.timeout
+// resolve computes what applies to each event type of the catalogue: the
+// catalogue's settings or those it was tuned to, and above them the options of
+// the subscription.
+func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
+	c := s.bus.catalogue
+	declared, known := c.declared[s.name]
+	if known && declared.eventType != s.pattern {
+		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
 	}
-	return &dispatch.Settings{Retry: policy.With(s.config.retry...), Timeout: timeout, Priority: dispatch.Priority(priority)}
+	f := &inForce{types: map[string]Settings{}, compile: map[string]*dispatch.Settings{}}
+	for _, t := range c.types {
+		if !s.covers(t.Name()) {
+			continue
+		}
+		settings := tuning.of(t)
+		if known {
+			settings = tuning.ofDeclared(declared.DeclaredSubscription)
+		}
+		settings = s.config.over(settings)
+		if err := settings.Validate(); err != nil {
+			return nil, s.refuse(fmt.Sprintf("its settings for %s: %v", t.Name(), err))
+		}
+		if len(f.types) == 0 {
+			f.breaker = settings.Breaker
+		} else if f.breaker != settings.Breaker {
+			f.breaker = breaker.Default().With(s.config.breaker...)
+		}
+		name := t.Name()
+		if s.dead {
+			name = deadType(name)
+		}
+		f.types[name] = settings
+		f.compile[name] = s.compile(settings, t.Priority())
+	}
+	if len(f.types) > 0 {
+		return f, nil
+	}
+	if p, err := glob.Parse(s.pattern); err != nil || p.Literal() {
+		return nil, &UnknownTypeError{EventType: s.pattern}
+	}
+	return nil, s.refuse(fmt.Sprintf("no event type of the catalogue matches %s", s.pattern))
+}
+
+// covers tells whether the subscription is for an event type of the catalogue.
+func (s *Subscription) covers(eventType string) bool { return s.glob.Match(eventType) }
+
+// over returns the settings with the overrides of a subscription.
+func (c *subscribeConfig) over(s Settings) Settings {
+	s.Retry = s.Retry.With(c.retry...)
+	s.Breaker = s.Breaker.With(c.breaker...)
+	if c.timeout > 0 {
+		s.Timeout = c.timeout
+	}
+	if c.slowAfter != nil {
+		s.SlowAfter = *c.slowAfter
+	}
+	if c.expiresAfter != nil {
+		s.ExpiresAfter = *c.expiresAfter
+	}
+	if c.brake != nil {
+		s.Brake = *c.brake
+	}
+	return s
+}
+
+// compile makes of the settings what the dispatcher needs.
+func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.Settings {
+	compiled := &dispatch.Settings{
+		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter,
+		ExpiresAfter: settings.ExpiresAfter, Brake: settings.Brake, Priority: dispatch.Priority(priority),
+	}
+	for _, rule := range s.config.rules {
+		compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{
+			Match: rule.match, Permanent: rule.permanent, Retry: settings.Retry.With(rule.retry...),
+		})
+	}
+	for _, rule := range settings.Errors {
+		if match := s.bus.config.classes[rule.Class]; match != nil {
+			compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{
+				Match: match, Permanent: rule.Permanent, Retry: settings.Retry.With(rule.Retry...),
+			})
+		}
+	}
+	return compiled
 }
 
 // settingsOf returns what applies to an event type. One that is not in the
-// catalogue, which a newer program may have published, gets the built-in policy.
+// catalogue, which a newer program may have published, gets the defaults.
 func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
-	if settings, ok := s.settings[eventType]; ok {
+	if settings, ok := s.inForce.Load().compile[eventType]; ok {
 		return settings
 	}
-	return s.override(retry.Default(), 30*time.Second, PriorityNormal)
+	return s.compile(s.config.over(DefaultSettings()), PriorityNormal)
+}
+
+// put makes new settings apply.
+func (s *Subscription) put(f *inForce) {
+	s.inForce.Store(f)
+	s.breaker.Tune(f.breaker)
+}
+
+// Tuning replaces the settings that generated code has from the catalogue: those
+// of event types by name, and those of the subscriptions that the catalogue
+// declares. What is missing keeps the settings of the generated code.
+type Tuning struct {
+	Types         map[string]Settings
+	Subscriptions map[string]Settings
+}
+
+func (t Tuning) of(eventType AnyEventType) Settings {
+	if settings, ok := t.Types[eventType.Name()]; ok {
+		return settings
+	}
+	return eventType.Settings()
+}
+
+func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
+	if settings, ok := t.Subscriptions[d.Name]; ok {
+		return settings
+	}
+	return d.Settings
+}
+
+// Tune replaces settings while the bus runs, all of them or, on an error, none.
+// They apply to attempts and failures from now on; what was decided before, such
+// as the time of a retry that waits, stays. The options of a subscription
+// override them as they override the catalogue. Each call starts from the
+// generated code: Tune(Tuning{}) undoes those before.
+//
+// The error says what is not known to the catalogue of the bus or not valid.
+// Package tuning reads the settings from a catalogue file.
+func (b *Bus) Tune(t Tuning) error {
+	for name, settings := range t.Types {
+		if b.catalogue.Lookup(name) == nil {
+			return &UnknownTypeError{EventType: name}
+		}
+		if err := settings.Validate(); err != nil {
+			return fmt.Errorf("the settings of event type %s: %w", name, err)
+		}
+	}
+	for name, settings := range t.Subscriptions {
+		if _, known := b.catalogue.declared[name]; !known {
+			return fmt.Errorf("the catalogue of this bus declares no subscription %q", name)
+		}
+		if err := settings.Validate(); err != nil {
+			return fmt.Errorf("the settings of subscription %q: %w", name, err)
+		}
+	}
+	t = Tuning{maps.Clone(t.Types), maps.Clone(t.Subscriptions)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	resolved := make([]*inForce, len(b.subscriptions))
+	for i, s := range b.subscriptions {
+		var err error
+		if resolved[i], err = s.resolve(t); err != nil {
+			return err
+		}
+	}
+	b.tuning = t
+	for i, s := range b.subscriptions {
+		s.put(resolved[i])
+	}
+	for _, c := range b.consumers {
+		c.merge()
+	}
+	return nil
 }
 
 // reorders tells whether deliveries may overtake each other, so that partition
 // keys matter.
 func (s *Subscription) reorders() bool {
 	priorities := map[dispatch.Priority]bool{}
-	for _, settings := range s.settings {
+	for _, settings := range s.inForce.Load().compile {
 		priorities[settings.Priority] = true
 	}
 	return s.config.concurrency > 1 || len(priorities) > 1
-}
-
-func (s *Subscription) partitionKey(d *engine.Delivery) string {
-	t := s.bus.catalogue.Lookup(d.Type)
-	if t == nil {
-		return ""
-	}
-	payload, err := t.decode(&d.Record)
-	if err != nil {
-		return "" // the attempt will say so
-	}
-	return t.partitionKey(payload)
-}
-
-// strictKey gives events without a key one in common.
-func (s *Subscription) strictKey(d *engine.Delivery) string {
-	return "key " + s.partitionKey(d)
 }

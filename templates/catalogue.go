@@ -17,6 +17,9 @@ const Contract = 1
 // catalogue lists the constructs of catalogue.gen.go.
 func catalogue(c *catalog.Catalogue) []jen.Code {
 	constructs := []jen.Code{contract(), contractCheck()}
+	if len(c.ErrorClasses) > 0 {
+		constructs = append(constructs, errorClasses(c))
+	}
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
 	}

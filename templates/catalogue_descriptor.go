@@ -2,13 +2,10 @@ package templates
 
 import (
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // descriptorName is the variable that describes an event type to the runtime.
@@ -18,12 +15,12 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //
 //	// <Event>Type describes <event.name> to the runtime.
 //	var <Event>Type = runtime.Define(runtime.Spec[<Event>]{
-//		Name:        "<event.name>",
-//		Doc:         "<doc>",
-//		Retry:       <policy>,
-//		Timeout:     <duration>,
-//		Priority:    runtime.Priority<…>,
-//		PartitionBy: <function>,
+//		Name:          "<event.name>",
+//		Doc:           "<doc>",
+//		Settings:      <settings>,
+//		Priority:      runtime.Priority<…>,
+//		PartitionBy:   <function>,
+//		Shape:         "<digest>",
 //		Subscriptions: <declared>,
 //	})
 //
@@ -33,10 +30,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if e.Doc != "" {
 		fields = append(fields, pair("Doc", jen.Lit(e.Doc)))
 	}
-	fields = append(fields,
-		pair("Retry", policy(e.Settings.Policy())),
-		pair("Timeout", duration(e.Settings.Timeout.V)),
-	)
+	fields = append(fields, pair("Settings", settings(e.Settings)))
 	switch e.Settings.Priority.V {
 	case catalog.High:
 		fields = append(fields, pair("Priority", inRuntime("PriorityHigh")))
@@ -46,6 +40,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if e.PartitionBy != nil {
 		fields = append(fields, pair("PartitionBy", partition(e)))
 	}
+	fields = append(fields, pair("Shape", jen.Lit(e.Shape())))
 	if len(e.Subscriptions) > 0 {
 		fields = append(fields, pair("Subscriptions", declared(e)))
 	}
@@ -58,9 +53,8 @@ func descriptor(e *catalog.Event) *jen.Statement {
 //
 //	[]runtime.DeclaredSubscription{
 //		{
-//			Name:    On<Event><Subscription>,
-//			Retry:   <policy>,
-//			Timeout: <duration>,
+//			Name:     On<Event><Subscription>,
+//			Settings: <settings>,
 //		},
 //	}
 func declared(e *catalog.Event) *jen.Statement {
@@ -68,71 +62,10 @@ func declared(e *catalog.Event) *jen.Statement {
 	for _, s := range e.Subscriptions {
 		items = append(items, jen.Custom(linesInBraces,
 			pair("Name", jen.Id(s.GoName)),
-			pair("Retry", policy(s.Settings.Policy())),
-			pair("Timeout", duration(s.Settings.Timeout.V)),
+			pair("Settings", settings(s.Settings)),
 		))
 	}
 	return jen.Index().Add(inRuntime("DeclaredSubscription")).Custom(linesInBraces, items...)
-}
-
-// policy emits
-//
-//	retry.Policy{
-//		MaxAttempts: <n>,
-//		Backoff:     retry.<Shape>,
-//		BaseDelay:   <duration>,
-//		MaxDelay:    <duration>,
-//		Multiplier:  <m>,
-//		Jitter:      <j>,
-//	}
-//
-// with every field, so that the numbers can be read without knowing what was
-// inherited from where.
-func policy(p retry.Policy) *jen.Statement {
-	shape := map[retry.Backoff]string{
-		retry.Exponential: "Exponential",
-		retry.Linear:      "Linear",
-		retry.Constant:    "Constant",
-		retry.None:        "None",
-	}[p.Backoff]
-	return jen.Qual(retryPath, "Policy").Custom(linesInBraces,
-		pair("MaxAttempts", jen.Lit(p.MaxAttempts)),
-		pair("Backoff", jen.Qual(retryPath, shape)),
-		pair("BaseDelay", duration(p.BaseDelay)),
-		pair("MaxDelay", duration(p.MaxDelay)),
-		pair("Multiplier", number(p.Multiplier)),
-		pair("Jitter", number(p.Jitter)),
-	)
-}
-
-func pair(field string, value jen.Code) jen.Code { return jen.Id(field).Op(":").Add(value) }
-
-// number emits a constant the way a person writes it: 2 and 0.1, where
-// jennifer would write 2.0.
-func number(f float64) *jen.Statement { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
-
-// duration emits
-//
-//	<n> * time.<Unit>
-//
-// in the largest unit that divides it, or just the unit for n = 1.
-func duration(d time.Duration) *jen.Statement {
-	units := []struct {
-		size time.Duration
-		name string
-	}{
-		{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"},
-		{time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}, {time.Nanosecond, "Nanosecond"},
-	}
-	for _, unit := range units {
-		switch {
-		case d == unit.size:
-			return jen.Qual("time", unit.name)
-		case d != 0 && d%unit.size == 0:
-			return jen.Lit(int(d/unit.size)).Op("*").Qual("time", unit.name)
-		}
-	}
-	return jen.Lit(0)
 }
 
 // partition emits

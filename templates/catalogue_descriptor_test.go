@@ -2,7 +2,6 @@ package templates
 
 import (
 	"testing"
-	"time"
 
 	"github.com/dave/jennifer/jen"
 )
@@ -26,32 +25,28 @@ events:
 var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
 	Doc:  "Say \"placed\".",
-	Retry: retry.Policy{
-		MaxAttempts: 6,
-		Backoff:     retry.Linear,
-		BaseDelay:   250 * time.Millisecond,
-		MaxDelay:    time.Hour,
-		Multiplier:  2,
-		Jitter:      0,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 250 * time.Millisecond, MaxDelay: time.Hour, Multiplier: 2, Jitter: 0},
+		Timeout:   5 * time.Minute,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     5 * time.Minute,
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Shape:       "eae7a837b951",
 })
 `, descriptor(c.Events[0]))
 	emits(t, `
 // PingType describes ping to the runtime.
 var PingType = runtime.Define(runtime.Spec[Ping]{
 	Name: "ping",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout: 30 * time.Second,
+	Shape: "e3b0c44298fc",
 })
 `, descriptor(c.Events[1]))
 }
@@ -69,27 +64,21 @@ events:
 []runtime.DeclaredSubscription{
 	{
 		Name: OnOrderPlacedSendReceipt,
-		Retry: retry.Policy{
-			MaxAttempts: 4,
-			Backoff:     retry.Exponential,
-			BaseDelay:   time.Second,
-			MaxDelay:    30 * time.Second,
-			Multiplier:  2,
-			Jitter:      0.1,
+		Settings: runtime.Settings{
+			Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+			Timeout:   5 * time.Second,
+			SlowAfter: 10 * time.Second,
+			Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		},
-		Timeout: 5 * time.Second,
 	},
 	{
 		Name: OnOrderPlacedChargeCard,
-		Retry: retry.Policy{
-			MaxAttempts: 8,
-			Backoff:     retry.None,
-			BaseDelay:   time.Second,
-			MaxDelay:    30 * time.Second,
-			Multiplier:  2,
-			Jitter:      0.1,
+		Settings: runtime.Settings{
+			Retry:     retry.Policy{MaxAttempts: 8, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+			Timeout:   time.Minute,
+			SlowAfter: 10 * time.Second,
+			Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		},
-		Timeout: time.Minute,
 	},
 }
 `, declared(c.Events[0]))
@@ -113,22 +102,5 @@ events: { e: { partition_by: key, payload: { key: `+fieldType+` } } }
 `)
 			emits(t, "var key = "+want, jen.Var().Id("key").Op("=").Add(partition(c.Events[0])))
 		})
-	}
-}
-
-func TestDurationsAreWrittenInTheirLargestWholeUnit(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0:                       "0",
-		1:                       "time.Nanosecond",
-		1500:                    "1500 * time.Nanosecond",
-		20 * time.Microsecond:   "20 * time.Microsecond",
-		1500 * time.Millisecond: "1500 * time.Millisecond",
-		time.Second:             "time.Second",
-		90 * time.Second:        "90 * time.Second",
-		5 * time.Minute:         "5 * time.Minute",
-		90 * time.Minute:        "90 * time.Minute",
-		30 * 24 * time.Hour:     "720 * time.Hour",
-	} {
-		emits(t, want, duration(d))
 	}
 }

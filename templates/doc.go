@@ -4,9 +4,10 @@
 // emits the generated file of the same name:
 //
 //	payloads.go   payloads.gen.go   a struct per event, the types they share, sealed interfaces
+//	codec.go      codec.gen.go      the JSON of payloads: WriteJSON and ReadJSON
 //	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
-//	catalogue.go  catalogue.gen.go  <Event>Type descriptors, the Catalogue, Open
+//	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, the Catalogue, Open
 //
 // [Files] is the way in: a catalogue goes in, the bytes of the files come out,
 // and nothing is read or written on the way. The same catalogue always gives
@@ -18,7 +19,7 @@
 // not differ between events is not emitted at all but lives in the runtime
 // package, which is why the functions that come out are one line long.
 //
-// The other files are what the four share: source.go makes a Go file of the
+// The other files are what the five share: source.go makes a Go file of the
 // constructs, comment.go makes safe comments of text that a person wrote in
 // the catalogue, words.go puts settings into English, and gotype.go names Go
 // types. The folder starter holds what `busgen init` writes ([Starter]).

@@ -18,6 +18,7 @@ func Files(c *catalog.Catalogue) ([]emit.File, error) {
 		constructs []jen.Code
 	}{
 		{"payloads.gen.go", payloads(c)},
+		{"codec.gen.go", codec(c)},
 		{"publish.gen.go", publish(c)},
 		{"subscribe.gen.go", subscribe(c)},
 		{"catalogue.gen.go", catalogue(c)},

@@ -14,6 +14,8 @@ const (
 	modulePath  = "github.com/busgen/busgen"
 	runtimePath = modulePath + "/runtime"
 	retryPath   = modulePath + "/runtime/retry"
+	wirePath    = modulePath + "/runtime/wire"
+	breakerPath = modulePath + "/runtime/breaker"
 	uuidPath    = "github.com/google/uuid"
 )
 
@@ -25,7 +27,7 @@ func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) 
 func source(header, packageName string, constructs []jen.Code) ([]byte, error) {
 	file := jen.NewFile(packageName)
 	file.HeaderComment(header)
-	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", uuidPath: "uuid"})
+	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", uuidPath: "uuid"})
 	for _, construct := range constructs {
 		file.Add(construct)
 		file.Line()

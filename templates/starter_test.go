@@ -35,8 +35,25 @@ func TestTheStarterShowsTheDefaults(t *testing.T) {
 	if shown.Name.V != "order.placed" {
 		t.Fatalf("the first event is %s, want one that sets nothing itself", shown.Name.V)
 	}
-	if shown.Settings.Policy() != builtIn.Settings.Policy() || shown.Settings.Timeout.V != builtIn.Settings.Timeout.V {
-		t.Errorf("the starter shows %+v, built in is %+v", shown.Settings, builtIn.Settings)
+	builtInList := builtIn.Settings.List()
+	for i, setting := range shown.Settings.List() {
+		if want := builtInList[i]; setting.Key != want.Key || setting.Value != want.Value {
+			t.Errorf("the starter shows %s %v, built in is %s %v", setting.Key, setting.Value, want.Key, want.Value)
+		}
+		if setting.Pos == (catalog.Position{}) && setting.Key != "priority" {
+			t.Errorf("the starter does not show %s", setting.Key)
+		}
+	}
+}
+
+func TestTheStarterShowsErrorClassesButHasNone(t *testing.T) {
+	text := string(starter(t, "events")["events.yaml"].Content)
+	if c := parseFile(t, "events.yaml", []byte(text)); c.ErrorClasses != nil {
+		t.Errorf("it has %d error classes", len(c.ErrorClasses))
+	}
+	text = strings.Replace(text, "    # errors:", "    errors:", 1)
+	if c := parseFile(t, "events.yaml", []byte(text)); len(c.ErrorClasses) != 2 {
+		t.Errorf("without the comment sign it has %d error classes", len(c.ErrorClasses))
 	}
 }
 

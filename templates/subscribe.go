@@ -14,7 +14,7 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 		if len(e.Subscriptions) > 0 {
 			constructs = append(constructs, subscriptionNames(e))
 		}
-		constructs = append(constructs, subscribeEvent(e))
+		constructs = append(constructs, subscribeEvent(e), subscribeDead(e))
 	}
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, subscribeNamespace(ns))
@@ -42,8 +42,8 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 			names = append(names, jen.Line())
 		}
 		words := ""
-		if s.Settings.Policy() != e.Settings.Policy() || s.Settings.Timeout.V != e.Settings.Timeout.V {
-			words = attemptWords(s.Settings)
+		if own := settingWords(s.Settings); own != settingWords(e.Settings) {
+			words = own
 		}
 		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
 			Id(s.GoName).String().Op("=").Lit(s.Name.V))
@@ -67,6 +67,20 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 		"See [runtime.Subscribe].", policyWords(e)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+}
+
+// subscribeDead emits
+//
+//	// Subscribe<Event>Dead calls handler for every <event.name> that a subscription dead-letters …
+//	func Subscribe<Event>Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[<Event>]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeDead(bus, <Event>Type, name, handler, opts...)
+//	}
+func subscribeDead(e *catalog.Event) *jen.Statement {
+	function := "Subscribe" + e.GoName + "Dead"
+	return comment(function + " calls handler for every " + e.Name.V + " that a subscription dead-letters, " +
+		"as the subscription called name. See [runtime.SubscribeDead].").
+		Func().Id(function).Params(subscribeParamsOf(inRuntime("DeadLetter").Types(jen.Id(e.GoName)))...).Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("SubscribeDead").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
 
 // subscribeNamespace emits
@@ -98,11 +112,13 @@ func subscribePattern(function, pattern, payload, events string) *jen.Statement 
 		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))
 }
 
-func subscribeParams(payload string) []jen.Code {
+func subscribeParams(payload string) []jen.Code { return subscribeParamsOf(jen.Id(payload)) }
+
+func subscribeParamsOf(payload jen.Code) []jen.Code {
 	return []jen.Code{
 		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
 		jen.Id("name").String(),
-		jen.Id("handler").Add(inRuntime("Handler")).Types(jen.Id(payload)),
+		jen.Id("handler").Add(inRuntime("Handler")).Types(payload),
 		jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
 	}
 }

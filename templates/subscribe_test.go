@@ -19,6 +19,13 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeMLRunStartedDead calls handler for every ml.run.started that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
+}
+
 // SubscribeML calls handler for every event of ml.*, as the subscription called
 // name. A type switch over the payload tells the events apart; each is retried
 // by the settings of its own type. See [runtime.SubscribeNamespace].

@@ -3,7 +3,6 @@ package templates
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime/retry"
@@ -11,7 +10,7 @@ import (
 
 // policyWords tells in English how deliveries of e are handled.
 func policyWords(e *catalog.Event) string {
-	sentences := []string{attemptWords(e.Settings)}
+	sentences := []string{settingWords(e.Settings)}
 	switch e.Settings.Priority.V {
 	case catalog.High:
 		sentences = append(sentences, "It goes ahead of events of normal priority.")
@@ -24,17 +23,65 @@ func policyWords(e *catalog.Event) string {
 	return strings.Join(sentences, " ")
 }
 
-// attemptWords tells how long an attempt may take, and what happens if it fails.
-func attemptWords(s catalog.Settings) string {
-	return "An attempt may take " + compact(s.Timeout.V) + ". " + retryWords(s.Policy())
+// settingWords tells how long an attempt may take, and what happens if it fails.
+func settingWords(s catalog.Settings) string {
+	sentences := []string{"An attempt may take " + catalog.Short(s.Timeout.V) + ".", retryWords(s.Policy())}
+	if s.ExpiresAfter.V > 0 {
+		sentences = append(sentences, "One that is not handled within "+catalog.Short(s.ExpiresAfter.V)+" is a dead letter too.")
+	}
+	sentences = append(sentences, errorWords(s)...)
+	if !s.Redrive.Off.V {
+		sentences = append(sentences, redriveWords(s.Redrive))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// errorWords has a sentence for all classes of errors that are permanent, and
+// one for each that has another retry policy than s.
+func errorWords(s catalog.Settings) []string {
+	var permanent, sentences []string
+	for _, rule := range s.Errors {
+		own := attemptWords(s.PolicyFor(rule))
+		switch {
+		case rule.Permanent.V:
+			permanent = append(permanent, rule.Class.V)
+		case own != attemptWords(s.Policy()):
+			sentences = append(sentences, "If the error is "+rule.Class.V+": "+own+".")
+		}
+	}
+	if permanent != nil {
+		sentences = append([]string{"It is not tried again if the error is " + listing(permanent, "or") + "."}, sentences...)
+	}
+	return sentences
+}
+
+func redriveWords(d catalog.Redrive) string {
+	which := "Dead letters"
+	if len(d.Reasons.V) > 0 {
+		which += " of " + listing(d.Reasons.V, "and")
+	}
+	return which + " are tried again by themselves after " + catalog.Short(d.Every.V) + ", up to " + times(d.Max.V) + "."
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
 }
 
 func retryWords(p retry.Policy) string {
 	if p.MaxAttempts == 1 {
 		return "An event that fails is not tried again but kept as a dead letter."
 	}
-	return "An event that fails is tried up to " + strconv.Itoa(p.MaxAttempts) + " times in all, " +
-		waitWords(p) + ", and then kept as a dead letter."
+	return "An event that fails is " + attemptWords(p) + ", and then kept as a dead letter."
+}
+
+func attemptWords(p retry.Policy) string {
+	if p.MaxAttempts == 1 {
+		return "tried once"
+	}
+	return "tried up to " + strconv.Itoa(p.MaxAttempts) + " times in all, " + waitWords(p)
 }
 
 // waitWords lists the waits between attempts, or the first few of them. Waits
@@ -47,32 +94,20 @@ func waitWords(p retry.Policy) string {
 	}
 	var waits []string
 	for n := 2; n <= min(p.MaxAttempts, 1+most); n++ {
-		waits = append(waits, compact(p.Delay(n)))
+		waits = append(waits, catalog.Short(p.Delay(n)))
 	}
 	words := listing(waits, "and")
 	switch {
 	case shortest == longest:
 		words = waits[0]
 	case p.MaxAttempts > 1+most:
-		words = strings.Join(waits, ", ") + " and so on up to " + compact(longest)
+		words = strings.Join(waits, ", ") + " and so on up to " + catalog.Short(longest)
 	}
 	words += " apart"
 	if p.Jitter > 0 {
 		words += " (give or take " + strconv.FormatFloat(p.Jitter*100, 'g', 4, 64) + " %)"
 	}
 	return words
-}
-
-// compact formats a duration without zero parts: 5m, not 5m0s.
-func compact(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // listing joins words as English does: a, b or c.

@@ -37,21 +37,19 @@ func TestAPolicyInWords(t *testing.T) {
 	}
 }
 
-func TestDurationsInWordsHaveNoZeroParts(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0:                       "0s",
-		250 * time.Millisecond:  "250ms",
-		10 * time.Second:        "10s",
-		time.Minute:             "1m",
-		70 * time.Second:        "1m10s",
-		time.Hour:               "1h",
-		10 * time.Minute:        "10m",
-		90 * time.Minute:        "1h30m",
-		time.Hour + time.Second: "1h0m1s",
-		20 * time.Hour:          "20h",
+func TestSettingsInWords(t *testing.T) {
+	const attempt, dead = "An attempt may take 30s. ", "An event that fails is tried up to 4 times in all, 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter."
+	for yaml, want := range map[string]string{
+		"{}":                    attempt + dead,
+		"{ expires_after: 2d }": attempt + dead + " One that is not handled within 2d is a dead letter too.",
+		"{ redrive: {} }":       attempt + dead + " Dead letters are tried again by themselves after 1h, up to 3 times.",
+		"{ redrive: { max: 1, reasons: [timeout, panic] } }":                           attempt + dead + " Dead letters of timeout and panic are tried again by themselves after 1h, up to once.",
+		"{ errors: { a: permanent, b: { retry: {} }, c: permanent } }":                 attempt + dead + " It is not tried again if the error is a or c.",
+		"{ errors: { a: { retry: { max_attempts: 1 } }, b: permanent } }":              attempt + dead + " It is not tried again if the error is b. If the error is a: tried once.",
+		"{ errors: { a: { retry: { max_attempts: 2, jitter: 0, base_delay: 7s } } } }": attempt + dead + " If the error is a: tried up to 2 times in all, 7s apart.",
 	} {
-		if got := compact(d); got != want {
-			t.Errorf("compact(%d) = %s, want %s", d, got, want)
+		if got := settingWords(parse(t, "events: { e: "+yaml+" }\n").Events[0].Settings); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", yaml, got, want)
 		}
 	}
 }

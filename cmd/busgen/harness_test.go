@@ -23,7 +23,7 @@ type result struct {
 func busgen(t *testing.T, command string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := run(strings.Fields(command), &stdout, &stderr)
+	status := run(t.Context(), strings.Fields(command), strings.NewReader(""), &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }
 

@@ -18,15 +18,18 @@ func newRoot() *cobra.Command {
 writes a Go package with a struct for each payload and typed functions that
 publish events and subscribe to them.
 
-Without a verb it does what "busgen generate" does.
+Without a verb it does what "busgen generate" does. Other verbs look into the
+file of a bus and steer it, while the program runs or after it has died.
 
-Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated code
-out of date), 2 trouble with the command line or with files. What a verb means by
-1 is in its own help.`
+Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated
+code out of date; a damaged file), 2 trouble with the command line or with
+files, 3 what was asked for is not there (no such event; no dead letter that
+matches). What a verb means by 1 is in its own help.`
 	root.Example = `  busgen init                      # start with a catalogue in ./events
   busgen                           # generate from ./events.yaml
   busgen events/events.yaml        # generate from another one
   busgen check events/events.yaml  # in CI: is the checked-in code up to date?
+  busgen status shop.db            # how is the bus in shop.db doing?
 
   //go:generate go tool busgen generate events.yaml`
 	root.Args = func(cmd *cobra.Command, args []string) error {
@@ -40,8 +43,20 @@ out of date), 2 trouble with the command line or with files. What a verb means b
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(explainFlag)
 	cobra.EnableCommandSorting = false // the most used verb comes first
-	root.AddCommand(newGenerate(), newCheck(), newInit(), newVersion())
+	inGroup(root, "Catalogues:", newGenerate(), newCheck(), newPolicy(), newInit())
+	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newCheckDB())
+	root.AddCommand(newCompletion(), newVersion())
+	root.CompletionOptions.DisableDefaultCmd = true // ours has a manual
 	return root
+}
+
+// inGroup adds commands under a title of the help.
+func inGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
 }
 
 // atMostOne accepts one argument, or none; what is for the error.

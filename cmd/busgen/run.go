@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,17 +16,19 @@ import (
 const (
 	statusNo      = 1 // a clear "no": findings in the catalogue, code out of date
 	statusTrouble = 2 // the verb could not do its work: usage, files
+	statusNothing = 3 // what was asked for is not there: no such event, no dead letter that matches
 )
 
 // run executes the command line and returns the exit status. It is the only
-// place that prints errors.
-func run(args []string, stdout, stderr io.Writer) int {
+// place that prints errors. When ctx ends, a verb stops at the next occasion.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
@@ -36,8 +39,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stderr, "busgen:", err)
 
 	var no *negative
-	if errors.As(err, &no) {
+	var nothing *nothing
+	switch {
+	case errors.As(err, &no):
 		return statusNo
+	case errors.As(err, &nothing):
+		return statusNothing
 	}
 	return statusTrouble
 }
@@ -58,6 +65,11 @@ func verb(do func(args []string) (report string, err error)) func(*cobra.Command
 type negative struct{ error }
 
 func (n *negative) Unwrap() error { return n.error }
+
+// nothing marks an error that says that there is no such thing.
+type nothing struct{ error }
+
+func (n *nothing) Unwrap() error { return n.error }
 
 // findingsError stops a verb because its catalogue has findings.
 type findingsError struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -23,56 +24,57 @@ const (
 	_ = runtime.FitsGenerated(runtime.NewestContract - contract)
 )
 
+// The error classes that the catalogue has rules for. [runtime.WithErrorClass]
+// says which errors are of which class; the rules of a class that was not
+// registered are for none.
+const (
+	ErrorRateLimited string = "rate_limited"
+	ErrorTextTooLong string = "text_too_long"
+)
+
 // OrderPlacedType describes order.placed to the runtime.
 var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
 	Doc:  "A customer placed an order. Nothing is paid yet.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Shape:       "e3d93f2aadad",
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedChargeCard,
-			Retry: retry.Policy{
-				MaxAttempts: 5,
-				Backoff:     retry.Exponential,
-				BaseDelay:   time.Second,
-				MaxDelay:    5 * time.Minute,
-				Multiplier:  2,
-				Jitter:      0.2,
+			Settings: runtime.Settings{
+				Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:   30 * time.Second,
+				SlowAfter: 5 * time.Second,
+				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				Brake:     5,
 			},
-			Timeout: 30 * time.Second,
 		},
 		{
 			Name: OnOrderPlacedSendReceipt,
-			Retry: retry.Policy{
-				MaxAttempts: 3,
-				Backoff:     retry.Exponential,
-				BaseDelay:   time.Second,
-				MaxDelay:    5 * time.Minute,
-				Multiplier:  2,
-				Jitter:      0.2,
+			Settings: runtime.Settings{
+				Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:   30 * time.Second,
+				SlowAfter: 5 * time.Second,
+				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 			},
-			Timeout: 30 * time.Second,
 		},
 		{
 			Name: OnOrderPlacedPrintGiftCard,
-			Retry: retry.Policy{
-				MaxAttempts: 3,
-				Backoff:     retry.Exponential,
-				BaseDelay:   time.Second,
-				MaxDelay:    5 * time.Minute,
-				Multiplier:  2,
-				Jitter:      0.2,
+			Settings: runtime.Settings{
+				Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:   30 * time.Second,
+				SlowAfter: 5 * time.Second,
+				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorTextTooLong, Permanent: true},
+				},
 			},
-			Timeout: 30 * time.Second,
 		},
 	},
 })
@@ -81,226 +83,212 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 	Name: "order.shipped",
 	Doc:  "The parcel of an order has left the warehouse.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
+	Shape:       "5c6a3c289a95",
 })
 
 // OrderCancelledType describes order.cancelled to the runtime.
 var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 	Name: "order.cancelled",
 	Doc:  "An order will not be carried out.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p OrderCancelled) string { return p.OrderID.String() },
+	Shape:       "76917bf1df44",
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
 var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 	Name: "payment.captured",
 	Doc:  "The money for an order is on its way to the shop.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Linear,
-		BaseDelay:   10 * time.Second,
-		MaxDelay:    time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   10 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+		},
 	},
-	Timeout:     10 * time.Second,
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
+	Shape:       "9d7137275e42",
 })
 
 // PaymentDeclinedType describes payment.declined to the runtime.
 var PaymentDeclinedType = runtime.Define(runtime.Spec[PaymentDeclined]{
 	Name: "payment.declined",
 	Doc:  "The bank refused to pay for an order.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Linear,
-		BaseDelay:   10 * time.Second,
-		MaxDelay:    time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   10 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+		},
 	},
-	Timeout:     10 * time.Second,
 	PartitionBy: func(p PaymentDeclined) string { return p.OrderID.String() },
+	Shape:       "6665fb9ab242",
 })
 
 // PaymentRefundedType describes payment.refunded to the runtime.
 var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 	Name: "payment.refunded",
 	Doc:  "The shop gave money back.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Linear,
-		BaseDelay:   10 * time.Second,
-		MaxDelay:    time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   10 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+		},
 	},
-	Timeout:     10 * time.Second,
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
+	Shape:       "9d7137275e42",
 })
 
 // UserRegisteredType describes user.registered to the runtime.
 var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
 	Name: "user.registered",
 	Doc:  "Someone opened an account.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
+	Shape:       "9750402e5a07",
 })
 
 // UserEmailChangedType describes user.email_changed to the runtime.
 var UserEmailChangedType = runtime.Define(runtime.Spec[UserEmailChanged]{
 	Name: "user.email_changed",
 	Doc:  "Someone moved an account to another address.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p UserEmailChanged) string { return p.UserID.String() },
+	Shape:       "4f78bff36dbf",
 })
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
 var UserDeletionRequestedType = runtime.Define(runtime.Spec[UserDeletionRequested]{
 	Name: "user.deletion_requested",
 	Doc:  "Someone wants all personal data to be erased.",
-	Retry: retry.Policy{
-		MaxAttempts: 10,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Minute,
-		MaxDelay:    12 * time.Hour,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 10, Backoff: retry.Exponential, BaseDelay: time.Minute, MaxDelay: 12 * time.Hour, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Redrive:   runtime.Redrive{Every: 24 * time.Hour, Max: 30},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p UserDeletionRequested) string { return p.UserID.String() },
+	Shape:       "c34ef81d7618",
 })
 
 // MLRunStartedType describes ml.run.started to the runtime.
 var MLRunStartedType = runtime.Define(runtime.Spec[MLRunStarted]{
 	Name: "ml.run.started",
 	Doc:  "A model that recommends articles is being trained.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   5 * time.Minute,
+		SlowAfter: 4 * time.Minute,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Redrive:   runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
 	},
-	Timeout:     5 * time.Minute,
 	PartitionBy: func(p MLRunStarted) string { return p.RunID.String() },
+	Shape:       "a7d21c7f34f0",
 })
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
 var MLRunFinishedType = runtime.Define(runtime.Spec[MLRunFinished]{
 	Name: "ml.run.finished",
 	Doc:  "A training run has produced a model.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   5 * time.Minute,
+		SlowAfter: 4 * time.Minute,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Redrive:   runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
 	},
-	Timeout:     5 * time.Minute,
 	PartitionBy: func(p MLRunFinished) string { return p.RunID.String() },
+	Shape:       "7a560ab60aa2",
 })
 
 // MLRunFailedType describes ml.run.failed to the runtime.
 var MLRunFailedType = runtime.Define(runtime.Spec[MLRunFailed]{
 	Name: "ml.run.failed",
 	Doc:  "A training run has ended without a model.",
-	Retry: retry.Policy{
-		MaxAttempts: 5,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   5 * time.Minute,
+		SlowAfter: 4 * time.Minute,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Redrive:   runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
 	},
-	Timeout:     5 * time.Minute,
 	PartitionBy: func(p MLRunFailed) string { return p.RunID.String() },
+	Shape:       "a1f5f089ee67",
 })
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
 var MLTrialStartedType = runtime.Define(runtime.Spec[MLTrialStarted]{
 	Name: "ml.trial.started",
 	Doc:  "One combination of hyperparameters is being tried.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialStarted) string { return p.RunID.String() },
+	Shape:       "686d053c0aa9",
 })
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
 var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
 	Name: "ml.trial.finished",
 	Doc:  "A trial has ended.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:   30 * time.Second,
+		SlowAfter: 5 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
+	Shape:       "996e6bc189b8",
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
 var UICommandCartChangedType = runtime.Define(runtime.Spec[UICommandCartChanged]{
 	Name: "ui.command.cart_changed",
 	Doc:  "A customer put articles into the cart or took some out.",
-	Retry: retry.Policy{
-		MaxAttempts: 2,
-		Backoff:     retry.None,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:      2 * time.Second,
+		SlowAfter:    500 * time.Millisecond,
+		ExpiresAfter: 10 * time.Second,
+		Breaker:      breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:  2 * time.Second,
 	Priority: runtime.PriorityHigh,
+	Shape:    "b360b37becd7",
 })
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
@@ -308,48 +296,41 @@ var UICommandCartChangedType = runtime.Define(runtime.Spec[UICommandCartChanged]
 var UICommandCheckoutSubmittedType = runtime.Define(runtime.Spec[UICommandCheckoutSubmitted]{
 	Name: "ui.command.checkout_submitted",
 	Doc:  "A customer pressed the button that buys.",
-	Retry: retry.Policy{
-		MaxAttempts: 2,
-		Backoff:     retry.None,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:      2 * time.Second,
+		SlowAfter:    500 * time.Millisecond,
+		ExpiresAfter: 10 * time.Second,
+		Breaker:      breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:  2 * time.Second,
 	Priority: runtime.PriorityHigh,
+	Shape:    "38ab1792cf9b",
 })
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
 var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]{
 	Name: "system.backup_finished",
 	Doc:  "A backup is complete.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:   retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout: 30 * time.Second,
+		Breaker: breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:  30 * time.Second,
 	Priority: runtime.PriorityLow,
+	Shape:    "328c56dc3767",
 })
 
 // SystemDiskLowType describes system.disk_low to the runtime.
 var SystemDiskLowType = runtime.Define(runtime.Spec[SystemDiskLow]{
 	Name: "system.disk_low",
 	Doc:  "A machine is running out of space.",
-	Retry: retry.Policy{
-		MaxAttempts: 3,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    5 * time.Minute,
-		Multiplier:  2,
-		Jitter:      0.2,
+	Settings: runtime.Settings{
+		Retry:   retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout: 30 * time.Second,
+		Breaker: breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:  30 * time.Second,
 	Priority: runtime.PriorityHigh,
+	Shape:    "7fce81222d85",
 })
 
 // Catalogue holds every event type of events.yaml.

@@ -25,6 +25,10 @@ const (
 	// order.placed.
 	//
 	// Prints what the giver wrote.
+	//
+	// An attempt may take 30s. An event that fails is tried up to 3 times in all,
+	// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It is
+	// not tried again if the error is text_too_long.
 	OnOrderPlacedPrintGiftCard string = "print-gift-card"
 )
 
@@ -38,6 +42,13 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedDead calls handler for every order.placed that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderShipped calls handler for every order.shipped, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -46,6 +57,13 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 // partition key is order_id.
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
+}
+
+// SubscribeOrderShippedDead calls handler for every order.shipped that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderShipped]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderShippedType, name, handler, opts...)
 }
 
 // SubscribeOrderCancelled calls handler for every order.cancelled, as the
@@ -58,14 +76,29 @@ func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
 }
 
+// SubscribeOrderCancelledDead calls handler for every order.cancelled that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderCancelledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderCancelled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderCancelledType, name, handler, opts...)
+}
+
 // SubscribePaymentCaptured calls handler for every payment.captured, as the
 // subscription called name. See [runtime.Subscribe].
 //
 // An attempt may take 10s. An event that fails is tried up to 5 times in all,
 // 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. Its partition key is order_id.
+// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
+// (give or take 20 %). Its partition key is order_id.
 func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
+}
+
+// SubscribePaymentCapturedDead calls handler for every payment.captured that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentCaptured]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PaymentCapturedType, name, handler, opts...)
 }
 
 // SubscribePaymentDeclined calls handler for every payment.declined, as the
@@ -73,9 +106,17 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 //
 // An attempt may take 10s. An event that fails is tried up to 5 times in all,
 // 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. Its partition key is order_id.
+// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
+// (give or take 20 %). Its partition key is order_id.
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
+}
+
+// SubscribePaymentDeclinedDead calls handler for every payment.declined that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePaymentDeclinedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentDeclined]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
 // SubscribePaymentRefunded calls handler for every payment.refunded, as the
@@ -83,9 +124,17 @@ func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Han
 //
 // An attempt may take 10s. An event that fails is tried up to 5 times in all,
 // 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. Its partition key is order_id.
+// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
+// (give or take 20 %). Its partition key is order_id.
 func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
+}
+
+// SubscribePaymentRefundedDead calls handler for every payment.refunded that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePaymentRefundedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentRefunded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PaymentRefundedType, name, handler, opts...)
 }
 
 // SubscribeUserRegistered calls handler for every user.registered, as the
@@ -98,6 +147,13 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
+// SubscribeUserRegisteredDead calls handler for every user.registered that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserRegistered]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, UserRegisteredType, name, handler, opts...)
+}
+
 // SubscribeUserEmailChanged calls handler for every user.email_changed, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -108,15 +164,30 @@ func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
 }
 
+// SubscribeUserEmailChangedDead calls handler for every user.email_changed that
+// a subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserEmailChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, UserEmailChangedType, name, handler, opts...)
+}
+
 // SubscribeUserDeletionRequested calls handler for every
 // user.deletion_requested, as the subscription called name. See
 // [runtime.Subscribe].
 //
 // An attempt may take 30s. An event that fails is tried up to 10 times in all,
 // 1m, 2m, 4m, 8m, 16m and so on up to 4h16m apart (give or take 20 %), and then
-// kept as a dead letter. Its partition key is user_id.
+// kept as a dead letter. Dead letters are tried again by themselves after 24h,
+// up to 30 times. Its partition key is user_id.
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
+}
+
+// SubscribeUserDeletionRequestedDead calls handler for every
+// user.deletion_requested that a subscription dead-letters, as the subscription
+// called name. See [runtime.SubscribeDead].
+func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserDeletionRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
 // SubscribeMLRunStarted calls handler for every ml.run.started, as the
@@ -124,9 +195,17 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Its partition key is run_id.
+// Dead letters of timeout and crash are tried again by themselves after 1h, up
+// to 24 times. Its partition key is run_id.
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
+}
+
+// SubscribeMLRunStartedDead calls handler for every ml.run.started that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
 // SubscribeMLRunFinished calls handler for every ml.run.finished, as the
@@ -134,9 +213,17 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Its partition key is run_id.
+// Dead letters of timeout and crash are tried again by themselves after 1h, up
+// to 24 times. Its partition key is run_id.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
+}
+
+// SubscribeMLRunFinishedDead calls handler for every ml.run.finished that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLRunFinishedType, name, handler, opts...)
 }
 
 // SubscribeMLRunFailed calls handler for every ml.run.failed, as the
@@ -144,9 +231,17 @@ func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handl
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Its partition key is run_id.
+// Dead letters of timeout and crash are tried again by themselves after 1h, up
+// to 24 times. Its partition key is run_id.
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
+}
+
+// SubscribeMLRunFailedDead calls handler for every ml.run.failed that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFailed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLRunFailedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialStarted calls handler for every ml.trial.started, as the
@@ -159,6 +254,13 @@ func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
 }
 
+// SubscribeMLTrialStartedDead calls handler for every ml.trial.started that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLTrialStartedType, name, handler, opts...)
+}
+
 // SubscribeMLTrialFinished calls handler for every ml.trial.finished, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -169,15 +271,29 @@ func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
+// SubscribeMLTrialFinishedDead calls handler for every ml.trial.finished that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeMLTrialFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, MLTrialFinishedType, name, handler, opts...)
+}
+
 // SubscribeUICommandCartChanged calls handler for every
 // ui.command.cart_changed, as the subscription called name. See
 // [runtime.Subscribe].
 //
 // An attempt may take 2s. An event that fails is tried up to 2 times in all,
-// without a wait, and then kept as a dead letter. It goes ahead of events of
-// normal priority.
+// without a wait, and then kept as a dead letter. One that is not handled
+// within 10s is a dead letter too. It goes ahead of events of normal priority.
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
+}
+
+// SubscribeUICommandCartChangedDead calls handler for every
+// ui.command.cart_changed that a subscription dead-letters, as the subscription
+// called name. See [runtime.SubscribeDead].
+func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCartChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCheckoutSubmitted calls handler for every
@@ -185,10 +301,17 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 // [runtime.Subscribe].
 //
 // An attempt may take 2s. An event that fails is tried up to 2 times in all,
-// without a wait, and then kept as a dead letter. It goes ahead of events of
-// normal priority.
+// without a wait, and then kept as a dead letter. One that is not handled
+// within 10s is a dead letter too. It goes ahead of events of normal priority.
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
+}
+
+// SubscribeUICommandCheckoutSubmittedDead calls handler for every
+// ui.command.checkout_submitted that a subscription dead-letters, as the
+// subscription called name. See [runtime.SubscribeDead].
+func SubscribeUICommandCheckoutSubmittedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCheckoutSubmitted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
@@ -201,6 +324,13 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
+// SubscribeSystemBackupFinishedDead calls handler for every
+// system.backup_finished that a subscription dead-letters, as the subscription
+// called name. See [runtime.SubscribeDead].
+func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemBackupFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, SystemBackupFinishedType, name, handler, opts...)
+}
+
 // SubscribeSystemDiskLow calls handler for every system.disk_low, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -209,6 +339,13 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 // ahead of events of normal priority.
 func SubscribeSystemDiskLow(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskLow], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskLowType, name, handler, opts...)
+}
+
+// SubscribeSystemDiskLowDead calls handler for every system.disk_low that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeSystemDiskLowDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskLow]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, SystemDiskLowType, name, handler, opts...)
 }
 
 // SubscribeML calls handler for every event of ml.*, as the subscription called

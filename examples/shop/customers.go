@@ -22,8 +22,10 @@ func (s *shop) sell(ctx context.Context, o options, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "\nSelling %d orders, %d at a time:\n", o.orders, o.publishers)
 	var sold atomic.Int64
-	stop := showProgress(out, func() string { return progress(s.bus.Stats(), sold.Load(), o.orders) })
-	defer stop()
+	if s.schedule == nil {
+		stop := showProgress(out, func() string { return progress(s.bus.Stats(), sold.Load(), o.orders) })
+		defer stop()
+	}
 	if err := s.takeOrders(ctx, last, o, &sold); err != nil {
 		return err
 	}
@@ -39,6 +41,9 @@ func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atom
 	defer cancel(nil)
 	// Spread over a second: there should be something to watch.
 	pause := time.Second * time.Duration(o.publishers) / time.Duration(o.orders)
+	if o.tune != "" {
+		pause = tuningPace * time.Duration(o.publishers)
+	}
 
 	var taken atomic.Int64
 	var publishers sync.WaitGroup

@@ -24,7 +24,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 	}
 	defer inspector.Close()
 
-	total, err := inspector.Count(ctx)
+	total, err := inspector.Count(ctx, dlq.Filter{})
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintln(out, "\nThere are no dead letters.")
 		return nil
 	}
-	letters, err := inspector.List(ctx, dlq.Page{}) // the newest hundred
+	letters, _, err := inspector.List(ctx, dlq.Filter{}, dlq.Page{}) // the newest hundred
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 // retry gives one dead letter back to its subscription. The running bus
 // notices, and calls the handler again with a fresh count of attempts.
 func (s *shop) retry(ctx context.Context, inspector *dlq.Inspector, key dlq.Key, out io.Writer) error {
-	if err := inspector.Retry(ctx, key); err != nil {
+	if _, err := inspector.Retry(ctx, dlq.Only(key)); err != nil {
 		return err
 	}
 	if err := s.bus.WaitIdle(ctx); err != nil {
@@ -68,7 +68,7 @@ func (s *shop) retry(ctx context.Context, inspector *dlq.Inspector, key dlq.Key,
 	if err != nil {
 		return err
 	}
-	left, err := inspector.Count(ctx)
+	left, err := inspector.Count(ctx, dlq.Filter{})
 	if err != nil {
 		return err
 	}

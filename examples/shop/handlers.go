@@ -19,6 +19,8 @@ type shop struct {
 	bank   bank
 	mail   mailProvider
 	audit  audit
+
+	schedule *schedule // nil unless the settings follow a file
 }
 
 // subscribe connects the handlers. The names are durable: the file remembers for
@@ -28,6 +30,9 @@ func (s *shop) subscribe() error {
 	// The delays of the catalogue are made for real outages, seconds and minutes.
 	// This overrides the first delay and nothing else, so that a demo ends soon.
 	soon := runtime.WithRetry(retry.BaseDelay(100 * time.Millisecond))
+	if s.schedule != nil {
+		soon = runtime.WithRetry() // the file says it all
+	}
 
 	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, runtime.WithConcurrency(8))
 	_, receipt := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedSendReceipt, s.sendReceipt, soon)
@@ -65,6 +70,7 @@ func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlace
 func (s *shop) sendReceipt(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 	text := fmt.Sprintf("Dear %s, thank you for order %d.", e.Payload.Customer.Name, e.Payload.Number)
 	if err := s.mail.send(ctx, e.Payload.Customer.Email, text); err != nil {
+		s.schedule.failed(e)
 		return fmt.Errorf("send the receipt: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@
 //	go run ./examples/shop                     one busy second, and what became of it
 //	go run ./examples/shop -db x.db -crash     the same, with the plug pulled half-way
 //	go run ./examples/shop -db x.db            what is left after that
+//	go run ./examples/shop -tune my.yaml       half a minute in which to edit my.yaml, and see retries follow
 //
 // Read it in this order:
 //
@@ -14,6 +15,7 @@
 //	audit.go      a handler of every event
 //	dead.go       look at what failed for good, repair the cause, try again
 //	ledger.go     proof that nothing is lost; crash.go: the plug
+//	tune.go       settings that follow a file while the shop runs
 //	report.go     tables; progress.go: the line that moves
 package main
 
@@ -28,6 +30,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/google/uuid"
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
@@ -77,7 +82,9 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	defer logFile.Close()
 	logger := slog.New(slog.NewTextHandler(logFile, nil))
 
-	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger))
+	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger),
+		// What kinds of errors mean is in the catalogue; which errors are of a kind, here.
+		runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
 	if err != nil {
 		return err
 	}
@@ -93,6 +100,15 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	s := &shop{bus: bus, ledger: ledger}
 	if o.crash {
 		s.bank.plug = &plug{after: max(1, int64(o.orders)/2), db: o.db, ledger: ledger, out: out}
+	}
+	if o.tune != "" {
+		out = &lockedWriter{Writer: out}
+		watcher, err := tune(ctx, bus, o.tune, logger, out)
+		if err != nil {
+			return err
+		}
+		defer watcher.Close()
+		s.schedule = &schedule{out: out, last: map[uuid.UUID]time.Time{}}
 	}
 	// Subscribe, then start: what an earlier run left unfinished finds its handlers.
 	if err := s.subscribe(); err != nil {
@@ -123,6 +139,7 @@ type options struct {
 	db                 string
 	orders, publishers int
 	crash              bool
+	tune               string
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -132,6 +149,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.IntVar(&o.orders, "orders", 500, "sell `N` orders")
 	flags.IntVar(&o.publishers, "publishers", 8, "publish from `N` goroutines at once")
 	flags.BoolVar(&o.crash, "crash", false, "kill this process half-way through, as a power cut would")
+	flags.StringVar(&o.tune, "tune", "", "take the settings of retries from `FILE`, a copy of examples/events.yaml, and follow its edits")
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
@@ -160,7 +178,8 @@ const usage = `Usage: go run ./examples/shop [flags]
 
 Sells orders through an event bus for about a second, with handlers that fail now
 and then, and shows what became of every event. Run it again on the same file
-after -crash, and see that nothing is lost.
+after -crash, and see that nothing is lost. With -tune it sells for half a minute
+and shows when receipts that cannot be sent are tried again.
 
 Beside FILE it writes FILE.acked, a list of every order that was acknowledged,
 and FILE.log, what the bus logs.

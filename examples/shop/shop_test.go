@@ -115,6 +115,44 @@ func TestAnInterruptEndsTheDayEarlyAndLosesNothing(t *testing.T) {
 	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\n\n", len(acked)+1))
 }
 
+// A retry budget of a thousand is cut to three while a receipt is being tried.
+func TestAnEditOfTheTunedFileShowsFromTheNextFailureOn(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	db, catalogue := filepath.Join(folder, "shop.db"), filepath.Join(folder, "events.yaml")
+	source, err := os.ReadFile("../events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(budget string) {
+		text := strings.Replace(string(source), "defaults:\n", "defaults:\n  breaker: off\n", 1)
+		text = regexp.MustCompile(`(?m)^  breaker: \{.*\n`).ReplaceAllString(text, "")
+		text = regexp.MustCompile(`(?s)    max_attempts: 3\n.*?    jitter: [^\n]*\n`).ReplaceAllString(text, budget)
+		if err := os.WriteFile(catalogue, []byte(text), 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+	write("    max_attempts: 1000\n    backoff: constant\n    base_delay: 20ms\n")
+	var stdout, stderr bytes.Buffer
+	edited := false
+	edit := writerFunc(func(p []byte) (int, error) {
+		if !edited && bytes.Contains(p, []byte("order 25: attempt 5 of 1000 failed")) {
+			edited = true
+			write("    max_attempts: 3\n    backoff: constant\n    base_delay: 20ms\n")
+		}
+		return stdout.Write(p)
+	})
+	if status := run(t.Context(), []string{"-db", db, "-orders", "30", "-tune", catalogue}, edit, &stderr); status != 0 {
+		t.Fatalf("exit status %d\n%s%s", status, &stdout, &stderr)
+	}
+	out := stdout.String()
+	if n := number(t, out, `order 25: attempt (\d+) of 3 failed`); n <= 5 || n >= 1000 {
+		t.Errorf("the last attempt is %d:\n%s", n, out)
+	}
+	wantText(t, out, "The settings are those of "+catalogue+" now; different from what was built: [order.placed charge-card send-receipt")
+	wantText(t, out, "1 dead letters, newest first")
+}
+
 func TestALostOrderWouldBeNoticed(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "shop.db")

@@ -58,7 +58,14 @@ func (m *mailProvider) send(_ context.Context, to, _ string) error {
 // printCard works as long as the text fits on the card.
 func printCard(text string) error {
 	if len(text) > 1000 {
-		return fmt.Errorf("%d letters do not fit on a gift card", len(text))
+		return &tooLongError{len(text)}
 	}
 	return nil
+}
+
+// tooLongError is for texts that will not become shorter.
+type tooLongError struct{ letters int }
+
+func (e *tooLongError) Error() string {
+	return fmt.Sprintf("%d letters do not fit on a gift card", e.letters)
 }

@@ -152,35 +152,28 @@ func TestNamespacesAreTheProperPrefixes(t *testing.T) {
 func TestSettingsKnowWhereTheyComeFrom(t *testing.T) {
 	c := parse(t, shop)
 	want := map[string]catalog.Settings{
-		"order.placed": {
-			MaxAttempts: catalog.Value[int]{V: 6, Pos: at(5, 26)},
-			Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
-			BaseDelay:   catalog.Value[time.Duration]{V: time.Second},
-			MaxDelay:    catalog.Value[time.Duration]{V: 30 * time.Second},
-			Multiplier:  catalog.Value[float64]{V: 2},
-			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
-			Timeout:     catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)},
-		},
-		"ml.run.started": {
-			MaxAttempts: catalog.Value[int]{V: 3, Pos: at(27, 27)},
-			Backoff:     catalog.Value[retry.Backoff]{V: retry.Linear, Pos: at(8, 49)},
-			BaseDelay:   catalog.Value[time.Duration]{V: 0, Pos: at(27, 42)},
-			MaxDelay:    catalog.Value[time.Duration]{V: 5 * time.Minute, Pos: at(8, 36)},
-			Multiplier:  catalog.Value[float64]{V: 2},
-			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
-			Timeout:     catalog.Value[time.Duration]{V: 90 * time.Minute, Pos: at(28, 14)},
-			Priority:    catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)},
-		},
-		"ml.trial.ended": {
-			MaxAttempts: catalog.Value[int]{V: 6, Pos: at(5, 26)},
-			Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
-			BaseDelay:   catalog.Value[time.Duration]{V: 2 * time.Second, Pos: at(7, 52)},
-			MaxDelay:    catalog.Value[time.Duration]{V: 24 * time.Hour, Pos: at(7, 67)},
-			Multiplier:  catalog.Value[float64]{V: 2},
-			Jitter:      catalog.Value[float64]{V: 0, Pos: at(5, 37)},
-			Timeout:     catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)},
-			Priority:    catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)},
-		},
+		"order.placed": builtInBut(t, func(s *catalog.Settings) {
+			s.MaxAttempts = catalog.Value[int]{V: 6, Pos: at(5, 26)}
+			s.Jitter = catalog.Value[float64]{V: 0, Pos: at(5, 37)}
+			s.Timeout = catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)}
+		}),
+		"ml.run.started": builtInBut(t, func(s *catalog.Settings) {
+			s.MaxAttempts = catalog.Value[int]{V: 3, Pos: at(27, 27)}
+			s.Backoff = catalog.Value[retry.Backoff]{V: retry.Linear, Pos: at(8, 49)}
+			s.BaseDelay = catalog.Value[time.Duration]{V: 0, Pos: at(27, 42)}
+			s.MaxDelay = catalog.Value[time.Duration]{V: 5 * time.Minute, Pos: at(8, 36)}
+			s.Jitter = catalog.Value[float64]{V: 0, Pos: at(5, 37)}
+			s.Timeout = catalog.Value[time.Duration]{V: 90 * time.Minute, Pos: at(28, 14)}
+			s.Priority = catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)}
+		}),
+		"ml.trial.ended": builtInBut(t, func(s *catalog.Settings) {
+			s.MaxAttempts = catalog.Value[int]{V: 6, Pos: at(5, 26)}
+			s.BaseDelay = catalog.Value[time.Duration]{V: 2 * time.Second, Pos: at(7, 52)}
+			s.MaxDelay = catalog.Value[time.Duration]{V: 24 * time.Hour, Pos: at(7, 67)}
+			s.Jitter = catalog.Value[float64]{V: 0, Pos: at(5, 37)}
+			s.Timeout = catalog.Value[time.Duration]{V: 20 * time.Second, Pos: at(4, 12)}
+			s.Priority = catalog.Value[catalog.Priority]{V: catalog.Low, Pos: at(7, 26)}
+		}),
 	}
 	for _, e := range c.Events {
 		if diff := cmp.Diff(want[e.Name.V], e.Settings); diff != "" {
@@ -189,15 +182,13 @@ func TestSettingsKnowWhereTheyComeFrom(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutSettingsGetsTheBuiltInOnes(t *testing.T) {
-	c := parse(t, "version: 1\npackage: events\nevents: { order.placed: {} }\n")
-	s := c.Events[0].Settings
-	if s.Policy() != retry.Default() || s.Timeout.V != 30*time.Second || s.Priority.V != catalog.Normal {
-		t.Errorf("got %+v", s)
-	}
-	if s.Timeout.Pos != (catalog.Position{}) {
-		t.Errorf("a timeout that nobody wrote is at %v", s.Timeout.Pos)
-	}
+// builtInBut returns the settings of an event for which nothing is written, with
+// a change.
+func builtInBut(t *testing.T, change func(s *catalog.Settings)) catalog.Settings {
+	t.Helper()
+	s := parse(t, "version: 1\npackage: events\nevents: { order.placed: {} }\n").Events[0].Settings
+	change(&s)
+	return s
 }
 
 func TestSpellingsThatMeanTheSame(t *testing.T) {

@@ -14,7 +14,7 @@ type claim struct {
 var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
 
 // methodNames are the methods of generated structs; Go has no field and method of one name.
-var methodNames = set("Validate", "String")
+var methodNames = set("Validate", "String", "WriteJSON", "ReadJSON")
 
 // claims lists what a catalogue declares, in file order.
 func (r *reader) claims(c *Catalogue) []claim {
@@ -30,12 +30,15 @@ func (r *reader) claims(c *Catalogue) []claim {
 	}
 	for _, e := range c.Events {
 		n := e.GoName
-		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n)
+		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead")
 	}
 	for _, e := range c.Events {
 		for _, s := range e.Subscriptions {
 			add("subscription "+s.Name.V+" of event "+e.Name.V, s.Name, s.GoName)
 		}
+	}
+	for _, class := range c.ErrorClasses {
+		add("error class "+class.Name.V, class.Name, class.GoName)
 	}
 	for _, ns := range c.Namespaces {
 		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)

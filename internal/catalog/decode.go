@@ -27,6 +27,15 @@ type object struct {
 var elsewhere = map[string]string{
 	"priority":      "priority belongs to an event, a policy or the defaults",
 	"subscriptions": "subscriptions are declared under their event",
+	"max_attempts":  "it belongs under retry",
+	"max_retries":   "it belongs under retry",
+	"backoff":       "it belongs under retry",
+	"base_delay":    "it belongs under retry",
+	"max_delay":     "it belongs under retry",
+	"threshold":     "it belongs under breaker",
+	"min_samples":   "it belongs under breaker",
+	"open_for":      "it belongs under breaker",
+	"reasons":       "it belongs under redrive",
 }
 
 // object reads a mapping that may only have the known keys. It is empty, and

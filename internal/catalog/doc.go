@@ -16,17 +16,19 @@
 //	types.go          `types:` and the fields of structs; typeref.go: the text of a type
 //	events.go         `events:`, payloads and partition keys
 //	subscriptions.go  the names declared under an event
-//	settings.go       retry, timeout and priority, as written in one place
+//	settings.go       how events are delivered, as written in one place
+//	retries.go        of these `retry`; breaker.go, errorrules.go, redrive.go: those in parts
+//	off.go            what can be switched off; durations.go: 1h30m
 //	policies.go       `policies:`, and how an event inherits its settings
 //	names.go          from catalogue names to Go names
 //	collisions.go     Go names that two things would share
 //	namespaces.go     the prefixes of event names
 //
-// model.go is the result. A value in it knows where it was written, so that
+// model.go and model_settings.go are the result. A value in it knows where it was written, so that
 // everything built on the model can point at the catalogue too. findings.go,
 // render.go and rules.go are the other result; suggest.go makes "did you mean".
 //
-// To add a setting, start in settings.go; to add a field type, in typeref.go and at
+// To add a setting, start in model_settings.go and settings.go; to add a field type, in typeref.go and at
 // [Kind] in model.go. A new check gets a rule in rules.go and a broken catalogue
 // in testdata/broken. The language is described in docs/catalogue.md, whose
 // examples and tables are checked by this package's tests.

@@ -70,3 +70,26 @@ func TestEveryDurationThatGoPrintsIsReadBack(t *testing.T) {
 		}
 	})
 }
+
+func TestDurationsAreWrittenWithoutZeroParts(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                       "0s",
+		250 * time.Millisecond:  "250ms",
+		10 * time.Second:        "10s",
+		time.Minute:             "1m",
+		70 * time.Second:        "1m10s",
+		time.Hour:               "1h",
+		10 * time.Minute:        "10m",
+		90 * time.Minute:        "1h30m",
+		time.Hour + time.Second: "1h0m1s",
+		20 * time.Hour:          "20h",
+		24 * time.Hour:          "24h",
+		48 * time.Hour:          "2d",
+		49 * time.Hour:          "49h",
+		30 * 24 * time.Hour:     "30d",
+	} {
+		if got := catalog.Short(d); got != want {
+			t.Errorf("Short(%d) = %s, want %s", d, got, want)
+		}
+	}
+}

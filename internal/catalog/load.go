@@ -51,6 +51,7 @@ type reader struct {
 	// the one that a policy is for.
 	eventsIncomplete bool
 	subscribed       map[string]subscribed // the subscriptions so far, by name
+	classes          []*ErrorClass         // the error classes so far
 	findings         Findings
 }
 
@@ -66,6 +67,7 @@ func (r *reader) catalogue(root *yaml.Node) *Catalogue {
 	c.Events = r.eventSection(o)
 	r.inherit(c.Events, r.defaults(o), r.policies(o, c.Events))
 	c.Namespaces = namespaces(c.Events)
+	c.ErrorClasses = r.errorClasses()
 	r.checkCollisions(c)
 	return c
 }

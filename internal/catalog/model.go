@@ -1,11 +1,6 @@
 package catalog
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/busgen/busgen/runtime/retry"
-)
+import "fmt"
 
 // Position is a place in a catalogue file. Line and Column count from 1;
 // Column counts runes, the way editors do.
@@ -24,6 +19,9 @@ type Value[T any] struct {
 	Pos Position
 }
 
+// Written reports whether somebody wrote the value.
+func (v Value[T]) Written() bool { return v.Pos != Position{} }
+
 // Catalogue is a checked events.yaml: every name is resolved, every policy is
 // inherited, and nothing in it can fail to compile once it is emitted.
 type Catalogue struct {
@@ -33,6 +31,9 @@ type Catalogue struct {
 	Types      []*Type       // in file order
 	Events     []*Event      // in file order
 	Namespaces []*Namespace  // sorted by name
+	// ErrorClasses are the classes for which some `errors:` has a rule, in the
+	// order in which the file names them first.
+	ErrorClasses []*ErrorClass
 }
 
 // Type is an entry of `types:`: a struct or a string enum.
@@ -121,46 +122,17 @@ type Subscription struct {
 	Settings Settings // those of the event, where it has none of its own
 }
 
-// Settings are the effective delivery settings of an event type or of one of its
-// subscriptions. Each field knows where its value was written, so that tools
-// can say where it comes from.
-type Settings struct {
-	MaxAttempts Value[int]
-	Backoff     Value[retry.Backoff]
-	BaseDelay   Value[time.Duration]
-	MaxDelay    Value[time.Duration]
-	Multiplier  Value[float64]
-	Jitter      Value[float64]
-	Timeout     Value[time.Duration]
-	Priority    Value[Priority]
-}
-
-// Policy returns the retry part in the form the runtime computes with.
-func (s Settings) Policy() retry.Policy {
-	return retry.Policy{
-		MaxAttempts: s.MaxAttempts.V,
-		Backoff:     s.Backoff.V,
-		BaseDelay:   s.BaseDelay.V,
-		MaxDelay:    s.MaxDelay.V,
-		Multiplier:  s.Multiplier.V,
-		Jitter:      s.Jitter.V,
-	}
-}
-
-// Priority orders the deliveries that wait in one subscription.
-type Priority int
-
-// The priorities; Normal is the zero value and the default.
-const (
-	Normal Priority = iota
-	High
-	Low
-)
-
 // Namespace is a proper prefix of event names: order.placed and order.paid
 // are in order, ml.run.started is in ml and in ml.run.
 type Namespace struct {
 	Name   string // ml.run; the pattern is ml.run.*
 	GoName string // MLRun
 	Events []*Event
+}
+
+// ErrorClass is a kind of error that the catalogue has rules for. The program
+// says which errors belong to it.
+type ErrorClass struct {
+	Name   Value[string] // card_declined
+	GoName string        // of the constant: ErrorCardDeclined
 }

@@ -69,7 +69,7 @@ func set(words ...string) map[string]bool {
 
 // importedNames are the packages that generated files import. A generated
 // package with such a name could not be used beside them.
-var importedNames = set("context", "json", "retry", "runtime", "strconv", "time", "uuid")
+var importedNames = set("breaker", "context", "json", "retry", "runtime", "strconv", "time", "uuid", "wire")
 
 // packageName reads `package:`.
 func (r *reader) packageName(o object) Value[string] {

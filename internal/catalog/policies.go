@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -111,24 +110,39 @@ func (r *reader) policyTie(e *Event, first, second policy) {
 		Hint = "make one of them more specific, or give the event its settings itself"
 }
 
-// effective lays the layers over what is built in. Where that ends with a base
-// delay above the cap, the later of the two is reported, once for each pair.
+// effective lays the layers over what is built in.
 func (r *reader) effective(what string, layers []Settings, reported map[[2]Position]bool) Settings {
 	s := builtin()
+	var retries []Retry
+	for _, layer := range layers {
+		s = s.overlay(layer)
+		retries = append(retries, layer.Retry)
+	}
+	r.checkDelays(what, retries, reported)
+	for _, rule := range s.Errors {
+		r.checkDelays("error class "+rule.Class.V+" of "+what, append(slices.Clone(retries), rule.Retry), reported)
+	}
+	return s
+}
+
+// checkDelays reports a base delay above the cap that results from the layers,
+// at the later of the two and once for each pair.
+func (r *reader) checkDelays(what string, layers []Retry, reported map[[2]Position]bool) {
+	s := builtinRetry()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
 		s = s.overlay(layer)
-		if layer.BaseDelay.written() {
+		if layer.BaseDelay.Written() {
 			baseLayer = i
 		}
-		if layer.MaxDelay.written() {
+		if layer.MaxDelay.Written() {
 			capLayer = i
 		}
 	}
 	pair := [2]Position{s.BaseDelay.Pos, s.MaxDelay.Pos}
 	fine := s.BaseDelay.V <= s.MaxDelay.V || s.MaxDelay.V == unreadable || s.Backoff.V == retry.None
 	if fine || reported[pair] {
-		return s
+		return
 	}
 	reported[pair] = true
 	if baseLayer >= capLayer {
@@ -136,7 +150,6 @@ func (r *reader) effective(what string, layers []Settings, reported map[[2]Posit
 	} else {
 		r.delayOrder(what, "max_delay", s.MaxDelay, "base_delay", s.BaseDelay, "raise max_delay, or set base_delay too")
 	}
-	return s
 }
 
 func (r *reader) delayOrder(what, key string, at Value[time.Duration], otherKey string, other Value[time.Duration], hint string) {
@@ -145,23 +158,11 @@ func (r *reader) delayOrder(what, key string, at Value[time.Duration], otherKey 
 		relation = "shorter"
 	}
 	f := r.report(r.wordAt(at.Pos), RuleDelayOrder, "%s %s of %s is %s than its %s %s",
-		key, short(at.V), what, relation, otherKey, short(other.V))
-	if other.written() {
+		key, Short(at.V), what, relation, otherKey, Short(other.V))
+	if other.Written() {
 		f.see(r.wordAt(other.Pos), "%s is here", otherKey)
 	} else {
 		f.Message += ", which is built in"
 	}
 	f.Hint = hint
-}
-
-// short writes a duration as people do: 5m, where Go says 5m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -94,6 +94,7 @@ func TestEachFieldIsInheritedFromTheMostSpecificPlaceThatSetsIt(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(shop)
 	f.Add(subscribed)
+	f.Add(steered)
 	for _, seed := range []string{"", "\t", "a: *b", "? [a]\n: b", "--- |\n x\n...\n---\n", "events: {a: {payload: {\"x\\u2028\": '[]a?'}}}", "%YAML 1.1\n---\n", "a:\r\nb\u2028c: d\n"} {
 		f.Add(seed)
 	}
@@ -128,16 +129,27 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, e := range c.Events {
-			if err := e.Settings.Policy().Validate(); err != nil {
-				t.Errorf("event %s has a policy that the runtime refuses: %v", e.Name.V, err)
-			}
+			checkSettings(t, "event "+e.Name.V, e.Settings)
 			for _, s := range e.Subscriptions {
-				if err := s.Settings.Policy().Validate(); err != nil {
-					t.Errorf("subscription %s has a policy that the runtime refuses: %v", s.Name.V, err)
-				}
+				checkSettings(t, "subscription "+s.Name.V, s.Settings)
 			}
 		}
 	})
+}
+
+// checkSettings fails if the runtime would refuse the settings.
+func checkSettings(t *testing.T, what string, s catalog.Settings) {
+	t.Helper()
+	for _, err := range []error{s.Policy().Validate(), s.Breaker.Policy().Validate()} {
+		if err != nil {
+			t.Errorf("%s has a policy that the runtime refuses: %v", what, err)
+		}
+	}
+	for _, rule := range s.Errors {
+		if err := s.Policy().With(rule.Retry.Options()...).Validate(); err != nil {
+			t.Errorf("error class %s of %s has a policy that the runtime refuses: %v", rule.Class.V, what, err)
+		}
+	}
 }
 
 var yamlLineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")

@@ -29,6 +29,7 @@ const (
 	RuleBadDuration   Rule = "bad-duration"      // durations that carry a unit
 	RuleOutOfRange    Rule = "out-of-range"      // numbers and durations within their limits
 	RuleUnknownValue  Rule = "unknown-value"     // only words that a setting knows
+	RuleReasons       Rule = "redrive-reasons"   // reasons of a redrive, each of them once
 	RuleDelayOrder    Rule = "delay-order"       // no base delay above the cap that an event inherits or sets
 	RuleBadGlob       Rule = "bad-glob"          // patterns that the matcher can read
 	RulePolicyTie     Rule = "policy-tie"        // no two equally specific policies for one event

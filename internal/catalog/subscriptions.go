@@ -31,7 +31,7 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 	var all []*Subscription
 	for _, e := range entries {
 		what := "subscription " + label(e.name) + " of " + event.what
-		o, _ := r.object(e.value, what, "doc", "retry", "timeout")
+		o, _ := r.object(e.value, what, append([]string{"doc"}, subscriptionKeys...)...)
 		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "On" + eventGoName + GoName(e.name)}
 		s.Doc = r.doc(o)
 		s.Settings = r.settings(o)

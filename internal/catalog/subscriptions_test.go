@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // subscribed declares subscriptions that set nothing, one thing, and much.
@@ -65,16 +64,12 @@ func TestASubscriptionWithoutSettingsHasThoseOfItsEvent(t *testing.T) {
 
 func TestASubscriptionOverridesItsEventFieldByField(t *testing.T) {
 	placed := parse(t, subscribed).Events[0]
-	want := catalog.Settings{
-		MaxAttempts: catalog.Value[int]{V: 1, Pos: at(15, 31)},
-		Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
-		BaseDelay:   catalog.Value[time.Duration]{V: time.Second},
-		MaxDelay:    catalog.Value[time.Duration]{V: 30 * time.Second},
-		Multiplier:  catalog.Value[float64]{V: 2},
-		Jitter:      catalog.Value[float64]{V: 0.2, Pos: at(15, 42)},
-		Timeout:     catalog.Value[time.Duration]{V: 10 * time.Second, Pos: at(14, 18)},
-		Priority:    catalog.Value[catalog.Priority]{V: catalog.High, Pos: at(6, 15)},
-	}
+	want := builtInBut(t, func(s *catalog.Settings) {
+		s.MaxAttempts = catalog.Value[int]{V: 1, Pos: at(15, 31)}
+		s.Jitter = catalog.Value[float64]{V: 0.2, Pos: at(15, 42)}
+		s.Timeout = catalog.Value[time.Duration]{V: 10 * time.Second, Pos: at(14, 18)}
+		s.Priority = catalog.Value[catalog.Priority]{V: catalog.High, Pos: at(6, 15)}
+	})
 	if diff := cmp.Diff(want, placed.Subscriptions[1].Settings); diff != "" {
 		t.Errorf("settings of the subscription (-want +got):\n%s", diff)
 	}

@@ -3,34 +3,84 @@ package dlq
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"sync"
-	"time"
 
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
-// DefaultLimit is how many dead letters [Inspector.List] returns when the page
-// does not say.
-const DefaultLimit = 100
-
 // Inspector reads and changes the dead letters of one file. It is safe for
 // concurrent use. Its errors are *runtime.StorageError when the file cannot be
-// read or written, [NotFoundError], and those of contexts that end.
+// read or written, those of contexts that end, and the types of this package.
+//
+// What it changes is on disk when a call returns, and a bus that runs on the
+// file, in this process or another, notices within 200 ms.
 type Inspector struct {
+	actor string
+	check func(eventType string, payload []byte) error // nil without WithEditing
+
 	mu      sync.Mutex
 	letters *sqlite.DeadLetters // nil once closed
 }
 
+// Option tunes an [Inspector].
+type Option func(*Inspector) error
+
+// WithActor sets who acts, for the audit. The default is user@host, of the
+// operating system.
+func WithActor(name string) Option {
+	return func(i *Inspector) error {
+		if name == "" {
+			return fmt.Errorf("WithActor: the name is empty")
+		}
+		i.actor = name
+		return nil
+	}
+}
+
+// WithEditing allows [Inspector.Edit]. Every new payload must pass check; the
+// method Check of a generated catalogue fits.
+func WithEditing(check func(eventType string, payload []byte) error) Option {
+	return func(i *Inspector) error {
+		if check == nil {
+			return fmt.Errorf("WithEditing: the check is nil; payloads that nobody checks are the next dead letters")
+		}
+		i.check = check
+		return nil
+	}
+}
+
 // Open opens the event log in the file at path, which must exist.
-func Open(path string) (*Inspector, error) {
-	letters, err := sqlite.OpenDeadLetters(path)
+func Open(path string, opts ...Option) (*Inspector, error) {
+	i := &Inspector{actor: whoever()}
+	for _, opt := range opts {
+		if err := opt(i); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	i.letters, err = sqlite.OpenDeadLetters(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Inspector{letters: letters}, nil
+	return i, nil
 }
 
-// Close releases the file. A second call returns nil.
+// whoever is who runs this process.
+func whoever() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+// Close releases the file. A second call returns nil, and everything else
+// [ErrClosed]; what runs at the moment ends with its next step.
 func (i *Inspector) Close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -42,81 +92,6 @@ func (i *Inspector) Close() error {
 	return err
 }
 
-// Page chooses a part of the list. The zero value is the newest [DefaultLimit].
-type Page struct {
-	Offset int // how many of the newest to pass over
-	Limit  int // how many to return; 0 for DefaultLimit
-}
-
-// List returns dead letters, the one that died last first.
-func (i *Inspector) List(ctx context.Context, page Page) ([]Letter, error) {
-	if page.Offset < 0 || page.Limit < 0 {
-		return nil, fmt.Errorf("list dead letters: offset %d and limit %d must not be negative", page.Offset, page.Limit)
-	}
-	if page.Limit == 0 {
-		page.Limit = DefaultLimit
-	}
-	var letters []Letter
-	err := i.use(func(d *sqlite.DeadLetters) error {
-		found, err := d.List(ctx, page.Offset, page.Limit)
-		letters = lettersOf(found)
-		return err
-	})
-	return letters, err
-}
-
-// Count returns how many dead letters there are.
-func (i *Inspector) Count(ctx context.Context) (n int, err error) {
-	err = i.use(func(d *sqlite.DeadLetters) error {
-		n, err = d.Count(ctx)
-		return err
-	})
-	return n, err
-}
-
-// Get returns one dead letter, or a *[NotFoundError].
-func (i *Inspector) Get(ctx context.Context, key Key) (Letter, error) {
-	var letter Letter
-	err := i.use(func(d *sqlite.DeadLetters) error {
-		found, err := d.Get(ctx, key.EventID)
-		if err != nil {
-			return err
-		}
-		for _, one := range lettersOf(found) {
-			if one.Key == key {
-				letter = one
-				return nil
-			}
-		}
-		return &NotFoundError{Key: key}
-	})
-	return letter, err
-}
-
-// Retry gives a dead letter back to its subscription, due now and with a fresh
-// count of attempts. The attempts it has behind it stay on record. When it is
-// not dead, or no longer, the error is a *[NotFoundError].
-func (i *Inspector) Retry(ctx context.Context, key Key) error {
-	return i.use(func(d *sqlite.DeadLetters) error {
-		found, err := d.Retry(ctx, key.EventID, key.Subscription)
-		if err == nil && !found {
-			err = &NotFoundError{Key: key}
-		}
-		return err
-	})
-}
-
-// Purge deletes the dead letters that died at cutoff or before, and returns how
-// many. Their events stay in the log; only the deliveries that were given up are
-// forgotten. It can be interrupted by ctx and called again.
-func (i *Inspector) Purge(ctx context.Context, cutoff time.Time) (n int, err error) {
-	err = i.use(func(d *sqlite.DeadLetters) error {
-		n, err = d.Purge(ctx, cutoff)
-		return err
-	})
-	return n, err
-}
-
 func (i *Inspector) use(f func(d *sqlite.DeadLetters) error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -124,4 +99,17 @@ func (i *Inspector) use(f func(d *sqlite.DeadLetters) error) error {
 		return ErrClosed
 	}
 	return f(i.letters)
+}
+
+// find looks one letter up.
+func (i *Inspector) find(ctx context.Context, key Key) (detail sqlite.LetterDetail, err error) {
+	err = i.use(func(d *sqlite.DeadLetters) error {
+		found, missing, err := d.Get(ctx, key.stored())
+		if err == nil && missing != "" {
+			err = &NotFoundError{Key: key, State: missing}
+		}
+		detail = found
+		return err
+	})
+	return detail, err
 }

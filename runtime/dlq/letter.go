@@ -1,95 +1,127 @@
 package dlq
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
-// ErrClosed is returned by an [Inspector] that was closed.
-var ErrClosed = errors.New("the inspector is closed")
-
-// Key identifies a dead letter: an event can be dead for several subscriptions.
-type Key struct {
-	EventID      uuid.UUID
-	Subscription string
-}
-
-// String formats the key as event-id/subscription.
-func (k Key) String() string { return k.EventID.String() + "/" + k.Subscription }
-
-// ParseKey reads what [Key.String] prints.
-func ParseKey(text string) (Key, error) {
-	id, subscription, found := strings.Cut(text, "/")
-	if !found || subscription == "" {
-		return Key{}, fmt.Errorf("dead letter %q: want event-id/subscription", text)
-	}
-	eventID, err := uuid.Parse(id)
-	if err != nil {
-		return Key{}, fmt.Errorf("dead letter %q: %q is not an event id", text, id)
-	}
-	return Key{EventID: eventID, Subscription: subscription}, nil
-}
-
-// NotFoundError says that there is no such dead letter: there never was, or it
-// was retried or purged.
-type NotFoundError struct{ Key Key }
-
-// Error names the event and the subscription.
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("event %s is not dead for subscription %q", e.Key.EventID, e.Key.Subscription)
-}
-
-// Letter is a dead letter with everything that is known about it.
+// Letter is a dead letter with everything that is known about it. As JSON it
+// is an object with the fields of its tags, which is a line of
+// [Inspector.Export].
 type Letter struct {
 	Key
-	Type        string          // of the event: order.placed
-	Payload     json.RawMessage // as stored
-	Metadata    json.RawMessage // a JSON object of strings; nil without
-	PublishedAt time.Time       // UTC
-	DeadAt      time.Time       // UTC
-	Reason      string          // max_attempts, decode or crash
-	Attempts    []Attempt       // failed executions, oldest first, including those before a Retry
-}
-
-// LastError returns the error of the last attempt.
-func (l Letter) LastError() string {
-	if len(l.Attempts) == 0 {
-		return ""
-	}
-	return l.Attempts[len(l.Attempts)-1].Error
+	Type        string          `json:"type"`               // of the event: order.placed
+	Payload     json.RawMessage `json:"payload,omitempty"`  // as stored
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
+	PublishedAt time.Time       `json:"published_at"`       // UTC
+	DeadAt      time.Time       `json:"dead_at"`            // UTC
+	Reason      string          `json:"reason"`             // max_attempts, permanent, decode, crash or expired
+	Fingerprint string          `json:"fingerprint"`        // the same for failures of the same kind; see [Inspector.Groups]
+	Failures    int             `json:"failures"`           // attempts charged since it was published or last retried
+	Redriven    int             `json:"redriven,omitzero"`  // how often it was retried automatically since
+	Progress    string          `json:"progress,omitempty"` // of a group of handlers: which of them have handled it
+	// Attempts are the failed executions, oldest first, including those before
+	// a Retry.
+	Attempts []Attempt `json:"attempts"`
 }
 
 // Attempt is a failed execution of a handler.
 type Attempt struct {
-	// Kind is error, panic, goexit, timeout, decode or crash.
-	Kind    string
-	Started time.Time // UTC; zero for a crash
-	Ended   time.Time // UTC; of a crash: when it was noticed
-	Error   string
-	Stack   string // of a panic or goexit
+	Kind      string    `json:"kind"`                 // error, panic, goexit, timeout, decode or crash
+	Started   time.Time `json:"started_at,omitzero"`  // UTC; zero for a crash
+	Ended     time.Time `json:"ended_at"`             // UTC; of a crash: when it was noticed
+	Error     string    `json:"error"`                // its text
+	ErrorType string    `json:"error_type,omitempty"` // its Go type: *fs.PathError
+	Member    string    `json:"member,omitempty"`     // of a group of handlers: the one that failed
+	Stack     string    `json:"stack,omitempty"`      // of a panic or goexit
+}
+
+// LastError returns the error of the last attempt.
+func (l Letter) LastError() string { return l.last().Error }
+
+func (l Letter) last() Attempt {
+	if len(l.Attempts) == 0 {
+		return Attempt{}
+	}
+	return l.Attempts[len(l.Attempts)-1]
+}
+
+// plainLetter is a Letter that encoding/json treats as any struct.
+type plainLetter Letter
+
+// encodedLetter is the JSON of a letter. A payload that is not JSON, which
+// only other programs can have stored, is kept as it is in base64.
+type encodedLetter struct {
+	plainLetter
+	Raw []byte `json:"raw_payload,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (l Letter) MarshalJSON() ([]byte, error) {
+	encoded := encodedLetter{plainLetter: plainLetter(l)}
+	if !json.Valid(l.Payload) {
+		encoded.Payload, encoded.Raw = nil, l.Payload
+	}
+	if encoded.Attempts == nil {
+		encoded.Attempts = []Attempt{}
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false) // payloads stay as they are, byte for byte
+	err := encoder.Encode(encoded)
+	return buffer.Bytes(), err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. A field that letters do not have
+// is an error.
+func (l *Letter) UnmarshalJSON(data []byte) error {
+	var encoded encodedLetter
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&encoded); err != nil {
+		return err
+	}
+	*l = Letter(encoded.plainLetter)
+	if len(encoded.Raw) > 0 {
+		l.Payload = encoded.Raw
+	}
+	return nil
+}
+
+func letterOf(f sqlite.DeadLetter) Letter {
+	letter := Letter{
+		Key:  keyOf(f.LetterKey),
+		Type: f.Type, Payload: f.Payload, Metadata: f.Metadata,
+		PublishedAt: f.CreatedAt, DeadAt: f.Mark.DeadAt, Reason: f.Reason, Fingerprint: f.Fingerprint,
+		Failures: f.Failures, Redriven: f.Redriven, Progress: f.Progress,
+	}
+	for _, a := range f.Attempts {
+		letter.Attempts = append(letter.Attempts, Attempt(a))
+	}
+	return letter
 }
 
 func lettersOf(found []sqlite.DeadLetter) []Letter {
 	letters := make([]Letter, len(found))
 	for i, f := range found {
-		letter := Letter{
-			Key:  Key{EventID: f.ID, Subscription: f.Subscription},
-			Type: f.Type, Payload: f.Payload, Metadata: f.Metadata,
-			PublishedAt: f.CreatedAt, DeadAt: f.DeadAt, Reason: f.Reason,
-		}
-		for _, a := range f.Attempts {
-			letter.Attempts = append(letter.Attempts, Attempt{
-				Kind: a.Kind, Started: a.Started, Ended: a.Ended, Error: a.Error, Stack: a.Stack,
-			})
-		}
-		letters[i] = letter
+		letters[i] = letterOf(f)
 	}
 	return letters
+}
+
+func (l Letter) stored() sqlite.DeadLetter {
+	stored := sqlite.DeadLetter{
+		LetterKey: l.Key.stored(),
+		Mark:      sqlite.LetterMark{DeadAt: l.DeadAt},
+		Type:      l.Type, Payload: l.Payload, Metadata: l.Metadata, CreatedAt: l.PublishedAt,
+		Reason: l.Reason, Fingerprint: l.Fingerprint, Failures: l.Failures, Redriven: l.Redriven, Progress: l.Progress,
+	}
+	for _, a := range l.Attempts {
+		stored.Attempts = append(stored.Attempts, engine.Attempt(a))
+	}
+	return stored
 }

@@ -163,30 +163,30 @@ func TestBackoffNamesRoundTrip(t *testing.T) {
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		name string
-		opt  retry.Option
+		opts []retry.Option
 		want string // part of the error; "" for none
 	}{
-		{"takes the default", retry.MaxAttempts(4), ""},
-		{"takes a thousand executions", retry.MaxAttempts(1000), ""},
-		{"takes a cap of thirty days", retry.MaxDelay(30 * 24 * time.Hour), ""},
-		{"takes no delay at all", func(p *retry.Policy) { p.BaseDelay, p.MaxDelay = 0, 0 }, ""},
-		{"ignores the cap of a policy that never waits", func(p *retry.Policy) { p.Backoff, p.MaxDelay = retry.None, 0 }, ""},
-		{"refuses no execution", retry.MaxAttempts(0), "MaxAttempts is 0"},
-		{"refuses unlimited executions", retry.MaxAttempts(1001), "MaxAttempts is 1001"},
-		{"refuses an unknown backoff", retry.WithBackoff(4), "Backoff is Backoff(4)"},
-		{"refuses a negative base delay", retry.BaseDelay(-1), "BaseDelay is -1ns"},
-		{"refuses a cap above thirty days", retry.MaxDelay(30*24*time.Hour + 1), "MaxDelay is 720h0m0.000000001s"},
-		{"refuses a base delay above the cap", retry.BaseDelay(time.Minute), "BaseDelay 1m0s is longer than MaxDelay 30s"},
-		{"refuses a shrinking multiplier", retry.Multiplier(0.99), "Multiplier is 0.99"},
-		{"refuses a multiplier that is no number", retry.Multiplier(math.NaN()), "Multiplier is NaN"},
-		{"refuses an infinite multiplier", retry.Multiplier(math.Inf(1)), "Multiplier is +Inf"},
-		{"refuses negative jitter", retry.Jitter(-0.1), "Jitter is -0.1"},
-		{"refuses jitter above a half", retry.Jitter(0.51), "Jitter is 0.51"},
-		{"refuses jitter that is no number", retry.Jitter(math.NaN()), "Jitter is NaN"},
+		{"takes the default", []retry.Option{retry.MaxAttempts(4)}, ""},
+		{"takes a thousand executions", []retry.Option{retry.MaxAttempts(1000)}, ""},
+		{"takes a cap of thirty days", []retry.Option{retry.MaxDelay(30 * 24 * time.Hour)}, ""},
+		{"takes no delay at all", []retry.Option{retry.BaseDelay(0), retry.MaxDelay(0)}, ""},
+		{"ignores the cap of a policy that never waits", []retry.Option{retry.WithBackoff(retry.None), retry.MaxDelay(0)}, ""},
+		{"refuses no execution", []retry.Option{retry.MaxAttempts(0)}, "MaxAttempts is 0"},
+		{"refuses unlimited executions", []retry.Option{retry.MaxAttempts(1001)}, "MaxAttempts is 1001"},
+		{"refuses an unknown backoff", []retry.Option{retry.WithBackoff(4)}, "Backoff is Backoff(4)"},
+		{"refuses a negative base delay", []retry.Option{retry.BaseDelay(-1)}, "BaseDelay is -1ns"},
+		{"refuses a cap above thirty days", []retry.Option{retry.MaxDelay(30*24*time.Hour + 1)}, "MaxDelay is 720h0m0.000000001s"},
+		{"refuses a base delay above the cap", []retry.Option{retry.BaseDelay(time.Minute)}, "BaseDelay 1m0s is longer than MaxDelay 30s"},
+		{"refuses a shrinking multiplier", []retry.Option{retry.Multiplier(0.99)}, "Multiplier is 0.99"},
+		{"refuses a multiplier that is no number", []retry.Option{retry.Multiplier(math.NaN())}, "Multiplier is NaN"},
+		{"refuses an infinite multiplier", []retry.Option{retry.Multiplier(math.Inf(1))}, "Multiplier is +Inf"},
+		{"refuses negative jitter", []retry.Option{retry.Jitter(-0.1)}, "Jitter is -0.1"},
+		{"refuses jitter above a half", []retry.Option{retry.Jitter(0.51)}, "Jitter is 0.51"},
+		{"refuses jitter that is no number", []retry.Option{retry.Jitter(math.NaN())}, "Jitter is NaN"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := retry.Default().With(tt.opt).Validate()
+			err := retry.Default().With(tt.opts...).Validate()
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("got %v, want no error", err)

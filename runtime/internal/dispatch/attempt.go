@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -38,12 +39,15 @@ type Attempt struct {
 	Number int // 1 for the first execution
 	Max    int // how many executions there may be
 
-	sub      *Subscription
+	run      *run
+	handler  *Handler
 	worker   int
-	key      string
-	settings *Settings
+	settings *Settings // of the handler
 	started  time.Time
 	deadline time.Time
+	slowAt   time.Time // guarded by the subscription's mu; zero when there is nothing to warn of
+	permit   breaker.Permit
+	first    bool // of its run
 
 	mu       sync.Mutex
 	ctx      context.Context // made when someone asks for more than the deadline
@@ -52,11 +56,19 @@ type Attempt struct {
 	over     bool // there is a verdict; whoever sets it makes it
 	returned bool // the handler is back
 	left     bool // the lane did not wait for it
+	handled  bool // well, and there are more handlers to come
 	staged   []engine.Record
 }
 
 // Owner returns the bus whose handler this is.
-func (a *Attempt) Owner() any { return a.sub.cfg.Owner }
+func (a *Attempt) Owner() any { return a.run.sub.cfg.Owner }
+
+// Started returns when the handler was called.
+func (a *Attempt) Started() time.Time { return a.started }
+
+// Retry reports whether the handler has failed at the delivery before. In a group
+// that is the member with which the run begins.
+func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
 
 // Stage keeps events to be appended in the transaction that records the
 // success of the attempt.
@@ -70,26 +82,34 @@ func (a *Attempt) Stage(records []engine.Record) error {
 	return nil
 }
 
-// attempt runs the handler once. It reports false when the lane was written
-// off meanwhile, or when the handler has ended the lane's goroutine.
-func (s *Subscription) attempt(worker int, i item) (keep bool) {
-	settings := s.cfg.Settings(i.Type)
+// newAttempt returns an attempt that has not begun.
+func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
 	a := &Attempt{
-		Delivery: i.Delivery, Number: i.Failures + 1, Max: settings.Retry.MaxAttempts,
-		sub: s, worker: worker, key: i.key, settings: settings, started: time.Now(),
+		Delivery: r.Delivery, Number: r.Failures + 1, Max: r.settings.Retry.MaxAttempts,
+		run: r, handler: h, worker: worker, settings: h.Settings(r.Type), permit: permit, started: r.began, first: !r.tried,
 	}
 	if a.Redelivered {
 		a.Number++
 	}
-	if a.Crashed && settings.Retry.Exhausted(a.Failures) {
-		a.over = true
-		a.bury(engine.ReasonCrash, nil)
-		return true
-	}
+	return a
+}
 
-	a.deadline = a.started.Add(settings.Timeout)
+// attempt calls a handler once. It reports handled when the run may go on to
+// the next member of its group; otherwise there is a verdict. It does not keep
+// its lane when that was written off meanwhile, or when the handler has ended
+// the lane's goroutine.
+func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
+	a := s.newAttempt(worker, r, h, permit)
+	r.tried = true
+	if s.cfg.Group {
+		a.started = time.Now()
+	}
+	a.deadline = a.started.Add(a.settings.Timeout)
+	if slow := a.settings.SlowAfter; slow > 0 && slow < a.settings.Timeout {
+		a.slowAt = a.started.Add(slow)
+	}
 	defer a.release()
-	s.consumer.Begin(i.Delivery, worker, a.started)
+	s.consumer.Begin(a.Delivery, worker, a.started)
 	s.watch(a)
 
 	returned := false
@@ -109,7 +129,9 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 			exit = true
 		}
 		keep = a.finish(err, kind, stack)
+		handled = a.handled
 		if exit && keep {
+			s.leaveGate()
 			s.mu.Lock()
 			s.free = append(s.free, worker)
 			s.mu.Unlock()
@@ -117,18 +139,18 @@ func (s *Subscription) attempt(worker int, i item) (keep bool) {
 			s.lanes.Done()
 		}
 	}()
-	err = s.cfg.Handle(a)
+	err = h.Handle(a)
 	returned = true
-	return true
+	return false, true // as the deferred function says
 }
 
 // finish takes what the handler did. It reports false when the lane was
 // written off.
 func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
-	s := a.sub
-	f := failure{err: err, kind: kind, stack: stack}
+	s := a.run.sub
+	var f failure
 	if err != nil {
-		f.text = textOf(err) // the handler's code; not while mu is held
+		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
 	}
 	a.mu.Lock()
 	late, left := a.over, a.left
@@ -139,11 +161,10 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	a.mu.Unlock()
 	s.unwatch(a, left)
 	if late {
-		s.cfg.Logger.Debug("a handler returned after its attempt was over", "event_id", a.ID, "event_type", a.Type,
-			"subscription_id", s.cfg.Name, "attempt", a.Number, "error", err)
+		s.cfg.Logger.Debug("a handler returned after its attempt was over", a.logged("error", err)...)
 	}
 	if left {
-		s.cfg.Count.Abandoned(-1)
+		a.handler.Count.Abandoned(a, -1)
 	}
 	return !left
 }
@@ -152,36 +173,54 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 // every verdict: whoever finds the attempt over can rely on the engine having
 // it, so that a shutdown does not close the log before.
 func (a *Attempt) judge(f failure) {
-	s := a.sub
+	s := a.run.sub
+	now := time.Now()
+	interrupted := s.base.Err() != nil
 	switch {
-	case s.base.Err() == nil && !time.Now().Before(a.deadline):
+	case !interrupted && !now.Before(a.deadline):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
 	case f.err == nil:
-		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
-		s.cfg.Count.Handled(a.Type)
-	case s.base.Err() != nil: // the shutdown has interrupted it
-		a.settle(engine.Verdict{Kind: engine.Release})
+		a.succeed(now)
+	case interrupted:
+		a.withdraw()
+		a.settle(a.run.release())
 	default:
 		a.fail(f)
 	}
 }
 
+// succeed records a success. In a group it is part of the verdict that the run
+// comes to.
+func (a *Attempt) succeed(now time.Time) {
+	s := a.run.sub
+	a.permit.Success(now)
+	s.noteSuccess()
+	a.handler.Count.Handled(a, now, a.staged) // first, so that who waits for the delivery finds it counted
+	if s.cfg.Group {
+		a.handled = true
+		a.run.staged = append(a.run.staged, a.staged...)
+	} else {
+		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
+	}
+}
+
 // expire ends an attempt whose deadline has passed.
 func (a *Attempt) expire() {
+	f := a.timeout()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over {
 		return
 	}
 	a.over = true
-	a.fail(a.timeout())
+	a.fail(f)
 	time.AfterFunc(Grace, a.leave)
 }
 
 // leave writes the lane off if the handler still has not returned.
 func (a *Attempt) leave() {
-	s := a.sub
+	s := a.run.sub
 	a.mu.Lock()
 	left := !a.returned
 	a.left = left
@@ -189,9 +228,9 @@ func (a *Attempt) leave() {
 	if !left {
 		return
 	}
-	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", "event_id", a.ID, "event_type", a.Type,
-		"subscription_id", s.cfg.Name, "attempt", a.Number)
-	s.cfg.Count.Abandoned(1)
+	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
+	a.handler.Count.Abandoned(a, 1)
+	s.leaveGate()
 	s.open()
 	s.lanes.Done()
 }
@@ -202,26 +241,32 @@ func (a *Attempt) giveBack() {
 	defer a.mu.Unlock()
 	if !a.over {
 		a.over = true
-		a.settle(engine.Verdict{Kind: engine.Release})
+		a.withdraw()
+		a.settle(a.run.release())
 	}
 }
 
-// settle hands the verdict to the engine and frees the partition key, unless a
-// strict order holds it until the retry.
+// withdraw tells the breaker that the attempt says nothing about its handler.
+// If it was the probe of an open breaker, another may be.
+func (a *Attempt) withdraw() {
+	a.permit.Release()
+	a.run.sub.signal()
+}
+
+// settle gives the verdict on the delivery.
 func (a *Attempt) settle(v engine.Verdict) {
 	if v.Kind != engine.Done {
 		// Once the verdict is written a claim would be taken for a crash.
-		a.sub.consumer.Idle(a.worker)
+		a.run.sub.consumer.Idle(a.worker)
 	}
-	strict := a.sub.cfg.Strict && v.Kind == engine.Retry
-	if strict {
-		a.sub.queue.hold(a.key, a.Seq)
+	a.run.sub.settle(a.run.item, v)
+}
+
+// logged returns the attributes of a log line about the attempt.
+func (a *Attempt) logged(more ...any) []any {
+	attributes := []any{"event_id", a.ID, "event_type", a.Type, "subscription_id", a.handler.Name, "attempt", a.Number}
+	if a.run.sub.cfg.Group {
+		attributes = append(attributes, "group", a.run.sub.cfg.Name)
 	}
-	a.sub.consumer.Settle(a.Delivery, v)
-	if strict {
-		return
-	}
-	if a.sub.queue.done(a.key) {
-		a.sub.signal()
-	}
+	return append(attributes, more...)
 }

@@ -38,7 +38,16 @@ func (s *Subscription) watch(a *Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[a.worker] = a
-	s.alarm.set(a.deadline)
+	s.alarm.set(a.alarmAt())
+}
+
+// alarmAt returns when the attempt needs attention next. The caller holds the
+// subscription's mu.
+func (a *Attempt) alarmAt() time.Time {
+	if a.slowAt.IsZero() {
+		return a.deadline
+	}
+	return a.slowAt
 }
 
 // unwatch forgets the attempt; its worker is free again if its lane was
@@ -52,23 +61,32 @@ func (s *Subscription) unwatch(a *Attempt, left bool) {
 	}
 }
 
-// expire ends the attempts whose deadline has passed, and sets the alarm to the
-// next deadline.
+// expire ends the attempts whose deadline has passed, warns of those that are
+// slow, and sets the alarm to what comes next.
 func (s *Subscription) expire() {
 	now := time.Now()
-	var late []*Attempt
+	var late, slow []*Attempt
 	s.mu.Lock()
 	s.alarm.at = time.Time{}
 	for _, a := range s.running {
-		switch {
-		case a == nil:
-		case a.deadline.After(now):
-			s.alarm.set(a.deadline)
-		default:
-			late = append(late, a)
+		if a == nil {
+			continue
 		}
+		if !a.deadline.After(now) {
+			late = append(late, a)
+			continue
+		}
+		if !a.slowAt.IsZero() && !a.slowAt.After(now) {
+			a.slowAt = time.Time{}
+			slow = append(slow, a)
+		}
+		s.alarm.set(a.alarmAt())
 	}
 	s.mu.Unlock()
+	for _, a := range slow {
+		s.cfg.Logger.Warn("a handler is slow", a.logged("running", a.settings.SlowAfter, "timeout", a.settings.Timeout)...)
+		a.handler.Count.Slow(a, now.Sub(a.started))
+	}
 	for _, a := range late {
 		a.expire()
 	}

@@ -3,10 +3,11 @@ package dispatch
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/fingerprint"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // errorLimit bounds the text of an error that is kept, in bytes.
@@ -17,58 +18,155 @@ type failure struct {
 	err         error
 	text        string // of err
 	kind, stack string
+	steering    steering   // what the handler asks for, or nil
+	rule        *ErrorRule // the first that matches, or nil
+}
+
+// classify looks at an error, with code of the program.
+func (a *Attempt) classify(err error, kind, stack string) failure {
+	f := failure{err: err, text: textOf(err), kind: kind, stack: stack, steering: steeringOf(err)}
+	settings := a.run.sub.cfg.Settings(a.Type)
+	for i := range settings.Errors {
+		if matches(settings.Errors[i].Match, err) {
+			f.rule = &settings.Errors[i]
+			break
+		}
+	}
+	return f
+}
+
+// matches asks the program, whose function may panic.
+func matches(match func(error) bool, err error) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return match(err)
 }
 
 // timeout is the failure of an attempt that outlived its deadline.
 func (a *Attempt) timeout() failure {
-	err := &TimeoutError{a.settings.Timeout}
-	return failure{err: err, text: err.Error(), kind: engine.KindTimeout}
+	return a.classify(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
 }
 
-// fail decides what becomes of a failed attempt: another one later, or a dead
-// letter.
+// fail decides what becomes of an attempt that did not succeed: another one
+// later, a dead letter, or what the handler has asked for.
 func (a *Attempt) fail(f failure) {
-	failure := &engine.Attempt{Kind: f.kind, Started: a.started, Ended: time.Now(), Error: f.text, Stack: f.stack}
+	now := time.Now()
+	switch asked := f.steering.(type) {
+	case *SnoozeError:
+		a.snooze(now.Add(clamp(asked.For)), now)
+		return
+	case *DiscardError:
+		a.discard(asked.Reason, now)
+		return
+	}
+	failure := &engine.Attempt{
+		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: typeOf(f.err), Stack: f.stack,
+	}
+	if a.run.sub.cfg.Group {
+		failure.Member = a.handler.Name
+	}
 	if decode := (*DecodeError)(nil); errors.As(f.err, &decode) {
 		failure.Kind = engine.KindDecode
-		a.logFailure(failure, 0)
-		a.bury(engine.ReasonDecode, failure)
+		a.withdraw() // the handler was not called
+		a.buryFailed(engine.ReasonDecode, failure)
 		return
 	}
-	failures := a.Failures + 1
-	if a.settings.Retry.Exhausted(failures) {
-		a.logFailure(failure, 0)
-		a.bury(engine.ReasonMaxAttempts, failure)
+	a.permit.Failure(now)
+	a.run.sub.noteFailure()
+	due, reason := a.next(f, now)
+	if reason != "" {
+		a.buryFailed(reason, failure)
 		return
 	}
-	delay := a.settings.Retry.Jittered(failures+1, a.ID, a.sub.cfg.Name)
-	a.logFailure(failure, delay)
-	a.sub.cfg.Count.Failed(a.Type, true)
-	a.settle(engine.Verdict{Kind: engine.Retry, Attempt: failure, Due: failure.Ended.Add(delay)})
+	a.logFailure(failure, due.Sub(now))
+	a.handler.Count.Failed(a, failure, due)
+	a.settle(a.run.verdict(engine.Verdict{Kind: engine.Retry, Attempt: failure, Due: due}))
 }
 
-// bury makes the delivery a dead letter. There is no failure when the last
-// attempt ended with its process.
-func (a *Attempt) bury(reason string, failure *engine.Attempt) {
-	text := "the process ended while the handler was running"
-	if failure != nil {
-		text = failure.Error
-		a.sub.cfg.Count.Failed(a.Type, false)
+// next returns when to try again, or the reason not to, by the settings in
+// force now.
+func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) {
+	settings := a.run.sub.cfg.Settings(a.Type)
+	policy := settings.Retry
+	if f.rule != nil {
+		policy = f.rule.Retry
 	}
-	a.sub.cfg.Logger.LogAttrs(a.sub.base, slog.LevelError, "event is dead-lettered",
-		slog.String("event_id", a.ID.String()), slog.String("event_type", a.Type),
-		slog.String("subscription_id", a.sub.cfg.Name), slog.String("reason", reason), slog.String("error", text))
-	a.sub.cfg.Count.Dead(a.Type)
-	a.settle(engine.Verdict{Kind: engine.Dead, Attempt: failure, Reason: reason})
+	failures := a.Failures + 1
+	delay := policy.Jittered(failures+1, a.ID, a.run.sub.cfg.Name)
+	permanent := f.rule != nil && f.rule.Permanent
+	switch asked := f.steering.(type) {
+	case *PermanentError:
+		permanent = true
+	case *RetryAfterError:
+		permanent = false
+		delay = clamp(asked.After)
+	}
+	due = now.Add(delay)
+	switch {
+	case permanent:
+		return due, engine.ReasonPermanent
+	case policy.Exhausted(failures):
+		return due, engine.ReasonMaxAttempts
+	case settings.ExpiresAfter > 0 && due.Sub(a.Since) >= settings.ExpiresAfter:
+		return due, engine.ReasonExpired
+	}
+	return due, ""
+}
+
+// clamp bounds a delay that a handler has chosen.
+func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDelay) }
+
+// snooze puts the delivery off and charges nothing.
+func (a *Attempt) snooze(until, now time.Time) {
+	a.withdraw()
+	a.handler.Count.Snoozed(a, until, now)
+	a.settle(a.run.verdict(engine.Verdict{Kind: engine.Snooze, Due: until}))
+}
+
+// discard settles the delivery because the handler says so. In a group that is
+// its last word for all members.
+func (a *Attempt) discard(reason string, now time.Time) {
+	a.permit.Success(now)
+	a.run.sub.noteSuccess()
+	a.handler.Count.Discarded(a, reason, now)
+	a.settle(engine.Verdict{Kind: engine.Discard, Reason: reason, Staged: a.run.staged})
+}
+
+// buryFailed makes the delivery a dead letter after its last attempt.
+func (a *Attempt) buryFailed(reason string, failure *engine.Attempt) {
+	a.logFailure(failure, 0)
+	a.handler.Count.Failed(a, failure, time.Time{})
+	a.bury(reason, failure)
+}
+
+// bury makes the delivery a dead letter. There is no failure when nothing was
+// tried: its last attempt ended with its process, or it has expired.
+func (a *Attempt) bury(reason string, failure *engine.Attempt) {
+	s := a.run.sub
+	last := failure
+	if last == nil {
+		last = &engine.Attempt{Error: "the process ended while the handler was running"}
+		if reason == engine.ReasonExpired {
+			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
+		}
+	}
+	s.cfg.Logger.Error("event is dead-lettered", a.logged("reason", reason, "error", last.Error)...)
+	a.handler.Count.Dead(a, reason, last)
+	v := a.run.verdict(engine.Verdict{
+		Kind: engine.Dead, Attempt: failure, Reason: reason,
+		Fingerprint: fingerprint.Of(reason, last.ErrorType, last.Error, last.Stack),
+	})
+	v.Staged = append(v.Staged, s.cfg.Obituary(a.Delivery, v)...)
+	a.settle(v)
 }
 
 // logFailure emits the one line that every failed attempt gets.
 func (a *Attempt) logFailure(failure *engine.Attempt, delay time.Duration) {
-	a.sub.cfg.Logger.LogAttrs(a.sub.base, slog.LevelWarn, "event handler failed",
-		slog.String("event_id", a.ID.String()), slog.String("event_type", a.Type),
-		slog.String("subscription_id", a.sub.cfg.Name),
-		slog.Int("attempt", a.Number), slog.Int("max_attempts", a.Max),
-		slog.Int64("delay_ms", delay.Milliseconds()), slog.String("error", failure.Error))
+	a.run.sub.cfg.Logger.Warn("event handler failed",
+		a.logged("max_attempts", a.Max, "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
 }
 
 // textOf returns the text of an error, whatever its Error method does.

@@ -6,13 +6,21 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// fill polls when there is something to poll and room for it. After an error
-// it returns a channel that says when to try again.
+// readPause is how long nothing is read after that has failed.
+const readPause = time.Second
+
+// fill polls when there is something to poll and room for it. For a while
+// after an error it returns a channel that says when to try again.
 func (s *Subscription) fill() (pause <-chan time.Time) {
 	select {
 	case <-s.wake:
 		s.more = true
 	default:
+	}
+	if s.failing {
+		if left := time.Until(s.again); left > 0 {
+			return time.After(left)
+		}
 	}
 	polled, full, err := s.poll()
 	for _, d := range polled {
@@ -22,7 +30,7 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		}
 		s.queue.push(i)
 	}
-	s.more = full
+	s.more = full || err != nil
 	if polled != nil {
 		clear(polled)
 		s.polled = polled[:0]
@@ -42,7 +50,8 @@ func (s *Subscription) pause(err error) <-chan time.Time {
 		s.cfg.Logger.Error("events cannot be read; trying again every second", "subscription_id", s.cfg.Name, "error", err)
 	}
 	if err != nil {
-		return time.After(time.Second)
+		s.again = time.Now().Add(readPause)
+		return time.After(readPause)
 	}
 	return nil
 }

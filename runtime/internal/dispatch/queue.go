@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -26,6 +27,7 @@ type item struct {
 	*engine.Delivery
 	key      string // of its partition; empty for none
 	priority Priority
+	awaited  bool // later deliveries of its key were held back for it
 }
 
 // queue holds what was polled and has no lane yet: first come, first served
@@ -33,11 +35,17 @@ type item struct {
 // an earlier delivery of its own key. It is safe for concurrent use.
 type queue struct {
 	mu     sync.Mutex
-	ready  [3]fifo           // by rank: high, normal, low
-	passed [3]int            // by rank: how often it was overtaken since its last turn
-	behind map[string][]item // by key: what waits for the one that is ready, runs or is held
-	held   map[string]int64  // by key: the seq of a failed delivery that nothing may overtake
-	size   int               // of all of it
+	ready  [3]fifo               // by rank: high, normal, low
+	passed [3]int                // by rank: how often it was overtaken since its last turn
+	keys   map[string]*partition // those that have anything to say
+	size   int                   // of all of it
+}
+
+// partition is the deliveries of one key.
+type partition struct {
+	busy    bool    // one is ready or runs
+	awaited []int64 // seqs that have to come again before anything else of the key
+	behind  []item  // wait until the key is free
 }
 
 // rank gives the order in which priorities are served.
@@ -56,22 +64,62 @@ func (q *queue) push(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.size++
-	if seq, held := q.held[i.key]; held && seq == i.Seq {
-		delete(q.held, i.key) // its retry; the key is busy since it failed
+	if i.key == "" {
 		q.ready[rank(i.priority)].push(i)
 		return
 	}
-	if i.key != "" {
-		if waiting, busy := q.behind[i.key]; busy {
-			q.behind[i.key] = append(waiting, i)
-			return
-		}
-		if q.behind == nil {
-			q.behind = map[string][]item{}
-		}
-		q.behind[i.key] = nil
+	p := q.partition(i.key)
+	if p.idle() {
+		p.busy = true
+		q.ready[rank(i.priority)].push(i)
+		return
 	}
-	q.ready[rank(i.priority)].push(i)
+	if at := slices.Index(p.awaited, i.Seq); at >= 0 {
+		i.awaited = true
+		p.awaited = slices.Delete(p.awaited, at, at+1)
+		at, _ = slices.BinarySearchFunc(p.behind, i, goesFirst)
+		p.behind = slices.Insert(p.behind, at, i)
+	} else {
+		p.behind = append(p.behind, i)
+	}
+	if next, ok := p.next(); ok {
+		q.ready[rank(next.priority)].push(next)
+	}
+}
+
+// goesFirst sorts what was awaited before the rest, by seq.
+func goesFirst(a, b item) int {
+	if !a.awaited {
+		return 1
+	}
+	return cmp.Compare(a.Seq, b.Seq)
+}
+
+func (q *queue) partition(key string) *partition {
+	p := q.keys[key]
+	if p == nil {
+		if q.keys == nil {
+			q.keys = map[string]*partition{}
+		}
+		p = &partition{}
+		q.keys[key] = p
+	}
+	return p
+}
+
+// idle says that a delivery may run at once.
+func (p *partition) idle() bool { return !p.busy && len(p.behind) == 0 && len(p.awaited) == 0 }
+
+// next makes the first that waits the one of its key, if it may be.
+func (p *partition) next() (item, bool) {
+	if p.busy || len(p.behind) == 0 || len(p.awaited) > 0 && !p.behind[0].awaited {
+		return item{}, false
+	}
+	first := p.behind[0]
+	p.behind[0] = item{}
+	p.behind = p.behind[1:]
+	p.busy = true
+	return first, true
 }
 
 func (q *queue) len() int {
@@ -90,6 +138,14 @@ func (q *queue) pop() (item, bool) {
 	}
 	q.size--
 	return q.ready[r].pop(), true
+}
+
+// putBack undoes the pop of a delivery that may not run yet.
+func (q *queue) putBack(i item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.size++
+	q.ready[rank(i.priority)].unpop(i)
 }
 
 // turn chooses the priority that is served next.
@@ -116,23 +172,13 @@ func (q *queue) turn() (chosen int, ok bool) {
 	return chosen, true
 }
 
-// hold keeps a key busy until the delivery with the given seq comes again.
+// hold keeps back what waits for a key until the delivery with the given seq
+// comes again.
 func (q *queue) hold(key string, seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.held == nil {
-		q.held = map[string]int64{}
-	}
-	if _, held := q.held[key]; held {
-		return // by one that failed before
-	}
-	q.held[key] = seq
-	if q.behind == nil {
-		q.behind = map[string][]item{}
-	}
-	if _, busy := q.behind[key]; !busy {
-		q.behind[key] = nil
-	}
+	p := q.partition(key)
+	p.awaited = append(p.awaited, seq)
 }
 
 // done frees a key, and reports whether a delivery waited for it.
@@ -142,15 +188,20 @@ func (q *queue) done(key string) (more bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := q.behind[key]
-	if len(waiting) == 0 {
-		delete(q.behind, key)
+	p := q.keys[key]
+	if p == nil { // drained
 		return false
 	}
-	q.behind[key] = waiting[1:]
-	// To the front: it is older than what was polled since.
-	q.ready[rank(waiting[0].priority)].unpop(waiting[0])
-	return true
+	p.busy = false
+	if next, ok := p.next(); ok {
+		// To the front: it is older than what was polled since.
+		q.ready[rank(next.priority)].unpop(next)
+		return true
+	}
+	if p.idle() {
+		delete(q.keys, key)
+	}
+	return false
 }
 
 // drain removes and returns everything.
@@ -162,10 +213,10 @@ func (q *queue) drain() (left []item) {
 			left = append(left, q.ready[r].pop())
 		}
 	}
-	for key, waiting := range q.behind {
-		left = append(left, waiting...)
-		delete(q.behind, key)
+	for _, p := range q.keys {
+		left = append(left, p.behind...)
 	}
+	q.keys = nil
 	q.size = 0
 	return left
 }

@@ -37,7 +37,7 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	s.alarm.stop()
 	s.mu.Unlock()
 	for _, i := range s.queue.drain() {
-		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release})
+		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release, Progress: i.Progress})
 	}
 	return err
 }

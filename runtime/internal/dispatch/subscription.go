@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -20,12 +21,19 @@ type Config struct {
 	Name        string
 	Concurrency int // how many handlers run at once, at least 1
 
-	// Handle runs the handler for one attempt. It may panic. An error that
-	// is a *DecodeError says that the handler could not be called.
-	Handle func(a *Attempt) error
+	// Handlers returns what a delivery of an event type goes through: the one
+	// handler or, in a group, the members that are for the type, in order.
+	Handlers func(eventType string) []*Handler
+	Group    bool
 
-	// Settings returns what applies to an event type.
+	// Settings returns what applies to the deliveries of an event type at this
+	// moment.
 	Settings func(eventType string) *Settings
+
+	// Breaker stops the subscription while it is open. A group has none; its
+	// members have.
+	Breaker        *breaker.Breaker
+	BreakerChanged func(old, now breaker.Status)
 
 	// Key returns the partition key of a delivery, or "" for none. Without it
 	// deliveries have no order among each other but that of the log, which
@@ -36,23 +44,57 @@ type Config struct {
 	// retry. It needs a Key that is never empty.
 	Strict bool
 
+	// Obituary returns the events to append when a delivery is dead-lettered.
+	Obituary func(d *engine.Delivery, v engine.Verdict) []engine.Record
+
 	Logger *slog.Logger
-	Count  Counter
 }
 
-// Settings steer the deliveries of one event type in one subscription.
+// Handler is what a delivery is handed to.
+type Handler struct {
+	Name string // of the member; outside of groups that of the subscription
+
+	// Handle runs the handler for one attempt. It may panic. An error that
+	// is a *DecodeError says that the handler could not be called.
+	Handle func(a *Attempt) error
+
+	// Settings returns what applies to an attempt: the timeouts.
+	Settings func(eventType string) *Settings
+
+	// Breaker passes the member of a group over while it is open.
+	Breaker *breaker.Breaker
+
+	Count Counter
+}
+
+// Settings steer the deliveries of one event type in one subscription. They are
+// never changed, only replaced.
 type Settings struct {
-	Retry    retry.Policy
-	Timeout  time.Duration // of one attempt
-	Priority Priority
+	Retry        retry.Policy
+	Timeout      time.Duration // of one attempt
+	SlowAfter    time.Duration // 0 for never
+	ExpiresAfter time.Duration // 0 for never
+	Brake        int           // 0 for never
+	Priority     Priority
+	Errors       []ErrorRule
+}
+
+// ErrorRule says what errors that match mean.
+type ErrorRule struct {
+	Match     func(error) bool
+	Permanent bool
+	Retry     retry.Policy
 }
 
 // Counter is told what happens. Its methods must not block.
 type Counter interface {
-	Handled(eventType string)
-	Failed(eventType string, retried bool)
-	Dead(eventType string)
-	Abandoned(delta int)
+	Handled(a *Attempt, ended time.Time, staged []engine.Record)
+	Failed(a *Attempt, failure *engine.Attempt, due time.Time) // due is zero when there is no further attempt
+	Dead(a *Attempt, reason string, last *engine.Attempt)      // last has no Kind if nothing new was tried
+	Discarded(a *Attempt, reason string, ended time.Time)
+	Snoozed(a *Attempt, until, ended time.Time)
+	Slow(a *Attempt, running time.Duration)
+	Abandoned(a *Attempt, delta int)
 }
 
 // DecodeError says that a payload does not fit the type it is handled as.
@@ -64,18 +106,20 @@ func (e *DecodeError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// Subscription runs the handler of one subscription.
+// Subscription runs the handlers of one subscription.
 type Subscription struct {
 	cfg      Config
 	consumer engine.Consumer
 	queue    queue
+	gate     gate
 
 	turn     chan struct{} // holds a token; whoever takes it may poll
 	wake     chan struct{} // there may be something to poll
 	stopping chan struct{}
-	ready    bool // the queue knows what it has to hold; guarded by turn
-	more     bool // the last poll left something; guarded by turn
-	failing  bool // the last poll returned an error; guarded by turn
+	ready    bool      // the queue knows what it has to hold; guarded by turn
+	more     bool      // the last poll left something; guarded by turn
+	failing  bool      // the last poll returned an error; guarded by turn
+	again    time.Time // when to poll after that; guarded by turn
 	polled   []*engine.Delivery
 
 	base   context.Context // of all attempts
@@ -100,6 +144,12 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 	s.turn <- struct{}{}
 	for range max(cfg.Concurrency, 1) {
 		s.open()
+	}
+	if cfg.Breaker != nil {
+		cfg.Breaker.Notify(func(old, now breaker.Status) {
+			s.signal()
+			cfg.BreakerChanged(old, now)
+		})
 	}
 	consumer.Notify(s.signal)
 	return s
@@ -134,13 +184,14 @@ func (s *Subscription) open() {
 // lane handles one delivery after the other.
 func (s *Subscription) lane(worker int) {
 	for {
-		i, ok := s.next(worker)
+		r, ok := s.next(worker)
 		if !ok {
 			break
 		}
-		if !s.attempt(worker, i) {
+		if !s.run(worker, r) {
 			return // another lane has taken over
 		}
+		s.leaveGate()
 	}
 	s.consumer.Idle(worker)
 	s.lanes.Done()
@@ -148,7 +199,7 @@ func (s *Subscription) lane(worker int) {
 
 // next waits for a delivery that may run. It reports false when the
 // subscription is stopping.
-func (s *Subscription) next(worker int) (item, bool) {
+func (s *Subscription) next(worker int) (*run, bool) {
 	select {
 	case <-s.turn: // nearly always there is no competition
 	default:
@@ -156,17 +207,18 @@ func (s *Subscription) next(worker int) (item, bool) {
 		select {
 		case <-s.turn:
 		case <-s.stopping:
-			return item{}, false
+			return nil, false
 		}
 	}
 	defer func() { s.turn <- struct{}{} }()
 	for idle := false; ; {
 		if s.stopped.Load() {
-			return item{}, false
+			return nil, false
 		}
 		pause := s.fill()
-		if i, ok := s.queue.pop(); ok {
-			return i, true
+		r, reopens, ok := s.take()
+		if ok {
+			return r, true
 		}
 		if !idle {
 			s.consumer.Idle(worker)
@@ -177,8 +229,9 @@ func (s *Subscription) next(worker int) (item, bool) {
 			s.more = true
 		case <-pause:
 			s.more = true
+		case <-reopens:
 		case <-s.stopping:
-			return item{}, false
+			return nil, false
 		}
 	}
 }

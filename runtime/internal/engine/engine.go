@@ -7,7 +7,7 @@
 //  1. it appends events to a log ([Log.Append]);
 //  2. it hands the deliveries of a subscription over ([Consumer.Poll]);
 //  3. it records what became of a delivery ([Consumer.Settle]): done, retry at
-//     a time, dead, or given back untouched.
+//     a time, put off, discarded, dead, or given back untouched.
 //
 // The words are those of a log with durable consumers, so that other engines
 // of that kind fit behind the same interface. Nothing here names SQLite, which
@@ -16,6 +16,8 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +39,12 @@ type Record struct {
 	Due       time.Time // not delivered before; zero for at once
 	Dedupe    *Dedupe   // nil without an idempotency key
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
+	IfWanted  bool      // of a staged record: stored only if some consumer is for its type
 }
+
+// OwnType marks the event types that are the bus's own. No glob matches them; a
+// consumer is for one of them if its pattern is the type itself.
+const OwnType = '$'
 
 // Dedupe is an idempotency key: an event of the same type and key that was
 // stored before and is still remembered is not stored again.
@@ -95,6 +102,29 @@ type Log interface {
 	// process or, within a moment, by another; or until ctx ends.
 	AwaitSettled(ctx context.Context) error
 
+	// Pause stores what is not to be delivered, for all processes and starts.
+	// Pausing what is paused changes nothing.
+	Pause(ctx context.Context, p Pause) error
+
+	// Resume undoes Pause, and makes what was held due now. It reports false
+	// when there was no such pause.
+	Resume(ctx context.Context, p Pause) (bool, error)
+
+	// Pauses returns what is paused, the oldest first.
+	Pauses(ctx context.Context) ([]Pause, error)
+
+	// WatchPauses calls f with what is paused, before it returns and whenever
+	// that has changed, by this process or another.
+	WatchPauses(ctx context.Context, f func([]Pause)) error
+
+	// Redrive makes dead deliveries due again, as the spec says, and returns
+	// how many.
+	Redrive(ctx context.Context, spec RedriveSpec) (int, error)
+
+	// Lags returns where every durable consumer stands. It stops counting the
+	// backlog of one at limit.
+	Lags(ctx context.Context, limit int) ([]Lag, error)
+
 	// Flush writes verdicts that are still in memory.
 	Flush(ctx context.Context) error
 
@@ -106,8 +136,68 @@ type Log interface {
 // ConsumerSpec names a durable consumer.
 type ConsumerSpec struct {
 	Name          string
-	Pattern       string // glob over event types
+	Pattern       string // globs over event types, with spaces between them
 	FromBeginning bool   // a new name starts with the oldest event kept
+	Extend        bool   // Pattern is added to that of a name that is known, instead of replacing it
+}
+
+// Over returns the pattern of a consumer that had the given one before.
+func (s ConsumerSpec) Over(pattern string) string {
+	if !s.Extend {
+		return s.Pattern
+	}
+	globs := strings.Fields(pattern)
+	for _, one := range strings.Fields(s.Pattern) {
+		if !slices.Contains(globs, one) {
+			globs = append(globs, one)
+		}
+	}
+	return strings.Join(globs, " ")
+}
+
+// PauseKind is what a pause is about.
+type PauseKind string
+
+// The kinds of pauses.
+const (
+	PauseSubscription PauseKind = "subscription" // Target is a name
+	PauseType         PauseKind = "type"         // Target is a glob over event types
+)
+
+// Pause says what is not delivered.
+type Pause struct {
+	Kind   PauseKind
+	Target string
+	Since  time.Time // set by the log
+}
+
+// RedriveSpec chooses the dead deliveries that are tried again by themselves.
+type RedriveSpec struct {
+	Subscription string
+	Type         string
+	Reasons      []string  // reasons of dead letters, or kinds of their last attempts; all if empty
+	DeadBefore   time.Time // only those that died at this time or before
+	Max          int       // only those that were redriven less often than this
+	Limit        int       // at most this many in one call
+}
+
+// Chooses reports whether a reason, or a kind of attempt, is one of those the
+// spec is for.
+func (s RedriveSpec) Chooses(reason string) bool {
+	return len(s.Reasons) == 0 || slices.Contains(s.Reasons, reason)
+}
+
+// Lag is how far a durable consumer is behind.
+type Lag struct {
+	Name    string
+	Pattern string
+	Paused  bool      // by its name
+	Backlog int       // events it has yet to settle, those with rows included
+	Running int       // attempts that the file knows to run
+	Waiting int       // for a retry, a delay or a snooze
+	Held    int       // because their type is paused
+	Dead    int       // dead letters
+	Oldest  time.Time // when the oldest event of the backlog was published; zero without backlog
 }
 
 // Consumer hands the deliveries of one subscription over and takes the
@@ -124,8 +214,8 @@ type Consumer interface {
 	// PollRetries is Poll without the log.
 	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
 
-	// Failing calls visit for every delivery that has failed and waits for a
-	// retry, in log order.
+	// Failing calls visit for every delivery that was begun and has to come
+	// again, in log order: it has failed, was snoozed, or is held.
 	Failing(visit func(Record)) error
 
 	// Begin says that one of the subscription's workers, numbered from 0,
@@ -152,6 +242,11 @@ type Delivery struct {
 	Redelivered bool
 	// Crashed says that the last charged attempt ended with the process.
 	Crashed bool
+	// Since is when the delivery began: when its event was published or due, or
+	// when the dead delivery was last retried by hand.
+	Since time.Time
+	// Progress is what the last verdict has said about a delivery in parts.
+	Progress string
 
 	Token any // the engine's own
 }
@@ -164,6 +259,12 @@ const (
 	Done VerdictKind = iota + 1
 	// Retry: failed; due again at Verdict.Due.
 	Retry
+	// Snooze: put off until Verdict.Due; nothing is charged.
+	Snooze
+	// Hold: put off until its type is no longer paused; nothing is charged.
+	Hold
+	// Discard: settled without having been handled. Final.
+	Discard
 	// Dead: failed for good; kept with every attempt for an operator.
 	Dead
 	// Release: not attempted, or interrupted by an orderly shutdown; handed
@@ -175,25 +276,39 @@ const (
 type Verdict struct {
 	Kind    VerdictKind
 	Attempt *Attempt  // of Retry and Dead: what failed; nil if nothing new was tried
-	Due     time.Time // of Retry
-	Reason  string    // of Dead: one of the Reason constants
-	Staged  []Record  // of Done: events published by the handler
+	Due     time.Time // of Retry and Snooze
+	Reason  string    // of Dead: one of the Reason constants; of Discard: in words
+	// Fingerprint of Dead is the same for failures of the same kind.
+	Fingerprint string
+	// Progress of all but Done and Discard is handed out with the delivery
+	// when it comes again.
+	Progress string
+	Staged   []Record // to be appended with the verdict, whatever its kind
 }
 
 // Why a delivery is dead.
 const (
-	ReasonMaxAttempts = "max_attempts"
-	ReasonDecode      = "decode"
-	ReasonCrash       = "crash"
+	ReasonMaxAttempts = "max_attempts" // its policy allows no further attempt
+	ReasonPermanent   = "permanent"    // the handler says that another attempt is in vain
+	ReasonDecode      = "decode"       // the payload could not be decoded
+	ReasonCrash       = "crash"        // the process died in its last attempt
+	ReasonExpired     = "expired"      // it was not handled in time
 )
+
+// Reasons returns all reasons for which a delivery is dead.
+func Reasons() []string {
+	return []string{ReasonMaxAttempts, ReasonPermanent, ReasonDecode, ReasonCrash, ReasonExpired}
+}
 
 // Attempt is a failed execution of a handler.
 type Attempt struct {
-	Kind    string // one of the Kind constants
-	Started time.Time
-	Ended   time.Time
-	Error   string
-	Stack   string // of a panic
+	Kind      string // one of the Kind constants
+	Started   time.Time
+	Ended     time.Time
+	Error     string
+	ErrorType string // the Go type of the error, such as *fs.PathError
+	Member    string // of a group: whose handler failed
+	Stack     string // of a panic
 }
 
 // How an attempt failed.
@@ -206,19 +321,25 @@ const (
 	KindCrash   = "crash"   // the process died while the handler ran
 )
 
+// Kinds returns all ways in which an attempt can fail.
+func Kinds() []string {
+	return []string{KindError, KindPanic, KindExit, KindTimeout, KindDecode, KindCrash}
+}
+
 // Settlement is the state of one event for one subscription.
 type Settlement struct {
 	Subscription string
-	State        string // done or dead
+	State        string // one of the State constants
 	Failures     int
-	Reason       string // of a dead one
+	Reason       string // of a dead or discarded one
 	Error        string // of the last failed attempt
 }
 
 // The states of a settled delivery.
 const (
-	StateDone = "done"
-	StateDead = "dead"
+	StateDone      = "done"
+	StateDead      = "dead"
+	StateDiscarded = "discarded"
 )
 
 // Recovery is what TakeOver found.

@@ -11,6 +11,9 @@ import (
 // ErrClosed is returned by every method of a closed log.
 var ErrClosed = errors.New("the event log is closed")
 
+// ErrUnknownConsumer is returned for a durable consumer that does not exist.
+var ErrUnknownConsumer = errors.New("the file knows no such subscription")
+
 // ConflictError says that an idempotency key was used before for another
 // payload. Nothing was stored.
 type ConflictError struct {

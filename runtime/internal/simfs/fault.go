@@ -2,6 +2,7 @@ package simfs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -11,10 +12,11 @@ const patience = 100_000
 
 // Fault is what [FS.Fail] does to operations.
 type Fault struct {
-	Op     Op    // the kinds that fail
-	Nth    int   // which of them, counted from the call of Fail; 1 is the next
-	Err    error // what they return: an error code of the driver
-	Sticky bool  // all later ones fail too
+	Op     Op     // the kinds that fail
+	File   string // only on files whose names end so; empty for all
+	Nth    int    // which of them, counted from the call of Fail; 1 is the next
+	Err    error  // what they return: an error code of the driver
+	Sticky bool   // all later ones fail too
 	// Extent is how much of a failing write, truncation or deletion happens
 	// nevertheless.
 	Extent Extent
@@ -76,9 +78,10 @@ func (f *FS) Dead() bool {
 	return f.dead
 }
 
-// begin counts an operation and decides about it. It returns how much of it
-// is to happen, and the error of an operation that fails. The caller holds mu.
-func (f *FS) begin(op Op) (Extent, error) {
+// begin counts an operation on a file and decides about it. It returns how
+// much of it is to happen, and the error of an operation that fails. The caller
+// holds mu.
+func (f *FS) begin(op Op, name string) (Extent, error) {
 	f.counts[op]++
 	f.forgets = false
 	if f.dead {
@@ -95,7 +98,7 @@ func (f *FS) begin(op Op) (Extent, error) {
 			return All, failure(op)
 		}
 	}
-	if f.fault == nil || f.fault.Op&op == 0 {
+	if f.fault == nil || f.fault.Op&op == 0 || !strings.HasSuffix(name, f.fault.File) {
 		return All, nil
 	}
 	if f.fault.Nth--; f.fault.Nth > 0 {

@@ -12,6 +12,7 @@ import (
 // Linux: same sector size, same promises, no memory mapping.
 type file struct {
 	fs    *FS // nil for a file without a name
+	name  string
 	disk  *disk
 	index vfs.SharedMemory
 	level vfs.LockLevel
@@ -29,7 +30,7 @@ func (f *file) begin(op Op) (extent Extent, unlock func(), err error) {
 		return All, func() {}, nil
 	}
 	f.fs.mu.Lock()
-	extent, err = f.fs.begin(op)
+	extent, err = f.fs.begin(op, f.name)
 	return extent, f.fs.mu.Unlock, err
 }
 

@@ -121,7 +121,7 @@ func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, erro
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.begin(Open); err != nil {
+	if _, err := f.begin(Open, name); err != nil {
 		return nil, flags, err
 	}
 	d := f.folder.now[name]
@@ -134,7 +134,7 @@ func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, erro
 		d = &disk{}
 		f.folder.put(name, d)
 	}
-	opened := &file{fs: f, disk: d}
+	opened := &file{fs: f, name: name, disk: d}
 	if flags&vfs.OPEN_MAIN_DB != 0 {
 		opened.index = vfs.NewSharedMemory(filepath.Join(f.indexes, f.name+"-"+filepath.Base(name)+"-shm"), flags)
 	}
@@ -145,7 +145,7 @@ func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, erro
 func (f *FS) Delete(name string, syncDir bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	extent, err := f.begin(Delete)
+	extent, err := f.begin(Delete, name)
 	if err == nil && f.folder.now[name] == nil {
 		return vfs.SystemError(fs.ErrNotExist, sqlite3.IOERR_DELETE_NOENT)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // claims is the file beside the log that says who dispatches and what the
@@ -59,15 +60,23 @@ func decodeClaim(b []byte) (claim, bool) {
 // errOwned says that another process holds the file's lock.
 var errOwned = errors.New("the claims file is locked")
 
+// lookTime is longer than anybody takes who only looks whether there is an owner
+// ([owned]).
+const lookTime = 2 * time.Millisecond
+
 // own locks the file for this process, or returns errOwned. The operating
 // system gives the lock back when the process ends, however it ends.
 func (c *claims) own() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	file, err := openLocked(c.path)
+	if errors.Is(err, errOwned) {
+		time.Sleep(lookTime)
+		file, err = openLocked(c.path)
+	}
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.file = file
 	return nil
 }

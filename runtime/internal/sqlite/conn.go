@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // busyTimeout is how long a statement waits for another process's lock.
@@ -19,8 +22,35 @@ type conn struct {
 	path  string
 	stmts map[string]*sqlite3.Stmt
 	full  bool // synchronous is FULL
-	// doubtful says that a commit has failed, and mend is still to come.
+	// doubtful says that a commit or a checkpoint has failed, and mend is
+	// still to come.
 	doubtful bool
+	wal      wal
+}
+
+// walPages is by how many pages the write-ahead log grows between two attempts
+// to move it into the database.
+const walPages = 1000
+
+// wal is what a connection knows about the write-ahead log.
+type wal struct {
+	pages int // its length after the last commit of this connection
+	tried int // its length at the last checkpoint, if it was not emptied since
+	// broken says that a sync has failed that nothing within this process
+	// can make up for.
+	broken bool
+}
+
+// watch makes w follow the log's length. It takes the place of SQLite's
+// automatic checkpoints, which say nothing when they fail.
+func (w *wal) watch(c *sqlite3.Conn) {
+	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
+		if pages < w.pages {
+			w.tried = 0 // it was emptied, and begins anew
+		}
+		w.pages = pages
+		return nil
+	})
 }
 
 // connect opens the file without creating or changing anything in it.
@@ -33,7 +63,9 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
 		c.Close()
 		return nil, storageError("open", path, err)
 	}
-	return &conn{Conn: c, path: path, stmts: map[string]*sqlite3.Stmt{}}, nil
+	opened := &conn{Conn: c, path: path, stmts: map[string]*sqlite3.Stmt{}}
+	opened.wal.watch(c)
+	return opened, nil
 }
 
 // uri escapes path, which may hold any character, as SQLite wants it.
@@ -130,6 +162,14 @@ func bind(s *sqlite3.Stmt, args []any) error {
 // is on disk when it returns; without, it is in the hands of the operating
 // system. Whatever fails, nothing of f remains.
 func (c *conn) transaction(full bool, f func() error) error {
+	err := c.commit(full, f)
+	c.tidy()
+	return err
+}
+
+// commit is transaction for those who call tidy themselves, after they have
+// told others.
+func (c *conn) commit(full bool, f func() error) error {
 	if c.doubtful {
 		if err := c.mend(); err != nil {
 			return err
@@ -142,6 +182,8 @@ func (c *conn) transaction(full bool, f func() error) error {
 		return err
 	}
 	err := f()
+	// From here on no context interrupts: what is open would lock everyone out.
+	defer c.SetInterrupt(c.SetInterrupt(context.Background()))
 	if err == nil {
 		if err = c.exec("COMMIT"); err == nil {
 			return nil
@@ -166,21 +208,60 @@ func (c *conn) transaction(full bool, f func() error) error {
 // cannot be taken away at the moment.
 var errInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
 
-// mend makes up for a commit that failed. All of it may stand in the
-// write-ahead log, and would be found there if the process died now. And when
-// a sync fails, the operating system may forget what it has not yet written,
-// earlier commits included, and later syncs do not bring that back. Both end
-// when the write-ahead log is moved into the database and emptied, and a commit
-// that changes nothing is synced after that. Until this has worked, nothing
-// else is written.
+// tidy moves the write-ahead log into the database when it has grown long. The
+// next transaction deals with a failure: what is committed stays committed.
+func (c *conn) tidy() {
+	if c.doubtful || c.wal.pages-c.wal.tried < walPages {
+		return
+	}
+	c.wal.tried = c.wal.pages
+	switch err := c.checkpoint(sqlite3.CHECKPOINT_PASSIVE); {
+	case err == nil, errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.FULL):
+		// Later, then. The write-ahead log has everything.
+	default:
+		c.doubtful = true
+		c.mend()
+	}
+}
+
+// checkpoint moves what it can of the write-ahead log into the database.
+//
+// When other connections read an older state, SQLite moves a part, does not
+// sync it, and never moves it again. If a later sync of the database fails, the
+// operating system may forget that part, and only the write-ahead log still has
+// it. Then it must not be emptied: the next process that opens the file moves
+// all of it again.
+func (c *conn) checkpoint(mode sqlite3.CheckpointMode) error {
+	_, _, err := c.WALCheckpoint("main", mode)
+	if errors.Is(err, sqlite3.IOERR) {
+		if _, moved, noopErr := c.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP); moved > 0 || noopErr != nil {
+			c.wal.broken = true
+			_, configErr := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+			err = errors.Join(err, configErr)
+		}
+	}
+	return err
+}
+
+// mend makes up for a commit or a checkpoint that failed. After a commit all
+// of it may stand in the write-ahead log, and would be found there if the
+// process died now. And when a sync fails, the operating system may forget what
+// it has not yet written, earlier commits included, and later syncs do not bring
+// that back. Both end when the write-ahead log is moved into the database and
+// emptied, and a commit that changes nothing is synced after that. Until this
+// has worked, nothing else is written.
 func (c *conn) mend() error {
+	if c.wal.broken {
+		return &engine.StorageError{
+			Fault: engine.IO, Op: "write", Path: c.path,
+			Hint: "the disk has failed to keep what was written, and the events are safe only in the file " + c.path +
+				"-wal: check the disk, end every program that uses the file, and start again",
+		}
+	}
 	if err := c.setFull(true); err != nil {
 		return err
 	}
-	busy, err := c.int64("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err == nil && busy != 0 {
-		err = sqlite3.BUSY
-	}
+	err := c.checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
 	if err == nil {
 		err = c.exec(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion))
 	}

@@ -66,8 +66,12 @@ type verdict struct {
 const (
 	rowRunning = "running"
 	rowWaiting = "waiting"
+	rowHeld    = "held"
 	rowDead    = "dead"
 )
+
+// atOnce is when a delivery is due that was not put off, but only has a row.
+var atOnce = time.UnixMicro(0)
 
 // runningDelay is how long an attempt runs before the file says so.
 const runningDelay = 5 * time.Millisecond
@@ -75,7 +79,7 @@ const runningDelay = 5 * time.Millisecond
 // Consumer implements [engine.Log].
 func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
 	c := &consumer{
-		log: l, name: spec.Name, pattern: spec.Pattern,
+		log: l, name: spec.Name,
 		wake: func() {}, matches: map[int64]bool{}, rows: map[int64]*delivery{}, nextDue: never,
 	}
 	err := l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
@@ -99,11 +103,11 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	var missing []engine.ConsumerSpec
 	err := l.read(func(c *conn) error {
 		for _, spec := range specs {
-			known, err := c.int64("SELECT count(*) FROM subscriptions WHERE name = ? AND pattern = ?", spec.Name, spec.Pattern)
+			id, pattern, err := knownConsumer(c, spec.Name)
 			if err != nil {
 				return err
 			}
-			if known == 0 {
+			if id == 0 || pattern != spec.Over(pattern) {
 				missing = append(missing, spec)
 			}
 		}
@@ -122,17 +126,33 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	})
 }
 
+// knownConsumer returns the id and the pattern of a subscription; the id is 0
+// if there is none of the name.
+func knownConsumer(c *conn, name string) (id int64, pattern string, err error) {
+	err = c.query("SELECT id, pattern FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
+		id, pattern = s.ColumnInt64(0), s.ColumnText(1)
+		return nil
+	}, name)
+	return id, pattern, err
+}
+
 // declareConsumer adds a subscription, or gives one that is known its pattern.
 func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
-	id, err := c.int64("SELECT id FROM subscriptions WHERE name = ?", spec.Name)
+	id, pattern, err := knownConsumer(c, spec.Name)
 	if err != nil {
 		return err
 	}
 	if id != 0 {
-		if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", spec.Pattern, id); err != nil {
+		pattern = spec.Over(pattern)
+		if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, id); err != nil {
 			return err
 		}
-		return declareRoutes(c, id, spec.Pattern)
+		return declareRoutes(c, id, pattern)
+	}
+	if spec.Pattern[0] == engine.OwnType {
+		if _, err := declareType(c, spec.Pattern); err != nil {
+			return err
+		}
 	}
 	start := int64(0)
 	if !spec.FromBeginning {
@@ -150,11 +170,12 @@ func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
 		return err
 	}
 	// Delayed events are on nobody's way, not even when their time has passed.
+	// Those with an origin are for another subscription.
 	return c.exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 		SELECT ?1, l.seq, 'waiting', 0, l.due_at
 		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
-		WHERE l.due_at IS NOT NULL AND l.seq > ?2`, id, start)
+		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM origins)`, id, start)
 }
 
 // load takes the position from the file.
@@ -162,8 +183,8 @@ func (c *consumer) load(conn *conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	return conn.query("SELECT id, cursor, redelivered FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
-		c.id, c.cursor, c.redelivered = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
+	return conn.query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
+		c.id, c.cursor, c.redelivered, c.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		return nil
 	}, c.name)

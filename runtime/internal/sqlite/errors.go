@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -15,7 +17,7 @@ func storageError(op, path string, err error) error {
 	var known *engine.StorageError
 	var conflict *engine.ConflictError
 	if err == nil || errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.Is(err, engine.ErrUnknownConsumer) {
 		return err
 	}
 	fault, hint := classify(err)
@@ -30,13 +32,14 @@ func classify(err error) (fault engine.Fault, hint string) {
 		return engine.Busy, "another process holds a write lock on the file; try again when it is done"
 	case errors.Is(err, sqlite3.NOTADB):
 		return engine.Foreign, "choose another file; this one was left as it is"
-	case errors.Is(err, sqlite3.CORRUPT):
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.CONSTRAINT), errors.Is(err, sqlite3.ERROR):
+		// A sound file breaks no constraint and lacks no table.
 		return engine.Corrupt, "restore the file from a backup, or salvage it with the .recover command of the sqlite3 shell"
-	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM):
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return engine.ReadOnly, "the file and its folder must be writable for this user"
 	case errors.Is(err, sqlite3.CANTOPEN):
 		return engine.IO, "check that the folder exists and that this user may create files in it"
 	default:
-		return engine.IO, ""
+		return engine.IO, "look into the system's log for what the disk or its file system has to say"
 	}
 }

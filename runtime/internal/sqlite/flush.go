@@ -109,7 +109,7 @@ func (w *writer) record(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, time.Now(), nil, nil)
+		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, atOnce, nil, nil, nil, text(r.Progress))
 		if err != nil {
 			return err
 		}
@@ -121,40 +121,94 @@ func (w *writer) record(f *flush) error {
 }
 
 const upsertDelivery = `
-	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason, fingerprint, progress)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, crashed = excluded.crashed,
-		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason`
+		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason,
+		fingerprint = excluded.fingerprint, progress = excluded.progress`
 
 const insertAttempt = `
-	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, stack)
-	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7`
+	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack)
+	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9`
 
+// recordVerdict writes what became of a delivery.
 func (w *writer) recordVerdict(id int64, v verdict) error {
 	failures := v.Failures
 	if a := v.Attempt; a != nil {
 		failures++
-		var stack any
-		if a.Stack != "" {
-			stack = a.Stack
-		}
-		if err := w.conn.exec(insertAttempt, v.Seq, id, a.Kind, a.Started, a.Ended, a.Error, stack); err != nil {
+		err := w.conn.exec(insertAttempt, v.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+		if err != nil {
 			return err
 		}
+	}
+	if err := w.insertStaged(v.staged); err != nil {
+		return err
+	}
+	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
+		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, crashed, due, dead, reason, fingerprint, text(v.Progress))
 	}
 	switch v.Kind {
 	case engine.Done:
-		if err := w.insert(v.staged); err != nil {
+		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
+	case engine.Discard:
+		return discard(w.conn, id, v.Seq, v.Reason)
+	case engine.Retry:
+		return row(rowWaiting, false, v.Due, nil, nil, nil)
+	case engine.Snooze:
+		return row(rowWaiting, v.Crashed, v.Due, nil, nil, nil)
+	case engine.Hold:
+		// In the transaction that sees whether the pause is still there: else
+		// it could be held for ever by one that has ended.
+		paused, err := typePaused(w.conn, v.Type)
+		if err != nil {
 			return err
 		}
-		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
-	case engine.Retry:
-		return w.conn.exec(upsertDelivery, id, v.Seq, rowWaiting, failures, false, v.Due, nil, nil)
+		state := rowWaiting
+		if paused {
+			state = rowHeld
+		}
+		return row(state, v.Crashed, time.Now(), nil, nil, nil)
 	case engine.Dead:
-		return w.conn.exec(upsertDelivery, id, v.Seq, rowDead, failures, v.Crashed && v.Attempt == nil, nil, time.Now(), v.Reason)
+		return row(rowDead, v.Crashed && v.Attempt == nil, nil, time.Now(), v.Reason, text(v.Fingerprint))
 	default: // engine.Release
-		return w.conn.exec(upsertDelivery, id, v.Seq, rowWaiting, failures, v.Crashed, time.Now(), nil, nil)
+		return row(rowWaiting, v.Crashed, atOnce, nil, nil, nil)
 	}
+}
+
+// discard settles a delivery without its having been handled.
+func discard(c *conn, subscription, seq int64, reason string) error {
+	err := c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq)
+	if err != nil {
+		return err
+	}
+	return c.exec("INSERT OR REPLACE INTO discarded (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
+}
+
+// insertStaged appends events that belong to a verdict, except those that
+// nobody wants.
+func (w *writer) insertStaged(staged []logged) error {
+	for i := range staged {
+		if !staged[i].IfWanted {
+			continue
+		}
+		wanted, err := w.conn.int64(`
+			SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)`, staged[i].Type)
+		if err != nil {
+			return err
+		}
+		if wanted == 0 {
+			return w.insert(append(staged[:i:i], staged[i+1:]...))
+		}
+	}
+	return w.insert(staged)
+}
+
+// text is NULL for an empty text.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 // written is told that f is in the file.
@@ -169,9 +223,9 @@ func (c *consumer) written(f flush) {
 			delete(c.rows, v.Seq)
 		}
 		switch v.Kind {
-		case engine.Retry:
+		case engine.Retry, engine.Snooze:
 			c.dueAt(v.Due.UnixMicro())
-		case engine.Release:
+		case engine.Release, engine.Hold:
 			c.dueAt(0)
 		}
 	}

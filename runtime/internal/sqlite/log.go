@@ -24,6 +24,10 @@ type Log struct {
 	mu        sync.Mutex
 	consumers []*consumer
 	closed    bool
+
+	pausing  sync.Mutex // held while watchers are told
+	pauses   []engine.Pause
+	watchers []func([]engine.Pause)
 }
 
 var _ engine.Log = (*Log)(nil)
@@ -135,6 +139,9 @@ func (l *Log) refresh(c *conn) {
 	}
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
+	}
+	if l.tellPauses(c) != nil {
+		return
 	}
 	for _, consumer := range l.all() {
 		consumer.recheck()

@@ -115,12 +115,14 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		outcome = outcome[:0]
 		err := l.read(func(c *conn) error {
 			return c.query(`
-				SELECT s.name, d.state, d.reason, s.cursor >= ?1,
+				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM log WHERE seq = ?1) IS NOT NULL,
 				       (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
-				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1)
+				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
+				       (SELECT reason FROM discarded x WHERE x.seq = ?1 AND x.subscription = s.id)
 				FROM routes r JOIN subscriptions s ON s.id = r.subscription
 				LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = ?1
 				WHERE r.type = (SELECT type FROM log WHERE seq = ?1) AND s.start < ?1
+				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 				one := engine.Settlement{Subscription: s.ColumnText(0), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
@@ -128,6 +130,8 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 					one.State, one.Reason = engine.StateDead, s.ColumnText(2)
 				case state != "" || !s.ColumnBool(3):
 					open = true
+				case s.ColumnType(6) != sqlite3.NULL:
+					one.State, one.Reason = engine.StateDiscarded, s.ColumnText(6)
 				}
 				outcome = append(outcome, one)
 				return nil

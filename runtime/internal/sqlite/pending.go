@@ -28,12 +28,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 			if err != nil {
 				return err
 			}
-			behind, err = c.int64(`
-				SELECT count(*) FROM (
-				  SELECT 1 FROM log l
-				  WHERE l.seq > ?1 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?2)
-				    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?2 AND d.seq = l.seq)
-				  ORDER BY l.seq LIMIT ?3)`, one.cursor, one.id, limit)
+			behind, err = c.int64(countBehind, one.cursor, one.id, limit)
 			most = max(most, int(rows+behind))
 		}
 		return err

@@ -38,7 +38,8 @@ func (c *consumer) Failing(visit func(engine.Record)) error {
 		return conn.query(`
 			SELECT d.seq, l.id, t.name, l.payload
 			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
-			WHERE d.subscription = ? AND d.state <> 'dead' AND d.failures > 0
+			WHERE d.subscription = ? AND d.state <> 'dead'
+			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
 			ORDER BY d.seq`, func(s *sqlite3.Stmt) error {
 			visit(engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil)})
 			return nil
@@ -65,6 +66,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	err = c.log.read(func(conn *conn) error {
 		err := conn.query(`
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at,
+			       coalesce(d.since, l.due_at, l.created_at), d.progress,
 			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription)
 			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
@@ -82,7 +84,9 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 				},
 				Failures:    s.ColumnInt(2),
 				Crashed:     s.ColumnBool(3),
-				Redelivered: seq <= c.redelivered && !s.ColumnBool(9),
+				Since:       timeOf(s, 9),
+				Progress:    s.ColumnText(10),
+				Redelivered: seq <= c.redelivered && !s.ColumnBool(11),
 				Token:       own,
 			}
 			if c.hold(own) {
@@ -185,7 +189,9 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	owns := make([]delivery, len(events))
 	for i := range events {
 		own := &owns[i]
-		own.Delivery = engine.Delivery{Record: events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Token: own}
+		own.Delivery = engine.Delivery{
+			Record: events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Since: events[i].CreatedAt, Token: own,
+		}
 		c.way = append(c.way, own)
 		dst = append(dst, &own.Delivery)
 	}

@@ -26,9 +26,9 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 		end, err = firstSince(c, before)
 		return err
 	})
-	for ; err == nil && from < end; from += pruneWindow {
+	for err == nil && from < end {
 		var seqs []int64
-		if seqs, err = l.prunable(from, min(from+pruneWindow, end)); err != nil {
+		if seqs, from, err = l.prunable(from, end, before); err != nil {
 			break
 		}
 		for len(seqs) > 0 && err == nil {
@@ -69,27 +69,49 @@ func firstSince(c *conn, since time.Time) (int64, error) {
 	return min(low, high), err
 }
 
-// prunable returns the events in [from, end) that nobody needs.
-func (l *Log) prunable(from, end int64) (seqs []int64, err error) {
+// prunable returns those of the next events in [from, end) that nobody needs,
+// and where to go on. One that was imported is older than its place says, so
+// what comes before it may be younger than the search has found.
+func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next int64, err error) {
+	next = end
+	if end-from > pruneWindow {
+		next = from + pruneWindow
+	}
 	err = l.read(func(c *conn) error {
-		return c.query(`
+		err := c.query(`
 			SELECT l.seq FROM log l
-			WHERE l.seq >= ? AND l.seq < ?
+			WHERE l.seq >= ? AND l.seq < ? AND l.created_at < ?
 			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq)
 			  AND NOT EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
 			                  WHERE r.type = l.type AND s.cursor < l.seq)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			seqs = append(seqs, s.ColumnInt64(0))
 			return nil
-		}, from, end)
+		}, from, next, before)
+		if err != nil || next == end {
+			return err
+		}
+		// What was pruned before may have left a gap of any size.
+		next, err = c.int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq >= ?1", next, end)
+		return err
 	})
-	return seqs, err
+	return seqs, next, err
 }
 
 func deleteEvents(c *conn, seqs []int64) error {
 	for _, seq := range seqs {
-		if err := c.exec("DELETE FROM attempts WHERE seq = ?", seq); err != nil {
+		// It may have been imported as a dead letter meanwhile.
+		if needed, err := c.int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE seq = ?)", seq); err != nil {
 			return err
+		} else if needed != 0 {
+			continue
+		}
+		for _, kept := range []string{
+			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM discarded WHERE seq = ?", "DELETE FROM origins WHERE seq = ?",
+		} {
+			if err := c.exec(kept, seq); err != nil {
+				return err
+			}
 		}
 		if err := c.exec("DELETE FROM log WHERE seq = ?", seq); err != nil {
 			return err

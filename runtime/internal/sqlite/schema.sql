@@ -2,7 +2,9 @@
 -- views events and dead_letters are the public face of the file.
 -- Times are integers, microseconds since 1970-01-01 UTC.
 
--- Event types by number: a log row carries four bytes instead of a name.
+-- Event types by number: a log row carries four bytes instead of a name. Names
+-- that begin with $ are the bus's own: $dead.order.placed announces a dead letter
+-- of order.placed. No glob matches them.
 CREATE TABLE types (
   id   INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE
@@ -39,7 +41,8 @@ CREATE INDEX dedupe_expires ON dedupe (expires_at);
 -- settled, unless deliveries has a row that says otherwise. Events up to and
 -- including start are older than the subscription and never meant for it. Up
 -- to redelivered an event may have been handled by a process that died before
--- it could say so.
+-- it could say so. pattern is one glob over event types, or several with spaces
+-- between them.
 CREATE TABLE subscriptions (
   id          INTEGER PRIMARY KEY,
   name        TEXT    NOT NULL UNIQUE,
@@ -59,24 +62,40 @@ CREATE TABLE routes (
 
 -- The exceptions: deliveries that did not simply go well.
 --   running  a handler was at work when the cursor passed it
---   waiting  failed, to be tried again at due_at
+--   waiting  failed or put off, to be tried at due_at
+--   held     its event type is paused
 --   dead     given up, for an operator to look at
--- A row is removed when its delivery is done.
+-- A row is removed when its delivery is done or discarded.
 CREATE TABLE deliveries (
   subscription INTEGER NOT NULL REFERENCES subscriptions (id),
   seq          INTEGER NOT NULL REFERENCES log (seq),
-  state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'dead')),
+  state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
   failures     INTEGER NOT NULL, -- attempts charged since it was new or last retried by hand
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
-  due_at       INTEGER,          -- of a waiting one
+  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
   dead_at      INTEGER,          -- of a dead one
-  reason       TEXT,             -- of a dead one: max_attempts, decode, crash
+  reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired
+  fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind
+  since        INTEGER,          -- when it was last retried by hand; else it is as old as its event
+  progress     TEXT,             -- of a group: which members have handled it
+  redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
 CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <> 'dead';
 CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
+CREATE INDEX deliveries_kind ON deliveries (fingerprint, dead_at) WHERE state = 'dead';
 CREATE INDEX deliveries_seq  ON deliveries (seq);
+
+-- Deliveries that were settled without being handled, by a word of the handler
+-- or of an operator. Kept as long as their event.
+CREATE TABLE discarded (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
 
 -- Every failed attempt, kept as long as its event.
 CREATE TABLE attempts (
@@ -87,9 +106,44 @@ CREATE TABLE attempts (
   started_at   INTEGER,          -- unknown for a crash
   ended_at     INTEGER NOT NULL,
   error        TEXT    NOT NULL,
+  error_type   TEXT,             -- the Go type of the error: *fs.PathError
+  member       TEXT,             -- of a group: the member that failed
   stack        TEXT,
   PRIMARY KEY (seq, subscription, n)
 ) WITHOUT ROWID;
+
+-- Events that an operator has made from another one, with a corrected payload.
+-- They are for the one subscription that had failed.
+CREATE TABLE origins (
+  seq          INTEGER PRIMARY KEY,
+  parent       BLOB    NOT NULL, -- id of the event it was made from
+  subscription INTEGER NOT NULL
+);
+
+CREATE INDEX origins_parent ON origins (parent);
+
+-- What is not delivered at the moment: a subscription by its name, or event
+-- types by a glob.
+CREATE TABLE pauses (
+  kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
+  target TEXT    NOT NULL,
+  since  INTEGER NOT NULL,
+  PRIMARY KEY (kind, target)
+) WITHOUT ROWID;
+
+-- What operators have done. Kept for as long as the file.
+CREATE TABLE audit (
+  id           INTEGER PRIMARY KEY,
+  at           INTEGER NOT NULL,
+  actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
+  action       TEXT    NOT NULL, -- retry, edit, discard, purge, import, pause, resume, remove, redrive
+  event        BLOB,             -- id; NULL for an action on many
+  subscription TEXT,
+  count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned
+  detail       TEXT              -- in words: the filter, the reason
+);
+
+CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
 
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (
@@ -109,9 +163,9 @@ SELECT
   l.payload,
   CASE
     WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
-    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'waiting') THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
     WHEN EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
-                 WHERE r.type = l.type AND s.cursor < l.seq
+                 WHERE r.type = l.type AND s.cursor < l.seq AND l.due_at IS NULL
                    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
     WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
     ELSE 'done'
@@ -122,7 +176,8 @@ SELECT
   l.metadata,
   strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
   strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), l.created_at) / 1e6, 'unixepoch') AS updated_at
-FROM log l JOIN types t ON t.id = l.type;
+FROM log l JOIN types t ON t.id = l.type
+WHERE t.name NOT LIKE '$%'; -- those are the bus's own
 
 -- One line per dead delivery, newest first.
 CREATE VIEW dead_letters AS

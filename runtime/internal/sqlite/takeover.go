@@ -79,7 +79,7 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 				FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
 				JOIN routes r ON r.subscription = s.id AND r.type = l.type
 				WHERE s.id = ?1
-				ON CONFLICT DO NOTHING`, claim.subscription, claim.running, time.Now())
+				ON CONFLICT DO NOTHING`, claim.subscription, claim.running, atOnce)
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 	}
 	now := time.Now()
 	for _, r := range interrupted {
-		if err := c.exec(insertAttempt, r.seq, r.subscription, engine.KindCrash, nil, now, crashError, nil); err != nil {
+		if err := c.exec(insertAttempt, r.seq, r.subscription, engine.KindCrash, nil, now, crashError, nil, nil, nil); err != nil {
 			return err
 		}
 		err := c.exec("UPDATE deliveries SET state = 'waiting', failures = failures + 1, crashed = 1, due_at = ? WHERE subscription = ? AND seq = ?",

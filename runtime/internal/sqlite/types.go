@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -145,10 +146,19 @@ func idsWhere(c *conn, sql string, matches func(text string) (bool, error)) (ids
 	return ids, err
 }
 
+// patternMatches tells whether one of the globs in pattern matches an event type.
 func patternMatches(pattern, name string) (bool, error) {
-	p, err := glob.Parse(pattern)
-	if err != nil {
-		return false, fmt.Errorf("subscription pattern %q: %w", pattern, err)
+	if name[0] == engine.OwnType || pattern[0] == engine.OwnType {
+		return pattern == name, nil
 	}
-	return p.Match(name), nil
+	for one := range strings.FieldsSeq(pattern) {
+		p, err := glob.Parse(one)
+		if err != nil {
+			return false, fmt.Errorf("subscription pattern %q: %w", one, err)
+		}
+		if p.Match(name) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

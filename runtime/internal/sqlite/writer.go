@@ -138,7 +138,7 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	defer w.mu.Unlock()
 	wait = time.Hour
 	if w.watch {
-		wait = pollDelay
+		wait = max(0, pollDelay-time.Since(w.looked))
 	}
 	g.requests = w.take()
 	if len(g.requests) > 0 {
@@ -202,7 +202,7 @@ func (w *writer) write(g group) {
 		full = full || f.staged
 		w.flushes = append(w.flushes, f)
 	}
-	err := storageError("write", w.conn.path, w.conn.transaction(full && !w.unsynced, func() error { return w.apply(g) }))
+	err := storageError("write", w.conn.path, w.conn.commit(full && !w.unsynced, func() error { return w.apply(g) }))
 	if err == nil {
 		w.log.tail.append(w.events, len(w.log.all()) > 1)
 	}
@@ -228,6 +228,7 @@ func (w *writer) write(g group) {
 			r.result <- err
 		}
 	}
+	w.conn.tidy() // nobody waits for it
 }
 
 // report tells the log when writing verdicts begins to fail and when it works

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -24,59 +25,77 @@ const (
 	_ = runtime.FitsGenerated(runtime.NewestContract - contract)
 )
 
+// The error classes that the catalogue has rules for. [runtime.WithErrorClass]
+// says which errors are of which class; the rules of a class that was not
+// registered are for none.
+const (
+	ErrorOutOfStock   string = "out_of_stock"
+	ErrorCardDeclined string = "card_declined"
+	ErrorHTTP503      string = "http_503"
+)
+
 // PingType describes ping to the runtime.
 var PingType = runtime.Define(runtime.Spec[Ping]{
 	Name: "ping",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout: 30 * time.Second,
+	Shape: "e3b0c44298fc",
 })
 
 // OrderPlacedType describes order.placed to the runtime.
 var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
 	Doc:  "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
-	Retry: retry.Policy{
-		MaxAttempts: 10,
-		Backoff:     retry.Linear,
-		BaseDelay:   1500 * time.Millisecond,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0,
+	Settings: runtime.Settings{
+		Retry:        retry.Policy{MaxAttempts: 10, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:      250 * time.Millisecond,
+		SlowAfter:    100 * time.Millisecond,
+		ExpiresAfter: 720 * time.Hour,
+		Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
+		Brake:        3,
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorCardDeclined, Permanent: true},
+			{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
+		},
+		Redrive: runtime.Redrive{Reasons: []string{"timeout"}, Every: 90 * time.Minute, Max: 5},
 	},
-	Timeout:     250 * time.Millisecond,
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Shape:       "5d4c89a5f454",
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedSendReceipt,
-			Retry: retry.Policy{
-				MaxAttempts: 10,
-				Backoff:     retry.Linear,
-				BaseDelay:   1500 * time.Millisecond,
-				MaxDelay:    30 * time.Second,
-				Multiplier:  2,
-				Jitter:      0,
+			Settings: runtime.Settings{
+				Retry:        retry.Policy{MaxAttempts: 10, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+				Timeout:      250 * time.Millisecond,
+				SlowAfter:    100 * time.Millisecond,
+				ExpiresAfter: 720 * time.Hour,
+				Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
+				Brake:        3,
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorCardDeclined, Permanent: true},
+					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
+				},
+				Redrive: runtime.Redrive{Reasons: []string{"timeout"}, Every: 90 * time.Minute, Max: 5},
 			},
-			Timeout: 250 * time.Millisecond,
 		},
 		{
 			Name: OnOrderPlacedChargeCardV2,
-			Retry: retry.Policy{
-				MaxAttempts: 2,
-				Backoff:     retry.Linear,
-				BaseDelay:   1500 * time.Millisecond,
-				MaxDelay:    30 * time.Second,
-				Multiplier:  2,
-				Jitter:      0.5,
+			Settings: runtime.Settings{
+				Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.5},
+				Timeout:      time.Minute,
+				ExpiresAfter: 720 * time.Hour,
+				Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
+				Brake:        3,
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorCardDeclined},
+					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
+				},
 			},
-			Timeout: time.Minute,
 		},
 	},
 })
@@ -84,59 +103,56 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 // OrderLineAddedType describes order.line.added to the runtime.
 var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	Name: "order.line.added",
-	Retry: retry.Policy{
-		MaxAttempts: 1,
-		Backoff:     retry.Linear,
-		BaseDelay:   1500 * time.Millisecond,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 1, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:   90 * time.Minute,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
+		},
 	},
-	Timeout:     90 * time.Minute,
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
+	Shape:       "ca26902ac5b1",
 })
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
 var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
 	Name: "order.line.removed",
-	Retry: retry.Policy{
-		MaxAttempts: 6,
-		Backoff:     retry.Linear,
-		BaseDelay:   1500 * time.Millisecond,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:   90 * time.Minute,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Errors: []runtime.ErrorRule{
+			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
+		},
 	},
-	Timeout: 90 * time.Minute,
+	Shape: "c5d661aadf48",
 })
 
 // HostileTextType describes hostile.text to the runtime.
 var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 	Name: "hostile.text",
 	Doc:  "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p HostileText) string { return p.Text },
+	Shape:       "dd9bc32934f2",
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnHostileTextRead,
-			Retry: retry.Policy{
-				MaxAttempts: 4,
-				Backoff:     retry.Exponential,
-				BaseDelay:   time.Second,
-				MaxDelay:    30 * time.Second,
-				Multiplier:  2,
-				Jitter:      0.1,
+			Settings: runtime.Settings{
+				Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+				Timeout:   31 * time.Second,
+				SlowAfter: 10 * time.Second,
+				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 			},
-			Timeout: 31 * time.Second,
 		},
 	},
 })
@@ -144,76 +160,66 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 // PartitionByBoolType describes partition.by.bool to the runtime.
 var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
 	Name: "partition.by.bool",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p PartitionByBool) string { return strconv.FormatBool(p.Key) },
+	Shape:       "014d54d6ef34",
 })
 
 // PartitionByIntType describes partition.by.int to the runtime.
 var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
 	Name: "partition.by.int",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p PartitionByInt) string { return strconv.Itoa(p.Key) },
+	Shape:       "7a91ec7649cd",
 })
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
 var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
 	Name: "partition.by.int32",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p PartitionByInt32) string { return strconv.Itoa(int(p.Key)) },
+	Shape:       "30df15f3a666",
 })
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
 var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 	Name: "partition.by.uint64",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p PartitionByUint64) string { return strconv.FormatUint(p.Key, 10) },
+	Shape:       "d8ba8318d5d4",
 })
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
 var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	Name: "partition.by.enum",
-	Retry: retry.Policy{
-		MaxAttempts: 4,
-		Backoff:     retry.Exponential,
-		BaseDelay:   time.Second,
-		MaxDelay:    30 * time.Second,
-		Multiplier:  2,
-		Jitter:      0.1,
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Timeout:     30 * time.Second,
 	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
+	Shape:       "79aaffe81551",
 })
 
 // Catalogue holds every event type of features.yaml.

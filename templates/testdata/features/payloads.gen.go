@@ -235,21 +235,27 @@ func (v Optional) Validate() error {
 
 // Collections is a part of event payloads.
 type Collections struct {
-	Strings      []string                           `json:"strings"`
-	Floats       []float64                          `json:"floats"`
-	Ints         []int                              `json:"ints"`
-	Dates        []runtime.Date                     `json:"dates"`
-	Blobs        [][]byte                           `json:"blobs"`
-	Points       []Point                            `json:"points"`
-	TextsByName  map[string]string                  `json:"texts_by_name"`
-	FloatsByName map[string]float64                 `json:"floats_by_name"`
-	IntsByName   map[string]int                     `json:"ints_by_name"`
-	ColorsByName map[string]Color                   `json:"colors_by_name"`
-	Matrix       [][]float64                        `json:"matrix"`
-	Cube         [][][]float64                      `json:"cube"`
-	ListsByName  map[string][]string                `json:"lists_by_name"`
-	Maps         []map[string]int                   `json:"maps"`
-	MapsByName   map[string]map[string]runtime.Date `json:"maps_by_name"`
+	Strings         []string                           `json:"strings"`
+	Floats          []float64                          `json:"floats"`
+	Ints            []int                              `json:"ints"`
+	Dates           []runtime.Date                     `json:"dates"`
+	Blobs           [][]byte                           `json:"blobs"`
+	Points          []Point                            `json:"points"`
+	TextsByName     map[string]string                  `json:"texts_by_name"`
+	FloatsByName    map[string]float64                 `json:"floats_by_name"`
+	IntsByName      map[string]int                     `json:"ints_by_name"`
+	ColorsByName    map[string]Color                   `json:"colors_by_name"`
+	Matrix          [][]float64                        `json:"matrix"`
+	Cube            [][][]float64                      `json:"cube"`
+	ListsByName     map[string][]string                `json:"lists_by_name"`
+	Maps            []map[string]int                   `json:"maps"`
+	MapsByName      map[string]map[string]runtime.Date `json:"maps_by_name"`
+	Times           []time.Time                        `json:"times"`
+	UUIDs           []uuid.UUID                        `json:"uuids"`
+	DurationsByName map[string]runtime.Duration        `json:"durations_by_name"`
+	BoolsByName     map[string]bool                    `json:"bools_by_name"`
+	Documents       []json.RawMessage                  `json:"documents"`
+	DocumentsByName map[string]json.RawMessage         `json:"documents_by_name"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -324,6 +330,15 @@ func (v Collections) Validate() error {
 		}
 		problems.Entry("maps_by_name", key, inner.Err())
 	}
+	for key := range v.DurationsByName {
+		problems.Key("durations_by_name", key)
+	}
+	for key := range v.BoolsByName {
+		problems.Key("bools_by_name", key)
+	}
+	for key := range v.DocumentsByName {
+		problems.Key("documents_by_name", key)
+	}
 	return problems.Err()
 }
 
@@ -350,11 +365,12 @@ type Counter struct {
 // Validate returns nil: no value of Counter is invalid.
 func (Counter) Validate() error { return nil }
 
-// Tree contains itself, by way of a list and of an optional field.
+// Tree contains itself, by way of a list, of a map and of an optional field.
 type Tree struct {
-	Label    string `json:"label"`
-	Parent   *Tree  `json:"parent,omitzero"`
-	Children []Tree `json:"children"`
+	Label    string          `json:"label"`
+	Parent   *Tree           `json:"parent,omitzero"`
+	Children []Tree          `json:"children"`
+	ByName   map[string]Tree `json:"by_name,omitzero"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -366,6 +382,10 @@ func (v Tree) Validate() error {
 	}
 	for i, item := range v.Children {
 		problems.Item("children", i, item.Validate())
+	}
+	for key, value := range v.ByName {
+		problems.Key("by_name", key)
+		problems.Entry("by_name", key, value.Validate())
 	}
 	return problems.Err()
 }

@@ -13,6 +13,12 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
+// SubscribePingDead calls handler for every ping that a subscription
+// dead-letters, as the subscription called name. See [runtime.SubscribeDead].
+func SubscribePingDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[Ping]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PingType, name, handler, opts...)
+}
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: the events of each wait until SubscribeOrderPlaced is called
 // with its name.
@@ -27,7 +33,10 @@ const (
 	// Twice, if it must.
 	//
 	// An attempt may take 1m. An event that fails is tried up to 2 times in all,
-	// 1.5s apart (give or take 50 %), and then kept as a dead letter.
+	// 1.5s apart (give or take 50 %), and then kept as a dead letter. One that is
+	// not handled within 30d is a dead letter too. If the error is http_503: tried
+	// up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s apart
+	// (give or take 25 %).
 	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
 )
 
@@ -36,10 +45,21 @@ const (
 //
 // An attempt may take 250ms. An event that fails is tried up to 10 times in
 // all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 13.5s apart, and then kept as a
-// dead letter. It goes ahead of events of normal priority. Its partition key is
-// order_id.
+// dead letter. One that is not handled within 30d is a dead letter too. It is
+// not tried again if the error is card_declined. If the error is http_503:
+// tried up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s
+// apart (give or take 25 %). Dead letters of timeout are tried again by
+// themselves after 1h30m, up to 5 times. It goes ahead of events of normal
+// priority. Its partition key is order_id.
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
+}
+
+// SubscribeOrderPlacedDead calls handler for every order.placed that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
 // SubscribeOrderLineAdded calls handler for every order.line.added, as the
@@ -52,13 +72,28 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
 
+// SubscribeOrderLineAddedDead calls handler for every order.line.added that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineAdded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderLineAddedType, name, handler, opts...)
+}
+
 // SubscribeOrderLineRemoved calls handler for every order.line.removed, as the
 // subscription called name. See [runtime.Subscribe].
 //
 // An attempt may take 1h30m. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter. If the
+// error is out_of_stock: tried up to 6 times in all, 1h apart.
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
+}
+
+// SubscribeOrderLineRemovedDead calls handler for every order.line.removed that
+// a subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineRemoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
 // The subscriptions of hostile.text that the catalogue declares. They exist
@@ -84,6 +119,13 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
+// SubscribeHostileTextDead calls handler for every hostile.text that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostileText]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, HostileTextType, name, handler, opts...)
+}
+
 // SubscribePartitionByBool calls handler for every partition.by.bool, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -92,6 +134,13 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 // partition key is key.
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
+}
+
+// SubscribePartitionByBoolDead calls handler for every partition.by.bool that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByBoolDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByBool]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByBoolType, name, handler, opts...)
 }
 
 // SubscribePartitionByInt calls handler for every partition.by.int, as the
@@ -104,6 +153,13 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
+// SubscribePartitionByIntDead calls handler for every partition.by.int that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByIntType, name, handler, opts...)
+}
+
 // SubscribePartitionByInt32 calls handler for every partition.by.int32, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -112,6 +168,13 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 // partition key is key.
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
+}
+
+// SubscribePartitionByInt32Dead calls handler for every partition.by.int32 that
+// a subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByInt32Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt32]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
 // SubscribePartitionByUint64 calls handler for every partition.by.uint64, as
@@ -124,6 +187,13 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
+// SubscribePartitionByUint64Dead calls handler for every partition.by.uint64
+// that a subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByUint64]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByUint64Type, name, handler, opts...)
+}
+
 // SubscribePartitionByEnum calls handler for every partition.by.enum, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -132,6 +202,13 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 // partition key is key.
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
+}
+
+// SubscribePartitionByEnumDead calls handler for every partition.by.enum that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByEnum]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
 }
 
 // SubscribeHostile calls handler for every event of hostile.*, as the

@@ -71,9 +71,10 @@ func main() {
 	fmt.Println("order.line.added is in order.*, order.line.*, hostile.*:", inOrder, inLine, inHostile)
 
 	fmt.Println("subscriptions:", features.OnOrderPlacedSendReceipt, features.OnOrderPlacedChargeCardV2, features.OnHostileTextRead)
+	fmt.Println("error classes:", features.ErrorOutOfStock, features.ErrorCardDeclined, features.ErrorHTTP503)
 	for _, eventType := range features.Catalogue.Types() {
 		for _, s := range eventType.Subscriptions() {
-			fmt.Printf("  %s of %s: %d attempts, up to %v each\n", s.Name, eventType.Name(), s.Retry.MaxAttempts, s.Timeout)
+			fmt.Printf("  %s of %s: %d attempts, up to %v each\n", s.Name, eventType.Name(), s.Settings.Retry.MaxAttempts, s.Settings.Timeout)
 		}
 	}
 }

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/templates"
+)
+
+func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
+	c, findings, err := catalog.Load("events.yaml")
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	files, err := templates.Files(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := emit.Compare("events", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !plan.UpToDate() {
+		t.Errorf("bench/events is stale: run go generate ./bench")
+	}
+}

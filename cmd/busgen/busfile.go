@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// call is one call of a verb that works on the file of a bus.
+type call struct {
+	cmd    *cobra.Command
+	path   string   // of the file
+	args   []string // behind it
+	screen console.Screen
+	now    time.Time
+
+	json  bool
+	yes   bool
+	actor string
+}
+
+// fileVerb is a verb that works on the file of a bus, its first argument.
+type fileVerb struct {
+	takes   arguments // behind the file
+	changes bool      // leaves audit rows, so it has --actor
+	asks    bool      // destroys something, so it has --yes
+	exports bool      // prints JSON anyway, so it has no --json
+	do      func(c *call) (report string, err error)
+}
+
+// onFile completes a command that runs a fileVerb.
+func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
+	c := &call{cmd: cmd}
+	cmd.Args = v.takes.check
+	cmd.ValidArgsFunction = v.takes.complete
+	flags := cmd.Flags()
+	if !v.exports {
+		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
+	}
+	if v.asks {
+		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	}
+	if v.changes {
+		flags.StringVar(&c.actor, "actor", "", "`name` for the audit (default user@host)")
+	}
+	cmd.RunE = verb(func(args []string) (string, error) {
+		c.path, c.args = args[0], args[1:]
+		c.screen, c.now = console.ScreenOf(cmd.OutOrStdout()), time.Now()
+		report, err := v.do(c)
+		return report, classified(err)
+	})
+	return cmd
+}
+
+// classified gives errors their exit status.
+func classified(err error) error {
+	var missing *admin.NotFoundError
+	var dealtWith *dlq.NotFoundError
+	var canary *dlq.CanaryError
+	var refused *dlq.InvalidPayloadError
+	switch {
+	case errors.As(err, &missing), errors.As(err, &dealtWith):
+		return &nothing{err}
+	case errors.As(err, &canary), errors.As(err, &refused):
+		return &negative{err}
+	}
+	return err
+}
+
+func (c *call) context() context.Context { return c.cmd.Context() }
+
+// open opens the file.
+func (c *call) open() (*admin.File, error) {
+	if err := c.exists(); err != nil {
+		return nil, err
+	}
+	var opts []admin.Option
+	if c.actor != "" {
+		opts = append(opts, admin.WithActor(c.actor))
+	}
+	return admin.Open(c.path, opts...)
+}
+
+// exists explains what FILE is to those who have named another.
+func (c *call) exists() error {
+	_, err := os.Stat(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no file %s: name the file on which the program opens its bus", c.path)
+	}
+	return err
+}
+
+// confirm asks before something is destroyed, unless --yes is given. The error
+// is the answer no.
+func (c *call) confirm(question string) error {
+	if c.yes {
+		return nil
+	}
+	ok, err := c.ask(question)
+	switch {
+	case errors.Is(err, console.ErrNobody):
+		return fmt.Errorf("%w: %s If so, say --yes", err, question)
+	case err != nil:
+		return err
+	case !ok:
+		return &negative{errors.New("nothing was changed")}
+	}
+	return nil
+}
+
+// ask waits for the answer, or for the end of the context.
+func (c *call) ask(question string) (bool, error) {
+	type answer struct {
+		yes bool
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		yes, err := console.Confirm(c.cmd.InOrStdin(), c.cmd.ErrOrStderr(), question)
+		answers <- answer{yes, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.yes, a.err
+	case <-c.context().Done():
+		return false, c.context().Err()
+	}
+}
+
+// tell writes a remark that is not part of the report.
+func (c *call) tell(format string, args ...any) {
+	fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
+}
+
+// document is a value as JSON for programs, which people can read too.
+func document(value any) (string, error) { return encoded(value, "  ") }
+
+// line is a value as one line of JSON.
+func line(value any) (string, error) { return encoded(value, "") }
+
+func encoded(value any, indent string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(value)
+	return b.String(), err
+}
+
+// lines is a line for each value.
+func lines[T any](values []T) (string, error) {
+	var all bytes.Buffer
+	for _, value := range values {
+		one, err := line(value)
+		if err != nil {
+			return "", err
+		}
+		all.WriteString(one)
+	}
+	return all.String(), nil
+}
+
+// arguments says what a verb takes behind FILE.
+type arguments struct {
+	least, most int // most is -1 for any number
+	what        string
+	// candidates lists what may stand there, for the completion of shells.
+	candidates func(ctx context.Context, file *admin.File) ([]string, error)
+}
+
+func (a arguments) check(cmd *cobra.Command, args []string) error {
+	behind := len(args) - 1
+	switch {
+	case behind < 0:
+		return fmt.Errorf("%s needs the file of a bus, as in \"%s shop.db\"", cmd.CommandPath(), cmd.CommandPath())
+	case behind < a.least:
+		return fmt.Errorf("%s needs %s behind the file: see \"%s --help\"", cmd.CommandPath(), a.what, cmd.CommandPath())
+	case a.most == 0 && behind > 0:
+		return fmt.Errorf("%s takes one file, but got %q too", cmd.CommandPath(), args[1])
+	case a.most > 0 && behind > a.most:
+		return fmt.Errorf("%s takes %s, but got %q too", cmd.CommandPath(), a.what, args[a.most+1])
+	}
+	return nil
+}
+
+func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return []string{"db"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	if a.candidates == nil || a.most >= 0 && len(args) > a.most {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	file, err := admin.Open(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer file.Close()
+	found, err := a.candidates(cmd.Context(), file)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newCheckDB() *cobra.Command {
+	var catalogue string
+	cmd := onFile(&cobra.Command{
+		Use:   "check-db FILE",
+		Short: "Look for damage in a file, and for events that cannot be decoded",
+		Long: `Check-db reads the whole file. It finds damaged pages and indexes, rows that
+contradict one another, and payloads of open events and dead letters that cannot
+be decoded: with --catalogue those that do not fit it, which is worth knowing
+before a new version of the program is deployed, and else those that are not
+JSON.
+
+The rules are integrity (pages and indexes are sound), reference (no row points
+to one that is missing), cursor (no subscription stands beyond the log), above
+(no delivery above the cursor has a row, except those of delayed events), state
+(what waits has a due time, what is dead has a time and a reason) and route (the
+types of a subscription are those of its pattern). A file that breaks one was
+damaged from outside, or by a mistake in busgen: keep a copy of it and report
+it.
+
+It works beside a running program, and changes nothing.
+
+With --json: problems (rule, count, samples), undecodable (type, open, dead,
+samples with id and error), open, dead (how many deliveries there are).
+
+Exit status: 0 all is well, 1 something was found, 2 trouble.`,
+		Example: `  busgen check-db shop.db
+  busgen check-db shop.db --catalogue events.yaml`,
+	}, fileVerb{do: func(c *call) (string, error) { return checkDB(c, catalogue) }})
+	catalogueFlag(cmd, &catalogue)
+	return cmd
+}
+
+func catalogueFlag(cmd *cobra.Command, catalogue *string) {
+	cmd.Flags().StringVar(catalogue, "catalogue", "", "`file` with the catalogue that payloads must fit")
+	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
+}
+
+// payloadCheck returns what a catalogue says about payloads; nil without one.
+func payloadCheck(path string) (func(eventType string, payload []byte) error, error) {
+	if path == "" {
+		return nil, nil
+	}
+	c, findings, err := catalog.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(findings) > 0 {
+		return nil, &findingsError{path, findings}
+	}
+	return c.CheckPayload, nil
+}
+
+func checkDB(c *call, catalogue string) (string, error) {
+	check, err := payloadCheck(catalogue)
+	if err != nil {
+		return "", err
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", damaged(err)
+	}
+	defer file.Close()
+	report, err := file.Check(c.context(), check)
+	if err != nil {
+		return "", damaged(err)
+	}
+	text := c.checkReport(report)
+	if c.json {
+		if text, err = document(report); err != nil {
+			return "", err
+		}
+	}
+	if !report.OK() {
+		err = &negative{errors.New("something is wrong with " + c.path)}
+	}
+	return text, err
+}
+
+// damaged makes the error of a file that cannot be read the answer no.
+func damaged(err error) error {
+	var storage *runtime.StorageError
+	if errors.As(err, &storage) && storage.Fault == runtime.Corrupt {
+		return &negative{err}
+	}
+	return err
+}
+
+func (c *call) checkReport(report admin.Report) string {
+	var b strings.Builder
+	for _, p := range report.Problems {
+		fmt.Fprintf(&b, "%s: %s\n", c.screen.Paint(console.Red, p.Rule), console.Counted(p.Count, "problem"))
+		for _, sample := range p.Samples {
+			fmt.Fprintf(&b, "  %s\n", console.Clean(sample))
+		}
+	}
+	for _, u := range report.Undecodable {
+		fmt.Fprintf(&b, "%s: %s and %s cannot be decoded\n", c.screen.Paint(console.Red, u.Type),
+			openDeliveries(u.Open), console.Counted(u.Dead, "dead letter"))
+		for _, sample := range u.Samples {
+			fmt.Fprintf(&b, "  %s: %s\n", shortID(sample.ID), console.Clean(sample.Error))
+		}
+	}
+	if report.OK() {
+		fmt.Fprintf(&b, "All is well, with %s and %s.\n", openDeliveries(report.Open), console.Counted(report.Dead, "dead letter"))
+	}
+	return b.String()
+}
+
+func openDeliveries(n int) string {
+	if n == 1 {
+		return "1 open delivery"
+	}
+	return console.Number(n) + " open deliveries"
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQEdit() *cobra.Command {
+	var catalogue, payload string
+	cmd := onFile(&cobra.Command{
+		Use:   "edit FILE ID[/SUBSCRIPTION] --catalogue events.yaml",
+		Short: "Correct the payload of a dead letter, and have it handled",
+		Long: `Edit makes a new event from a dead letter, with a payload that you correct, for
+the one subscription that had failed. The old letter is settled; each of the two
+events says which the other is. Nothing is changed if the new payload does not
+fit the catalogue, or if somebody has dealt with the letter meanwhile.
+
+The payload comes from the file that --payload names, from standard input if
+that is not a terminal, and otherwise from $VISUAL or $EDITOR, which begin with
+the old one.
+
+With --json: event_id (the new one), subscription, made_from.
+
+Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
+there is no such dead letter.`,
+		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml --payload fixed.json
+  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
+	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, payload) }})
+	catalogueFlag(cmd, &catalogue)
+	cmd.Flags().StringVar(&payload, "payload", "", "`file` with the new payload; - for standard input")
+	return cmd
+}
+
+func editLetter(c *call, catalogue, payload string) (string, error) {
+	check, err := payloadCheck(catalogue)
+	if err != nil {
+		return "", err
+	}
+	if check == nil {
+		return "", errors.New("name the catalogue that the new payload must fit with --catalogue, as in --catalogue events.yaml")
+	}
+	key, err := c.key()
+	if err != nil {
+		return "", err
+	}
+	inspector, err := c.letters(dlq.WithEditing(check))
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	old, err := inspector.Get(c.context(), key)
+	if err != nil {
+		return "", err
+	}
+	edited, draft, err := c.newPayload(payload, old.Payload)
+	if err != nil {
+		return "", err
+	}
+	// A Ctrl-C that was for the editor is not for what comes now.
+	id, err := inspector.Edit(context.WithoutCancel(c.context()), key, edited)
+	if err != nil {
+		return "", draft.keptBecause(err)
+	}
+	draft.remove()
+	if c.json {
+		return document(struct {
+			EventID      uuid.UUID `json:"event_id"`
+			Subscription string    `json:"subscription"`
+			MadeFrom     uuid.UUID `json:"made_from"`
+		}{id, key.Subscription, key.EventID})
+	}
+	return fmt.Sprintf("made event %s for %s from %s\n", id, console.Clean(key.Subscription), key.EventID), nil
+}
+
+// newPayload reads the new payload from where it is. The draft is that of an
+// editor.
+func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft, err error) {
+	switch {
+	case path == "-" || path == "" && !console.IsTerminal(c.cmd.InOrStdin()):
+		payload, err = io.ReadAll(c.cmd.InOrStdin())
+	case path != "":
+		payload, err = os.ReadFile(path)
+	default:
+		return c.edit(old)
+	}
+	return payload, "", err
+}
+
+// draft is a folder with a text that somebody has taken pains over; empty for
+// none.
+type draft string
+
+const draftName = "payload.json"
+
+func (d draft) remove() {
+	if d != "" {
+		os.RemoveAll(string(d))
+	}
+}
+
+// keptBecause tells where the text still is.
+func (d draft) keptBecause(err error) error {
+	if d == "" {
+		return err
+	}
+	return fmt.Errorf("%w; your text is in %s", err, filepath.Join(string(d), draftName))
+}
+
+// edit lets the user's editor change a payload.
+func (c *call) edit(old []byte) (edited []byte, d draft, err error) {
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	words := strings.Fields(editor)
+	if len(words) == 0 {
+		return nil, "", errors.New("there is no editor: set EDITOR, or give the new payload with --payload")
+	}
+	folder, err := os.MkdirTemp("", "busgen-edit-")
+	if err != nil {
+		return nil, "", err
+	}
+	d = draft(folder)
+	text := filepath.Join(folder, draftName)
+	var before bytes.Buffer
+	if json.Indent(&before, old, "", "  ") != nil {
+		before.Reset()
+		before.Write(old)
+	}
+	if err := os.WriteFile(text, append(before.Bytes(), '\n'), 0o600); err != nil {
+		return nil, "", err
+	}
+	command := exec.Command(words[0], append(words[1:], text)...)
+	command.Stdin, command.Stdout, command.Stderr = c.cmd.InOrStdin(), c.cmd.OutOrStdout(), c.cmd.ErrOrStderr()
+	ignored := make(chan os.Signal, 1) // Ctrl-C is for the editor
+	signal.Notify(ignored, os.Interrupt)
+	defer signal.Stop(ignored)
+	if err := command.Run(); err != nil {
+		return nil, "", d.keptBecause(fmt.Errorf("the editor %s failed: %w", words[0], err))
+	}
+	edited, err = os.ReadFile(text)
+	if err == nil && bytes.Equal(bytes.TrimSpace(edited), before.Bytes()) {
+		d.remove()
+		err = &negative{errors.New("the payload was not changed, so nothing else was")}
+	}
+	return edited, d, err
+}

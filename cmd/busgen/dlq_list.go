@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQList() *cobra.Command {
+	var filter letterFilter
+	var page dlq.Page
+	cmd := onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List dead letters, the newest first",
+		Long: `List shows the dead letters that all conditions hold for, the one that died last
+first. "busgen dlq groups" puts those of a kind together, and is the better
+start when there are many.
+
+With --json: one line for each, as "busgen dlq export" writes it: event_id,
+subscription, type, payload, metadata, published_at, dead_at, reason,
+fingerprint (its group), failures, redriven, progress, attempts (kind,
+started_at, ended_at, error, error_type, member, stack). A payload that is not
+JSON is in raw_payload, in base64.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen dlq list shop.db
+  busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
+  busgen dlq list shop.db --text "connection refused" --json`,
+	}, fileVerb{do: func(c *call) (string, error) { return listLetters(c, filter.filter(nil), page) }})
+	filter.flags(cmd)
+	pageFlags(cmd, &page.Limit, &page.After)
+	return cmd
+}
+
+func listLetters(c *call, filter dlq.Filter, page dlq.Page) (string, error) {
+	if page.Limit < 1 {
+		return "", fmt.Errorf("--limit is %d: it must be at least 1", page.Limit)
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	letters, next, err := inspector.List(c.context(), filter, page)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.json:
+		c.tellMore(next)
+		return lines(letters)
+	case len(letters) == 0:
+		return "There are no such dead letters.\n", nil
+	}
+	table := &console.Table{Columns: []console.Column{
+		{Title: "ID"}, {Title: "DIED"}, {Title: "TYPE", Least: 10}, {Title: "SUBSCRIPTION", Least: 10},
+		{Title: "REASON", Least: 6}, {Title: "ERROR", Least: 12},
+	}}
+	for _, l := range letters {
+		table.Row(shortID(l.EventID), console.Ago(l.DeadAt, c.now), l.Type, l.Subscription, l.Reason, l.LastError())
+	}
+	return table.Render(c.screen) + more(next), nil
+}
+
+func newDLQGroups() *cobra.Command {
+	var filter letterFilter
+	cmd := onFile(&cobra.Command{
+		Use:   "groups FILE",
+		Short: "Put dead letters of the same kind together",
+		Long: `Groups tells how many problems ten thousand dead letters are. Letters are of one
+kind if they died for the same reason, with an error of the same type, the same
+message and, if they panicked, at the same place. What differs from event to
+event is taken out of the message: <id>, <n>, <time>, <addr>, <text>. The most
+frequent kind comes first, with its message below.
+
+Every other verb takes the name of a group with --group.
+
+With --json: one line for each, with fingerprint (the name of the group),
+reason, error_type, message, types, subscriptions, count, first, last, sample
+(event_id, subscription).
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen dlq groups shop.db
+  busgen dlq groups shop.db --since 1h --json`,
+	}, fileVerb{do: func(c *call) (string, error) { return groupLetters(c, filter.filter(nil)) }})
+	filter.flags(cmd)
+	return cmd
+}
+
+func groupLetters(c *call, filter dlq.Filter) (string, error) {
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	groups, err := inspector.Groups(c.context(), filter)
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return lines(groups)
+	case len(groups) == 0:
+		return "There are no such dead letters.\n", nil
+	}
+	table := &console.Table{Columns: []console.Column{
+		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST"}, {Title: "LAST"}, {Title: "SUBSCRIPTION", Least: 10},
+		{Title: "TYPE", Least: 8}, {Title: "REASON", Least: 6},
+	}}
+	for _, g := range groups {
+		table.Row(g.Fingerprint, console.Number(g.Count), console.Ago(g.First, c.now), console.Ago(g.Last, c.now),
+			strings.Join(g.Subscriptions, ", "), strings.Join(g.Types, ", "), g.Reason)
+		table.Note(g.Message)
+	}
+	return table.Render(c.screen), nil
+}

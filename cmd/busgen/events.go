@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newEvents() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List the events of a file, and show one",
+		Long: `An event is stored once, and delivered to every subscription of its type. Here
+is where to see what was published and what became of it.
+
+Exit status: that of the verb.`,
+		Example: `  busgen events list shop.db --status pending
+  busgen events show shop.db 018f4f2e-1c3a-7b21`,
+	}
+	cmd.AddCommand(newEventsList(), newEventsShow())
+	return family(cmd)
+}
+
+func newEventsList() *cobra.Command {
+	var filter eventFilter
+	cmd := onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List events, the newest first",
+		Long: `List shows the newest events that all conditions hold for. STATUS is that of all
+deliveries together: pending (some subscription has yet to settle it),
+processing (a handler is at work), dlq (some subscription has given it up),
+done. FAILED counts the attempts that failed. The id is cut: its first 18
+characters are enough for every verb that takes one.
+
+The globs of --type are those of the catalogue: a * at the end stands for one or
+more parts of a name. Times are UTC.
+
+With --json: one line for each, with id, type, status, published_at, due_at (of
+a delayed event), failures, correlation_id, payload, metadata.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen events list shop.db
+  busgen events list shop.db --type 'order.*' --status dlq --since 2h
+  busgen events list shop.db --text ada@example.org --limit 5
+  busgen events list shop.db --correlation checkout-7 --json`,
+	}, fileVerb{do: func(c *call) (string, error) { return listEvents(c, filter) }})
+	filter.flags(cmd)
+	return cmd
+}
+
+// eventFilter is what the flags of events list say.
+type eventFilter struct {
+	admin.Filter
+	page         admin.Page
+	since, until moment
+}
+
+func (f *eventFilter) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
+	flags.StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(admin.Statuses(), ", "))
+	flags.Var(&f.since, "since", "only events published at this `time` or later: 2026-03-14T12:30, or 2h for two hours ago")
+	flags.Var(&f.until, "until", "only events published before this `time`")
+	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
+	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
+	pageFlags(cmd, &f.page.Limit, &f.page.After)
+	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(admin.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func listEvents(c *call, f eventFilter) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	f.Since, f.Until = f.since.Time, f.until.Time
+	if f.page.Limit < 1 {
+		return "", fmt.Errorf("--limit is %d: it must be at least 1", f.page.Limit)
+	}
+	page, err := file.Events(c.context(), f.Filter, f.page)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.json:
+		c.tellMore(page.Next)
+		return lines(presentable(page.Events))
+	case len(page.Events) == 0:
+		return "There are no such events.\n", nil
+	}
+	table := &console.Table{Columns: []console.Column{
+		{Title: "ID"}, {Title: "PUBLISHED"}, {Title: "TYPE", Least: 12}, {Title: "STATUS", Style: styleOf},
+		{Title: "FAILED", Right: true}, {Title: "DUE"}, {Title: "PAYLOAD", Least: 10},
+	}}
+	for _, e := range page.Events {
+		due := ""
+		if e.Due.After(c.now) {
+			due = console.Ago(e.Due, c.now)
+		}
+		table.Row(shortID(e.ID), console.Ago(e.PublishedAt, c.now), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
+	}
+	return table.Render(c.screen) + more(page.Next), nil
+}
+
+// more ends a page for people that is not the last one.
+func more(next string) string {
+	if next == "" {
+		return ""
+	}
+	return "There are more: go on with --after " + next + "\n"
+}
+
+// tellMore says the same to those who have asked for JSON.
+func (c *call) tellMore(next string) { io.WriteString(c.cmd.ErrOrStderr(), more(next)) }
+
+// styleOf colours the status of an event and the state of a delivery.
+func styleOf(state string) console.Style {
+	switch state {
+	case admin.DLQ, admin.StateDead:
+		return console.Red
+	case admin.Pending, admin.StateWaiting, admin.StateHeld:
+		return console.Yellow
+	case admin.Done:
+		return console.Green
+	}
+	return console.Plain
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+func newPolicy() *cobra.Command {
+	var file string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "policy [type | pattern | subscription]",
+		Short: "Show the settings in force, where they come from, and when retries happen",
+		Long: `Policy shows how the events of a catalogue are delivered: each setting with its
+value and the line that it comes from, the schedule of retries as a table, and
+the same schedule as a line.
+
+Without an argument it shows all event types and the subscriptions that the
+catalogue declares. A pattern such as order.* chooses some of them, and so does
+the name of a declared subscription. What has the same settings, from the same
+lines, is shown once.
+
+In the table, DELAY is the wait before an attempt, counted from the end of the
+one before. JITTER WINDOW is how far it may be moved, for each event differently.
+CUMULATIVE is the sum of the delays; what the attempts themselves take comes on
+top. While its circuit breaker is open, a subscription waits for longer.
+
+The line has an attempt at each number and the delays between them: the longer
+the line, the longer the delay, on a logarithmic scale that the lines of one
+schedule share. ✕ is the dead letter, ↻ what tries it again by itself. A line of
+its own is shown for each class of errors that is retried differently.
+
+Shown is what the catalogue says. Options of the call that subscribes come on
+top, and a bus that is tuned while it runs says in its Stats what is in force.
+
+With --json the output is a list with an object for each event type and each
+subscription: type, subscription, settings (by name, each with value and from),
+schedule (attempt, delay, earliest, latest and cumulative, in seconds) and
+classes (the schedules of error classes, by name).
+
+Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
+line or with files, 3 nothing matches.`,
+		Example: `  busgen policy
+  busgen policy order.placed
+  busgen policy 'payment.*' --catalogue events/events.yaml
+  busgen policy charge-card
+  busgen policy order.placed --json`,
+		Args: atMostOne("type or pattern"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := console.ScreenOf(cmd.OutOrStdout())
+			return verb(func(args []string) (string, error) { return policy(args, file, asJSON, screen) })(cmd, args)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "catalogue", "c", "events.yaml", "the catalogue, a `file`")
+	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func policy(args []string, file string, asJSON bool, screen console.Screen) (report string, err error) {
+	c, findings, err := catalog.Load(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no catalogue at %s: name it, as in \"busgen policy --catalogue path/to/events.yaml\"", file)
+	case err != nil:
+		return "", err
+	case len(findings) > 0:
+		return "", &negative{&findingsError{file, findings}}
+	}
+	all := subjects(c)
+	if len(args) > 0 {
+		if all, err = matching(all, args[0]); err != nil {
+			return "", err
+		}
+	}
+	if asJSON {
+		return policyJSON(all)
+	}
+	return policyText(all, screen), nil
+}
+
+// A subject has settings: an event type, or a subscription of one.
+type subject struct {
+	event        string
+	subscription string // empty for the event type itself
+	settings     catalog.Settings
+}
+
+func (s subject) String() string {
+	if s.subscription == "" {
+		return s.event
+	}
+	return s.event + " → " + s.subscription
+}
+
+// subjects lists all of a catalogue, in its order.
+func subjects(c *catalog.Catalogue) []subject {
+	var all []subject
+	for _, e := range c.Events {
+		all = append(all, subject{e.Name.V, "", e.Settings})
+		for _, s := range e.Subscriptions {
+			all = append(all, subject{e.Name.V, s.Name.V, s.Settings})
+		}
+	}
+	return all
+}
+
+// matching returns those whose type the pattern matches, or the subscription of
+// that name.
+func matching(all []subject, pattern string) ([]subject, error) {
+	parsed, err := glob.Parse(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var some []subject
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, s := range all {
+		if parsed.Match(s.event) || s.subscription == pattern {
+			some = append(some, s)
+		}
+		name := s.subscription
+		if name == "" {
+			name = s.event
+		}
+		names.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if some != nil {
+		return some, nil
+	}
+	hint := ""
+	if similar := names.SuggestionsFor(pattern); len(similar) > 0 {
+		hint = fmt.Sprintf(": did you mean %s?", similar[0])
+	}
+	return nil, &nothing{fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, hint)}
+}
+
+// A group is subjects that have the same settings from the same places.
+type group struct {
+	members  []subject
+	settings catalog.Settings
+}
+
+func groups(all []subject) []*group {
+	var found []*group
+next:
+	for _, s := range all {
+		for _, g := range found {
+			if reflect.DeepEqual(g.settings, s.settings) {
+				g.members = append(g.members, s)
+				continue next
+			}
+		}
+		found = append(found, &group{[]subject{s}, s.settings})
+	}
+	return found
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// shopCatalogue declares what the shop below publishes.
+const shopCatalogue = `version: 1
+package: shop
+events:
+  order.placed:
+    payload: { number: int, email: string }
+  payment.requested:
+    payload: { order: int, cents: int64 }
+`
+
+type orderPlaced struct {
+	Number int    `json:"number"`
+	Email  string `json:"email"`
+}
+
+func (orderPlaced) Validate() error { return nil }
+
+type paymentRequested struct {
+	Order int   `json:"order"`
+	Cents int64 `json:"cents"`
+}
+
+func (paymentRequested) Validate() error { return nil }
+
+// shopSettings allow three attempts, two seconds and four seconds apart.
+func shopSettings() runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
+	s.Breaker.Off = true
+	return s
+}
+
+var (
+	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: shopSettings()})
+	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: shopSettings()})
+)
+
+// shop is a program with a bus in shop.db in the current folder, on which the
+// verbs are tried. Orders without an @ in their address cannot get a receipt, and
+// no payment works while the provider is down.
+type shop struct {
+	*runtime.Bus
+	t    *testing.T
+	down atomic.Bool
+	paid atomic.Int64
+}
+
+// night is when the shop opens.
+var night = time.Date(2026, 3, 14, 2, 40, 0, 0, time.UTC)
+
+// inShop runs f beside a running shop, in virtual time. Nothing was published.
+func inShop(t *testing.T, f func(t *testing.T, s *shop)) {
+	t.Helper()
+	inFolder(t, map[string]string{"events.yaml": shopCatalogue})
+	t.Setenv("COLUMNS", "")
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(night))
+		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType),
+			runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
+		must(t, err)
+		defer bus.Shutdown(context.Background())
+		s := &shop{Bus: bus, t: t}
+		s.subscribe()
+		must(t, bus.Start(t.Context()))
+		f(t, s)
+	})
+}
+
+func (s *shop) subscribe() {
+	_, err := runtime.Subscribe(s.Bus, orderType, "send-receipt", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		if !strings.Contains(e.Payload.Email, "@") {
+			return runtime.Permanent(fmt.Errorf("order %d: the mail server refuses %q", e.Payload.Number, e.Payload.Email))
+		}
+		return nil
+	})
+	must(s.t, err)
+	_, err = runtime.Subscribe(s.Bus, paymentType, "charge-card", func(_ context.Context, e runtime.Event[paymentRequested]) error {
+		if e.Payload.Cents < 0 {
+			panic(fmt.Sprintf("order %d: negative amount", e.Payload.Order))
+		}
+		if s.down.Load() {
+			return fmt.Errorf("order %d: dial tcp 10.0.0.7:443: connection refused", e.Payload.Order)
+		}
+		s.paid.Add(1)
+		return nil
+	})
+	must(s.t, err)
+	_, err = runtime.Subscribe(s.Bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+	must(s.t, err)
+}
+
+// order places an order, and requests its payment ten seconds later.
+func (s *shop) order(number int, email string, cents int64) {
+	s.t.Helper()
+	_, err := runtime.Publish(s.t.Context(), s.Bus, orderType, orderPlaced{number, email}, runtime.WithCorrelationID(fmt.Sprintf("checkout-%d", number)))
+	must(s.t, err)
+	time.Sleep(10 * time.Second)
+	_, err = runtime.Publish(s.t.Context(), s.Bus, paymentType, paymentRequested{number, cents})
+	must(s.t, err)
+}
+
+// badNight places 20 orders, a minute apart: number 5 with an address that is
+// none, number 9 with an amount that makes its handler panic. From number 11 on
+// the payment provider is down.
+func (s *shop) badNight() {
+	s.t.Helper()
+	for n := 1; n <= 20; n++ {
+		email, cents := fmt.Sprintf("customer%d@example.org", n), int64(1000+n)
+		switch n {
+		case 5:
+			email = "customer5"
+		case 9:
+			cents = -1
+		case 11:
+			s.down.Store(true)
+		}
+		s.order(n, email, cents)
+		time.Sleep(50 * time.Second)
+	}
+}
+
+// typed runs a command line as a person would, with quotes and input.
+func typed(t *testing.T, command, stdin string) result {
+	t.Helper()
+	words := split(t, command)
+	if len(words) == 0 || words[0] != "busgen" {
+		t.Fatalf("%q does not begin with busgen", command)
+	}
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), words[1:], strings.NewReader(stdin), &stdout, &stderr)
+	return result{status, stdout.String(), stderr.String()}
+}
+
+// split separates the words of a command line as a shell does.
+func split(t *testing.T, command string) (words []string) {
+	t.Helper()
+	var word strings.Builder
+	quote, began := rune(0), false
+	for _, c := range command {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, began = c, true
+		case quote == 0 && c == ' ':
+			if began {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			began = false
+		default:
+			word.WriteRune(c)
+			began = true
+		}
+	}
+	if quote != 0 {
+		t.Fatalf("%s: the quote is not closed", command)
+	}
+	if began {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// does runs a command that must work and returns its report.
+func does(t *testing.T, command string) string {
+	t.Helper()
+	got := typed(t, command, "")
+	if got.status != 0 || got.stderr != "" {
+		t.Fatalf("%s: status %d\n%s", command, got.status, got.stderr)
+	}
+	return got.stdout
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newStatus() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "status FILE",
+		Short: "Tell how the bus in a file is doing",
+		Long: `Status is the first thing to look at: which process dispatches from the file,
+how many events it holds, how far each subscription is behind, what is paused,
+and how many dead letters there are. It works beside a running program and on
+the file of one that has died, and changes nothing.
+
+BACKLOG is how many events a subscription has yet to settle; it includes those
+that are RUNNING (a handler is known to be at work, or was when its process
+died), WAITING (for a retry, a delay or a snooze) and HELD (their type is
+paused). DEAD are its dead letters, and OLDEST is the age of the oldest event of
+the backlog: the number to watch. Counting stops at 100,000.
+
+With --json: path, size and wal (bytes), schema, owner (pid, since, alive; null
+if no bus was ever started), events, oldest, newest, types (name, events,
+oldest, newest), subscriptions (name, pattern, paused, backlog, running,
+waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
+since).
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen status shop.db
+  busgen status shop.db --json`,
+	}, fileVerb{do: status})
+}
+
+func status(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	status, err := file.Status(c.context())
+	if err != nil {
+		return "", err
+	}
+	if c.json {
+		return document(status)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", console.Clean(status.Path), console.Bytes(status.Size), console.Bytes(status.WAL))
+	b.WriteString(c.owner(status.Owner))
+	fmt.Fprintf(&b, "%s\n", c.extent(status))
+	if len(status.Types) > 0 {
+		b.WriteString("\n" + c.typeTable(status.Types))
+	}
+	if len(status.Subscriptions) > 0 {
+		b.WriteString("\n" + c.subscriptionTable(status.Subscriptions))
+	}
+	if len(status.Pauses) > 0 {
+		b.WriteString("\n" + c.pauseLines(status.Pauses))
+	}
+	if status.DeadLetters > 0 {
+		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", console.Counted(status.DeadLetters, "dead letter"), console.Clean(status.Path))
+	}
+	return b.String(), nil
+}
+
+func (c *call) owner(owner *admin.Owner) string {
+	switch {
+	case owner == nil:
+		return c.screen.Paint(console.Yellow, "No process has ever dispatched from it.") + "\n"
+	case owner.Alive:
+		return fmt.Sprintf("Process %d dispatches since %s.\n", owner.PID, console.Time(owner.Since, c.now))
+	}
+	return c.screen.Paint(console.Red, "No process dispatches from it.") +
+		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, console.Time(owner.Since, c.now))
+}
+
+func (c *call) extent(status admin.Status) string {
+	if status.Events == 0 {
+		return "There are no events in it."
+	}
+	return fmt.Sprintf("%s, the oldest from %s, the newest from %s.", console.Counted(status.Events, "event"),
+		console.Time(status.Oldest, c.now), console.Time(status.Newest, c.now))
+}
+
+func (c *call) typeTable(types []admin.Type) string {
+	table := &console.Table{Columns: []console.Column{
+		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"},
+	}}
+	for _, t := range types {
+		table.Row(t.Name, console.Number(t.Events), console.Ago(t.Oldest, c.now), console.Ago(t.Newest, c.now))
+	}
+	return table.Render(c.screen)
+}
+
+// subscriptionTable shows a column of zeros as none.
+func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
+	table := &console.Table{Columns: []console.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
+		{Title: "WAITING", Right: true}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(console.Red)},
+		{Title: "OLDEST"}, {Style: always(console.Yellow)},
+	}}
+	for _, s := range subscriptions {
+		backlog, paused := console.Number(s.Backlog), ""
+		if s.Backlog >= admin.MaxBacklog {
+			backlog += "+"
+		}
+		if s.Paused {
+			paused = "paused"
+		}
+		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), console.Ago(s.Oldest, c.now), paused)
+	}
+	return table.Render(c.screen)
+}
+
+func (c *call) pauseLines(pauses []admin.Pause) string {
+	var b strings.Builder
+	for _, p := range pauses {
+		what := "subscription " + p.Subscription
+		if p.Types != "" {
+			what = "events of type " + p.Types
+		}
+		fmt.Fprintf(&b, "%s: %s, since %s\n", c.screen.Paint(console.Yellow, "Paused"), console.Clean(what), console.Time(p.Since, c.now))
+	}
+	return b.String()
+}
+
+// some is a number, or nothing for 0.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return console.Number(n)
+}
+
+func always(style console.Style) func(string) console.Style {
+	return func(string) console.Style { return style }
+}

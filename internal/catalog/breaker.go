@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+)
+
+var (
+	breakerKeys   = []string{"threshold", "min_samples", "window", "open_for"}
+	windowSpan    = span{least: breaker.LeastWindow, most: breaker.LimitWindow}
+	openForSpan   = span{least: breaker.LeastOpenFor, most: breaker.LimitOpenFor}
+	thresholdSpan = limits{least: 0, most: 1, below: true}
+)
+
+// limitBrake is the largest brake. Beyond it nobody can tell it from off.
+const limitBrake = breaker.LimitSamples
+
+func builtinBreaker() Breaker {
+	p := breaker.Default()
+	return Breaker{
+		Off:        Value[bool]{V: p.Off},
+		Threshold:  Value[float64]{V: p.Threshold},
+		MinSamples: Value[int]{V: p.MinSamples},
+		Window:     Value[time.Duration]{V: p.Window},
+		OpenFor:    Value[time.Duration]{V: p.OpenFor},
+	}
+}
+
+func (b Breaker) overlay(over Breaker) Breaker {
+	replace(&b.Off, over.Off)
+	replace(&b.Threshold, over.Threshold)
+	replace(&b.MinSamples, over.MinSamples)
+	replace(&b.Window, over.Window)
+	replace(&b.OpenFor, over.OpenFor)
+	return b
+}
+
+// breaker reads the thresholds, or the word that switches it off. Thresholds
+// switch it on, should it be off where they are inherited.
+func (r *reader) breaker(settings object) Breaker {
+	o, off := r.switchable(settings, "breaker", breakerKeys...)
+	b := Breaker{Off: off}
+	b.Threshold = r.fraction(o, "threshold", thresholdSpan)
+	if e, ok := o.entries["min_samples"]; ok {
+		b.MinSamples = r.count(e, o.what, 1, breaker.LimitSamples, "it counts executions")
+	}
+	b.Window = r.duration(o, "window", windowSpan)
+	b.OpenFor = r.duration(o, "open_for", openForSpan)
+	return b
+}
+
+// brake reads a number of failures, or the word that switches it off.
+func (r *reader) brake(settings object) Value[int] {
+	e, ok := settings.entries["brake"]
+	switch {
+	case !ok:
+		return Value[int]{}
+	case isOff(e):
+		return Value[int]{V: 0, Pos: r.position(e.value)}
+	case !isNumber(e.value):
+		r.neitherOffNor(e, settings.what, "a whole number")
+		return Value[int]{}
+	}
+	return r.count(e, settings.what, 1, limitBrake, "it is off or counts failures in a row")
+}

@@ -1,0 +1,108 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Setting is one of the settings in force, on its own.
+type Setting struct {
+	Key   string   // as a path: retry.max_attempts, errors.card_declined
+	Value any      // a number, a list of texts, or a text as the language writes it
+	Pos   Position // zero for what is built in
+}
+
+// List returns every setting that means something, in a fixed order. What is
+// switched off is one setting with the value off.
+func (s Settings) List() []Setting {
+	list := []Setting{
+		{"timeout", Short(s.Timeout.V), s.Timeout.Pos},
+		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
+		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
+	}
+	list = append(list, s.Retry.list("retry.")...)
+	list = append(list, s.Breaker.list()...)
+	if s.Brake.V == 0 {
+		list = append(list, Setting{"brake", off, s.Brake.Pos})
+	} else {
+		list = append(list, Setting{"brake", s.Brake.V, s.Brake.Pos})
+	}
+	for _, rule := range s.Errors {
+		list = append(list, rule.list()...)
+	}
+	list = append(list, s.Redrive.list()...)
+	return append(list, Setting{"priority", s.Priority.V.String(), s.Priority.Pos})
+}
+
+func shortOrOff(d time.Duration) string {
+	if d == 0 {
+		return off
+	}
+	return Short(d)
+}
+
+func (r Retry) list(prefix string) []Setting {
+	return []Setting{
+		{prefix + "max_attempts", r.MaxAttempts.V, r.MaxAttempts.Pos},
+		{prefix + "backoff", r.Backoff.V.String(), r.Backoff.Pos},
+		{prefix + "base_delay", Short(r.BaseDelay.V), r.BaseDelay.Pos},
+		{prefix + "max_delay", Short(r.MaxDelay.V), r.MaxDelay.Pos},
+		{prefix + "multiplier", r.Multiplier.V, r.Multiplier.Pos},
+		{prefix + "jitter", r.Jitter.V, r.Jitter.Pos},
+	}
+}
+
+func (b Breaker) list() []Setting {
+	if b.Off.V {
+		return []Setting{{"breaker", off, b.Off.Pos}}
+	}
+	return []Setting{
+		{"breaker.threshold", b.Threshold.V, b.Threshold.Pos},
+		{"breaker.min_samples", b.MinSamples.V, b.MinSamples.Pos},
+		{"breaker.window", Short(b.Window.V), b.Window.Pos},
+		{"breaker.open_for", Short(b.OpenFor.V), b.OpenFor.Pos},
+	}
+}
+
+// list has what is different for the errors of the class.
+func (rule *ErrorRule) list() []Setting {
+	key := "errors." + rule.Class.V
+	if rule.Permanent.V {
+		return []Setting{{key, permanent, rule.Permanent.Pos}}
+	}
+	var own []Setting
+	for _, setting := range rule.Retry.list(key + ".") {
+		if setting.Pos != (Position{}) {
+			own = append(own, setting)
+		}
+	}
+	if own == nil {
+		return []Setting{{key, "as any other", rule.Permanent.Pos}}
+	}
+	return own
+}
+
+func (d Redrive) list() []Setting {
+	if d.Off.V {
+		return []Setting{{"redrive", off, d.Off.Pos}}
+	}
+	reasons := Setting{"redrive.reasons", d.Reasons.V, d.Reasons.Pos}
+	if len(d.Reasons.V) == 0 {
+		reasons.Value = "all"
+	}
+	return []Setting{
+		reasons,
+		{"redrive.every", Short(d.Every.V), d.Every.Pos},
+		{"redrive.max", d.Max.V, d.Max.Pos},
+	}
+}
+
+// PolicyFor returns the retry policy for errors that rule is for.
+func (s Settings) PolicyFor(rule *ErrorRule) retry.Policy {
+	p := s.Policy().With(rule.Retry.Options()...)
+	if rule.Permanent.V {
+		p.MaxAttempts = 1
+	}
+	return p
+}

@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Settings are the effective delivery settings of an event type or of one of its
+// subscriptions. Each field knows where its value was written, so that tools
+// can say where it comes from.
+type Settings struct {
+	Retry
+	Timeout      Value[time.Duration] // of one attempt
+	SlowAfter    Value[time.Duration] // an attempt that takes longer is logged; 0 for never
+	ExpiresAfter Value[time.Duration] // over all attempts; 0 for never
+	Breaker      Breaker
+	Brake        Value[int]   // failures in a row; 0 for never
+	Errors       []*ErrorRule // the first that matches decides
+	Redrive      Redrive
+	Priority     Value[Priority]
+}
+
+// Retry says how often and when a failed event is tried again.
+type Retry struct {
+	MaxAttempts Value[int]
+	Backoff     Value[retry.Backoff]
+	BaseDelay   Value[time.Duration]
+	MaxDelay    Value[time.Duration]
+	Multiplier  Value[float64]
+	Jitter      Value[float64]
+}
+
+// Policy returns r in the form the runtime computes with.
+func (r Retry) Policy() retry.Policy {
+	return retry.Policy{
+		MaxAttempts: r.MaxAttempts.V,
+		Backoff:     r.Backoff.V,
+		BaseDelay:   r.BaseDelay.V,
+		MaxDelay:    r.MaxDelay.V,
+		Multiplier:  r.Multiplier.V,
+		Jitter:      r.Jitter.V,
+	}
+}
+
+// Options returns the fields of r that are written.
+func (r Retry) Options() []retry.Option {
+	var opts []retry.Option
+	add := func(written bool, opt retry.Option) {
+		if written {
+			opts = append(opts, opt)
+		}
+	}
+	add(r.MaxAttempts.Written(), retry.MaxAttempts(r.MaxAttempts.V))
+	add(r.Backoff.Written(), retry.WithBackoff(r.Backoff.V))
+	add(r.BaseDelay.Written(), retry.BaseDelay(r.BaseDelay.V))
+	add(r.MaxDelay.Written(), retry.MaxDelay(r.MaxDelay.V))
+	add(r.Multiplier.Written(), retry.Multiplier(r.Multiplier.V))
+	add(r.Jitter.Written(), retry.Jitter(r.Jitter.V))
+	return opts
+}
+
+// Breaker says when a subscription stops for a while because its handler fails
+// too often. While Off is true the rest means nothing.
+type Breaker struct {
+	Off        Value[bool]
+	Threshold  Value[float64]
+	MinSamples Value[int]
+	Window     Value[time.Duration]
+	OpenFor    Value[time.Duration]
+}
+
+// Policy returns b in the form the runtime decides with.
+func (b Breaker) Policy() breaker.Policy {
+	return breaker.Policy{
+		Off:        b.Off.V,
+		Threshold:  b.Threshold.V,
+		MinSamples: b.MinSamples.V,
+		Window:     b.Window.V,
+		OpenFor:    b.OpenFor.V,
+	}
+}
+
+// Redrive says which dead letters are tried again by themselves. While Off is
+// true, as it is if nothing is written, the rest means nothing.
+type Redrive struct {
+	Off     Value[bool]
+	Reasons Value[[]string] // empty for all
+	Every   Value[time.Duration]
+	Max     Value[int]
+}
+
+// ErrorRule says what errors of one class mean. Either Permanent is true or Retry
+// holds what is different for them; fields of it without a position are those
+// of the event.
+type ErrorRule struct {
+	Class     Value[string]
+	GoName    string // of the constant: ErrorCardDeclined
+	Permanent Value[bool]
+	Retry     Retry
+}
+
+// Priority orders the deliveries that wait in one subscription.
+type Priority int
+
+// The priorities; Normal is the zero value and the default.
+const (
+	Normal Priority = iota
+	High
+	Low
+)
+
+// String returns the word of the catalogue language.
+func (p Priority) String() string { return priorityWords[p] }
+
+// priorityWords are in the order of the constants.
+var priorityWords = []string{"normal", "high", "low"}

@@ -1,0 +1,299 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// UnknownEventError says that an event type is not in a catalogue.
+type UnknownEventError struct {
+	EventType string
+	Catalogue string // the name of the file
+	hint      string
+}
+
+// Error names the closest type that there is.
+func (e *UnknownEventError) Error() string {
+	text := fmt.Sprintf("event type %s is not in %s", e.EventType, e.Catalogue)
+	if e.hint != "" {
+		text += "; " + e.hint
+	}
+	return text
+}
+
+// PayloadError lists everything that is wrong with a payload.
+type PayloadError struct {
+	EventType string
+	Problems  []PayloadProblem // in the order of the payload
+}
+
+// PayloadProblem is one thing that is wrong with a payload.
+type PayloadProblem struct {
+	Path    string // lines[2].price.currency; empty for the payload as a whole
+	Message string
+}
+
+// Error joins the problems with semicolons.
+func (e *PayloadError) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		texts[i] = p.Message
+		if p.Path != "" {
+			texts[i] = p.Path + ": " + p.Message
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// CheckPayload returns nil if the JSON is a payload that generated code decodes
+// and finds valid. It is stricter than decoding: every required field must be
+// there, and no field that the catalogue does not know. The error is a
+// *[PayloadError] with all there is to say, or an *[UnknownEventError].
+func (c *Catalogue) CheckPayload(eventType string, payload []byte) error {
+	i := slices.IndexFunc(c.Events, func(e *Event) bool { return e.Name.V == eventType })
+	if i < 0 {
+		var names []string
+		for _, e := range c.Events {
+			names = append(names, e.Name.V)
+		}
+		return &UnknownEventError{EventType: eventType, Catalogue: c.File, hint: didYouMean(eventType, names)}
+	}
+	var check payloadCheck
+	switch {
+	case !json.Valid(payload):
+		check.report("", "it is not JSON: %v", json.Unmarshal(payload, new(any)))
+	case !utf8.Valid(payload):
+		check.report("", "it is not valid UTF-8")
+	default:
+		check.object("", c.Events[i].Fields, payload)
+	}
+	if len(check.problems) == 0 {
+		return nil
+	}
+	return &PayloadError{EventType: eventType, Problems: check.problems}
+}
+
+// payloadCheck collects what is wrong with one payload, whose JSON is valid.
+type payloadCheck struct {
+	problems []PayloadProblem
+}
+
+func (p *payloadCheck) report(path, format string, args ...any) {
+	p.problems = append(p.problems, PayloadProblem{path, fmt.Sprintf(format, args...)})
+}
+
+// object checks a payload, or a value of a struct type.
+func (p *payloadCheck) object(path string, fields []*Field, raw json.RawMessage) {
+	if jsonKind(raw) != "an object" {
+		p.report(path, "want an object, got %s", jsonKind(raw))
+		return
+	}
+	seen := map[string]bool{}
+	entries(raw, func(name string, value json.RawMessage) {
+		at := joined(path, name)
+		i := slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == name })
+		switch {
+		case seen[name]:
+			p.report(at, "is there twice")
+		case i < 0:
+			p.report(at, "%s", unknownField(fields, name))
+		default:
+			p.value(at, fields[i].Type, value)
+		}
+		seen[name] = true
+	})
+	for _, f := range fields {
+		if !seen[f.Name.V] && !f.Type.Optional {
+			p.report(joined(path, f.Name.V), "is missing (%s)", f.Type.Text)
+		}
+	}
+}
+
+func unknownField(fields []*Field, name string) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name.V)
+	}
+	if hint := didYouMean(name, names); hint != "" {
+		return "there is no such field; " + hint
+	}
+	return "there is no such field"
+}
+
+// value checks one value of any type. Null stands for an optional field that is
+// absent, and for what is nil in Go.
+func (p *payloadCheck) value(path string, t *TypeRef, raw json.RawMessage) {
+	kind := jsonKind(raw)
+	if kind == "null" && (t.Optional || t.Kind == List || t.Kind == Map || t.Kind == Bytes) {
+		return
+	}
+	switch t.Kind {
+	case JSON:
+	case List:
+		if kind != "a list" {
+			p.report(path, "want a list (%s), got %s", t.Text, kind)
+			return
+		}
+		i := 0
+		elements(raw, func(value json.RawMessage) {
+			p.value(fmt.Sprintf("%s[%d]", path, i), t.Elem, value)
+			i++
+		})
+	case Map:
+		if kind != "an object" {
+			p.report(path, "want an object (%s), got %s", t.Text, kind)
+			return
+		}
+		entries(raw, func(key string, value json.RawMessage) {
+			p.value(fmt.Sprintf("%s[%q]", path, key), t.Elem, value)
+		})
+	case Named:
+		if !t.Named.IsEnum() {
+			p.object(path, t.Named.Fields, raw)
+			return
+		}
+		p.scalar(path, t, kind, raw)
+	default:
+		p.scalar(path, t, kind, raw)
+	}
+}
+
+// scalar checks a value that is one JSON token.
+func (p *payloadCheck) scalar(path string, t *TypeRef, kind string, raw json.RawMessage) {
+	want, problem := "a text", ""
+	switch t.Kind {
+	case Bool:
+		want = "true or false"
+	case Int, Int32, Int64, Uint64, Float64:
+		want = "a number"
+	}
+	if kind != want {
+		p.report(path, "want %s (%s), got %s", want, strings.TrimSuffix(t.Text, "?"), kind)
+		return
+	}
+	switch want {
+	case "a number":
+		problem = numberProblem(t, string(raw))
+	case "a text":
+		var text string
+		json.Unmarshal(raw, &text) // it is a text
+		problem = textProblem(t, text)
+	}
+	if problem != "" {
+		p.report(path, "%s", problem)
+	}
+}
+
+func numberProblem(t *TypeRef, number string) string {
+	var err error
+	switch t.Kind {
+	case Int, Int64:
+		_, err = strconv.ParseInt(number, 10, 64)
+	case Int32:
+		_, err = strconv.ParseInt(number, 10, 32)
+	case Uint64:
+		_, err = strconv.ParseUint(number, 10, 64)
+	default:
+		_, err = strconv.ParseFloat(number, 64)
+	}
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s is not a value of %s", number, strings.TrimSuffix(t.Text, "?"))
+}
+
+func textProblem(t *TypeRef, text string) string {
+	var err error
+	want := ""
+	switch t.Kind {
+	case Bytes:
+		_, err = base64.StdEncoding.DecodeString(text)
+		want = "base64"
+	case Time:
+		err = new(time.Time).UnmarshalText([]byte(text))
+		want = "a time, as in 2024-02-29T12:30:00Z"
+	case Date:
+		_, err = time.Parse(time.DateOnly, text)
+		want = "a day, as in 2024-02-29"
+	case Duration:
+		_, err = time.ParseDuration(text)
+		want = "a duration, as in 1h30m"
+	case UUID:
+		_, err = uuid.Parse(text)
+		want = "a UUID"
+	case Named:
+		return enumProblem(t.Named, text)
+	}
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.60q is not %s", text, want)
+}
+
+func enumProblem(t *Type, text string) string {
+	var values []string
+	for _, v := range t.Values {
+		if v.Name.V == text {
+			return ""
+		}
+		values = append(values, v.Name.V)
+	}
+	return fmt.Sprintf("%.60q is not a value of %s: use one of %s", text, t.Name.V, strings.Join(values, ", "))
+}
+
+// jsonKind says what a piece of JSON is.
+func jsonKind(raw json.RawMessage) string {
+	switch bytes.TrimSpace(raw)[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "a number"
+}
+
+// entries visits the entries of an object in their order, the same key twice
+// if it is there twice.
+func entries(raw json.RawMessage, visit func(key string, value json.RawMessage)) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.Token() // {
+	for d.More() {
+		key, _ := d.Token()
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return // it is valid, so this does not happen
+		}
+		visit(key.(string), value)
+	}
+}
+
+// elements visits the elements of a list.
+func elements(raw json.RawMessage, visit func(value json.RawMessage)) {
+	var all []json.RawMessage
+	json.Unmarshal(raw, &all) // it is valid
+	for _, one := range all {
+		visit(one)
+	}
+}
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

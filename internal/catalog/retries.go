@@ -1,0 +1,79 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+var (
+	retryKeys      = []string{"max_attempts", "max_retries", "backoff", "base_delay", "max_delay", "multiplier", "jitter"}
+	delaySpan      = span{least: 0, most: retry.LimitDelay}
+	multiplierSpan = limits{least: 1, most: retry.LimitMultiplier}
+	jitterSpan     = limits{least: 0, most: retry.LimitJitter}
+)
+
+func builtinRetry() Retry {
+	p := retry.Default()
+	return Retry{
+		MaxAttempts: Value[int]{V: p.MaxAttempts},
+		Backoff:     Value[retry.Backoff]{V: p.Backoff},
+		BaseDelay:   Value[time.Duration]{V: p.BaseDelay},
+		MaxDelay:    Value[time.Duration]{V: p.MaxDelay},
+		Multiplier:  Value[float64]{V: p.Multiplier},
+		Jitter:      Value[float64]{V: p.Jitter},
+	}
+}
+
+func (r Retry) overlay(over Retry) Retry {
+	replace(&r.MaxAttempts, over.MaxAttempts)
+	replace(&r.Backoff, over.Backoff)
+	replace(&r.BaseDelay, over.BaseDelay)
+	replace(&r.MaxDelay, over.MaxDelay)
+	replace(&r.Multiplier, over.Multiplier)
+	replace(&r.Jitter, over.Jitter)
+	return r
+}
+
+// retry reads what is written under a key `retry`.
+func (r *reader) retry(e entry, what string) Retry {
+	o, _ := r.object(e.value, what, retryKeys...)
+	return Retry{
+		MaxAttempts: r.attempts(o),
+		Backoff: oneOf(r, o, "backoff", retry.BackoffNames(), func(name string) (retry.Backoff, bool) {
+			b, err := retry.ParseBackoff(name)
+			return b, err == nil
+		}),
+		BaseDelay:  r.duration(o, "base_delay", delaySpan),
+		MaxDelay:   r.duration(o, "max_delay", delaySpan),
+		Multiplier: r.fraction(o, "multiplier", multiplierSpan),
+		Jitter:     r.fraction(o, "jitter", jitterSpan),
+	}
+}
+
+// attempts reads max_attempts, or max_retries, which does not count the first
+// execution.
+func (r *reader) attempts(o object) Value[int] {
+	attempts, hasAttempts := o.entries["max_attempts"]
+	retries, hasRetries := o.entries["max_retries"]
+	switch {
+	case hasAttempts && hasRetries:
+		first, second := attempts, retries
+		if comparePositions(r.position(retries.key), r.position(attempts.key)) < 0 {
+			first, second = retries, attempts
+		}
+		r.report(r.place(second.key), RuleConflict, "%s has max_attempts and max_retries", o.what).
+			see(r.place(first.key), "%s is here", first.name).
+			Hint = "keep one: max_attempts counts the first execution, max_retries does not"
+		return Value[int]{}
+	case hasRetries:
+		v := r.count(retries, o.what, 0, retry.LimitAttempts-1, "it does not count the first execution")
+		if v.Written() {
+			v.V++
+		}
+		return v
+	case hasAttempts:
+		return r.count(attempts, o.what, 1, retry.LimitAttempts, "it counts executions including the first")
+	}
+	return Value[int]{}
+}

@@ -1,0 +1,18 @@
+//go:build unix && !aix
+
+package console
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sizeOf asks the terminal; only terminals answer.
+func sizeOf(file *os.File) (width int, terminal bool) {
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, false
+	}
+	return int(size.Col), true
+}

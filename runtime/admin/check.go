@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite"
+)
+
+// Report is what [File.Check] has found. Its JSON is what "busgen check-db
+// --json" prints.
+type Report struct {
+	Problems    []Problem     `json:"problems"`    // of the file itself
+	Undecodable []Undecodable `json:"undecodable"` // payloads, by type
+	Open        int           `json:"open"`        // deliveries that wait, run or are on their way
+	Dead        int           `json:"dead"`        // dead letters
+}
+
+// OK reports whether nothing is wrong.
+func (r Report) OK() bool { return len(r.Problems) == 0 && len(r.Undecodable) == 0 }
+
+// Problem is something in the file that must not be.
+type Problem struct {
+	// Rule is what is broken: integrity (the pages and indexes are sound),
+	// reference (no row points to one that is missing), cursor (no cursor
+	// stands beyond the log), above (no delivery above a cursor has a row,
+	// except those of delayed events), state (what waits has a due time, what
+	// is dead has a time and a reason), route (the routes are those of the
+	// patterns).
+	Rule    string   `json:"rule"`
+	Count   int      `json:"count"`
+	Samples []string `json:"samples"` // a few of them
+}
+
+// Undecodable counts the payloads of one type that a check has refused.
+type Undecodable struct {
+	Type    string   `json:"type"`
+	Open    int      `json:"open"` // deliveries that will fail
+	Dead    int      `json:"dead"` // dead letters that would fail again
+	Samples []Sample `json:"samples"`
+}
+
+// Sample is a payload that was refused.
+type Sample struct {
+	ID    uuid.UUID `json:"id"`
+	Error string    `json:"error"`
+}
+
+// undecodableSamples is how many samples are kept for a type.
+const undecodableSamples = 3
+
+// errNotJSON is the finding of a check without a catalogue.
+var errNotJSON = errors.New("the payload is not JSON")
+
+// Check reads the whole file and reports what is wrong with it. The payloads of
+// events that are open or dead are given to check, which returns why a handler
+// could not decode one; with nil it is only seen whether they are JSON.
+//
+// It changes nothing, and nobody waits for it, but the write-ahead log beside
+// the file cannot shrink while it runs.
+func (f *File) Check(ctx context.Context, check func(eventType string, payload []byte) error) (Report, error) {
+	if check == nil {
+		check = func(_ string, payload []byte) error {
+			if !json.Valid(payload) {
+				return errNotJSON
+			}
+			return nil
+		}
+	}
+	report := Report{Problems: []Problem{}, Undecodable: []Undecodable{}}
+	err := f.use(func(a *sqlite.Admin) error {
+		found, err := a.Check(ctx)
+		for _, one := range found {
+			report.Problems = append(report.Problems, Problem(one))
+			if one.Rule == sqlite.RuleIntegrity {
+				return err // what a damaged file says is no use
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return a.Unsettled(ctx, func(e sqlite.Unsettled) { report.add(e, check(e.Type, e.Payload)) })
+	})
+	return report, err
+}
+
+// add counts an event that is not settled, and what is wrong with it.
+func (r *Report) add(e sqlite.Unsettled, problem error) {
+	r.Open += e.Open
+	r.Dead += e.Dead
+	if problem == nil {
+		return
+	}
+	one := r.of(e.Type)
+	one.Open += e.Open
+	one.Dead += e.Dead
+	if len(one.Samples) < undecodableSamples {
+		one.Samples = append(one.Samples, Sample{ID: e.ID, Error: problem.Error()})
+	}
+}
+
+func (r *Report) of(eventType string) *Undecodable {
+	for i := range r.Undecodable {
+		if r.Undecodable[i].Type == eventType {
+			return &r.Undecodable[i]
+		}
+	}
+	r.Undecodable = append(r.Undecodable, Undecodable{Type: eventType})
+	return &r.Undecodable[len(r.Undecodable)-1]
+}

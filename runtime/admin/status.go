@@ -1,0 +1,147 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite"
+)
+
+// MaxBacklog is where the backlog of a subscription is no longer counted:
+// [Subscription].Backlog is this number for all that is more.
+const MaxBacklog = 100_000
+
+// Status is what a file holds and who uses it. Its JSON is what "busgen status
+// --json" prints.
+type Status struct {
+	Path          string         `json:"path"`
+	Size          int64          `json:"size"`            // bytes
+	WAL           int64          `json:"wal"`             // bytes of the write-ahead log beside it
+	Schema        int            `json:"schema"`          // version of the tables
+	Owner         *Owner         `json:"owner"`           // nil if no bus was ever started on it
+	Events        int            `json:"events"`          // stored, those of the bus itself included
+	Oldest        time.Time      `json:"oldest,omitzero"` // publication of the oldest event
+	Newest        time.Time      `json:"newest,omitzero"`
+	Types         []Type         `json:"types"` // those with events, by name
+	Subscriptions []Subscription `json:"subscriptions"`
+	DeadLetters   int            `json:"dead_letters"`
+	Pauses        []Pause        `json:"pauses"` // oldest first
+}
+
+// Owner is the process that dispatches from a file, or the last one that did.
+type Owner struct {
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"` // UTC
+	// Alive says that it dispatches now. It is asked of the lock that the process
+	// holds, and so is right for a process of another container too.
+	Alive bool `json:"alive"`
+}
+
+// Type counts the events of one type. The bus's own types begin with $.
+type Type struct {
+	Name   string    `json:"name"`
+	Events int       `json:"events"`
+	Oldest time.Time `json:"oldest"` // when its oldest event was published; UTC
+	Newest time.Time `json:"newest"`
+}
+
+// Subscription is where a subscription stands.
+type Subscription struct {
+	Name    string `json:"name"`
+	Pattern string `json:"pattern"` // globs over event types, with spaces between them
+	Paused  bool   `json:"paused"`  // by its name
+	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
+	// includes Running, Waiting and Held.
+	Backlog int `json:"backlog"`
+	Running int `json:"running"` // handlers that the file knows to run, or that ran when their process died
+	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
+	Held    int `json:"held"`    // because their type is paused
+	Dead    int `json:"dead"`    // dead letters
+	// Oldest is when the oldest event of the backlog was published; UTC, zero
+	// without a backlog.
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Pause is something that is not delivered at the moment. One of Subscription
+// and Types is set.
+type Pause struct {
+	Subscription string    `json:"subscription,omitempty"`
+	Types        string    `json:"types,omitempty"` // a glob
+	Since        time.Time `json:"since"`           // UTC
+}
+
+// Status reads the whole log once, which takes about a quarter of a second for
+// a million events.
+func (f *File) Status(ctx context.Context) (Status, error) {
+	status := Status{Path: f.path}
+	err := f.use(func(a *sqlite.Admin) error {
+		found, err := a.Status(ctx, MaxBacklog)
+		if err != nil {
+			return err
+		}
+		status.Size, status.WAL, status.Schema = found.Size, found.WAL, found.Schema
+		if found.Owner.PID != 0 {
+			owner := Owner(found.Owner)
+			status.Owner = &owner
+		}
+		status.Types = make([]Type, len(found.Types))
+		for i, t := range found.Types {
+			status.Types[i] = Type(t)
+			status.count(t)
+		}
+		status.Subscriptions = subscriptionsOf(found.Lags)
+		for _, s := range status.Subscriptions {
+			status.DeadLetters += s.Dead
+		}
+		status.Pauses = pausesOf(found.Pauses)
+		return nil
+	})
+	return status, err
+}
+
+// count adds the events of one type.
+func (s *Status) count(t sqlite.TypeCount) {
+	s.Events += t.Events
+	if s.Oldest.IsZero() || t.Oldest.Before(s.Oldest) {
+		s.Oldest = t.Oldest
+	}
+	if t.Newest.After(s.Newest) {
+		s.Newest = t.Newest
+	}
+}
+
+// Subscriptions returns every subscription that the file knows, in the order in
+// which they were made.
+func (f *File) Subscriptions(ctx context.Context) (all []Subscription, err error) {
+	err = f.use(func(a *sqlite.Admin) error {
+		lags, err := a.Lags(ctx, MaxBacklog)
+		all = subscriptionsOf(lags)
+		return err
+	})
+	return all, err
+}
+
+func subscriptionsOf(lags []engine.Lag) []Subscription {
+	all := make([]Subscription, len(lags))
+	for i, lag := range lags {
+		all[i] = Subscription{
+			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+		}
+	}
+	return all
+}
+
+func pausesOf(pauses []engine.Pause) []Pause {
+	all := make([]Pause, len(pauses))
+	for i, p := range pauses {
+		all[i].Since = p.Since
+		if p.Kind == engine.PauseSubscription {
+			all[i].Subscription = p.Target
+		} else {
+			all[i].Types = p.Target
+		}
+	}
+	return all
+}

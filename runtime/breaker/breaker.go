@@ -1,0 +1,131 @@
+package breaker
+
+import (
+	"sync"
+	"time"
+)
+
+// Breaker is a circuit breaker. Make one with [New]. It is safe for concurrent
+// use; none of its methods blocks, but they may call the function given to
+// [Breaker.Notify].
+type Breaker struct {
+	mu      sync.Mutex // held for no longer than a few counters take
+	policy  Policy
+	clock   clock
+	state   State
+	until   time.Duration // by the clock: when an open breaker allows a probe
+	window  sliding
+	permits permits
+	before  uint64 // permits up to this number were given before the last change of state
+	probing bool   // half-open: the probe is under way
+	changes changes
+}
+
+// New returns a closed breaker without outcomes. It does not check p, which must
+// be valid: see [Policy.Validate].
+func New(p Policy) *Breaker {
+	return &Breaker{policy: p, window: sliding{step: stepOf(p.Window)}}
+}
+
+// Tune changes the thresholds of a breaker in use. The new ones apply from the
+// next outcome on. The state stays, and so does the time until which the breaker
+// is open; only a policy that is Off closes it at once. The outcomes stay as far
+// as they fit the new window; when that has another length, their age is known
+// to a 60th of the old one, and they are taken for as young as they can be.
+// Like New it does not check p.
+func (b *Breaker) Tune(p Policy) {
+	b.mu.Lock()
+	defer b.unlock()
+	b.policy = p
+	b.window.resize(p.Window, b.clock.elapsed)
+	if p.Off && b.state != Closed {
+		b.change(Closed)
+	}
+}
+
+// Acquire asks for a permit. It is refused while the breaker is open, and while
+// it is half-open and a probe is under way. The first to ask an open breaker
+// after its time makes it half-open and gets the probe. Every permit must be
+// ended.
+func (b *Breaker) Acquire(now time.Time) (Permit, bool) {
+	b.mu.Lock()
+	defer b.unlock()
+	at := b.pass(now)
+	switch b.state {
+	case Open:
+		if at < b.until {
+			return Permit{}, false
+		}
+		b.change(HalfOpen)
+	case HalfOpen:
+		if b.probing {
+			return Permit{}, false
+		}
+	}
+	b.probing = b.state == HalfOpen
+	number, place := b.permits.give()
+	return Permit{b, number, place}, true
+}
+
+// Status returns what the breaker is at a moment. It changes nothing: the
+// moment may lie ahead.
+func (b *Breaker) Status(now time.Time) Status {
+	b.mu.Lock()
+	seen := Breaker{state: b.state, until: b.until, clock: b.clock, window: b.window}
+	b.mu.Unlock()
+	seen.pass(now)
+	return seen.status()
+}
+
+func (b *Breaker) status() Status {
+	s := Status{State: b.state, Samples: b.window.total.samples, Failures: b.window.total.failures}
+	if b.state == Open {
+		s.Until = b.clock.moment(b.until)
+	}
+	return s
+}
+
+// pass lets time pass up to now.
+func (b *Breaker) pass(now time.Time) (at time.Duration) {
+	at = b.clock.read(now)
+	b.window.advance(at)
+	return at
+}
+
+// redeem ends a permit. It reports whether it was out, and was given since the
+// last change of state: when the breaker is half-open, that is the probe.
+func (b *Breaker) redeem(p Permit) (current bool) {
+	return b.permits.redeem(p.number, p.place) && p.number > b.before
+}
+
+// record takes the outcome of a current permit. There is none of an open breaker.
+func (b *Breaker) record(at time.Duration, failed bool) {
+	switch b.state {
+	case Closed:
+		b.window.record(failed)
+		if b.policy.exceededBy(b.window.total) {
+			b.open(at)
+		}
+	case HalfOpen:
+		if failed {
+			b.open(at)
+		} else {
+			b.change(Closed)
+		}
+	}
+}
+
+func (b *Breaker) open(at time.Duration) {
+	b.until = at + b.policy.OpenFor
+	b.change(Open)
+}
+
+func (b *Breaker) change(to State) {
+	old := b.status()
+	b.state = to
+	b.before = b.permits.given
+	if to == Closed {
+		b.window.clear()
+	}
+	b.changes.add(old, b.status())
+}

@@ -1,0 +1,43 @@
+package breaker
+
+import "time"
+
+// Policy says when a [Breaker] opens and for how long. The zero Policy is not
+// valid; start from [Default]. Policies are comparable values.
+type Policy struct {
+	// Off turns the breaker off: it never opens.
+	Off bool
+	// Threshold is the share of failures above which the breaker opens;
+	// exactly this share does not open it. At least 0, where any failure is
+	// too many, and less than 1.
+	Threshold float64
+	// MinSamples is the least number of outcomes in the window whose share of
+	// failures says something. It is looked at with every outcome, successes
+	// included. 1 to 10000.
+	MinSamples int
+	// Window is for how long an outcome counts. It slides in steps of a 60th:
+	// an outcome is forgotten when it is between 59/60 of Window and Window
+	// old, never later. 1s to 24h.
+	Window time.Duration
+	// OpenFor is how long the breaker stays open before it allows one probe.
+	// 1ms to 24h.
+	OpenFor time.Duration
+}
+
+// Default returns the policy of a subscription that sets nothing: open for
+// 30s when more than half of at least 4 outcomes within 60s are failures.
+func Default() Policy {
+	return Policy{
+		Threshold:  0.5,
+		MinSamples: 4,
+		Window:     60 * time.Second,
+		OpenFor:    30 * time.Second,
+	}
+}
+
+// exceededBy tells whether these outcomes open a closed breaker.
+func (p *Policy) exceededBy(c count) bool {
+	// A quotient is rounded like the literal of a threshold: 29 of 100 is 0.29,
+	// while 0.29·100 would be less than 29.
+	return !p.Off && c.samples >= p.MinSamples && float64(c.failures)/float64(c.samples) > p.Threshold
+}

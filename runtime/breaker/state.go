@@ -1,0 +1,38 @@
+package breaker
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is what a [Breaker] does with those who ask for a permit.
+type State uint8
+
+// The states.
+const (
+	Closed   State = iota // everyone gets a permit; the zero value and the first state
+	Open                  // nobody does, until Status.Until has come
+	HalfOpen              // one does, and whether it succeeds decides
+)
+
+var stateNames = [...]string{"closed", "open", "half-open"}
+
+// String returns closed, open or half-open.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// Status is a [Breaker] at one moment. Statuses are plain values.
+type Status struct {
+	State State
+	// Until is when an open breaker allows a probe. It may have passed: the
+	// breaker stays open until someone asks for a permit. Zero in the other
+	// states.
+	Until time.Time
+	// Samples is how many outcomes are in the window, and Failures how many of
+	// them are failures. Those of probes are not counted.
+	Samples, Failures int
+}

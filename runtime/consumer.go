@@ -1,0 +1,279 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// consumer is a durable name with the subscriptions that share its deliveries:
+// one, or the members of a group in the order in which they were made.
+type consumer struct {
+	bus      *Bus
+	name     string
+	group    bool
+	position engine.Consumer
+	runner   *dispatch.Subscription // nil before the bus is started
+
+	members  atomic.Pointer[[]*Subscription]                // replaced, never changed
+	settings atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
+	handlers atomic.Pointer[map[string][]*dispatch.Handler] // likewise
+	all      []*dispatch.Handler                            // outside of groups: the one
+	paused   atomic.Bool
+}
+
+// InGroup makes the subscription a member of a group. The members of a group
+// share one delivery of each event: they handle it one after the other, in the
+// order in which they were subscribed, those that are for its type. The first
+// that fails ends the run, and the retry resumes with it; those before it do not
+// run again.
+//
+// The group is what the file remembers, under the group's name: it is paused,
+// listed and dead-lettered as one subscription. Its retry policy is the most
+// permissive merge of what its members override with [WithRetry] (see
+// [retry.Policy.MostPermissive]); timeouts, error rules and breakers are each
+// member's own. A member whose breaker is open is passed over, and the event
+// comes back for it. [WithConcurrency], [WithStrictOrder] and [FromBeginning] of
+// one member hold for the group.
+//
+// The members are subscribed before the bus is started. Unsubscribing one
+// detaches the whole group: its events wait in the file.
+func InGroup(name string) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if problem := nameProblem(name); problem != "" {
+			return fmt.Errorf("the group %q: %s", name, problem)
+		}
+		c.group = name
+		return nil
+	}
+}
+
+// join adds a subscription to its consumer, and makes the durable name. The
+// caller holds the bus's mu.
+func (b *Bus) join(s *Subscription) error {
+	if s.config.group == "" {
+		if slices.ContainsFunc(b.consumers, func(c *consumer) bool { return c.name == s.name }) {
+			return s.refuse("there is a group of this name")
+		}
+		return b.add(&consumer{bus: b, name: s.name}, s)
+	}
+	if s.dead {
+		return s.refuse("a subscription to dead letters cannot be in a group")
+	}
+	if b.state == running {
+		return s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", s.config.group))
+	}
+	if _, declared := b.catalogue.declared[s.name]; declared {
+		return s.refuse("the catalogue declares this name, so it has deliveries of its own and cannot be in a group")
+	}
+	name := s.config.group
+	if _, declared := b.catalogue.declared[name]; declared {
+		return s.refuse(fmt.Sprintf("the catalogue declares a subscription %q; a group needs another name", name))
+	}
+	for _, c := range b.consumers {
+		if c.name == name && !c.group {
+			return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
+		}
+		if c.name == name {
+			return b.add(c, s)
+		}
+	}
+	return b.add(&consumer{bus: b, name: name, group: true}, s)
+}
+
+// add makes s a member of c.
+func (b *Bus) add(c *consumer, s *Subscription) error {
+	var members []*Subscription
+	if old := c.members.Load(); old != nil {
+		members = slices.Clone(*old)
+	}
+	members = append(members, s)
+	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group}
+	var patterns []string
+	for _, m := range members {
+		patterns = append(patterns, m.pattern)
+		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
+	}
+	spec.Pattern = strings.Join(patterns, " ")
+	position, err := b.log.Consumer(context.Background(), spec)
+	if err != nil {
+		return public(err)
+	}
+	c.position = position
+	c.members.Store(&members)
+	c.all = []*dispatch.Handler{members[0].handler}
+	s.consumer = c
+	if !slices.Contains(b.consumers, c) {
+		b.consumers = append(slices.Clip(b.consumers), c)
+	}
+	c.merge()
+	return nil
+}
+
+// merge computes what applies to the deliveries of a group.
+func (c *consumer) merge() {
+	members := *c.members.Load()
+	if !c.group {
+		return // it has the settings of its only member
+	}
+	settings, handlers := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}
+	for _, t := range c.bus.catalogue.types {
+		var of []*Subscription
+		for _, m := range members {
+			if m.covers(t.Name()) {
+				of = append(of, m)
+				handlers[t.Name()] = append(handlers[t.Name()], m.handler)
+			}
+		}
+		if len(of) > 0 {
+			settings[t.Name()] = mergeSettings(t, c.bus.tuning.of(t), of)
+		}
+	}
+	c.settings.Store(&settings)
+	c.handlers.Store(&handlers)
+}
+
+// mergeSettings returns what applies to the deliveries of an event type that
+// several members share. Of what members override, the most permissive holds.
+func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *dispatch.Settings {
+	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
+	merged.ExpiresAfter, merged.Brake = base.ExpiresAfter, base.Brake
+	var expires, brake bool
+	for _, m := range members {
+		if d := m.config.expiresAfter; d != nil {
+			if !expires || *d == 0 || merged.ExpiresAfter > 0 && *d > merged.ExpiresAfter {
+				merged.ExpiresAfter = *d
+			}
+			expires = true
+		}
+		if n := m.config.brake; n != nil {
+			if !brake || *n == 0 || merged.Brake > 0 && *n > merged.Brake {
+				merged.Brake = *n
+			}
+			brake = true
+		}
+	}
+	overrides := make([][]retry.Option, len(members))
+	for i, m := range members {
+		overrides[i] = m.config.retry
+	}
+	merged.Retry = base.Retry.MostPermissive(overrides...)
+	return merged
+}
+
+// settingsOf returns what applies to the deliveries of an event type.
+func (c *consumer) settingsOf(eventType string) *dispatch.Settings {
+	if !c.group {
+		return (*c.members.Load())[0].settingsOf(eventType)
+	}
+	if settings := (*c.settings.Load())[eventType]; settings != nil {
+		return settings
+	}
+	return (*c.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
+}
+
+// handlersOf returns who handles an event type. In a group that may be nobody.
+func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
+	if !c.group {
+		return c.all
+	}
+	if handlers, ok := (*c.handlers.Load())[eventType]; ok {
+		return handlers
+	}
+	var handlers []*dispatch.Handler
+	for _, m := range *c.members.Load() {
+		if m.covers(eventType) {
+			handlers = append(handlers, m.handler)
+		}
+	}
+	return handlers
+}
+
+// start begins to deliver. The caller holds the bus's mu.
+func (c *consumer) start() {
+	members := *c.members.Load()
+	config := dispatch.Config{
+		Owner: c.bus, Name: c.name, Group: c.group, Concurrency: 1,
+		Handlers: c.handlersOf, Settings: c.settingsOf, Obituary: c.obituary, Logger: c.bus.config.logger,
+	}
+	reorders := false
+	for _, m := range members {
+		config.Concurrency = max(config.Concurrency, m.config.concurrency)
+		config.Strict = config.Strict || m.config.strict
+		reorders = reorders || m.reorders()
+	}
+	if !c.group {
+		config.Breaker, config.BreakerChanged = members[0].breaker, members[0].breakerChanged
+	}
+	if config.Strict {
+		config.Key = c.strictKey
+	} else if reorders || config.Concurrency > 1 {
+		config.Key = c.partitionKey
+	}
+	c.runner = dispatch.Start(c.position, config)
+	c.bus.pausing.watch(c)
+}
+
+func (c *consumer) stop(ctx context.Context) error {
+	if c.runner == nil {
+		return nil
+	}
+	c.bus.pausing.forget(c)
+	if err := c.runner.Stop(ctx, shutdownGrace); err != nil {
+		return fmt.Errorf("subscription %q: a running handler was interrupted: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *consumer) obituary(d *engine.Delivery, v engine.Verdict) []engine.Record {
+	return c.bus.obituary(c.name, d, v)
+}
+
+// types returns the event types of the catalogue that it is for.
+func (c *consumer) types() (types []string) {
+	for _, m := range *c.members.Load() {
+		for eventType := range m.inForce.Load().types {
+			types = append(types, eventType)
+		}
+	}
+	return types
+}
+
+func (c *consumer) partitionKey(d *engine.Delivery) string {
+	t := c.bus.catalogue.Lookup(d.Type)
+	if t == nil {
+		return ""
+	}
+	payload, err := t.decode(&d.Record)
+	if err != nil {
+		return "" // the attempt will say so
+	}
+	return t.partitionKey(payload)
+}
+
+// strictKey gives events without a key one in common.
+func (c *consumer) strictKey(d *engine.Delivery) string {
+	return "key " + c.partitionKey(d)
+}
+
+// breakerChanged tells the log when a breaker opens or closes.
+func (s *Subscription) breakerChanged(old, now breaker.Status) {
+	s.bus.observers.breakerChanged(s, old, now)
+	log := s.bus.config.logger
+	switch now.State {
+	case breaker.Open:
+		log.Warn("circuit breaker opens: the handler fails too often; its events wait", "subscription_id", s.name,
+			"failures", old.Failures, "samples", old.Samples, "until", now.Until)
+	case breaker.HalfOpen:
+		log.Info("circuit breaker tries one event", "subscription_id", s.name)
+	case breaker.Closed:
+		log.Info("circuit breaker is closed again", "subscription_id", s.name)
+	}
+}

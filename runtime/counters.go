@@ -1,0 +1,183 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// typeCounts counts for one event type.
+type typeCounts struct {
+	counts
+	published, duplicates atomic.Uint64
+}
+
+// counters counts for all event types. Those of the catalogue are there from
+// the start, so that counting is a look-up and an addition; others, which a
+// subscription by pattern may see, are added.
+type counters struct {
+	order []string
+	known map[string]*typeCounts
+	other sync.Map // string → *typeCounts
+}
+
+func newCounters(catalogue *Catalogue) *counters {
+	c := &counters{known: map[string]*typeCounts{}}
+	for _, t := range catalogue.types {
+		c.order = append(c.order, t.Name())
+		c.known[t.Name()] = &typeCounts{}
+	}
+	return c
+}
+
+func (c *counters) of(eventType string) *typeCounts {
+	if counts := c.known[eventType]; counts != nil {
+		return counts
+	}
+	counts, _ := c.other.LoadOrStore(eventType, &typeCounts{})
+	return counts.(*typeCounts)
+}
+
+// each calls visit for every event type: those of the catalogue in its order,
+// then the others in none.
+func (c *counters) each(visit func(eventType string, counts *typeCounts)) {
+	for _, name := range c.order {
+		visit(name, c.known[name])
+	}
+	c.other.Range(func(name, counts any) bool {
+		visit(name.(string), counts.(*typeCounts))
+		return true
+	})
+}
+
+func (c *counters) snapshot() []TypeStats {
+	stats := make([]TypeStats, 0, len(c.order))
+	c.each(func(name string, counts *typeCounts) {
+		t := TypeStats{Type: name, Published: counts.published.Load(), Duplicates: counts.duplicates.Load(), Counts: counts.snapshot()}
+		t.DuplicateRate, t.Rates = share(t.Duplicates, t.Published+t.Duplicates), t.Counts.Rates()
+		stats = append(stats, t)
+	})
+	slices.SortFunc(stats[len(c.order):], func(a, b TypeStats) int { return strings.Compare(a.Type, b.Type) })
+	return stats
+}
+
+// published counts events that were stored, and tells the observers.
+func (b *Bus) published(records []engine.Record) {
+	for i := range records {
+		if counts := b.counters.of(records[i].Type); records[i].Duplicate {
+			counts.duplicates.Add(1)
+		} else {
+			counts.published.Add(1)
+		}
+	}
+	if b.observers.any() {
+		for i := range records {
+			tell(&b.observers, toPublished, publishedInfo(&records[i]))
+		}
+	}
+}
+
+// subscriptionCounts counts for one subscription.
+type subscriptionCounts struct {
+	counts
+	latency, handler histogram
+}
+
+// counter is the [dispatch.Counter] of a subscription. It counts for the
+// subscription and for the event type, and tells the observers.
+type counter Subscription
+
+func (c *counter) ofType(a *dispatch.Attempt) *counts { return &c.bus.counters.of(a.Type).counts }
+
+// Handled implements [dispatch.Counter].
+func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
+	took, latency := ended.Sub(a.Started()), ended.Sub(a.Since)
+	c.counts.handler.add(took)
+	c.counts.latency.add(latency)
+	c.counts.succeeded(a)
+	c.ofType(a).succeeded(a)
+	if len(staged) > 0 {
+		c.bus.published(staged)
+	}
+	if c.bus.observers.any() {
+		tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: c.info(a, a.Started(), took), Latency: max(latency, 0)})
+	}
+}
+
+// Failed implements [dispatch.Counter].
+func (c *counter) Failed(a *dispatch.Attempt, failure *engine.Attempt, due time.Time) {
+	retried := !due.IsZero()
+	took := failure.Ended.Sub(failure.Started)
+	if failure.Kind != engine.KindDecode { // then there was a handler
+		c.counts.handler.add(took)
+	}
+	c.counts.attemptFailed(failure.Kind, retried)
+	c.ofType(a).attemptFailed(failure.Kind, retried)
+	if !c.bus.observers.any() {
+		return
+	}
+	info := c.info(a, failure.Started, took)
+	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
+	if retried {
+		tell(&c.bus.observers, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
+	}
+}
+
+// Dead implements [dispatch.Counter].
+func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.Attempt) {
+	c.counts.died(a, reason)
+	c.ofType(a).died(a, reason)
+	if c.bus.observers.any() {
+		tell(&c.bus.observers, toDead, DeadInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
+	}
+}
+
+// Discarded implements [dispatch.Counter].
+func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time) {
+	took := ended.Sub(a.Started())
+	c.counts.handler.add(took)
+	c.counts.wasDiscarded(a)
+	c.ofType(a).wasDiscarded(a)
+	if c.bus.observers.any() {
+		tell(&c.bus.observers, toDiscarded, DiscardedInfo{AttemptInfo: c.info(a, a.Started(), took), Reason: reason})
+	}
+}
+
+// Snoozed implements [dispatch.Counter].
+func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) {
+	took := ended.Sub(a.Started())
+	c.counts.handler.add(took)
+	c.counts.snoozed.Add(1)
+	c.ofType(a).snoozed.Add(1)
+	if c.bus.observers.any() {
+		tell(&c.bus.observers, toSnoozed, SnoozedInfo{AttemptInfo: c.info(a, a.Started(), took), Until: until})
+	}
+}
+
+// Slow implements [dispatch.Counter].
+func (c *counter) Slow(a *dispatch.Attempt, running time.Duration) {
+	c.counts.slow.Add(1)
+	c.ofType(a).slow.Add(1)
+	if c.bus.observers.any() {
+		tell(&c.bus.observers, toSlow, SlowInfo{AttemptInfo: c.info(a, a.Started(), running)})
+	}
+}
+
+// Abandoned implements [dispatch.Counter].
+func (c *counter) Abandoned(a *dispatch.Attempt, delta int) {
+	c.counts.abandoned.Add(int64(delta))
+	c.ofType(a).abandoned.Add(int64(delta))
+}
+
+// info is what observers are told about an attempt.
+func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) AttemptInfo {
+	return AttemptInfo{
+		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group,
+		Attempt: a.Number, MaxAttempts: a.Max, Started: started, Took: took,
+	}
+}

@@ -1,0 +1,116 @@
+package runtime
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// DeadLetter is the payload of a subscription to dead letters: an event that
+// another subscription has given up on. What that subscription had tried is in
+// the dead letter itself, which package dlq reads.
+type DeadLetter[T any] struct {
+	// Event is the event as it was published. Its Subscription is the one that
+	// has given up, its Attempt the number of failed attempts.
+	Event Event[T]
+	// Raw is the payload as it is stored.
+	Raw Raw
+	// Undecodable is why Event.Payload is the zero value, or nil.
+	Undecodable error
+
+	Reason    string    // max_attempts, permanent, decode, crash or expired
+	Kind      string    // how the last attempt failed: error, panic, goexit, timeout or decode; empty if nothing was tried
+	LastError string    // of the last attempt; empty if nothing was tried
+	DeadAt    time.Time // UTC
+}
+
+// SubscribeDead calls handler for every event of one type that any subscription
+// dead-letters from now on. It is handed over in the transaction that makes it a
+// dead letter, so none is missed, whatever crashes. Generated code has a typed
+// function for each event type, which calls this one.
+//
+// The dead letter stays where it is: a handler that wants it tried again uses
+// package dlq. The subscription is durable and retried like any other, but what
+// it dead-letters itself is not handed to anyone.
+func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
+	s := &Subscription{bus: bus, name: name, pattern: deadType(t.spec.Name), dead: true}
+	handle := func(a *dispatch.Attempt) error {
+		letter, err := deadLetterOf(a, t)
+		if err != nil {
+			return s.mismatch(a.Type)
+		}
+		return handler(a, eventOf(a, name, letter))
+	}
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, opts)
+}
+
+// deadType is the bus's own event type that announces dead letters of another.
+func deadType(eventType string) string { return string(engine.OwnType) + "dead." + eventType }
+
+// obituary is the payload of such an event.
+type obituary struct {
+	ID           uuid.UUID       `json:"id"`
+	Type         string          `json:"type"`
+	Payload      []byte          `json:"payload"` // in base64: it may not be JSON
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	PublishedAt  time.Time       `json:"published_at"`
+	Subscription string          `json:"subscription"`
+	Failures     int             `json:"failures"`
+	Reason       string          `json:"reason"`
+	Kind         string          `json:"kind,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	DeadAt       time.Time       `json:"dead_at"`
+}
+
+// obituary returns the event that announces a dead letter. There is none for
+// those of its own kind.
+func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Verdict) []engine.Record {
+	if d.Type[0] == engine.OwnType {
+		return nil
+	}
+	o := obituary{
+		ID: d.ID, Type: d.Type, Payload: d.Payload, Metadata: d.Metadata, PublishedAt: d.CreatedAt,
+		Subscription: subscription, Failures: d.Failures, Reason: v.Reason, DeadAt: time.Now().UTC(),
+	}
+	if v.Attempt != nil {
+		o.Failures++
+		o.Kind, o.Error = v.Attempt.Kind, v.Attempt.Error
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		b.config.logger.Error("a dead letter cannot be announced", "event_id", d.ID, "error", err)
+		return nil
+	}
+	payload, err := json.Marshal(o)
+	if err != nil { // metadata that is not JSON
+		b.config.logger.Error("a dead letter cannot be announced", "event_id", d.ID, "error", err)
+		return nil
+	}
+	return []engine.Record{{
+		ID: id, Type: deadType(d.Type), Payload: payload, Metadata: d.Metadata, CreatedAt: o.DeadAt, IfWanted: true,
+	}}
+}
+
+func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadLetter[T], err error) {
+	var o obituary
+	if err := json.Unmarshal(a.Payload, &o); err != nil {
+		return letter, err
+	}
+	metadata := metadataOf(o.Metadata)
+	letter = DeadLetter[T]{
+		Event: Event[T]{
+			ID: o.ID, Type: o.Type, PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
+			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
+		},
+		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
+	}
+	letter.Event.Payload, letter.Undecodable = t.parse(o.Payload)
+	return letter, nil
+}

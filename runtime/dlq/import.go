@@ -1,0 +1,138 @@
+package dlq
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/fingerprint"
+	"github.com/busgen/busgen/runtime/internal/sqlite"
+)
+
+// Import adds dead letters that [Inspector.Export] has written, from this file
+// or another. Each becomes a dead letter of its subscription, which must exist,
+// with its attempts and the time it died. An event that the file does not have
+// is added with its id, for the subscriptions of its letters only.
+//
+// Matched is how many letters r has, Moved how many were added, and Skipped
+// those that are there already: dead, open, discarded, or handled after a retry.
+// So importing twice changes nothing; a letter that was purged comes back.
+//
+// It works in small transactions, and can be repeated when it was interrupted. A
+// line that cannot be taken ends it with an *[ImportError]; the lines before it
+// are in the file.
+func (i *Inspector) Import(ctx context.Context, r io.Reader) (Counts, error) {
+	m := &importer{Inspector: i, ctx: ctx}
+	err := i.use(func(d *sqlite.DeadLetters) error {
+		m.adding = d.ImportLetters(sqlite.AuditEntry{Actor: i.actor})
+		return nil
+	})
+	if err != nil {
+		return Counts{}, err
+	}
+	err = m.read(bufio.NewReader(r))
+	if addErr := m.add(); addErr != nil {
+		err = addErr // of an earlier line
+	}
+	return Counts{Matched: m.matched, Moved: m.adding.Added, Skipped: m.adding.Skipped}, err
+}
+
+// importer collects lines for one transaction.
+type importer struct {
+	*Inspector
+	ctx     context.Context
+	adding  *sqlite.LetterImport
+	letters []sqlite.DeadLetter
+	lines   []int // of letters
+	matched int
+}
+
+// read takes one line after the other.
+func (m *importer) read(r *bufio.Reader) error {
+	for line := 1; ; line++ {
+		text, err := r.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			letter, invalid := parseLetter(text)
+			if invalid != nil {
+				return &ImportError{Line: line, Err: invalid}
+			}
+			m.matched++
+			m.letters, m.lines = append(m.letters, letter.stored()), append(m.lines, line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if len(m.letters) == stepLetters {
+			if err := m.add(); err != nil {
+				return err
+			}
+			if err := sleep(m.ctx, stepPause); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// add writes what was collected.
+func (m *importer) add() error {
+	if len(m.letters) == 0 {
+		return nil
+	}
+	bad, problem := -1, ""
+	err := m.use(func(d *sqlite.DeadLetters) (err error) {
+		bad, problem, err = d.Add(m.ctx, m.adding, m.letters)
+		return err
+	})
+	if err == nil && bad >= 0 {
+		err = &ImportError{Line: m.lines[bad], Err: errors.New(problem)}
+	}
+	m.letters, m.lines = m.letters[:0], m.lines[:0]
+	return err
+}
+
+// parseLetter reads a line and checks that nothing is missing.
+func parseLetter(line []byte) (letter Letter, err error) {
+	if err := json.Unmarshal(line, &letter); err != nil {
+		return letter, fmt.Errorf("this is not a dead letter: %w", err)
+	}
+	switch {
+	case letter.EventID == uuid.Nil:
+		return letter, errors.New("event_id is missing")
+	case letter.Subscription == "":
+		return letter, errors.New("subscription is missing")
+	case len(letter.Payload) == 0:
+		return letter, errors.New("payload is missing")
+	case letter.PublishedAt.IsZero():
+		return letter, errors.New("published_at is missing")
+	case letter.DeadAt.IsZero():
+		return letter, errors.New("dead_at is missing")
+	case !slices.Contains(engine.Reasons(), letter.Reason):
+		return letter, fmt.Errorf("reason %q is not one of %s", letter.Reason, strings.Join(engine.Reasons(), ", "))
+	}
+	if err := glob.ValidName(strings.TrimPrefix(letter.Type, string(engine.OwnType))); err != nil {
+		return letter, fmt.Errorf("type %w", err)
+	}
+	for _, a := range letter.Attempts {
+		if !slices.Contains(engine.Kinds(), a.Kind) || a.Ended.IsZero() {
+			return letter, fmt.Errorf("an attempt has kind %q and ended_at %v; kinds are %s", a.Kind, a.Ended, strings.Join(engine.Kinds(), ", "))
+		}
+	}
+	if letter.Fingerprint == "" {
+		last := letter.last()
+		letter.Fingerprint = fingerprint.Of(letter.Reason, last.ErrorType, last.Error, last.Stack)
+	}
+	return letter, nil
+}

@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Health says when a bus is not well. The zero Health is not valid; start from
+// [DefaultHealth]. Of each threshold exactly the value is still well. Shares are
+// of what happened within Window, over all subscriptions of the bus.
+type Health struct {
+	// Off is for a bus that does not look after its health.
+	Off bool
+	// RetryRate is the share of attempts that failed and are tried again. 0 to 1,
+	// where 1 is never exceeded.
+	RetryRate float64
+	// DeadLetters is how many dead letters there may be in the file.
+	DeadLetters int
+	// TimeoutRate is the share of attempts that outlived their deadline. 0 to 1.
+	TimeoutRate float64
+	// DuplicateRate is the share of published events that were duplicates by
+	// their dedupe key. 0 to 1.
+	DuplicateRate float64
+	// Window is for how long something counts. It slides in steps of Every, or
+	// of a 60th where that is longer. At most 24h.
+	Window time.Duration
+	// MinSamples is how many attempts, or published events, must be in the window
+	// before a share of them is looked at.
+	MinSamples int
+	// Every is how often the bus looks. From 1s to Window.
+	Every time.Duration
+}
+
+// DefaultHealth returns the thresholds of a bus that sets none: 10 % retries,
+// 100 dead letters, 5 % timeouts and 20 % duplicates, of at least 20 samples
+// within 5 minutes, looked at every 10 seconds.
+func DefaultHealth() Health {
+	return Health{
+		RetryRate: 0.10, DeadLetters: 100, TimeoutRate: 0.05, DuplicateRate: 0.20,
+		Window: 5 * time.Minute, MinSamples: 20, Every: 10 * time.Second,
+	}
+}
+
+// Validate returns nil for thresholds that can be watched, and otherwise every
+// problem in one error.
+func (h Health) Validate() error {
+	var problems []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	isShare := func(name string, v float64) {
+		require(v >= 0 && v <= 1, "%s is %v: it must be between 0 and 1", name, v)
+	}
+	isShare("RetryRate", h.RetryRate)
+	isShare("TimeoutRate", h.TimeoutRate)
+	isShare("DuplicateRate", h.DuplicateRate)
+	require(h.DeadLetters >= 0, "DeadLetters is %d: it must not be negative", h.DeadLetters)
+	require(h.MinSamples >= 1, "MinSamples is %d: it must be at least 1", h.MinSamples)
+	require(h.Every >= time.Second, "Every is %v: it must be at least 1s", h.Every)
+	require(h.Window >= h.Every && h.Window <= 24*time.Hour, "Window is %v: it must be between Every, %v, and 24h", h.Window, h.Every)
+	return errors.Join(problems...)
+}
+
+// WithHealth sets the thresholds that the bus watches while it dispatches, and a
+// function to call when one is exceeded and when it no longer is; nil for none.
+// Both are logged too: a Warn and an Info. Nothing is said in between.
+//
+// The default is [DefaultHealth] without a function; a Health that is only Off
+// watches nothing. The function is called like [Observer].HealthChanged: it may
+// take its time.
+func WithHealth(h Health, changed func(HealthCheck)) Option {
+	return func(c *config) error {
+		if err := h.Validate(); err != nil && !h.Off {
+			return fmt.Errorf("WithHealth: %w", err)
+		}
+		c.health = h
+		if changed != nil {
+			c.observers = append(c.observers, Observer{HealthChanged: changed})
+		}
+		return nil
+	}
+}
+
+// The names of health checks.
+const (
+	CheckRetries     = "retries"
+	CheckDeadLetters = "dead_letters"
+	CheckTimeouts    = "timeouts"
+	CheckDuplicates  = "duplicates"
+)
+
+// HealthCheck is where one threshold stands.
+type HealthCheck struct {
+	Name      string    `json:"name"`     // one of the Check constants
+	Exceeded  bool      `json:"exceeded"` // Value is above Threshold, of enough samples
+	Value     float64   `json:"value"`    // a share of Samples; of dead letters their number
+	Threshold float64   `json:"threshold"`
+	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; of dead letters the subscription
+	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
+}
+
+// HealthStatus is how a bus was when it last looked.
+type HealthStatus struct {
+	Healthy bool          `json:"healthy"`     // no threshold is exceeded
+	At      time.Time     `json:"at,omitzero"` // when the bus looked; zero before the first time
+	Checks  []HealthCheck `json:"checks"`      // empty if the bus does not look
+}
+
+// Health returns how the bus was when it last looked, which only a bus that
+// dispatches does. It costs next to nothing.
+func (b *Bus) Health() HealthStatus { return b.health.status() }

@@ -1,0 +1,199 @@
+package runtime
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// healthWatch compares what happens in a bus with its thresholds. All but status
+// belongs to the goroutine of watch.
+type healthWatch struct {
+	bus      *Bus
+	policy   Health
+	readings []reading   // from the beginning of the window on; never empty
+	quiet    bool        // nothing has happened between the last two looks
+	buried   HealthCheck // of dead letters, as last counted
+	counted  bool        // they were
+	failing  bool        // and could not be the last time
+
+	mu     sync.Mutex
+	at     time.Time
+	checks []HealthCheck
+}
+
+// reading is what the counters said at a moment.
+type reading struct {
+	at    time.Time
+	types map[string]tally
+}
+
+// tally is what health needs to know of the counts of one event type.
+type tally struct{ attempts, retries, timeouts, publishes, duplicates uint64 }
+
+func (t tally) minus(u tally) tally {
+	return tally{t.attempts - u.attempts, t.retries - u.retries, t.timeouts - u.timeouts, t.publishes - u.publishes, t.duplicates - u.duplicates}
+}
+
+func (c *counters) tallies() map[string]tally {
+	tallies := map[string]tally{}
+	c.each(func(eventType string, counts *typeCounts) {
+		duplicates := counts.duplicates.Load()
+		tallies[eventType] = tally{
+			attempts: counts.snapshot().Attempts(), retries: counts.retried.Load(), timeouts: counts.timeouts.Load(),
+			publishes: counts.published.Load() + duplicates, duplicates: duplicates,
+		}
+	})
+	return tallies
+}
+
+func newHealthWatch(b *Bus, policy Health) *healthWatch {
+	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
+	if !policy.Off {
+		h.buried = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
+		h.checks = h.measure(reading{})
+	}
+	return h
+}
+
+func (h *healthWatch) status() HealthStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sick := slices.ContainsFunc(h.checks, func(c HealthCheck) bool { return c.Exceeded })
+	return HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+}
+
+// watch looks again and again, until ctx ends. The window begins now, with what
+// was counted since the bus was opened.
+func (h *healthWatch) watch(ctx context.Context) {
+	if h.policy.Off {
+		return
+	}
+	h.readings[0].at = time.Now()
+	tick := time.NewTicker(h.policy.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			h.look(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look compares once.
+func (h *healthWatch) look(ctx context.Context) {
+	now := reading{time.Now(), h.bus.counters.tallies()}
+	last := h.readings[len(h.readings)-1]
+	quiet := maps.Equal(now.types, last.types)
+	if quiet {
+		now.types = last.types // one copy is enough
+	}
+	h.countDead(ctx, quiet)
+	h.quiet = quiet
+	h.slide(now)
+	for _, c := range h.update(now.at, h.measure(now)) {
+		h.report(c)
+		later(&h.bus.observers, toHealth, c)
+	}
+}
+
+// slide makes the window end now.
+func (h *healthWatch) slide(now reading) {
+	if now.at.Sub(h.readings[len(h.readings)-1].at) >= h.policy.Window/60 {
+		h.readings = append(h.readings, now)
+	}
+	for len(h.readings) > 1 && now.at.Sub(h.readings[1].at) >= h.policy.Window {
+		h.readings = h.readings[1:]
+	}
+}
+
+// countDead asks the file for its dead letters, unless nothing has happened since
+// it was asked last: not since the look before that either, because a verdict is
+// counted a moment before it is written. While there are too many it is always
+// asked, for there may be an operator who does something about it.
+func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
+	if h.counted && quiet && h.quiet && !h.buried.Exceeded {
+		return
+	}
+	lags, err := h.bus.log.Lags(ctx, 0)
+	if err != nil {
+		if ctx.Err() == nil && !h.failing {
+			h.bus.config.logger.Error("dead letters cannot be counted; trying again", "error", err)
+		}
+		h.failing = true
+		return
+	}
+	h.counted, h.failing = true, false
+	total, most := 0, 0
+	h.buried.Mostly = ""
+	for _, lag := range lags {
+		total += lag.Dead
+		if lag.Dead > most {
+			most, h.buried.Mostly = lag.Dead, lag.Name
+		}
+	}
+	h.buried.Value, h.buried.Exceeded = float64(total), total > h.policy.DeadLetters
+}
+
+// measure says where each threshold stands.
+func (h *healthWatch) measure(now reading) []HealthCheck {
+	p, before := h.policy, h.readings[0].types
+	rate := func(name string, threshold float64, of func(tally) (part, whole uint64)) HealthCheck {
+		c := HealthCheck{Name: name, Threshold: threshold}
+		var parts, most uint64
+		for _, eventType := range slices.Sorted(maps.Keys(now.types)) {
+			part, whole := of(now.types[eventType].minus(before[eventType]))
+			parts, c.Samples = parts+part, c.Samples+whole
+			if part > most {
+				most, c.Mostly = part, eventType
+			}
+		}
+		c.Value = share(parts, c.Samples)
+		c.Exceeded = c.Samples >= uint64(p.MinSamples) && c.Value > threshold
+		return c
+	}
+	return []HealthCheck{
+		rate(CheckRetries, p.RetryRate, func(t tally) (part, whole uint64) { return t.retries, t.attempts }),
+		h.buried,
+		rate(CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
+		rate(CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
+	}
+}
+
+// update replaces the checks and returns those that have become exceeded or
+// are no longer.
+func (h *healthWatch) update(at time.Time, checks []HealthCheck) (changed []HealthCheck) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range checks {
+		checks[i].Since = h.checks[i].Since
+		if checks[i].Exceeded != h.checks[i].Exceeded {
+			checks[i].Since = at.UTC()
+			changed = append(changed, checks[i])
+		}
+	}
+	h.at, h.checks = at.UTC(), checks
+	return changed
+}
+
+// report tells the log.
+func (h *healthWatch) report(c HealthCheck) {
+	log := h.bus.config.logger.With("check", c.Name, "value", c.Value, "threshold", c.Threshold)
+	if !c.Exceeded {
+		log.Info("a health threshold is no longer exceeded")
+		return
+	}
+	log.Warn("a health threshold is exceeded", "mostly", c.Mostly, "advice", healthAdvice[c.Name])
+}
+
+// healthAdvice says what to do, by check.
+var healthAdvice = map[string]string{
+	CheckRetries:     "many attempts fail and are tried again: the warnings before this one say why",
+	CheckDeadLetters: "see them with busgen dlq groups, remove the cause, and retry or discard them",
+	CheckTimeouts:    "handlers outlive their deadline: find out what they wait for, or raise the timeout of the event type",
+	CheckDuplicates:  "publishers repeat themselves: find out why the same dedupe keys come again",
+}

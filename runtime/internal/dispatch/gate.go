@@ -1,0 +1,91 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The gate is what a delivery passes when a lane takes it: the subscription and
+// the event type must not be paused, the brake not be on, the breaker closed.
+// What may not pass stays in the queue; nothing is charged and nothing written.
+
+// gate is the state of it.
+type gate struct {
+	paused atomic.Bool
+	held   atomic.Pointer[func(eventType string) bool] // nil if no type is paused
+	active atomic.Int32                                // deliveries that have passed and are not settled
+	streak atomic.Int32                                // failures in a row
+}
+
+// SetPaused stops the subscription or lets it go on; deliveries of held types
+// are put off until the engine finds that their pause has ended. Handlers that
+// run are not interrupted.
+func (s *Subscription) SetPaused(all bool, held func(eventType string) bool) {
+	s.gate.paused.Store(all)
+	if held == nil {
+		s.gate.held.Store(nil)
+	} else {
+		s.gate.held.Store(&held)
+	}
+	s.signal()
+}
+
+// take removes the next delivery that may run from the queue. If all have to
+// wait for the breaker it says until when. The caller has the turn.
+func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
+	for !s.gate.paused.Load() {
+		i, ok := s.queue.pop()
+		if !ok {
+			return nil, nil, false
+		}
+		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
+			s.settle(i, engine.Verdict{Kind: engine.Hold, Progress: i.Progress})
+			continue
+		}
+		settings := s.cfg.Settings(i.Type)
+		if brake := settings.Brake; brake > 0 && int(s.gate.streak.Load()) >= brake && s.gate.active.Load() > 0 {
+			s.queue.putBack(i) // the one that runs will signal
+			return nil, nil, false
+		}
+		r := &run{item: i, sub: s, settings: settings, began: time.Now()}
+		if b := s.cfg.Breaker; b != nil {
+			if r.permit, ok = b.Acquire(r.began); !ok {
+				s.queue.putBack(i)
+				return nil, reopening(b, r.began), false
+			}
+		}
+		s.gate.active.Add(1)
+		return r, nil, true
+	}
+	return nil, nil, false
+}
+
+// reopening returns a channel that says when to try an open breaker again, or
+// nil if its state has to change first, which signals.
+func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
+	if status := b.Status(now); status.State == breaker.Open {
+		return time.After(status.Until.Sub(now))
+	}
+	return nil
+}
+
+// leaveGate is called when a delivery that has passed is settled.
+func (s *Subscription) leaveGate() {
+	s.gate.active.Add(-1)
+	if s.gate.streak.Load() > 0 {
+		s.signal() // the brake may have kept others
+	}
+}
+
+// noteFailure and noteSuccess work the brake.
+func (s *Subscription) noteFailure() { s.gate.streak.Add(1) }
+
+func (s *Subscription) noteSuccess() {
+	if s.gate.streak.Load() > 0 {
+		s.gate.streak.Store(0)
+		s.signal()
+	}
+}

@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// A handler steers by the error it returns, however deep it is wrapped. If there
+// are several of these in one error, the outermost decides.
+type steering interface {
+	error
+	steer()
+}
+
+// PermanentError says that another attempt is in vain.
+type PermanentError struct{ Err error }
+
+// RetryAfterError says when to try again.
+type RetryAfterError struct {
+	After time.Duration
+	Err   error
+}
+
+// SnoozeError puts the event off without charging an attempt.
+type SnoozeError struct{ For time.Duration }
+
+// DiscardError settles the event without its having been handled.
+type DiscardError struct{ Reason string }
+
+func (*PermanentError) steer()  {}
+func (*RetryAfterError) steer() {}
+func (*SnoozeError) steer()     {}
+func (*DiscardError) steer()    {}
+
+// Error is the text of the cause.
+func (e *PermanentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+// Error is the text of the cause.
+func (e *RetryAfterError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+// Error says for how long.
+func (e *SnoozeError) Error() string { return fmt.Sprintf("put off for %v", e.For) }
+
+// Error says why.
+func (e *DiscardError) Error() string { return "discarded: " + e.Reason }
+
+// steeringOf returns what err asks for, or nil.
+func steeringOf(err error) (s steering) {
+	if errors.As(err, &s) {
+		return s
+	}
+	return nil
+}
+
+// typeOf names the Go type of the error that says most: the first one that is
+// not merely a wrapper.
+func typeOf(err error) string {
+	for err != nil {
+		_, steers := err.(steering)
+		inner := errors.Unwrap(err)
+		if inner == nil || !steers && reflect.TypeOf(err) != wrapper {
+			break
+		}
+		err = inner
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// wrapper is the type that fmt.Errorf returns for %w.
+var wrapper = reflect.TypeOf(fmt.Errorf("%w", errors.New("")))

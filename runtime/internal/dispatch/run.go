@@ -1,0 +1,163 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// run is a delivery on its way through its handlers: one, or the members of a
+// group. It belongs to its lane; a verdict that somebody else gives reads it
+// while the lane is in a handler.
+type run struct {
+	item
+	sub      *Subscription
+	settings *Settings
+	began    time.Time
+	permit   breaker.Permit // of the subscription; given back with the verdict
+
+	// Of a group:
+	done    []string        // members that have handled the event, in this run or before
+	staged  []engine.Record // published by them in this run
+	reopens time.Time       // when to come back for members that were passed over; zero if none was
+	tried   bool            // a handler was called
+}
+
+// run takes a delivery through its handlers. It reports false when the lane was
+// written off meanwhile, or when a handler has ended the lane's goroutine.
+func (s *Subscription) run(worker int, r *run) (keep bool) {
+	if s.refuse(worker, r) {
+		return true
+	}
+	handlers := s.cfg.Handlers(r.Type)
+	if !s.cfg.Group {
+		_, keep := s.attempt(worker, r, handlers[0], r.permit)
+		return keep
+	}
+	r.done = decodeProgress(r.Progress)
+	for _, h := range handlers {
+		if slices.Contains(r.done, h.Name) {
+			continue
+		}
+		if s.stopped.Load() {
+			s.settle(r.item, r.release())
+			return true
+		}
+		permit, ok := h.Breaker.Acquire(time.Now())
+		if !ok {
+			r.passOver(h)
+			continue
+		}
+		handled, keep := s.attempt(worker, r, h, permit)
+		if !handled || !keep {
+			return keep
+		}
+		r.done = append(r.done, h.Name)
+	}
+	s.consumer.Idle(worker)
+	if r.reopens.IsZero() {
+		s.settle(r.item, engine.Verdict{Kind: engine.Done, Staged: r.staged})
+	} else {
+		s.settle(r.item, r.verdict(engine.Verdict{Kind: engine.Snooze, Due: r.reopens}))
+	}
+	return true
+}
+
+// refuse buries a delivery that may not be tried again: its last attempt ended
+// with the process, or it has expired.
+func (s *Subscription) refuse(worker int, r *run) bool {
+	reason := ""
+	switch {
+	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
+		reason = engine.ReasonCrash
+	case r.expired(r.began):
+		reason = engine.ReasonExpired
+	default:
+		return false
+	}
+	handlers := s.cfg.Handlers(r.Type)
+	if len(handlers) == 0 { // of a group that no longer has a member for it
+		return false
+	}
+	a := s.newAttempt(worker, r, handlers[0], r.permit)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	a.withdraw()
+	a.bury(reason, nil)
+	return true
+}
+
+// expired tells whether the delivery may not be tried at the given time.
+func (r *run) expired(at time.Time) bool {
+	return r.settings.ExpiresAfter > 0 && at.Sub(r.Since) >= r.settings.ExpiresAfter
+}
+
+// passOver leaves a member out whose breaker is open. The event comes back for
+// it.
+func (r *run) passOver(h *Handler) {
+	now := time.Now()
+	status := h.Breaker.Status(now)
+	until := status.Until
+	if status.State != breaker.Open || until.Before(now) {
+		until = now.Add(probing) // a probe is on its way
+	}
+	if r.reopens.IsZero() || until.Before(r.reopens) {
+		r.reopens = until
+	}
+}
+
+// probing is how long an event waits for a member that is being probed with
+// another.
+const probing = 100 * time.Millisecond
+
+// verdict adds to v what the run has achieved so far, so that it goes on from
+// there the next time.
+func (r *run) verdict(v engine.Verdict) engine.Verdict {
+	v.Progress = encodeProgress(r.done, r.Progress)
+	v.Staged = append(v.Staged, r.staged...)
+	return v
+}
+
+// release is the verdict of a run that is interrupted and charged nothing.
+func (r *run) release() engine.Verdict {
+	v := r.verdict(engine.Verdict{Kind: engine.Release})
+	if v.Progress != "" { // which a delivery that is merely released has not
+		v.Kind, v.Due = engine.Snooze, time.Now()
+	}
+	return v
+}
+
+// decodeProgress reads what encodeProgress wrote.
+func decodeProgress(progress string) (done []string) {
+	if progress != "" {
+		json.Unmarshal([]byte(progress), &done) // else nobody is done
+	}
+	return done
+}
+
+func encodeProgress(done []string, before string) string {
+	if len(done) == 0 {
+		return before
+	}
+	encoded, err := json.Marshal(done)
+	if err != nil { // texts cannot fail
+		return before
+	}
+	return string(encoded)
+}
+
+// settle hands a verdict to the engine and frees the partition key. A strict
+// order then keeps its deliveries back until this one comes again.
+func (s *Subscription) settle(i item, v engine.Verdict) {
+	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
+		s.queue.hold(i.key, i.Seq) // before it can come again
+	}
+	s.consumer.Settle(i.Delivery, v)
+	if s.queue.done(i.key) {
+		s.signal()
+	}
+}

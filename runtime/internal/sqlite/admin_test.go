@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+func TestLookingForTheOwnerDoesNotKeepOneFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "x-claims")
+		looking, err := openLocked(path)
+		must(t, err)
+		time.AfterFunc(lookTime/2, func() { looking.Close() })
+		starting := &claims{path: path}
+		must(t, starting.own())
+		defer starting.release()
+		if err := (&claims{path: path}).own(); !errors.Is(err, errOwned) {
+			t.Errorf("a second owner got %v, want errOwned", err)
+		}
+	})
+}
+
+func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	ctx := context.Background()
+	must(t, log.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
+	must(t, log.Close())
+	// What an owner leaves that dies while both are busy.
+	content := make([]byte, 3*claimSize)
+	claim{subscription: 1, running: 5, highest: 5}.encode(content)
+	claim{subscription: 2, running: 6, highest: 6}.encode(content[claimSize:])
+	claim{subscription: 1, running: 7, highest: 7}.encode(content[2*claimSize:])
+	must(t, os.WriteFile(path+"-claims", content, 0o600))
+
+	admin, err := OpenAdmin(path)
+	must(t, err)
+	defer admin.Close()
+	if _, found, err := admin.Remove(ctx, "old", "ada"); !found || err != nil {
+		t.Fatal(found, err)
+	}
+	next := &claims{path: path + "-claims"}
+	must(t, next.own())
+	defer next.release()
+	left, err := next.read()
+	if err != nil || len(left) != 1 || left[0] != (claim{subscription: 2, running: 6, highest: 6}) {
+		t.Errorf("left are %+v (%v), want that of the other subscription", left, err)
+	}
+}
+
+func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	defer log.Close()
+	admin, err := OpenAdmin(path)
+	must(t, err)
+	defer admin.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	err = admin.change(ctx, "change", func(c *conn) error {
+		cancel()
+		return c.exec("DELETE FROM log")
+	})
+	if !errors.Is(err, context.Canceled) || !admin.conn.GetAutocommit() {
+		t.Errorf("%v; the transaction has ended: %v", err, admin.conn.GetAutocommit())
+	}
+	must(t, log.DeclareTypes(context.Background(), []string{"order.placed"}))
+
+	// A context that ends when the work is done is too late.
+	ctx, cancel = context.WithCancel(context.Background())
+	err = admin.change(ctx, "change", func(c *conn) error {
+		defer cancel()
+		return c.exec("INSERT INTO types (name) VALUES ('order.paid')")
+	})
+	if n, countErr := admin.conn.int64("SELECT count(*) FROM types"); err != nil || n != 2 || countErr != nil {
+		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)
+	}
+}

@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Status is what a file holds and who uses it.
+type Status struct {
+	Size, WAL int64 // bytes
+	Schema    int
+	Owner     Owner
+	Types     []TypeCount // those with events, by name
+	Lags      []engine.Lag
+	Pauses    []engine.Pause
+}
+
+// Owner is the process that dispatches from a file, or was the last to.
+type Owner struct {
+	PID   int // 0 if there never was one
+	Since time.Time
+	Alive bool
+}
+
+// TypeCount counts the events of one type.
+type TypeCount struct {
+	Name           string
+	Events         int
+	Oldest, Newest time.Time // published
+}
+
+// Status reads the whole log once. It stops counting a backlog at limit.
+func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error) {
+	err = a.look(ctx, "read", func(c *conn) error {
+		schema, err := c.int64("PRAGMA user_version")
+		if err != nil {
+			return err
+		}
+		status.Schema = int(schema)
+		if status.Types, err = countTypes(c); err != nil {
+			return err
+		}
+		if status.Lags, err = readLags(c, limit); err != nil {
+			return err
+		}
+		if status.Pauses, err = readPauses(c); err != nil {
+			return err
+		}
+		status.Owner, err = readOwner(c)
+		return err
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	if status.Owner.Alive, err = owned(a.conn.path); err != nil {
+		return Status{}, storageError("read", a.conn.path, err)
+	}
+	if status.Size, err = sizeOf(a.conn.path); err == nil {
+		status.WAL, err = sizeOf(a.conn.path + "-wal")
+	}
+	return status, storageError("read", a.conn.path, err)
+}
+
+// Lags tells where each subscription stands. It stops counting a backlog at
+// limit.
+func (a *Admin) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error) {
+	err = a.look(ctx, "read", func(c *conn) (err error) {
+		lags, err = readLags(c, limit)
+		return err
+	})
+	return lags, err
+}
+
+// Names returns the names of the subscriptions, in the order in which they were
+// made.
+func (a *Admin) Names(ctx context.Context) (names []string, err error) {
+	err = a.look(ctx, "read", func(c *conn) error {
+		return c.query("SELECT name FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+			names = append(names, s.ColumnText(0))
+			return nil
+		})
+	})
+	return names, err
+}
+
+// Pauses returns what is paused, the oldest first.
+func (a *Admin) Pauses(ctx context.Context) (pauses []engine.Pause, err error) {
+	err = a.look(ctx, "read", func(c *conn) (err error) {
+		pauses, err = readPauses(c)
+		return err
+	})
+	return pauses, err
+}
+
+// countTypes counts here and not in SQL, which would sort the log by its types
+// and take three times as long.
+func countTypes(c *conn) ([]TypeCount, error) {
+	type span struct {
+		events         int
+		oldest, newest int64
+	}
+	spans := map[int64]*span{}
+	err := c.query("SELECT type, created_at FROM log", func(s *sqlite3.Stmt) error {
+		id, at := s.ColumnInt64(0), s.ColumnInt64(1)
+		one := spans[id]
+		if one == nil {
+			one = &span{oldest: at, newest: at}
+			spans[id] = one
+		}
+		one.events++
+		one.oldest, one.newest = min(one.oldest, at), max(one.newest, at)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var counts []TypeCount
+	err = c.query("SELECT id, name FROM types ORDER BY name", func(s *sqlite3.Stmt) error {
+		if one := spans[s.ColumnInt64(0)]; one != nil {
+			counts = append(counts, TypeCount{s.ColumnText(1), one.events, time.UnixMicro(one.oldest).UTC(), time.UnixMicro(one.newest).UTC()})
+		}
+		return nil
+	})
+	return counts, err
+}
+
+func readOwner(c *conn) (owner Owner, err error) {
+	err = c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
+		owner = Owner{PID: s.ColumnInt(0), Since: timeOf(s, 1)}
+		return nil
+	})
+	return owner, err
+}
+
+// owned tells whether a process dispatches from the file at path. The lock is
+// the only witness: a pid may be that of another process by now, or of another
+// container.
+func owned(path string) (bool, error) {
+	path += "-claims"
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	file, err := openLocked(path)
+	if errors.Is(err, errOwned) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, file.Close()
+}
+
+// sizeOf is 0 for a file that does not exist.
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,92 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+)
+
+// AuditEntry says what an operator has done.
+type AuditEntry struct {
+	ID           int64     // set when it is written; grows
+	At           time.Time // set when it is written
+	Actor        string
+	Action       string
+	Event        uuid.UUID // zero for an action on many
+	Subscription string    // empty for an action on several
+	Count        int       // how many deliveries it concerned
+	Detail       string
+}
+
+// audit writes what was done, in the transaction that does it.
+func audit(c *conn, e AuditEntry) error {
+	var event any
+	if e.Event != uuid.Nil {
+		event = e.Event[:]
+	}
+	return c.exec("INSERT INTO audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		time.Now(), e.Actor, e.Action, event, text(e.Subscription), e.Count, text(e.Detail))
+}
+
+// ledger is the one audit row of an action in many transactions: each adds
+// what it has done.
+type ledger struct {
+	AuditEntry
+	written, pending int64 // the id of the row: committed, and of the transaction at hand
+}
+
+// add notes in the transaction at hand that n more deliveries are concerned.
+func (l *ledger) add(c *conn, n int) error {
+	l.pending = l.written
+	if n == 0 {
+		return nil
+	}
+	if l.written != 0 {
+		return c.exec("UPDATE audit SET count = count + ? WHERE id = ?", n, l.written)
+	}
+	l.Count = n
+	err := audit(c, l.AuditEntry)
+	l.pending = c.LastInsertRowID()
+	return err
+}
+
+// committed says that the transaction at hand was.
+func (l *ledger) committed() { l.written = l.pending }
+
+// Audit returns what operators have done, newest first: what comes before the
+// entry with the given id, or everything for 0.
+func (d *DeadLetters) Audit(ctx context.Context, before int64, offset, limit int) (entries []AuditEntry, err error) {
+	err = d.look(ctx, "read the audit of", func() error {
+		entries, err = auditEntries(d.conn, " WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2 OFFSET ?3", before, limit, offset)
+		return err
+	})
+	return entries, err
+}
+
+// auditOf returns what was done to one delivery, oldest first.
+func auditOf(c *conn, key LetterKey) ([]AuditEntry, error) {
+	return auditEntries(c, " WHERE event = ? AND (subscription IS NULL OR subscription = ?) ORDER BY id", key.Event[:], key.Subscription)
+}
+
+func auditEntries(c *conn, where string, args ...any) (entries []AuditEntry, err error) {
+	err = c.query(selectAudit+where, func(s *sqlite3.Stmt) error {
+		entries = append(entries, auditEntry(s))
+		return nil
+	}, args...)
+	return entries, err
+}
+
+func auditEntry(s *sqlite3.Stmt) AuditEntry {
+	e := AuditEntry{
+		At: timeOf(s, 0), Actor: s.ColumnText(1), Action: s.ColumnText(2), Subscription: s.ColumnText(4),
+		Count: s.ColumnInt(5), Detail: s.ColumnText(6), ID: s.ColumnInt64(7),
+	}
+	if s.ColumnType(3) != sqlite3.NULL {
+		e.Event = uuidOf(s, 3)
+	}
+	return e
+}
+
+const selectAudit = "SELECT at, actor, action, event, subscription, count, detail, id FROM audit"

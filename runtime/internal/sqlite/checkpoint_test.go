@@ -1,0 +1,206 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/simfs"
+)
+
+// The write-ahead log is moved into the database now and then. Here that fails,
+// and then the power does.
+
+// forgetting is a sync that fails once, after which the operating system
+// believes that the file's changes are on the disk.
+func forgetting(file string) simfs.Fault {
+	return simfs.Fault{Op: simfs.Sync, File: file, Nth: 1, Err: sqlite3.IOERR_FSYNC, Forget: true}
+}
+
+func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(r *checkpoints) // a checkpoint is near
+		fault  simfs.Fault
+		cross  func(r *checkpoints) // and happens
+	}{
+		"of the log, behind verdicts that were not synced": {
+			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("-wal"), (*checkpoints).fail,
+		},
+		"of the database, when events are published": {
+			func(r *checkpoints) { r.publish(walPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
+		},
+		"of the database, when verdicts are written": {
+			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("events.db"), (*checkpoints).fail,
+		},
+		"of the database, after a part of the log was moved and synced": {
+			func(r *checkpoints) { r.publish(walPages); r.publish(walPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkpointTest(t, func(r *checkpoints) {
+				test.before(r)
+				r.fs.Fail(test.fault)
+				for r.fs.Failures() == 0 {
+					test.cross(r)
+				}
+				r.nothingIsLost()
+				for range 4 {
+					r.publishOne()
+					r.nothingIsLost()
+				}
+			})
+		})
+	}
+}
+
+// A reader with an old snapshot makes a checkpoint stop half way, without a
+// sync. What SQLite has moved until then it does not move again.
+func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *testing.T) {
+	checkpointTest(t, func(r *checkpoints) {
+		r.publish(walPages / 2)
+		reader := r.raw()
+		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+		r.publish(walPages / 2)
+		must(r.T, reader.Close())
+		r.fs.Fail(forgetting("events.db"))
+		for r.fs.Failures() == 0 {
+			r.publishOne()
+		}
+		r.nothingIsLost()
+
+		for range 2 {
+			var storage *engine.StorageError
+			err := r.log.Append(r.Context(), []engine.Record{r.record()})
+			if !errors.As(err, &storage) || storage.Fault != engine.IO || !strings.Contains(storage.Hint, "-wal") {
+				r.Fatalf("publishing returned %v, want an error that says where the events are", err)
+			}
+		}
+		r.nothingIsLost()
+		r.log.Close()
+		r.nothingIsLost()
+
+		r.open() // nobody else has it open
+		r.nothingIsLost()
+		r.publish(2 * walPages)
+		r.nothingIsLost()
+	})
+}
+
+func TestTheLogIsMovedIntoTheDatabaseBeforeItGrowsLong(t *testing.T) {
+	checkpointTest(t, func(r *checkpoints) {
+		for range 5 {
+			r.publish(walPages)
+		}
+		if n := len(r.fs.Kill()[r.path+"-wal"]) / (4096 + 24); n > walPages+100 {
+			r.Errorf("it has %d pages, want about %d", n, walPages)
+		}
+	})
+}
+
+// checkpoints is a log on a simulated disk.
+type checkpoints struct {
+	*testing.T
+	path     string
+	fs       *simfs.FS
+	log      *Log
+	consumer engine.Consumer
+	acked    int
+}
+
+func checkpointTest(t *testing.T, f func(r *checkpoints)) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		r := &checkpoints{T: t, path: filepath.Join(folder, "events.db"), fs: simfs.New(folder, nil)}
+		defer r.fs.Unregister()
+		r.open()
+		defer func() { r.log.Close() }()
+		f(r)
+	})
+}
+
+func (r *checkpoints) open() {
+	r.Helper()
+	log, err := Open(r.path, Options{VFS: r.fs.Name()})
+	must(r.T, err)
+	r.log = log
+	must(r.T, log.DeclareTypes(r.Context(), []string{"a.b"}))
+	r.consumer, err = log.Consumer(r.Context(), engine.ConsumerSpec{Name: "reader", Pattern: "*", FromBeginning: true})
+	must(r.T, err)
+	_, err = log.TakeOver(r.Context())
+	must(r.T, err)
+}
+
+func (r *checkpoints) raw() *sqlite3.Conn {
+	r.Helper()
+	c, err := simRaw(r.path, r.fs)
+	must(r.T, err)
+	return c
+}
+
+func (r *checkpoints) record() engine.Record {
+	return engine.Record{
+		ID: uuid.Must(uuid.NewV7()), Type: "a.b", CreatedAt: time.Now(),
+		Payload: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("x", 3000)),
+	}
+}
+
+func (r *checkpoints) publishOne() {
+	r.Helper()
+	must(r.T, r.log.Append(r.Context(), []engine.Record{r.record()}))
+	r.acked++
+}
+
+// publish publishes events that come to so many pages of the log, one after
+// the other.
+func (r *checkpoints) publish(pages int) {
+	r.Helper()
+	for conn := r.log.writer.conn; pages > 0; {
+		before := conn.wal.pages
+		r.publishOne()
+		pages -= max(conn.wal.pages-before, 1)
+	}
+}
+
+// fail writes a verdict.
+func (r *checkpoints) fail() {
+	r.Helper()
+	deliveries, err := r.consumer.Poll(nil, 1)
+	must(r.T, err)
+	if len(deliveries) == 0 {
+		r.Fatal("there is nothing left to fail")
+	}
+	r.consumer.Settle(deliveries[0], engine.Verdict{
+		Kind: engine.Retry, Due: time.Now().Add(time.Hour),
+		Attempt: &engine.Attempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
+	})
+	must(r.T, r.log.Flush(r.Context()))
+}
+
+// nothingIsLost looks at what power cuts at this moment may leave.
+func (r *checkpoints) nothingIsLost() {
+	r.Helper()
+	for seed := range uint64(25) {
+		fs := simfs.New(filepath.Dir(r.path), r.fs.Crash(seed))
+		c, err := simRaw(r.path, fs)
+		must(r.T, err)
+		look := &sim{T: r.T, seed: seed, fs: fs}
+		if found := look.rows(c, "PRAGMA integrity_check"); found[0][0] != "ok" {
+			r.Fatalf("power cut %d has damaged the file: %s", seed, found[0][0])
+		}
+		// Past the index, so that both are looked at.
+		if n, _ := strconv.Atoi(look.rows(c, "SELECT count(*) FROM log NOT INDEXED")[0][0]); n < r.acked {
+			r.Fatalf("after power cut %d there are %d events, %d were acknowledged", seed, n, r.acked)
+		}
+		c.Close()
+		fs.Unregister()
+	}
+}

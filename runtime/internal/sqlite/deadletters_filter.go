@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// LetterFilter chooses dead letters: those to which everything that is set
+// applies.
+type LetterFilter struct {
+	Types         []string // globs, one of which matches
+	Subscriptions []string
+	Reasons       []string
+	Keys          []LetterKey
+	Fingerprint   string
+	Text          string    // in the payload, or in the error of an attempt
+	Since, Until  time.Time // of death, both inclusive
+}
+
+// fromDead is what conditions are about. The order of the tables is the order
+// in which they are read: dead letters first.
+const fromDead = `
+	FROM deliveries d
+	CROSS JOIN log l ON l.seq = d.seq
+	CROSS JOIN types t ON t.id = l.type
+	CROSS JOIN subscriptions s ON s.id = d.subscription
+	WHERE d.state = 'dead'`
+
+// condition is SQL that follows a WHERE, with its parameters.
+type condition struct {
+	sql  strings.Builder
+	args []any
+}
+
+func (w *condition) and(sql string, args ...any) {
+	w.sql.WriteString(" AND ")
+	w.sql.WriteString(sql)
+	w.args = append(w.args, args...)
+}
+
+// in adds that a value is one of a list.
+func (w *condition) in(value string, list any) error {
+	text, err := json.Marshal(list)
+	w.and(value+" IN (SELECT value FROM json_each(?))", string(text))
+	return err
+}
+
+// condition turns the filter into SQL.
+func (f LetterFilter) condition(c *conn) (*condition, error) {
+	w := &condition{}
+	if len(f.Types) > 0 {
+		types, err := typesMatching(c, f.Types)
+		if err == nil {
+			err = w.in("l.type", types)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Subscriptions) > 0 {
+		if err := w.in("s.name", f.Subscriptions); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Reasons) > 0 {
+		if err := w.in("d.reason", f.Reasons); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Keys) > 0 {
+		if err := w.keys(f.Keys); err != nil {
+			return nil, err
+		}
+	}
+	if f.Fingerprint != "" {
+		w.and("d.fingerprint = ?", f.Fingerprint)
+	}
+	if !f.Since.IsZero() {
+		w.and("d.dead_at >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		w.and("d.dead_at <= ?", f.Until)
+	}
+	if f.Text != "" {
+		w.and(`(instr(l.payload, ?) > 0 OR EXISTS (
+			SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
+	}
+	return w, nil
+}
+
+// keys adds that the letter is one of these.
+func (w *condition) keys(keys []LetterKey) error {
+	pairs := make([][2]string, len(keys))
+	for i, k := range keys {
+		pairs[i] = [2]string{hex.EncodeToString(k.Event[:]), k.Subscription}
+	}
+	text, err := json.Marshal(pairs)
+	w.and(`(d.subscription, d.seq) IN (
+		SELECT ks.id, kl.seq FROM json_each(?) k
+		JOIN log kl ON kl.id = unhex(k.value ->> 0) JOIN subscriptions ks ON ks.name = k.value ->> 1)`, string(text))
+	return err
+}
+
+// typesMatching returns the numbers of the types that one of the globs is for.
+func typesMatching(c *conn, globs []string) (types []int64, err error) {
+	types = []int64{} // no type at all is not every type
+	err = c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
+		for _, one := range globs {
+			matches, err := patternMatches(one, s.ColumnText(1))
+			if err != nil {
+				return fmt.Errorf("type %q: %w", one, err)
+			}
+			if matches {
+				types = append(types, s.ColumnInt64(0))
+				break
+			}
+		}
+		return nil
+	})
+	return types, err
+}

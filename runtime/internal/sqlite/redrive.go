@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Redrive implements [engine.Log]. It looks with the connection that reads, so
+// that publishers wait only for what there is to write.
+func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
+	var due []LetterMark
+	err = l.read(func(c *conn) error {
+		due, err = redrivable(c, spec)
+		return err
+	})
+	if err == nil && len(due) > 0 {
+		err = l.writer.doSynced(ctx, func(c *conn) error {
+			redriven, err = redrive(c, spec, due)
+			return err
+		})
+	}
+	if err != nil {
+		return 0, storageError("redrive dead letters of", l.path, err)
+	}
+	if redriven > 0 {
+		for _, consumer := range l.all() {
+			consumer.recheck()
+		}
+	}
+	return redriven, nil
+}
+
+// redrivable returns the letters that the spec chooses, oldest first.
+func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) {
+	reasons, err := json.Marshal(spec.Reasons)
+	if err != nil {
+		return nil, err
+	}
+	err = c.query(`
+		SELECT d.subscription, d.seq FROM deliveries d CROSS JOIN log l ON l.seq = d.seq
+		WHERE d.state = 'dead' AND d.dead_at <= ?1 AND d.subscription = (SELECT id FROM subscriptions WHERE name = ?2)
+		  AND d.redriven < ?3 AND l.type = (SELECT id FROM types WHERE name = ?4)
+		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
+		    SELECT a.kind FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
+		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
+		due = append(due, LetterMark{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
+		return nil
+	}, spec.DeadBefore, spec.Subscription, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit)
+	return due, err
+}
+
+// redrive revives those of the letters that are still dead.
+func redrive(c *conn, spec engine.RedriveSpec, due []LetterMark) (n int, err error) {
+	for _, one := range due {
+		if err := revive(c, one.Subscription, one.Seq, false); err != nil {
+			return 0, err
+		}
+		n += int(c.Changes())
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return n, audit(c, AuditEntry{
+		Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: n,
+		Detail: "automatically, by the catalogue's redrive of " + spec.Type,
+	})
+}

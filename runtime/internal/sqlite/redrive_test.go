@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// graveyard is a log with a consumer whose deliveries die as they are told to.
+type graveyard struct {
+	*Log
+	t        *testing.T
+	consumer engine.Consumer
+}
+
+func openGraveyard(t *testing.T) *graveyard {
+	t.Helper()
+	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+	must(t, err)
+	t.Cleanup(func() { log.Close() })
+	must(t, log.DeclareTypes(t.Context(), []string{"job.queued", "task.queued"}))
+	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "worker", Pattern: "*"})
+	must(t, err)
+	_, err = log.TakeOver(t.Context())
+	must(t, err)
+	return &graveyard{log, t, consumer}
+}
+
+// publish appends one event.
+func (g *graveyard) publish(eventType string) engine.Record {
+	g.t.Helper()
+	records := []engine.Record{{ID: uuid.Must(uuid.NewV7()), Type: eventType, Payload: []byte("{}"), CreatedAt: time.Now()}}
+	must(g.t, g.Append(g.t.Context(), records))
+	return records[0]
+}
+
+// settle gives every delivery that can be polled the same verdict, and returns
+// their places in the log.
+func (g *graveyard) settle(v engine.Verdict) (seqs []int64) {
+	g.t.Helper()
+	deliveries, err := g.consumer.Poll(nil, 100)
+	must(g.t, err)
+	for _, d := range deliveries {
+		seqs = append(seqs, d.Seq)
+		g.consumer.Settle(d, v)
+	}
+	must(g.t, g.Flush(g.t.Context()))
+	return seqs
+}
+
+// bury publishes an event and lets it die.
+func (g *graveyard) bury(eventType, reason, kind string) int64 {
+	g.t.Helper()
+	seq := g.publish(eventType).Seq
+	g.settle(engine.Verdict{
+		Kind: engine.Dead, Reason: reason, Fingerprint: "f",
+		Attempt: &engine.Attempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
+	})
+	return seq
+}
+
+func (g *graveyard) letters() *DeadLetters {
+	g.t.Helper()
+	d, err := OpenDeadLetters(g.path)
+	must(g.t, err)
+	g.t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(s *engine.RedriveSpec)
+		want   []int64
+	}{
+		"of any age":                 {func(s *engine.RedriveSpec) {}, []int64{1, 2, 4}},
+		"of an age":                  {func(s *engine.RedriveSpec) { s.DeadBefore = s.DeadBefore.Add(-time.Hour) }, []int64{1, 2}},
+		"a reason":                   {func(s *engine.RedriveSpec) { s.Reasons = []string{"crash"} }, []int64{2}},
+		"a kind of the last attempt": {func(s *engine.RedriveSpec) { s.Reasons = []string{"timeout"} }, []int64{1, 4}},
+		"several":                    {func(s *engine.RedriveSpec) { s.Reasons = []string{"timeout", "crash"} }, []int64{1, 2, 4}},
+		"none of the reasons":        {func(s *engine.RedriveSpec) { s.Reasons = []string{"decode"} }, nil},
+		"not more than the limit":    {func(s *engine.RedriveSpec) { s.Limit = 2 }, []int64{1, 2}},
+		"another type":               {func(s *engine.RedriveSpec) { s.Type = "task.queued" }, []int64{3}},
+		"another subscription":       {func(s *engine.RedriveSpec) { s.Subscription = "nobody" }, nil},
+		"never":                      {func(s *engine.RedriveSpec) { s.Max = 0 }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := openGraveyard(t)
+				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.bury("job.queued", engine.ReasonCrash, engine.KindCrash)
+				g.bury("task.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				time.Sleep(time.Hour)
+				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", DeadBefore: time.Now(), Max: 1, Limit: 100}
+				test.change(&spec)
+				n, err := g.Redrive(t.Context(), spec)
+				must(t, err)
+				if got := g.settle(engine.Verdict{Kind: engine.Done}); !slices.Equal(got, test.want) || n != len(got) {
+					t.Errorf("%d were redriven, %v; want %v", n, got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := openGraveyard(t)
+		g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindError)
+		spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", Max: 2, Limit: 10}
+		redrives := func() (n int) {
+			for range 5 {
+				spec.DeadBefore = time.Now()
+				one, err := g.Redrive(t.Context(), spec)
+				must(t, err)
+				n += one
+				g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+			}
+			return n
+		}
+		if n := redrives(); n != 2 {
+			t.Errorf("it was redriven %d times, want 2", n)
+		}
+		d := g.letters()
+		sweep, err := d.Sweep(t.Context(), LetterFilter{}, RetryLetters, "", AuditEntry{Actor: "ada"})
+		must(t, err)
+		_, err = d.Step(t.Context(), sweep, 10)
+		must(t, err)
+		time.Sleep(pollDelay) // notices
+		g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+		if n := redrives(); n != 2 {
+			t.Errorf("after a retry by hand it was redriven %d times, want 2", n)
+		}
+		entries, err := d.Audit(t.Context(), 0, 0, 10)
+		must(t, err)
+		if len(entries) != 5 || entries[0].Actor != "busgen" || entries[0].Action != "redrive" || entries[0].Subscription != "worker" || entries[0].Count != 1 {
+			t.Errorf("the audit is %+v", entries)
+		}
+	})
+}

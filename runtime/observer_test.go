@@ -1,0 +1,334 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// scribe is an observer that writes down what it is told.
+func scribe(j *journal[string], name func(runtime.AttemptInfo) string) runtime.Observer {
+	note := func(what string, a runtime.AttemptInfo, more ...any) {
+		j.add(strings.TrimSpace(fmt.Sprintf("%s %s#%d %v ", name(a), what, a.Attempt, a.Took) + fmt.Sprintln(more...)))
+	}
+	return runtime.Observer{
+		Published: func(i runtime.PublishedInfo) { j.add(fmt.Sprintf("published %s %v", i.Type, i.Duplicate)) },
+		Handled:   func(i runtime.HandledInfo) { note("handled", i.AttemptInfo, "latency", i.Latency) },
+		Failed:    func(i runtime.FailedInfo) { note("failed", i.AttemptInfo, i.Kind, i.Error) },
+		Retrying:  func(i runtime.RetryingInfo) { note("retrying", i.AttemptInfo, "in", i.Delay) },
+		Dead:      func(i runtime.DeadInfo) { note("dead", i.AttemptInfo, i.Reason, i.LastError) },
+		Discarded: func(i runtime.DiscardedInfo) { note("discarded", i.AttemptInfo, i.Reason) },
+		Snoozed:   func(i runtime.SnoozedInfo) { note("snoozed", i.AttemptInfo, "for", time.Until(i.Until)) },
+		Slow:      func(i runtime.SlowInfo) { note("slow", i.AttemptInfo) },
+	}
+}
+
+func TestAnObserverIsToldWhatBecomesOfEachAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told journal[string]
+		f := open(t, runtime.WithObserver(scribe(&told, func(a runtime.AttemptInfo) string { return a.Subscription })))
+		f.handle("reader", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+			time.Sleep(time.Second)
+			switch {
+			case e.Payload.Number == 1 && e.Attempt == 1:
+				_, err := runtime.Publish(ctx, f.Bus, paidType, orderPaid{}) // not stored
+				must(t, err)
+				return errBoom
+			case e.Payload.Number == 1:
+				_, err := runtime.Publish(ctx, f.Bus, paidType, orderPaid{})
+				return err
+			case e.Payload.Number == 2:
+				<-ctx.Done()
+			case e.Payload.Number == 3:
+				return runtime.Discard("not ours")
+			case e.Payload.Number == 4 && time.Since(e.PublishedAt) < time.Minute:
+				return runtime.Snooze(time.Hour)
+			}
+			return nil
+		}, runtime.WithRetry(retry.MaxAttempts(2)))
+		f.start()
+		for _, n := range numbers(1, 4) {
+			f.publish(n)
+			f.idle()
+		}
+		_, err := runtime.Publish(t.Context(), f.Bus, userType, userCreated{}, runtime.WithDedupeKey("k"))
+		must(t, err)
+		_, err = runtime.Publish(t.Context(), f.Bus, userType, userCreated{}, runtime.WithDedupeKey("k"))
+		must(t, err)
+		want := []string{
+			"published order.placed false",
+			"reader failed#1 1s error boom", "reader retrying#1 1s in 1s",
+			"published order.paid false", "reader handled#2 1s latency 3s",
+			"published order.placed false",
+			"reader slow#1 10s", "reader failed#1 30s timeout the handler did not finish within 30s", "reader retrying#1 30s in 1s",
+			"reader slow#2 10s", "reader failed#2 30s timeout the handler did not finish within 30s",
+			"reader dead#2 30s max_attempts the handler did not finish within 30s",
+			"published order.placed false", "reader discarded#1 1s not ours",
+			"published order.placed false", "reader snoozed#1 1s for 1h0m0s", "reader handled#1 1s latency 1h0m2s",
+			"published user.created false", "published user.created true",
+		}
+		if diff := cmp.Diff(want, told.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAnObserverIsToldWhichAttemptItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told journal[runtime.AttemptInfo]
+		f := open(t, runtime.WithObserver(runtime.Observer{Handled: func(i runtime.HandledInfo) { told.add(i.AttemptInfo) }}))
+		f.handle("member", func(context.Context, runtime.Event[orderPlaced]) error { time.Sleep(time.Second); return nil },
+			runtime.InGroup("team"))
+		f.start()
+		published := time.Now().UTC()
+		id := f.publish(1)[0].ID
+		f.idle()
+		want := []runtime.AttemptInfo{{
+			ID: id, Type: "order.placed", PublishedAt: published, Subscription: "member", Group: "team",
+			Attempt: 1, MaxAttempts: 4, Started: published, Took: time.Second,
+		}}
+		if diff := cmp.Diff(want, told.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestADeathWithoutAnAttemptHasNoStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told journal[runtime.DeadInfo]
+		f := open(t, runtime.WithObserver(runtime.Observer{Dead: func(i runtime.DeadInfo) { told.add(i) }}))
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil }, runtime.WithExpiresAfter(time.Minute))
+		f.publish(1)
+		time.Sleep(time.Hour)
+		f.start()
+		f.idle()
+		got := told.all()
+		if len(got) != 1 || !got[0].Started.IsZero() || got[0].Took != 0 || got[0].Reason != "expired" || got[0].LastError != "it was not handled within 1m0s" {
+			t.Errorf("told %+v", got)
+		}
+	})
+}
+
+func TestAnObserverIsToldWhenABreakerChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told journal[string]
+		var f *fixture
+		f = openFragile(t, runtime.WithObserver(runtime.Observer{BreakerChanged: func(i runtime.BreakerInfo) {
+			told.add(fmt.Sprintf("%s: %v to %v", i.Subscription, i.Old.State, i.New.State))
+			f.Stats() // a breaker may change while the bus is locked
+		}}))
+		_, err := runtime.Subscribe(f.Bus, fragileType, "reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			if e.Payload.Number <= 4 {
+				return runtime.Permanent(errBoom)
+			}
+			return nil
+		})
+		must(t, err)
+		f.start()
+		f.fragile(1, 4)
+		synctest.Wait()
+		f.fragile(5, 5)
+		f.idle()
+		f.fragile(1, 4)
+		synctest.Wait()
+		off := runtime.DefaultSettings()
+		off.Breaker.Off = true
+		must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"fragile.placed": off}}))
+		synctest.Wait()
+		want := []string{
+			"reader: closed to open", "reader: open to half-open", "reader: half-open to closed",
+			"reader: closed to open", "reader: open to closed",
+		}
+		if got := told.all(); !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+func TestAnObserverIsToldWhatIsPausedWhoeverAskedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		must(t, f.PauseSubscription(t.Context(), "reader"))
+		f.stop()
+
+		var told journal[string]
+		note := func(what string) func(runtime.Pause) {
+			return func(p runtime.Pause) { told.add(strings.TrimSpace(what + " " + p.Subscription + p.Types)) }
+		}
+		again := reopen(t, f.path, runtime.WithObserver(runtime.Observer{Paused: note("paused"), Resumed: note("resumed")}))
+		again.start()
+		synctest.Wait()
+		other := reopen(t, f.path) // as another process does
+		must(t, other.PauseTypes(t.Context(), "order.*"))
+		time.Sleep(time.Second)
+		must(t, other.ResumeSubscription(t.Context(), "reader"))
+		time.Sleep(time.Second)
+		must(t, again.ResumeTypes(t.Context(), "order.*"))
+		synctest.Wait()
+		want := []string{"paused reader", "paused order.*", "resumed reader", "resumed order.*"}
+		if got := told.all(); !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+func TestObserversAreCalledInTheOrderInWhichTheyWereGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told journal[string]
+		observer := func(name string) runtime.Option {
+			return runtime.WithObserver(runtime.Observer{Published: func(runtime.PublishedInfo) { told.add(name) }})
+		}
+		f := open(t, observer("first"), observer("second"))
+		f.publish(1, 2)
+		if got, want := told.all(), []string{"first", "second", "first", "second"}; !slices.Equal(got, want) {
+			t.Errorf("called %q, want %q", got, want)
+		}
+	})
+}
+
+func TestAnObserverWithoutFunctionsIsRefused(t *testing.T) {
+	_, err := runtime.Open(t.Context(), t.TempDir()+"/events.db", catalogue, runtime.WithObserver(runtime.Observer{}))
+	if err == nil || !strings.Contains(err.Error(), "none of the functions is set") {
+		t.Errorf("the error is %v", err)
+	}
+	for i := range reflect.TypeFor[runtime.Observer]().NumField() {
+		var o runtime.Observer
+		f := reflect.ValueOf(&o).Elem().Field(i)
+		f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+		open(t, runtime.WithObserver(o)) // fails the test if it is refused
+	}
+}
+
+// panicking is an observer all of whose functions panic. It notes which ones
+// were called.
+func panicking(called *sync.Map) (o runtime.Observer) {
+	v := reflect.ValueOf(&o).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		v.Field(i).Set(reflect.MakeFunc(v.Field(i).Type(), func([]reflect.Value) []reflect.Value {
+			called.Store(name, nil)
+			panic("in " + name)
+		}))
+	}
+	return o
+}
+
+func TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called sync.Map
+		var after journal[string]
+		health := runtime.DefaultHealth()
+		health.DeadLetters = 3
+		f := openFragile(t, runtime.WithHealth(health, nil), runtime.WithObserver(panicking(&called)),
+			runtime.WithObserver(runtime.Observer{Handled: func(runtime.HandledInfo) { after.add("handled") }}))
+		handled := map[int]int{}
+		_, err := runtime.Subscribe(f.Bus, fragileType, "reader", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+			n := e.Payload.Number
+			switch {
+			case n <= 4:
+				return runtime.Permanent(errBoom) // until the breaker opens, and the dead letters are too many
+			case n == 5 && e.Attempt == 1:
+				return errBoom
+			case n == 6:
+				return runtime.Discard("not ours")
+			case n == 7 && time.Since(e.PublishedAt) < time.Hour:
+				return runtime.Snooze(time.Hour)
+			case n == 8:
+				time.Sleep(20 * time.Second)
+			}
+			handled[n]++
+			return nil
+		}, runtime.WithBreaker(breaker.MinSamples(4)))
+		must(t, err)
+		f.start()
+		f.fragile(1, 4)
+		time.Sleep(time.Minute)
+		must(t, f.PauseSubscription(t.Context(), "reader"))
+		f.fragile(5, 20)
+		must(t, f.ResumeSubscription(t.Context(), "reader"))
+		f.idle()
+		f.stop()
+
+		for _, n := range numbers(5, 20) {
+			if n != 6 && handled[n] != 1 {
+				t.Errorf("event %d was handled %d times", n, handled[n])
+			}
+		}
+		if got := f.sql("SELECT count(*) FROM deliveries"); got != "4" {
+			t.Errorf("%s deliveries are open or dead, want the 4 dead ones", got)
+		}
+		if n := len(after.all()); n != 15 {
+			t.Errorf("the observer behind the one that panics was called %d times, want 15", n)
+		}
+		logged := map[any]int{}
+		for _, line := range f.log.level(t, "ERROR") {
+			if strings.HasPrefix(line["msg"].(string), "an observer has panicked") {
+				logged[line["function"]]++
+				if line["panic"] != "in "+line["function"].(string) || !strings.Contains(line["stack"].(string), "observer_test.go") {
+					t.Errorf("the log has %v", line)
+				}
+			}
+		}
+		for i := range reflect.TypeFor[runtime.Observer]().NumField() {
+			name := reflect.TypeFor[runtime.Observer]().Field(i).Name
+			if _, ok := called.Load(name); !ok {
+				t.Errorf("%s was never called", name)
+			}
+			if logged[name] != 1 {
+				t.Errorf("the panics of %s were logged %d times, want once", name, logged[name])
+			}
+		}
+		if len(logged) != reflect.TypeFor[runtime.Observer]().NumField() {
+			t.Errorf("logged %v", slices.Collect(maps.Keys(logged)))
+		}
+	})
+}
+
+func TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		f := open(t, runtime.WithObserver(runtime.Observer{Paused: func(runtime.Pause) { <-stuck }}))
+		seen := 0
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { seen++; return nil })
+		f.start()
+		for range 300 { // more than wait for an observer
+			must(t, f.PauseSubscription(t.Context(), "reader"))
+			must(t, f.ResumeSubscription(t.Context(), "reader"))
+		}
+		f.publish(1)
+		f.idle()
+		if seen != 1 {
+			t.Errorf("%d events were handled, want 1", seen)
+		}
+		warned := 0
+		for _, line := range f.log.level(t, "WARN") {
+			if line["msg"] == "observers do not keep up; they are not told of a change" {
+				warned++
+			}
+		}
+		if warned == 0 {
+			t.Error("the log does not say that the observer was not told")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if err := f.Shutdown(ctx); err != nil || time.Since(began) != time.Minute {
+			t.Errorf("the shutdown has waited for %v and returned %v, want its deadline and nil", time.Since(began), err)
+		}
+		close(stuck)
+	})
+}

@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Pause says what is not delivered at the moment: a subscription (or a group) by
+// its name, or the event types that match a pattern. Exactly one of the two is
+// set.
+type Pause struct {
+	Subscription string
+	Types        string
+	Since        time.Time // UTC
+}
+
+// PauseSubscription stops delivering to a subscription, or to a group by its
+// name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file
+// remembers it. Handlers that run are not interrupted, and nothing is charged:
+// the events wait. Pausing what is paused changes nothing. The error matches
+// [ErrUnknownSubscription] if the file has no subscription of that name.
+func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name}))
+}
+
+// ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
+// subscription that is not paused.
+func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
+	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
+	return public(err)
+}
+
+// PauseTypes stops delivering the event types that match a pattern, such as
+// order.*, to any subscription, until [Bus.ResumeTypes] with the same pattern.
+// The other events of a subscription go on.
+func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
+	if _, err := glob.Parse(pattern); err != nil {
+		return fmt.Errorf("pause event types: %w", err)
+	}
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern}))
+}
+
+// ResumeTypes undoes [Bus.PauseTypes]. It returns nil for a pattern that is not
+// paused.
+func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
+	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern})
+	return public(err)
+}
+
+// Pauses returns what is paused, the oldest first.
+func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) {
+	stored, err := b.log.Pauses(ctx)
+	pauses := make([]Pause, len(stored))
+	for i, p := range stored {
+		pauses[i] = publicPause(p)
+	}
+	return pauses, public(err)
+}
+
+func publicPause(p engine.Pause) Pause {
+	if p.Kind == engine.PauseType {
+		return Pause{Types: p.Target, Since: p.Since}
+	}
+	return Pause{Subscription: p.Target, Since: p.Since}
+}
+
+// pausing tells the running consumers what is paused. It has a lock of its own,
+// which nobody holds who waits for the log.
+type pausing struct {
+	mu      sync.Mutex
+	paused  []engine.Pause
+	running []*consumer
+}
+
+// set is called by the log with what is paused now.
+func (p *pausing) set(paused []engine.Pause) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = paused
+	for _, c := range p.running {
+		p.tell(c)
+	}
+}
+
+// watch tells a consumer what is paused now, and whenever that changes.
+func (p *pausing) watch(c *consumer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = append(p.running, c)
+	p.tell(c)
+}
+
+func (p *pausing) forget(c *consumer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = slices.DeleteFunc(p.running, func(other *consumer) bool { return other == c })
+}
+
+func (p *pausing) tell(c *consumer) {
+	all := false
+	var types []glob.Pattern
+	for _, one := range p.paused {
+		if one.Kind == engine.PauseSubscription {
+			all = all || one.Target == c.name
+		} else if pattern, err := glob.Parse(one.Target); err == nil {
+			types = append(types, pattern)
+		}
+	}
+	if len(types) == 0 {
+		c.paused.Store(all)
+		c.runner.SetPaused(all, nil)
+		return
+	}
+	held := func(eventType string) bool {
+		return slices.ContainsFunc(types, func(p glob.Pattern) bool { return p.Match(eventType) })
+	}
+	// If nothing is left to deliver, the events may as well wait in the log.
+	all = all || !slices.ContainsFunc(c.types(), func(eventType string) bool { return !held(eventType) })
+	c.paused.Store(all)
+	c.runner.SetPaused(all, held)
+}

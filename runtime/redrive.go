@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+const (
+	// redriveEvery is how often the dispatching bus looks for dead letters to
+	// try again.
+	redriveEvery = 10 * time.Second
+	// redriveLimit is how many it takes at once.
+	redriveLimit = 250
+)
+
+// redrive tries dead letters again as the settings in force say, until the bus
+// is shut down.
+func (b *Bus) redrive(ctx context.Context) {
+	tick := time.NewTicker(redriveEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := b.redriveDue(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			b.config.logger.Error("dead letters cannot be redriven; trying again", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+func (b *Bus) redriveDue(ctx context.Context) error {
+	b.mu.Lock()
+	consumers := b.consumers
+	b.mu.Unlock()
+	for _, c := range consumers {
+		for eventType, r := range c.redrives() {
+			spec := engine.RedriveSpec{
+				Subscription: c.name, Type: eventType, Reasons: r.Reasons,
+				DeadBefore: time.Now().Add(-r.Every), Max: r.Max, Limit: redriveLimit,
+			}
+			for n := redriveLimit; n == redriveLimit; {
+				var err error
+				if n, err = b.log.Redrive(ctx, spec); err != nil {
+					return err
+				}
+				if n > 0 {
+					b.config.logger.Info("dead letters are tried again", "subscription_id", c.name, "event_type", eventType, "events", n)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// redrives returns which dead letters are tried again, by event type. In a
+// group it is what the catalogue says for the type.
+func (c *consumer) redrives() map[string]Redrive {
+	found := map[string]Redrive{}
+	for _, m := range *c.members.Load() {
+		for eventType, settings := range m.inForce.Load().types {
+			if settings.Redrive.Max > 0 {
+				found[eventType] = settings.Redrive
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,110 @@
+package tuning
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime"
+)
+
+// A comparison goes through the catalogue of a program and that of a file.
+type comparison struct {
+	tuning  runtime.Tuning
+	report  Report
+	file    string
+	classes map[string]bool // the error classes that the program knows
+}
+
+// compare returns what of the file can be tuned, and what cannot.
+func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning, Report) {
+	c := comparison{
+		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}},
+		file:    file.File,
+		classes: map[string]bool{},
+	}
+	events := map[string]*catalog.Event{}
+	for _, e := range file.Events {
+		events[e.Name.V] = e
+	}
+	for _, t := range built.Types() {
+		c.eventType(t, events[t.Name()])
+		delete(events, t.Name())
+	}
+	for _, e := range file.Events {
+		if events[e.Name.V] != nil {
+			c.needsBuild(e.Name.Pos, "event type %s is new", e.Name.V)
+		}
+	}
+	for _, class := range file.ErrorClasses {
+		if !c.classes[class.Name.V] {
+			c.needsBuild(class.Name.Pos, "error class %s is new: no error is of this class before the program registers it", class.Name.V)
+		}
+	}
+	return c.tuning, c.report
+}
+
+func (c *comparison) needsBuild(pos catalog.Position, format string, args ...any) {
+	at := pos.String()
+	if pos == (catalog.Position{}) {
+		at = c.file
+	}
+	c.report.NeedsBuild = append(c.report.NeedsBuild, at+": "+fmt.Sprintf(format, args...))
+}
+
+// eventType compares a type of the program with that of the file, nil if there
+// is none.
+func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
+	c.learn(t.Settings())
+	for _, s := range t.Subscriptions() {
+		c.learn(s.Settings)
+	}
+	if e == nil {
+		c.needsBuild(catalog.Position{}, "event type %s is gone", t.Name())
+		return
+	}
+	c.tuning.Types[t.Name()] = c.tuned(t.Name(), t.Settings(), e.Settings)
+	if t.Shape() != "" && t.Shape() != e.Shape() {
+		c.needsBuild(e.Name.Pos, "event type %s has another payload or partition key", t.Name())
+	}
+	if t.Priority() != priorities[e.Settings.Priority.V] {
+		c.needsBuild(e.Settings.Priority.Pos, "event type %s has another priority", t.Name())
+	}
+	c.subscriptions(t, e)
+}
+
+// learn remembers the error classes that settings of the program name.
+func (c *comparison) learn(s runtime.Settings) {
+	for _, rule := range s.Errors {
+		c.classes[rule.Class] = true
+	}
+}
+
+func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event) {
+	inFile := map[string]*catalog.Subscription{}
+	for _, s := range e.Subscriptions {
+		inFile[s.Name.V] = s
+	}
+	for _, s := range t.Subscriptions() {
+		if other := inFile[s.Name]; other != nil {
+			c.tuning.Subscriptions[s.Name] = c.tuned(s.Name, s.Settings, other.Settings)
+			delete(inFile, s.Name)
+		} else {
+			c.needsBuild(e.Name.Pos, "subscription %s of event type %s is no longer declared", s.Name, t.Name())
+		}
+	}
+	for _, s := range e.Subscriptions {
+		if inFile[s.Name.V] != nil {
+			c.needsBuild(s.Name.Pos, "subscription %s of event type %s is newly declared", s.Name.V, t.Name())
+		}
+	}
+}
+
+// tuned returns the settings of the file, and reports them if they are new.
+func (c *comparison) tuned(name string, built runtime.Settings, inFile catalog.Settings) runtime.Settings {
+	settings := settingsOf(inFile)
+	if !reflect.DeepEqual(settings, built) {
+		c.report.Tuned = append(c.report.Tuned, name)
+	}
+	return settings
+}

@@ -1,0 +1,36 @@
+// Package tuning changes how a running bus delivers, by editing the catalogue.
+//
+// Generated code carries the settings that the catalogue had when it was
+// generated. [Apply] reads a catalogue file and replaces them in a bus, once;
+// [Watch] does so whenever the file changes:
+//
+//	bus, err := events.Open(ctx, "shop.db")
+//	watcher, err := tuning.Watch(ctx, bus, "/etc/shop/events.yaml")
+//	defer watcher.Close()
+//	err = bus.Start(ctx)
+//
+// What can be tuned is how events are delivered: retry, timeout, slow_after,
+// expires_after, breaker, brake, errors and redrive, of event types and of the
+// subscriptions that the catalogue declares. New settings apply from the next
+// attempt and the next failure on; a retry that waits keeps its time. Options of
+// the call that subscribes override them, as they override generated code.
+//
+// What the compiler has seen cannot be tuned: names, payloads, partition keys,
+// priorities, new and removed events. A file that differs there is applied as
+// far as it fits, and the [Report] lists the rest as needing a build.
+//
+// A file that cannot be read, or that has findings, changes nothing: the settings
+// that were in force stay. The findings are logged with their positions, once
+// for each content of the file. So are files that the bus refuses because they
+// do not go together with the options of a subscription.
+//
+// Files are compared by their content, which is looked at once a second if the
+// file's time, size or identity have changed. That works for editors that
+// replace a file instead of writing to it, for symbolic links that are pointed
+// elsewhere, as Kubernetes does with its ConfigMaps, and on every file system.
+//
+// Read tuning.go for one application, compare.go for what needs a build, watch.go
+// for the watcher and file.go for how it sees changes.
+//
+// Programs that import this package compile the reader of catalogues in.
+package tuning

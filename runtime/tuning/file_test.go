@@ -1,0 +1,65 @@
+package tuning
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// What is not read cannot be told from outside, except by a change that leaves
+// no sign.
+func TestAFileIsReadOnlyIfThereIsASignOfAChange(t *testing.T) {
+	old, young := time.Now().Add(-time.Hour), time.Now()
+	for name, tt := range map[string]struct {
+		before  time.Time
+		change  func(t *testing.T, path string)
+		noticed bool
+	}{
+		"another time":                         {old, func(t *testing.T, path string) { write(t, path, "after!", old.Add(1)) }, true},
+		"another size":                         {old, func(t *testing.T, path string) { write(t, path, "after", old) }, true},
+		"another file":                         {old, func(t *testing.T, path string) { replace(t, path, "after!", old) }, true},
+		"no sign":                              {old, func(t *testing.T, path string) { write(t, path, "after!", old) }, false},
+		"no sign, but it was written just now": {young, func(t *testing.T, path string) { write(t, path, "after!", young) }, true},
+		"another time for the same content":    {old, func(t *testing.T, path string) { write(t, path, "before", young) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			write(t, path, "before", tt.before)
+			w := watched{path: path}
+			if content, settled, err := w.look(false); string(content) != "before" || !settled || err != nil {
+				t.Fatalf("the first look: %q, %v, %v", content, settled, err)
+			}
+			if content, settled, err := w.look(true); content != nil || !settled || err != nil {
+				t.Fatalf("the second look: %q, %v, %v", content, settled, err)
+			}
+			tt.change(t, path)
+			content, settled, err := w.look(true)
+			if content != nil || settled == tt.noticed || err != nil {
+				t.Errorf("the look after the change: %q, %v, %v", content, settled, err)
+			}
+			content, _, err = w.look(true)
+			if (content != nil) != tt.noticed || err != nil {
+				t.Errorf("the look after that: %q, %v", content, err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string, modified time.Time) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, modified, modified); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replace(t *testing.T, path, text string, modified time.Time) {
+	t.Helper()
+	write(t, path+".new", text, modified)
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}

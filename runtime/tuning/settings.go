@@ -1,0 +1,33 @@
+package tuning
+
+import (
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime"
+)
+
+// settingsOf returns settings of the catalogue as generated code writes them.
+func settingsOf(s catalog.Settings) runtime.Settings {
+	settings := runtime.Settings{
+		Retry:        s.Policy(),
+		Timeout:      s.Timeout.V,
+		SlowAfter:    s.SlowAfter.V,
+		ExpiresAfter: s.ExpiresAfter.V,
+		Breaker:      s.Breaker.Policy(),
+		Brake:        s.Brake.V,
+	}
+	for _, rule := range s.Errors {
+		settings.Errors = append(settings.Errors, runtime.ErrorRule{
+			Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options(),
+		})
+	}
+	if !s.Redrive.Off.V {
+		settings.Redrive = runtime.Redrive{Reasons: s.Redrive.Reasons.V, Every: s.Redrive.Every.V, Max: s.Redrive.Max.V}
+	}
+	return settings
+}
+
+var priorities = map[catalog.Priority]runtime.Priority{
+	catalog.Normal: runtime.PriorityNormal,
+	catalog.High:   runtime.PriorityHigh,
+	catalog.Low:    runtime.PriorityLow,
+}

@@ -1,0 +1,83 @@
+package tuning
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime"
+)
+
+// Report is what became of a catalogue file.
+type Report struct {
+	// Tuned are the event types and declared subscriptions whose settings are
+	// now others than those of the generated code, in the order of the
+	// program's catalogue.
+	Tuned []string
+	// NeedsBuild says in words, each with its position in the file, what is
+	// different in the file and takes effect only when the program is
+	// generated and built again.
+	NeedsBuild []string
+}
+
+// Apply reads the catalogue at path and tunes bus by it, once. The error is a
+// *[FindingsError] if the catalogue has findings; otherwise the file could not
+// be read or the bus refuses the settings. On an error nothing is changed.
+//
+// It is safe for concurrent use, and the last call wins.
+func Apply(bus *runtime.Bus, path string) (Report, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err)
+	}
+	report, _, err := apply(bus, path, source)
+	return report, err
+}
+
+func apply(bus *runtime.Bus, path string, source []byte) (Report, runtime.Tuning, error) {
+	c, findings := catalog.Parse(path, source)
+	if len(findings) > 0 {
+		return Report{}, runtime.Tuning{}, findingsError(path, findings)
+	}
+	tuning, report := compare(bus.Catalogue(), c)
+	if err := bus.Tune(tuning); err != nil {
+		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", path, err)
+	}
+	return report, tuning, nil
+}
+
+// FindingsError says that a catalogue has findings. It was not applied.
+type FindingsError struct {
+	Path     string
+	Findings []Finding // in the order of the file
+}
+
+// Finding is one thing that is wrong in a catalogue.
+type Finding struct {
+	Position string // file:line:column
+	Problem  string // what is wrong, and what to do about it
+	Rule     string // the stable id of the check, as in docs/catalogue.md
+}
+
+// Error has a line for each finding.
+func (e *FindingsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tuning: %s is not applied, because it has findings:", e.Path)
+	for _, f := range e.Findings {
+		fmt.Fprintf(&b, "\n%s: %s [%s]", f.Position, f.Problem, f.Rule)
+	}
+	return b.String()
+}
+
+func findingsError(path string, findings catalog.Findings) *FindingsError {
+	e := &FindingsError{Path: path}
+	for _, f := range findings {
+		problem := f.Message
+		if f.Hint != "" {
+			problem += "; " + f.Hint
+		}
+		e.Findings = append(e.Findings, Finding{f.Pos.String(), problem, string(f.Rule)})
+	}
+	return e
+}

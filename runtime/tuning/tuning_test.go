@@ -1,0 +1,168 @@
+package tuning_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/tuning"
+)
+
+const defaultDelay = "base_delay: 1s  "
+
+func TestANewScheduleAppliesFromTheNextFailureOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.edit("jitter: 0.2 ", "jitter: 0 ", defaultDelay, "base_delay: 10s ")
+		_, err := tuning.Apply(f.bus, f.path)
+		f.must(err)
+		times := f.failing()
+		time.Sleep(time.Second)
+		f.edit("jitter: 0.2 ", "jitter: 0 ", defaultDelay, "base_delay: 1m ", "    max_attempts: 3\n    backoff: exponential", "    max_attempts: 5\n    backoff: linear")
+		_, err = tuning.Apply(f.bus, f.path)
+		f.must(err)
+		f.must(f.bus.WaitIdle(t.Context()))
+		// The retry that waited keeps its time; linear delays of 2, 3 and 4 times a minute follow.
+		want := []time.Duration{0, 10 * time.Second, 130 * time.Second, 310 * time.Second, 550 * time.Second}
+		if diff := cmp.Diff(want, times()); diff != "" {
+			t.Errorf("executions (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheFileOfTheBuildTunesNothingAndNeedsNothing(t *testing.T) {
+	f := newFixture(t)
+	report, err := tuning.Apply(f.bus, f.path)
+	f.must(err)
+	if diff := cmp.Diff(tuning.Report{}, report); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsTunedIsReported(t *testing.T) {
+	for edit, want := range map[string]string{
+		"timeout: 2s>timeout: 3s":                               "ui.command.cart_changed ui.command.checkout_submitted",
+		"slow_after: 4m>slow_after: off":                        "ml.run.started ml.run.finished ml.run.failed",
+		"expires_after: 10s>expires_after: off":                 "ui.command.cart_changed ui.command.checkout_submitted",
+		"breaker: off >breaker: { open_for: 1s }":               "ui.command.cart_changed ui.command.checkout_submitted",
+		"brake: 5>brake: 6":                                     "charge-card",
+		"text_too_long: permanent>text_too_long: { retry: {} }": "print-gift-card",
+		"[timeout, crash], every>[crash], every":                "ml.run.started ml.run.finished ml.run.failed",
+		"doc: Writes to the customer.>timeout: 1s":              "send-receipt",
+		"base_delay: 1m, max_delay: 12h>max_delay: 12h":         "user.deletion_requested",
+		"doc: A customer placed an order.>doc: Other.":          "",
+	} {
+		f := newFixture(t)
+		old, replacement, _ := strings.Cut(edit, ">")
+		f.edit(old, replacement)
+		report, err := tuning.Apply(f.bus, f.path)
+		f.must(err)
+		if got := strings.Join(report.Tuned, " "); got != want || report.NeedsBuild != nil {
+			t.Errorf("%s: tuned are %q, want %q; needing a build: %q", edit, got, want, report.NeedsBuild)
+		}
+	}
+}
+
+func TestWhatTheCompilerHasSeenNeedsABuild(t *testing.T) {
+	type difference struct{ place, text string }
+	tests := []struct {
+		old, replacement string
+		want             []difference
+	}{
+		{"  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n", []difference{
+			{"order.sent: {}", "event type order.sent is new"},
+		}},
+		{"  order.cancelled:\n", "  order.canceled:\n", []difference{
+			{"", "event type order.cancelled is gone"},
+			{"order.canceled:", "event type order.canceled is new"},
+		}},
+		{"carrier:       { type: Carrier,", "carrier: { type: string,", []difference{
+			{"order.shipped:\n", "event type order.shipped has another payload or partition key"},
+		}},
+		{"enum: [DHL, UPS, PostNL]", "enum: [DHL, UPS]", []difference{
+			{"order.shipped:\n", "event type order.shipped has another payload or partition key"},
+		}},
+		{"partition_by: user_id\n    retry", "retry", []difference{
+			{"user.deletion_requested:\n", "event type user.deletion_requested has another payload or partition key"},
+		}},
+		{"priority: high\n    payload", "payload", []difference{
+			{"low\n    slow_after: off", "event type system.disk_low has another priority"},
+		}},
+		{"priority: high\n    timeout", "timeout", []difference{
+			{"", "event type ui.command.cart_changed has another priority"},
+			{"", "event type ui.command.checkout_submitted has another priority"},
+		}},
+		{"      send-receipt:", "      send-invoice:", []difference{
+			{"order.placed:\n", "subscription send-receipt of event type order.placed is no longer declared"},
+			{"send-invoice:", "subscription send-invoice of event type order.placed is newly declared"},
+		}},
+		{"text_too_long: permanent", "text_too_long: permanent, smudged: permanent", []difference{
+			{"smudged:", "error class smudged is new: no error is of this class before the program registers it"},
+		}},
+		{"{ type: uuid, doc: Identifies the order everywhere. }", "uuid", nil},
+	}
+	for _, tt := range tests {
+		f := newFixture(t)
+		f.edit(tt.old, tt.replacement)
+		report, err := tuning.Apply(f.bus, f.path)
+		f.must(err)
+		var want []string
+		for _, d := range tt.want {
+			want = append(want, f.at(d.place)+": "+d.text)
+		}
+		if diff := cmp.Diff(want, report.NeedsBuild); diff != "" {
+			t.Errorf("%q for %q (-want +got):\n%s", tt.replacement, tt.old, diff)
+		}
+	}
+}
+
+func TestWhatDoesNotNeedABuildIsTunedBesidesWhatDoes(t *testing.T) {
+	f := newFixture(t)
+	f.edit("brake: 5", "brake: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
+	report, err := tuning.Apply(f.bus, f.path)
+	f.must(err)
+	if len(report.Tuned) != 1 || len(report.NeedsBuild) != 1 {
+		t.Errorf("got %+v", report)
+	}
+}
+
+func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
+	f := newFixture(t)
+	f.edit("brake: 5", "brake: seldom", "jitter: 0.2 ", "jitter: 2  ")
+	_, err := tuning.Apply(f.bus, f.path)
+	var found *tuning.FindingsError
+	if !errors.As(err, &found) {
+		t.Fatalf("got %v", err)
+	}
+	want := &tuning.FindingsError{Path: f.path, Findings: []tuning.Finding{
+		{f.at("2  "), "jitter of retry of defaults is 2; it must be between 0 and 0.5", "out-of-range"},
+		{f.at("seldom"), `brake of subscription charge-card of event order.placed is "seldom"; it is off or a whole number`, "unknown-value"},
+	}}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := err.Error(); !strings.Contains(text, "is not applied") || !strings.Contains(text, "\n"+f.at("seldom")+": brake of") {
+		t.Errorf("the error reads\n%s", text)
+	}
+	if _, err := tuning.Apply(f.bus, filepath.Join(t.TempDir(), "nowhere.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+func TestSettingsThatDoNotGoWithTheOptionsOfASubscriptionAreRefused(t *testing.T) {
+	f := newFixture(t)
+	subscribe(f, "patient", runtime.WithRetry(retry.BaseDelay(4*time.Minute)))
+	f.edit("max_delay: 5m ", "max_delay: 1m ")
+	_, err := tuning.Apply(f.bus, f.path)
+	if err == nil || !strings.Contains(err.Error(), f.path) || !strings.Contains(err.Error(), "patient") {
+		t.Errorf("got %v", err)
+	}
+}

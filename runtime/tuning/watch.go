@@ -1,0 +1,225 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// Watcher keeps a bus tuned by a file. Its methods are safe for concurrent use.
+type Watcher struct {
+	bus    *runtime.Bus
+	config config
+	file   watched
+	stop   context.CancelFunc
+	done   chan struct{} // closed when nothing is watched any more
+
+	unreadable int // looks in a row at which the file could not be read
+	inForce    runtime.Tuning
+
+	mu     sync.Mutex
+	report Report
+}
+
+// Option changes how [Watch] watches.
+type Option func(*config) error
+
+type config struct {
+	every  time.Duration
+	logger *slog.Logger
+	notify func(Report, error)
+}
+
+// Every sets how often the file is looked at; the default is once a second. A
+// change is applied within that time and a tenth of it.
+func Every(d time.Duration) Option {
+	return func(c *config) error {
+		if d < time.Millisecond {
+			return fmt.Errorf("tuning.Every: %v is less than a millisecond", d)
+		}
+		c.every = d
+		return nil
+	}
+}
+
+// Logger sets where the watcher logs: Info for what was tuned, Warn for what
+// needs a build, Error for what is wrong with the file. The default is
+// [slog.Default].
+func Logger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return errors.New("tuning.Logger: the logger is nil")
+		}
+		c.logger = l
+		return nil
+	}
+}
+
+// Notify has f called after each new content of the file, the first one
+// included, with what became of it: what [Apply] would return. It is also called
+// when the file cannot be read any more. The calls come one after the other, from
+// the goroutine that watches or, for the first, from Watch.
+func Notify(f func(Report, error)) Option {
+	return func(c *config) error {
+		if f == nil {
+			return errors.New("tuning.Notify: the function is nil")
+		}
+		c.notify = f
+		return nil
+	}
+}
+
+// Watch tunes bus by the catalogue at path, before it returns and whenever the
+// file changes, until ctx ends or the watcher is closed. The settings stay when
+// it ends. Close it before the bus is shut down.
+//
+// What is wrong with the file, then or later, is logged and no error: a service
+// should come up although somebody has made a mistake in a file, and does so
+// with the settings that it was built with. To refuse instead, call [Apply]
+// first. The error of Watch is about its options.
+func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (*Watcher, error) {
+	w := &Watcher{
+		bus:    bus,
+		config: config{every: time.Second, logger: slog.Default(), notify: func(Report, error) {}},
+		file:   watched{path: path},
+		done:   make(chan struct{}),
+	}
+	for _, opt := range opts {
+		if err := opt(&w.config); err != nil {
+			return nil, err
+		}
+	}
+	w.config.logger = w.config.logger.With("file", path)
+	w.start()
+	ctx, w.stop = context.WithCancel(ctx)
+	go w.watch(ctx)
+	return w, nil
+}
+
+// Close ends the watching, and waits until an application that is under way is
+// through. The settings in force stay. It must not be called from the function
+// given to [Notify].
+func (w *Watcher) Close() {
+	w.stop()
+	<-w.done
+}
+
+// Report returns what became of the last content that was applied.
+func (w *Watcher) Report() Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.report
+}
+
+// start takes the file as it is.
+func (w *Watcher) start() {
+	w.unreadable = 1 // nobody is about to replace it
+	w.look(false)
+}
+
+func (w *Watcher) watch(ctx context.Context) {
+	defer close(w.done)
+	for settled := true; ; {
+		pause := w.config.every
+		if !settled {
+			pause /= 10
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+			settled = w.look(true)
+		}
+	}
+}
+
+// look applies the file if it has changed. It reports false to be called again soon.
+func (w *Watcher) look(patient bool) (settled bool) {
+	content, settled, err := w.file.look(patient)
+	if err != nil {
+		return w.problem(err)
+	}
+	w.unreadable = 0
+	if content != nil {
+		w.apply(content)
+	}
+	return settled
+}
+
+// problem reports, once, that the file cannot be read. The first time is let
+// pass: there is a moment without a file when an editor replaces it.
+func (w *Watcher) problem(err error) (settled bool) {
+	w.unreadable++
+	if w.unreadable == 2 {
+		w.config.logger.Error("the settings cannot be tuned, because the catalogue cannot be read", "error", err.Error())
+		w.config.notify(Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err))
+	}
+	return w.unreadable > 1
+}
+
+func (w *Watcher) apply(content []byte) {
+	report, tuning, err := apply(w.bus, w.file.path, content)
+	var found *FindingsError
+	switch {
+	case errors.As(err, &found):
+		for _, f := range found.Findings {
+			w.config.logger.Error("the settings stay as they are, because the catalogue has a finding",
+				"position", f.Position, "problem", f.Problem, "rule", f.Rule)
+		}
+	case err != nil:
+		w.config.logger.Error("the settings stay as they are, because the bus refuses those of the catalogue", "error", err.Error())
+	default:
+		w.applied(report, tuning)
+	}
+	w.config.notify(report, err)
+}
+
+// applied reports what is in force now.
+func (w *Watcher) applied(report Report, tuning runtime.Tuning) {
+	changed := changes(w.bus.Catalogue(), w.inForce, tuning)
+	w.mu.Lock()
+	before := w.report
+	w.report, w.inForce = report, tuning
+	w.mu.Unlock()
+	if changed != nil {
+		w.config.logger.Info("settings tuned by the catalogue", "changed", strings.Join(changed, " "))
+	}
+	for _, difference := range report.NeedsBuild {
+		if !slices.Contains(before.NeedsBuild, difference) {
+			w.config.logger.Warn("a difference in the catalogue needs a build", "difference", difference)
+		}
+	}
+}
+
+// changes lists the event types and declared subscriptions whose settings differ
+// between two tunings, in the order of the catalogue.
+func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
+	var changed []string
+	note := func(name string, built runtime.Settings, from, to map[string]runtime.Settings) {
+		before, after := built, built
+		if s, ok := from[name]; ok {
+			before = s
+		}
+		if s, ok := to[name]; ok {
+			after = s
+		}
+		if !reflect.DeepEqual(before, after) {
+			changed = append(changed, name)
+		}
+	}
+	for _, t := range c.Types() {
+		note(t.Name(), t.Settings(), from.Types, to.Types)
+		for _, s := range t.Subscriptions() {
+			note(s.Name, s.Settings, from.Subscriptions, to.Subscriptions)
+		}
+	}
+	return changed
+}

@@ -1,0 +1,175 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/templates/testdata/features"
+)
+
+// loud has the methods of a generated type, and tells when they were called.
+type loud struct {
+	Note string    `json:"note"`
+	At   time.Time `json:"at,omitzero"` // with JSON methods that are no surprise
+}
+
+func (l loud) WriteJSON(w *wire.Writer) {
+	w.String("written by the method")
+	if l.Note == "give up" {
+		w.Float64(math.NaN())
+	}
+}
+
+func (l *loud) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("note") {
+		l.Note = "read by the method: " + r.String()
+	}
+	r.EndObject()
+}
+
+func TestACodecUsesGeneratedMethods(t *testing.T) {
+	codec := wire.NewCodec[loud]()
+	encoded, err := codec.Encode(loud{})
+	if string(encoded) != `"written by the method"` || err != nil {
+		t.Errorf("encoded as %s, %v", encoded, err)
+	}
+	for range 2 {
+		decoded, err := codec.Decode([]byte(`{"note":"x"}`))
+		if decoded.Note != "read by the method: x" || err != nil {
+			t.Errorf("decoded as %+v, %v", decoded, err)
+		}
+	}
+}
+
+func TestACodecLeavesToEncodingJSONWhatTheMethodsGiveUp(t *testing.T) {
+	codec := wire.NewCodec[loud]()
+	decoded, err := codec.Decode([]byte(`{ "note":"x" }`))
+	if decoded.Note != "x" || err != nil {
+		t.Errorf("decoded as %+v, %v", decoded, err)
+	}
+	encoded, err := codec.Encode(loud{Note: "give up"})
+	if string(encoded) != `{"note":"give up"}` || err != nil {
+		t.Errorf("encoded as %s, %v", encoded, err)
+	}
+	if encoded, err = codec.Encode(loud{}); string(encoded) != `"written by the method"` || err != nil {
+		t.Errorf("the next is encoded as %s, %v", encoded, err)
+	}
+}
+
+// What the methods read before they gave up must not show.
+func TestACodecBeginsAnewAfterTheMethodsGaveUp(t *testing.T) {
+	codec := wire.NewCodec[features.Optional]()
+	decoded, err := codec.Decode([]byte(`{"a_string":"a","A_BOOL":true}`))
+	if err != nil || decoded.AString == nil || *decoded.AString != "a" || decoded.ABool == nil {
+		t.Errorf("decoded as %+v, %v", decoded, err)
+	}
+	decoded, err = codec.Decode([]byte(`{}`))
+	if err != nil || !reflect.DeepEqual(decoded, features.Optional{}) {
+		t.Errorf("the next is decoded as %+v, %v", decoded, err)
+	}
+}
+
+type (
+	handWritten struct {
+		Note string `json:"note"`
+	}
+	embeds struct {
+		loud
+		More string `json:"more"`
+	}
+	holds struct {
+		Money []*money `json:"money"`
+	}
+	money struct{ cents int }
+	maybe struct {
+		Flag flag `json:"flag,omitzero"`
+	}
+	flag    string
+	strange struct {
+		Mode mode `json:"mode"`
+	}
+	mode int
+)
+
+func (handWritten) WriteJSON(w *wire.Writer) { panic("half of the methods") }
+
+func (holds) WriteJSON(*wire.Writer)             { panic("it holds a type with a form of its own") }
+func (*holds) ReadJSON(*wire.Reader)             { panic("it holds a type with a form of its own") }
+func (m money) MarshalText() ([]byte, error)     { return []byte(strings.Repeat("c", m.cents)), nil }
+func (m *money) UnmarshalText(text []byte) error { m.cents = len(text); return nil }
+func (maybe) WriteJSON(*wire.Writer)             { panic("it holds a type that says what zero is") }
+func (*maybe) ReadJSON(*wire.Reader)             { panic("it holds a type that says what zero is") }
+func (f flag) IsZero() bool                      { return f == "none" }
+func (strange) WriteJSON(*wire.Writer)           { panic("it holds a type that reads in a way of its own") }
+func (*strange) ReadJSON(*wire.Reader)           { panic("it holds a type that reads in a way of its own") }
+func (m *mode) UnmarshalJSON(text []byte) error  { *m = mode(len(text)); return nil }
+
+// Whoever adds JSON methods to generated types, in a file of their own, means
+// them to be used; encoding/json is who knows how.
+func TestACodecLeavesTypesToEncodingJSONWhoseMethodsCannotBeTheWholeTruth(t *testing.T) {
+	requireAsEncodingJSON(t, handWritten{"x"}, `{"note":"x"}`)
+	requireAsEncodingJSON(t, embeds{loud{Note: "x"}, "y"}, `{"note":"x","more":"y"}`)
+	requireAsEncodingJSON(t, holds{[]*money{{3}}}, `{"money":["ccc"]}`)
+	requireAsEncodingJSON(t, maybe{"none"}, `{}`)
+	requireAsEncodingJSON(t, strange{123}, `{"mode":123}`)
+	requireAsEncodingJSON(t, struct{ A, B int }{1, 2}, `{"A":1,"B":2}`)
+}
+
+func requireAsEncodingJSON[T any](t *testing.T, value T, text string) {
+	t.Helper()
+	codec := wire.NewCodec[T]()
+	encoded, err := codec.Encode(value)
+	if string(encoded) != text || err != nil {
+		t.Errorf("%T is encoded as %s, %v, want %s", value, encoded, err, text)
+	}
+	var want T
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := codec.Decode([]byte(text)); !reflect.DeepEqual(got, want) || err != nil {
+		t.Errorf("%T is decoded as %+v, %v, want %+v", value, got, err, want)
+	}
+}
+
+func TestWhatACodecReturnsIsTheCallers(t *testing.T) {
+	codec := wire.NewCodec[features.Tree]()
+	first, err := codec.Encode(features.Tree{Label: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := codec.Encode(features.Tree{Label: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if string(first) != `{"label":"a","children":null}` {
+		t.Errorf("the first has become %s", first)
+	}
+}
+
+func TestACodecServesManyGoroutines(t *testing.T) {
+	codec := wire.NewCodec[features.Tree]()
+	var wg sync.WaitGroup
+	for label := range "abcd" {
+		tree := features.Tree{Label: strings.Repeat("x", label), ByName: map[string]features.Tree{"k": {}}}
+		wg.Go(func() {
+			for range 200 {
+				encoded, err := codec.Encode(tree)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if decoded, err := codec.Decode(encoded); err != nil || !reflect.DeepEqual(decoded, tree) {
+					t.Errorf("%+v has become %+v, %v", tree, decoded, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

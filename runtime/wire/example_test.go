@@ -1,0 +1,85 @@
+package wire_test
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/wire"
+)
+
+// Money has the methods that busgen would generate for it.
+type Money struct {
+	Amount   int64   `json:"amount"`
+	Currency string  `json:"currency"`
+	Note     *string `json:"note,omitzero"`
+}
+
+func (m Money) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("amount")
+	w.Int64(m.Amount)
+	w.Key("currency")
+	w.String(m.Currency)
+	if m.Note != nil {
+		w.Key("note")
+		w.String(*m.Note)
+	}
+	w.EndObject()
+}
+
+func (m *Money) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("amount") {
+		m.Amount = r.Int64()
+	}
+	if r.Key("currency") {
+		m.Currency = r.String()
+	}
+	if r.Key("note") {
+		m.Note = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
+func Example() {
+	codec := wire.NewCodec[Money]()
+
+	encoded, err := codec.Encode(Money{Amount: 1999, Currency: "EUR"})
+	fmt.Println(string(encoded), err)
+
+	money, err := codec.Decode(encoded)
+	fmt.Println(money.Amount, money.Currency, err)
+
+	// The order of another writer: ReadJSON gives up, encoding/json does not.
+	money, err = codec.Decode([]byte(`{ "currency": "USD", "amount": 5 }`))
+	fmt.Println(money.Amount, money.Currency, err)
+
+	_, err = codec.Decode([]byte(`{"amount":"a lot"}`))
+	fmt.Println(err)
+	// Output:
+	// {"amount":1999,"currency":"EUR"} <nil>
+	// 1999 EUR <nil>
+	// 5 USD <nil>
+	// json: cannot unmarshal string into Go struct field Money.amount of type int64
+}
+
+func ExampleReader() {
+	read := func(data string) {
+		var money Money
+		r := wire.NewReader([]byte(data))
+		money.ReadJSON(r)
+		fmt.Println(r.Finish(), data)
+	}
+	read(`{"amount":1999,"currency":"EUR"}`)
+	read(`{"amount":1999}`)
+	read(`{"currency":"EUR","amount":1999}`)
+	read(`{"amount":1999,"currency":"EUR","colour":"red"}`)
+	read(`{"amount":null}`)
+	// Output:
+	// true {"amount":1999,"currency":"EUR"}
+	// true {"amount":1999}
+	// false {"currency":"EUR","amount":1999}
+	// false {"amount":1999,"currency":"EUR","colour":"red"}
+	// false {"amount":null}
+}

@@ -1,0 +1,217 @@
+package wire
+
+import (
+	"encoding/base64"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Reader reads one JSON value in the form in which a [Writer] writes it: no
+// blanks, the fields of each object in their order, each key spelt exactly,
+// each value of the expected kind. It is not safe for concurrent use.
+//
+// At anything else it gives up, valid JSON or not: what it returns from then on
+// is of no use, and Finish says so. encoding/json must then read the whole
+// value anew, into a variable of its own.
+type Reader struct {
+	data   []byte
+	at     int // where data goes on; at its end once the Reader has given up
+	depth  int
+	gaveUp bool
+}
+
+// NewReader returns a Reader of data, which it does not change. No value that
+// is read from it holds on to data.
+func NewReader(data []byte) *Reader { return &Reader{data: data} }
+
+// Finish tells whether all that was read is what encoding/json would have read.
+// It is false if the Reader has given up, and if something is left to read.
+func (r *Reader) Finish() bool { return !r.gaveUp && r.at == len(r.data) }
+
+func (r *Reader) giveUp() { r.gaveUp, r.at = true, len(r.data) }
+
+// Check lets the Reader give up if err is not nil: it is for what makes a
+// value of a Text.
+func (r *Reader) Check(err error) {
+	if err != nil {
+		r.giveUp()
+	}
+}
+
+// skip moves past c if it is next.
+func (r *Reader) skip(c byte) bool {
+	if r.at < len(r.data) && r.data[r.at] == c {
+		r.at++
+		return true
+	}
+	return false
+}
+
+// expect moves past c, which must be next.
+func (r *Reader) expect(c byte) bool {
+	ok := r.skip(c)
+	if !ok {
+		r.giveUp()
+	}
+	return ok
+}
+
+// skipWord moves past word if it is next.
+func (r *Reader) skipWord(word string) bool {
+	if rest := r.data[r.at:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
+		r.at += len(word)
+		return true
+	}
+	return false
+}
+
+// begin opens an object or a list.
+func (r *Reader) begin(bracket byte) bool {
+	if r.depth++; r.depth > maxDepth {
+		r.giveUp()
+	}
+	return r.expect(bracket)
+}
+
+// next goes to the next item inside brackets. It returns false behind the
+// closing one.
+func (r *Reader) next(opening, closing byte) bool {
+	switch {
+	case r.skip(closing):
+		r.depth--
+		return false
+	case r.at == 0 || r.data[r.at-1] == opening: // the first
+		return !r.gaveUp
+	}
+	return r.expect(',')
+}
+
+// BeginObject opens an object.
+func (r *Reader) BeginObject() { r.begin('{') }
+
+// EndObject closes the object that was opened last.
+func (r *Reader) EndObject() {
+	r.expect('}')
+	r.depth--
+}
+
+// Key goes to the value of the field of that name, if it is the next of its
+// object, and otherwise stays where it is and returns false.
+func (r *Reader) Key(name string) bool {
+	rest := r.data[r.at:]
+	if r.at == 0 || len(rest) < len(name)+len(`"":`) {
+		return false
+	}
+	comma := 0
+	if r.data[r.at-1] != '{' {
+		if rest[0] != ',' {
+			return false
+		}
+		comma = 1
+		rest = rest[1:]
+	}
+	end := 1 + len(name)
+	if len(rest) < end+2 || rest[0] != '"' || string(rest[1:end]) != name || rest[end] != '"' || rest[end+1] != ':' {
+		return false
+	}
+	r.at += comma + end + 2
+	return true
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool() bool {
+	switch {
+	case r.skipWord("true"):
+		return true
+	case !r.skipWord("false"):
+		r.giveUp()
+	}
+	return false
+}
+
+// String reads a text.
+func (r *Reader) String() string {
+	quoted, escaped := r.quoted()
+	if escaped {
+		return r.unescape(quoted)
+	}
+	return string(quoted)
+}
+
+func (r *Reader) unescape(quoted []byte) string {
+	text, ok := unescape(quoted)
+	if !ok {
+		r.giveUp()
+	}
+	return text
+}
+
+// Text reads a text without escapes. The result is a part of the data that is
+// read: it must not be kept nor changed.
+func (r *Reader) Text() []byte {
+	text, escaped := r.quoted()
+	if escaped {
+		r.giveUp()
+	}
+	return text
+}
+
+// quoted moves past a text and returns what stands between its quotes.
+func (r *Reader) quoted() (text []byte, escaped bool) {
+	if !r.expect('"') {
+		return nil, false
+	}
+	data, start := r.data, r.at
+	for i := start; i < len(data); {
+		switch c := data[i]; {
+		case bare[c]:
+			i++
+		case c == '"':
+			r.at = i + 1
+			return data[start:i], escaped
+		case c == '\\':
+			escaped = true
+			i += 2
+		default:
+			_, size := utf8.DecodeRune(data[i:])
+			if size == 1 { // a control character, or not valid UTF-8
+				r.giveUp()
+				return nil, false
+			}
+			i += size
+		}
+	}
+	r.giveUp()
+	return nil, false
+}
+
+// null moves past null if it is next.
+func (r *Reader) null() bool { return r.skipWord("null") }
+
+// Bytes reads a text in base64, or null as nil.
+func (r *Reader) Bytes() []byte {
+	if r.null() {
+		return nil
+	}
+	text := r.Text()
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(decoded, text)
+	if err != nil {
+		r.giveUp()
+	}
+	return decoded[:n]
+}
+
+// Time reads a moment in RFC 3339.
+func (r *Reader) Time() (t time.Time) {
+	r.Check(t.UnmarshalText(r.Text()))
+	return t
+}
+
+// UUID reads a UUID in its usual form.
+func (r *Reader) UUID() (id uuid.UUID) {
+	r.Check(id.UnmarshalText(r.Text()))
+	return id
+}

@@ -1,0 +1,51 @@
+package wire
+
+// ReadEnum reads a text, which need not be one of known.
+func ReadEnum[T ~string](r *Reader, known ...T) T {
+	quoted, escaped := r.quoted()
+	if escaped {
+		return T(r.unescape(quoted))
+	}
+	for _, value := range known {
+		if string(quoted) == string(value) {
+			return value
+		}
+	}
+	return T(quoted)
+}
+
+// ReadOptional reads a value, or null as nil.
+func ReadOptional[T any](r *Reader, read func() T) *T {
+	if r.null() {
+		return nil
+	}
+	value := read()
+	return &value
+}
+
+// ReadList reads a list, or null as nil. It calls read for each item.
+func ReadList[T any](r *Reader, read func() T) []T {
+	if r.null() || !r.begin('[') {
+		return nil
+	}
+	list := []T{}
+	for r.next('[', ']') {
+		list = append(list, read())
+	}
+	return list
+}
+
+// ReadMap reads an object as a map, or null as nil. It calls read for each
+// value. Of two with the same key the second counts.
+func ReadMap[T any](r *Reader, read func() T) map[string]T {
+	if r.null() || !r.begin('{') {
+		return nil
+	}
+	m := map[string]T{}
+	for r.next('{', '}') {
+		key := r.String()
+		r.expect(':')
+		m[key] = read()
+	}
+	return m
+}

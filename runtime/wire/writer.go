@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// maxDepth is how deep a Writer and a Reader follow values in values. A value
+// that contains itself ends here, with the error that encoding/json has for it.
+const maxDepth = 1000
+
+// Writer writes one JSON value. The zero Writer is ready to use. It is not safe
+// for concurrent use.
+//
+// Where encoding/json would return an error, and for the few values that are
+// left to it, a Writer gives up: what it is told to write from then on does
+// not matter, and Finish says so.
+type Writer struct {
+	buf    []byte
+	keys   []string // of the maps that are being written, from the outermost on
+	depth  int
+	gaveUp bool
+}
+
+// Finish returns what was written, which belongs to the Writer, and whether
+// that is all of it: false means that the Writer has given up.
+func (w *Writer) Finish() (encoded []byte, ok bool) { return w.buf, !w.gaveUp }
+
+// reset makes w ready for the next value, in the memory of the last one.
+func (w *Writer) reset() { w.buf, w.depth, w.gaveUp = w.buf[:0], 0, false }
+
+func (w *Writer) giveUp() { w.gaveUp = true }
+
+// begin opens an object or a list. It returns false if that leads too deep.
+func (w *Writer) begin(bracket byte) bool {
+	if w.depth++; w.depth > maxDepth {
+		w.giveUp()
+		return false
+	}
+	w.buf = append(w.buf, bracket)
+	return true
+}
+
+func (w *Writer) end(bracket byte) {
+	w.depth--
+	w.buf = append(w.buf, bracket)
+}
+
+// BeginObject opens an object. It returns false if the object is so deep inside
+// others that it must be left out, with its EndObject.
+func (w *Writer) BeginObject() bool { return w.begin('{') }
+
+// EndObject closes the object that was opened last.
+func (w *Writer) EndObject() { w.end('}') }
+
+// Key begins the next field of an object. The name is written as it is: it must
+// consist of letters, digits and underscores, as those of a catalogue do.
+func (w *Writer) Key(name string) {
+	w.separate('{')
+	w.buf = append(w.buf, '"')
+	w.buf = append(w.buf, name...)
+	w.buf = append(w.buf, '"', ':')
+}
+
+// separate writes a comma, unless what comes next is the first inside its
+// bracket. No value ends with an opening bracket.
+func (w *Writer) separate(bracket byte) {
+	if last := len(w.buf) - 1; last >= 0 && w.buf[last] != bracket {
+		w.buf = append(w.buf, ',')
+	}
+}
+
+// Null writes null.
+func (w *Writer) Null() { w.buf = append(w.buf, "null"...) }
+
+// Bool writes true or false.
+func (w *Writer) Bool(b bool) { w.buf = strconv.AppendBool(w.buf, b) }
+
+// Int writes a whole number.
+func (w *Writer) Int(n int) { w.Int64(int64(n)) }
+
+// Int32 writes a whole number.
+func (w *Writer) Int32(n int32) { w.Int64(int64(n)) }
+
+// Int64 writes a whole number.
+func (w *Writer) Int64(n int64) { w.buf = strconv.AppendInt(w.buf, n, 10) }
+
+// Uint64 writes a whole number.
+func (w *Writer) Uint64(n uint64) { w.buf = strconv.AppendUint(w.buf, n, 10) }
+
+// Float64 writes a number in the fewest digits that read back as f, as ES6
+// does: with an exponent where it is very small or large.
+func (w *Writer) Float64(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		w.giveUp()
+		return
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	w.buf = strconv.AppendFloat(w.buf, f, format, -1, 64)
+	if n := len(w.buf); format == 'e' && string(w.buf[n-4:n-1]) == "e-0" {
+		w.buf = append(w.buf[:n-2], w.buf[n-1]) // e-09 is e-9
+	}
+}
+
+// String writes a text.
+func (w *Writer) String(s string) {
+	w.buf = append(w.buf, '"')
+	w.buf = appendEscaped(w.buf, s)
+	w.buf = append(w.buf, '"')
+}
+
+// Bytes writes b as a text in base64, or null for nil.
+func (w *Writer) Bytes(b []byte) {
+	if b == nil {
+		w.Null()
+		return
+	}
+	w.buf = append(w.buf, '"')
+	w.buf = base64.StdEncoding.AppendEncode(w.buf, b)
+	w.buf = append(w.buf, '"')
+}
+
+// Time writes a moment in RFC 3339, with nanoseconds where it has some.
+func (w *Writer) Time(t time.Time) {
+	text, err := t.AppendText(append(w.buf, '"'))
+	if err != nil {
+		w.giveUp()
+		return
+	}
+	w.buf = append(text, '"')
+}
+
+// UUID writes a UUID in its usual form.
+func (w *Writer) UUID(id uuid.UUID) {
+	start := len(w.buf)
+	w.buf = append(w.buf, `"00000000-0000-0000-0000-000000000000"`...)
+	text := w.buf[start+1:]
+	hex.Encode(text[0:], id[:4])
+	hex.Encode(text[9:], id[4:6])
+	hex.Encode(text[14:], id[6:8])
+	hex.Encode(text[19:], id[8:10])
+	hex.Encode(text[24:], id[10:])
+}

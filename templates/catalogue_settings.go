@@ -1,0 +1,190 @@
+package templates
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// settings emits
+//
+//	runtime.Settings{
+//		Retry:        <policy>,
+//		Timeout:      <duration>,
+//		SlowAfter:    <duration>,
+//		ExpiresAfter: <duration>,
+//		Breaker:      <breaker>,
+//		Brake:        <n>,
+//		Errors:       <error rules>,
+//		Redrive:      <redrive>,
+//	}
+//
+// without what is switched off, so that the numbers can be read without knowing
+// what was inherited from where.
+func settings(s catalog.Settings) *jen.Statement {
+	fields := []jen.Code{
+		pair("Retry", policy(s.Policy())),
+		pair("Timeout", duration(s.Timeout.V)),
+	}
+	add := func(on bool, field string, value jen.Code) {
+		if on {
+			fields = append(fields, pair(field, value))
+		}
+	}
+	add(s.SlowAfter.V > 0, "SlowAfter", duration(s.SlowAfter.V))
+	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
+	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
+	add(s.Brake.V > 0, "Brake", jen.Lit(s.Brake.V))
+	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
+	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
+	return inRuntime("Settings").Custom(linesInBraces, fields...)
+}
+
+// policy emits
+//
+//	retry.Policy{MaxAttempts: <n>, Backoff: retry.<Shape>, BaseDelay: <duration>, MaxDelay: <duration>, Multiplier: <m>, Jitter: <j>}
+func policy(p retry.Policy) *jen.Statement {
+	return jen.Qual(retryPath, "Policy").Values(
+		pair("MaxAttempts", jen.Lit(p.MaxAttempts)),
+		pair("Backoff", backoff(p.Backoff)),
+		pair("BaseDelay", duration(p.BaseDelay)),
+		pair("MaxDelay", duration(p.MaxDelay)),
+		pair("Multiplier", number(p.Multiplier)),
+		pair("Jitter", number(p.Jitter)),
+	)
+}
+
+// backoff emits
+//
+//	retry.<Shape>
+func backoff(b retry.Backoff) *jen.Statement {
+	return jen.Qual(retryPath, map[retry.Backoff]string{
+		retry.Exponential: "Exponential",
+		retry.Linear:      "Linear",
+		retry.Constant:    "Constant",
+		retry.None:        "None",
+	}[b])
+}
+
+// breakerPolicy emits
+//
+//	breaker.Policy{Threshold: <share>, MinSamples: <n>, Window: <duration>, OpenFor: <duration>}
+//
+// with Off: true in front for one that never opens.
+func breakerPolicy(p breaker.Policy) *jen.Statement {
+	var fields []jen.Code
+	if p.Off {
+		fields = append(fields, pair("Off", jen.True()))
+	}
+	return jen.Qual(breakerPath, "Policy").Values(append(fields,
+		pair("Threshold", number(p.Threshold)),
+		pair("MinSamples", jen.Lit(p.MinSamples)),
+		pair("Window", duration(p.Window)),
+		pair("OpenFor", duration(p.OpenFor)),
+	)...)
+}
+
+// errorRules emits
+//
+//	[]runtime.ErrorRule{
+//		{Class: Error<Class>, Permanent: true},
+//		{Class: Error<Class>, Retry: []retry.Option{retry.<Field>(<value>)}},
+//	}
+func errorRules(rules []*catalog.ErrorRule) *jen.Statement {
+	var items []jen.Code
+	for _, rule := range rules {
+		fields := []jen.Code{pair("Class", jen.Id(rule.GoName))}
+		if rule.Permanent.V {
+			fields = append(fields, pair("Permanent", jen.True()))
+		}
+		if opts := retryOptions(rule.Retry); len(opts) > 0 {
+			fields = append(fields, pair("Retry", jen.Index().Qual(retryPath, "Option").Values(opts...)))
+		}
+		items = append(items, jen.Values(fields...))
+	}
+	return jen.Index().Add(inRuntime("ErrorRule")).Custom(linesInBraces, items...)
+}
+
+// retryOptions emits one option for each field that is written.
+func retryOptions(r catalog.Retry) []jen.Code {
+	var opts []jen.Code
+	add := func(written bool, option string, value jen.Code) {
+		if written {
+			opts = append(opts, jen.Qual(retryPath, option).Call(value))
+		}
+	}
+	add(r.MaxAttempts.Written(), "MaxAttempts", jen.Lit(r.MaxAttempts.V))
+	add(r.Backoff.Written(), "WithBackoff", backoff(r.Backoff.V))
+	add(r.BaseDelay.Written(), "BaseDelay", duration(r.BaseDelay.V))
+	add(r.MaxDelay.Written(), "MaxDelay", duration(r.MaxDelay.V))
+	add(r.Multiplier.Written(), "Multiplier", number(r.Multiplier.V))
+	add(r.Jitter.Written(), "Jitter", number(r.Jitter.V))
+	return opts
+}
+
+// redrive emits
+//
+//	runtime.Redrive{Reasons: []string{"<reason>"}, Every: <duration>, Max: <n>}
+//
+// without reasons if it is for all of them.
+func redrive(d catalog.Redrive) *jen.Statement {
+	var fields, reasons []jen.Code
+	for _, reason := range d.Reasons.V {
+		reasons = append(reasons, jen.Lit(reason))
+	}
+	if reasons != nil {
+		fields = append(fields, pair("Reasons", jen.Index().String().Values(reasons...)))
+	}
+	return inRuntime("Redrive").Values(append(fields, pair("Every", duration(d.Every.V)), pair("Max", jen.Lit(d.Max.V)))...)
+}
+
+// errorClasses emits
+//
+//	// The error classes that the catalogue has rules for. …
+//	const (
+//		Error<Class> string = "<class>"
+//	)
+func errorClasses(c *catalog.Catalogue) *jen.Statement {
+	var names []jen.Code
+	for _, class := range c.ErrorClasses {
+		names = append(names, jen.Id(class.GoName).String().Op("=").Lit(class.Name.V))
+	}
+	return comment("The error classes that the catalogue has rules for. [runtime.WithErrorClass] says which errors are of which class; " +
+		"the rules of a class that was not registered are for none.").
+		Const().Defs(names...)
+}
+
+func pair(field string, value jen.Code) jen.Code { return jen.Id(field).Op(":").Add(value) }
+
+// number emits a constant the way a person writes it: 2 and 0.1, where
+// jennifer would write 2.0.
+func number(f float64) *jen.Statement { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
+
+// duration emits
+//
+//	<n> * time.<Unit>
+//
+// in the largest unit that divides it, or just the unit for n = 1.
+func duration(d time.Duration) *jen.Statement {
+	units := []struct {
+		size time.Duration
+		name string
+	}{
+		{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"},
+		{time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}, {time.Nanosecond, "Nanosecond"},
+	}
+	for _, unit := range units {
+		switch {
+		case d == unit.size:
+			return jen.Qual("time", unit.name)
+		case d != 0 && d%unit.size == 0:
+			return jen.Lit(int(d/unit.size)).Op("*").Qual("time", unit.name)
+		}
+	}
+	return jen.Lit(0)
+}

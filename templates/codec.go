@@ -1,0 +1,229 @@
+package templates
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// codec lists the constructs of codec.gen.go, in the order of payloads.gen.go.
+func codec(c *catalog.Catalogue) []jen.Code {
+	var constructs []jen.Code
+	for _, e := range c.Events {
+		constructs = append(constructs,
+			writeStruct(payloadReceiver, e.GoName, e.Fields), readStruct(payloadReceiver, e.GoName, e.Fields))
+	}
+	for _, t := range c.Types {
+		if t.IsEnum() {
+			constructs = append(constructs, writeEnum(t), readEnum(t))
+		} else {
+			constructs = append(constructs,
+				writeStruct(valueReceiver, t.Name.V, t.Fields), readStruct(valueReceiver, t.Name.V, t.Fields))
+		}
+	}
+	return constructs
+}
+
+// inWire refers to a name of the wire package.
+func inWire(name string) *jen.Statement { return jen.Qual(wirePath, name) }
+
+// writeMethod emits
+//
+//	// WriteJSON writes <p> as encoding/json does. See [wire.Writer].
+//	func (<p> <Type>) WriteJSON(w *wire.Writer) { <body> }
+func writeMethod(receiver, typeName string, body ...jen.Code) *jen.Statement {
+	return comment("WriteJSON writes " + receiver + " as encoding/json does. See [wire.Writer].").
+		Func().Params(jen.Id(receiver).Id(typeName)).Id("WriteJSON").
+		Params(jen.Id("w").Op("*").Add(inWire("Writer"))).Block(body...)
+}
+
+// readMethod emits
+//
+//	// ReadJSON reads <p> as encoding/json does, or gives up. See [wire.Reader].
+//	func (<p> *<Type>) ReadJSON(r *wire.Reader) { <body> }
+func readMethod(receiver, typeName string, body ...jen.Code) *jen.Statement {
+	return comment("ReadJSON reads " + receiver + " as encoding/json does, or gives up. See [wire.Reader].").
+		Func().Params(jen.Id(receiver).Op("*").Id(typeName)).Id("ReadJSON").
+		Params(jen.Id("r").Op("*").Add(inWire("Reader"))).Block(body...)
+}
+
+// writeStruct emits the method WriteJSON with the body
+//
+//	if !w.BeginObject() {
+//		return
+//	}
+//	<fields>
+//	w.EndObject()
+func writeStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statement {
+	body := []jen.Code{jen.If(jen.Op("!").Id("w").Dot("BeginObject").Call()).Block(jen.Return())}
+	for _, f := range fields {
+		body = append(body, writeField(receiver, f)...)
+	}
+	return writeMethod(receiver, typeName, append(body, jen.Id("w").Dot("EndObject").Call())...)
+}
+
+// readStruct emits the method ReadJSON with the body
+//
+//	r.BeginObject()
+//	<fields>
+//	r.EndObject()
+func readStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statement {
+	body := []jen.Code{jen.Id("r").Dot("BeginObject").Call()}
+	for _, f := range fields {
+		body = append(body, readField(receiver, f))
+	}
+	return readMethod(receiver, typeName, append(body, jen.Id("r").Dot("EndObject").Call())...)
+}
+
+// writeEnum emits the method WriteJSON with the body
+//
+//	w.String(string(<v>))
+func writeEnum(t *catalog.Type) *jen.Statement {
+	return writeMethod(valueReceiver, t.Name.V, jen.Id("w").Dot("String").Call(jen.String().Call(jen.Id(valueReceiver))))
+}
+
+// readEnum emits the method ReadJSON with the body
+//
+//	*<v> = wire.ReadEnum(r, <Type><Value>, …)
+func readEnum(t *catalog.Type) *jen.Statement {
+	args := []jen.Code{jen.Id("r")}
+	for i, v := range t.Values {
+		args = append(args, perLine(i, jen.Id(v.GoName)))
+	}
+	return readMethod(valueReceiver, t.Name.V, jen.Op("*").Id(valueReceiver).Op("=").Add(inWire("ReadEnum")).Call(args...))
+}
+
+// writeField emits
+//
+//	w.Key("<field>")
+//	<write of p.<Field>>
+//
+// for an optional field only if it is there, which is what omitzero means:
+//
+//	if p.<Field> != nil { … }
+func writeField(receiver string, f *catalog.Field) []jen.Code {
+	field := jen.Id(receiver).Dot(f.GoName)
+	value := field
+	if f.Type.Optional && !hasNil(f.Type) && f.Type.Kind != catalog.Named {
+		value = jen.Op("*").Add(field)
+	}
+	written := []jen.Code{jen.Id("w").Dot("Key").Call(jen.Lit(f.Name.V)), writeValue(f.Type, value)}
+	if !f.Type.Optional {
+		return written
+	}
+	present := field.Clone().Op("!=").Nil()
+	if f.Type.Kind == catalog.Time { // encoding/json asks times whether they are zero
+		present.Op("&&").Op("!").Add(field).Dot("IsZero").Call()
+	}
+	return []jen.Code{jen.If(present).Block(written...)}
+}
+
+// readField emits
+//
+//	if r.Key("<field>") {
+//		<read into p.<Field>>
+//	}
+func readField(receiver string, f *catalog.Field) jen.Code {
+	field := jen.Id(receiver).Dot(f.GoName)
+	read := readInto(f.Type, field)
+	if f.Type.Optional && !hasNil(f.Type) {
+		read = field.Clone().Op("=").Add(inWire("ReadOptional")).Call(jen.Id("r"), readFunc(f.Type))
+	}
+	return jen.If(jen.Id("r").Dot("Key").Call(jen.Lit(f.Name.V))).Block(read)
+}
+
+// codecMethods are the methods that wire.Reader and wire.Writer have for the
+// types of a field that are no work of others.
+var codecMethods = map[catalog.Kind]string{
+	catalog.String: "String", catalog.Bool: "Bool", catalog.Int: "Int", catalog.Int32: "Int32", catalog.Int64: "Int64",
+	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time", catalog.UUID: "UUID",
+	catalog.JSON: "JSON",
+}
+
+// writeValue emits one of
+//
+//	w.<String>(<value>)
+//	wire.WriteText(w, <value>)
+//	wire.Write<List>(w, <value>, <write function of its elements>)
+//	<value>.WriteJSON(w)
+func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
+	switch t.Kind {
+	case catalog.Date, catalog.Duration:
+		return inWire("WriteText").Call(jen.Id("w"), value)
+	case catalog.List:
+		return inWire("WriteList").Call(jen.Id("w"), value, writeFunc(t.Elem))
+	case catalog.Map:
+		return inWire("WriteMap").Call(jen.Id("w"), value, writeFunc(t.Elem))
+	case catalog.Named:
+		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
+	}
+	return jen.Id("w").Dot(codecMethod(t)).Call(value)
+}
+
+// writeFunc emits one of
+//
+//	w.<String>
+//	func(item <Type>) { <write of item> }
+func writeFunc(t *catalog.TypeRef) jen.Code {
+	if codecMethods[t.Kind] != "" {
+		return jen.Id("w").Dot(codecMethod(t))
+	}
+	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, jen.Id("item")))
+}
+
+// readInto emits one of
+//
+//	<target> = r.<String>()
+//	<target> = wire.Read<List>(r, <read function of its elements>)
+//	<target>.ReadJSON(r)
+//	r.Check(<target>.UnmarshalText(r.Text()))
+func readInto(t *catalog.TypeRef, target *jen.Statement) *jen.Statement {
+	switch t.Kind {
+	case catalog.Named:
+		return target.Clone().Dot("ReadJSON").Call(jen.Id("r"))
+	case catalog.Date, catalog.Duration:
+		text := jen.Id("r").Dot("Text").Call()
+		return jen.Id("r").Dot("Check").Call(target.Clone().Dot("UnmarshalText").Call(text))
+	}
+	return target.Clone().Op("=").Add(readCall(t))
+}
+
+// readCall emits the part of readInto behind the =.
+func readCall(t *catalog.TypeRef) *jen.Statement {
+	switch t.Kind {
+	case catalog.List:
+		return inWire("ReadList").Call(jen.Id("r"), readFunc(t.Elem))
+	case catalog.Map:
+		return inWire("ReadMap").Call(jen.Id("r"), readFunc(t.Elem))
+	}
+	return jen.Id("r").Dot(codecMethod(t)).Call()
+}
+
+// readFunc emits one of
+//
+//	r.<String>
+//	func() <Type> { return <read> }
+//	func() (item <Type>) {
+//		<read into item>
+//		return item
+//	}
+func readFunc(t *catalog.TypeRef) jen.Code {
+	switch t.Kind {
+	case catalog.List, catalog.Map:
+		return jen.Func().Params().Add(bareType(t)).Custom(oneLineBody, jen.Return(readCall(t)))
+	case catalog.Named, catalog.Date, catalog.Duration:
+		return jen.Func().Params().Params(jen.Id("item").Add(bareType(t))).
+			Block(readInto(t, jen.Id("item")), jen.Return(jen.Id("item")))
+	}
+	return jen.Id("r").Dot(codecMethod(t))
+}
+
+func codecMethod(t *catalog.TypeRef) string {
+	method := codecMethods[t.Kind]
+	if method == "" {
+		panic(fmt.Sprintf("templates: no method of wire for kind %d of %s", t.Kind, t.Text))
+	}
+	return method
+}
