@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/dlq"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -74,7 +75,7 @@ func bury(ctx context.Context, path string, n int) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Shutdown(context.WithoutCancel(ctx))) }()
 	err = b.handle(subscriptionName(0), func() error { return errors.New("the card was declined") },
-		runtime.WithRetry(retry.MaxAttempts(1)))
+		runtime.WithRetry(retry.MaxAttempts(1)), runtime.WithBreaker(breaker.Off()))
 	if err != nil {
 		return err
 	}

@@ -147,8 +147,9 @@ func TestEveryOutcomeIsCountedAsWhatItIs(t *testing.T) {
 					t.Errorf("of the type %+v is counted, want %+v", got, test.want)
 				}
 				time.Sleep(time.Hour)
-				if n := f.Stats().Subscriptions[0].Abandoned; n != 0 {
-					t.Errorf("%d handlers are still abandoned after they have returned", n)
+				stats = f.Stats()
+				if n, m := stats.Subscriptions[0].Abandoned, stats.Types[0].Abandoned; n != 0 || m != 0 {
+					t.Errorf("%d and of the type %d handlers are still abandoned after they have returned", n, m)
 				}
 			})
 		})

@@ -43,6 +43,29 @@ func TestARunningBusNoticesThatASubscriptionIsPausedAndResumed(t *testing.T) {
 	})
 }
 
+func TestABusThatIsBusyMeanwhileNoticesNoLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		var printer handled
+		f.subscribe("printer", printer.handle)
+		f.start()
+		for d := 10 * time.Millisecond; d < notice; d += 20 * time.Millisecond {
+			before := len(printer.all())
+			must(t, f.file.PauseSubscription(t.Context(), "printer"))
+			time.Sleep(d)
+			_, err := runtime.Publish(t.Context(), f.Bus, userType, user{Name: "Ada"})
+			must(t, err)
+			time.Sleep(notice - d)
+			f.publish(1)
+			if len(printer.all()) != before {
+				t.Errorf("with something to do %v after the pause, it was not noticed in time", d)
+			}
+			must(t, f.file.ResumeSubscription(t.Context(), "printer"))
+			time.Sleep(time.Second + d/3)
+		}
+	})
+}
+
 func TestARunningBusNoticesThatTypesArePausedAndResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)

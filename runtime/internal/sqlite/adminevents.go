@@ -48,14 +48,31 @@ const selectEvent = `
 	       (SELECT count(*) FROM attempts a WHERE a.seq = l.seq)
 	FROM log l JOIN types t ON t.id = l.type`
 
-const listEvents = selectEvent + `
+// listEvents lists those that a status leaves over; of the events that are not
+// done there are few, and they can be found without reading the log.
+func listEvents(status string) string {
+	const withRow = "SELECT seq FROM deliveries"
+	switch status {
+	case "processing", "dlq":
+		return listEventsBegin + " AND l.seq IN (" + withRow + ")" + listEventsEnd
+	case "pending":
+		return listEventsBegin + " AND l.seq IN (" + withRow +
+			" UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))" + listEventsEnd
+	}
+	return listEventsBegin + listEventsEnd
+}
+
+const (
+	listEventsBegin = selectEvent + `
 	WHERE l.seq >= ?1 AND l.seq < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
 	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
 	       OR EXISTS (SELECT 1 FROM attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
 	  AND (?7 IS NULL OR json_extract(l.metadata, '$.correlation_id') = ?7)
-	  AND (?8 IS NULL OR status = ?8)
+	  AND (?8 IS NULL OR status = ?8)`
+	listEventsEnd = `
 	ORDER BY l.seq DESC LIMIT ?9`
+)
 
 // clockSlack is how far the clocks of publishers may disagree before a list by
 // time misses an event of the one that is behind.
@@ -81,7 +98,7 @@ func (a *Admin) Events(ctx context.Context, f EventFilter) (events []EventLine, 
 		if !f.Until.IsZero() {
 			until = f.Until.UnixMicro()
 		}
-		return c.query(listEvents, func(s *sqlite3.Stmt) error {
+		return c.query(listEvents(f.Status), func(s *sqlite3.Stmt) error {
 			events = append(events, eventLine(s))
 			return nil
 		}, first, before, types, f.Since, until, text(f.Text), text(f.CorrelationID), text(f.Status), f.Limit)

@@ -22,7 +22,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		if missing != "" || err != nil {
 			t.Fatal(missing, err)
 		}
-		time.Sleep(pollDelay) // notices
+		time.Sleep(2 * pollDelay) // notices
 		if got := g.settle(engine.Verdict{Kind: engine.Done}); !slices.Equal(got, []int64{old.Seq + 1}) {
 			t.Errorf("polled %v, want the edited event", got)
 		}

@@ -132,7 +132,7 @@ func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T
 		must(t, err)
 		_, err = d.Step(t.Context(), sweep, 10)
 		must(t, err)
-		time.Sleep(pollDelay) // notices
+		time.Sleep(2 * pollDelay) // notices
 		g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
 		if n := redrives(); n != 2 {
 			t.Errorf("after a retry by hand it was redriven %d times, want 2", n)
