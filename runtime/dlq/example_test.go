@@ -1,0 +1,138 @@
+package dlq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// crm is a service with dead letters: it knows nobody from Atlantis, and nothing
+// at all while it is down.
+type crm struct {
+	bus  *runtime.Bus
+	path string
+	down bool
+}
+
+func newCRM(emails ...string) *crm {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "busgen-example-")
+	if err != nil {
+		panic(err)
+	}
+	c := &crm{path: filepath.Join(folder, "shop.db"), down: true}
+	if c.bus, err = events.Open(ctx, c.path, runtime.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
+		panic(err)
+	}
+	events.SubscribeUserRegistered(c.bus, "crm", func(ctx context.Context, e runtime.Event[events.UserRegistered]) error {
+		switch {
+		case strings.HasSuffix(e.Payload.Email, ".atlantis"):
+			return runtime.Permanent(fmt.Errorf("customer %s: no such country", e.ID))
+		case c.down:
+			return runtime.Permanent(errors.New("dial tcp 10.0.0.7:443: connection refused"))
+		}
+		fmt.Println("the CRM has", e.Payload.Email)
+		return nil
+	})
+	c.bus.Start(ctx)
+	for _, email := range emails {
+		events.PublishUserRegistered(ctx, c.bus, events.UserRegistered{UserID: uuid.New(), Email: email})
+	}
+	c.bus.WaitIdle(ctx)
+	return c
+}
+
+func (c *crm) close() {
+	c.bus.Shutdown(context.Background())
+	os.RemoveAll(filepath.Dir(c.path))
+}
+
+// What happened last night, in a few lines.
+func ExampleInspector_Groups() {
+	crm := newCRM("plato@academy.atlantis", "ada@example.org", "grace@example.org")
+	defer crm.close()
+	ctx := context.Background()
+
+	inspector, err := dlq.Open(crm.path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer inspector.Close()
+
+	groups, err := inspector.Groups(ctx, dlq.Filter{Types: []string{"user.*"}})
+	for _, g := range groups {
+		fmt.Println(g.Count, g.Reason, g.Subscriptions, g.Message)
+	}
+	fmt.Println("error", err)
+	// Output:
+	// 2 permanent [crm] dial tcp <addr>: connection refused
+	// 1 permanent [crm] customer <id>: no such country
+	// error <nil>
+}
+
+// Retrying what failed for one cause, once that is gone: one letter first, and
+// the others when it was handled.
+func ExampleInspector_Retry() {
+	crm := newCRM("plato@academy.atlantis", "ada@example.org", "grace@example.org")
+	defer crm.close()
+	ctx := context.Background()
+	inspector, _ := dlq.Open(crm.path)
+	defer inspector.Close()
+
+	crm.down = false
+	counts, err := inspector.Retry(ctx, dlq.Selection{
+		Filter: dlq.Filter{Text: "connection refused"},
+		Canary: 1,
+	})
+	fmt.Printf("%+v %v\n", counts, err)
+	for n := 3; n > 1; {
+		crm.bus.WaitIdle(ctx)
+		n, _ = inspector.Count(ctx, dlq.Filter{})
+	}
+
+	_, err = inspector.Retry(ctx, dlq.Selection{Canary: 1}) // Plato's
+	if canary, ok := errors.AsType[*dlq.CanaryError](err); ok {
+		fmt.Println(len(canary.Failed), "of", canary.Retried, "died again")
+	}
+	// Unordered output:
+	// the CRM has ada@example.org
+	// the CRM has grace@example.org
+	// {Matched:2 Moved:2 Skipped:0} <nil>
+	// 1 of 1 died again
+}
+
+// Putting a payload right. The check of the generated catalogue sees to it that
+// it becomes a valid event.
+func ExampleInspector_Edit() {
+	crm := newCRM("plato@academy.atlantis")
+	defer crm.close()
+	ctx := context.Background()
+	inspector, _ := dlq.Open(crm.path, dlq.WithEditing(events.Catalogue.Check), dlq.WithActor("ada"))
+	defer inspector.Close()
+	crm.down = false
+
+	letters, _, _ := inspector.List(ctx, dlq.Filter{}, dlq.Page{})
+	letter := letters[0]
+	_, err := inspector.Edit(ctx, letter.Key, []byte(`{"user_id": "`+letter.EventID.String()+`", "newsletter": "no", "preferences": {}}`))
+	if invalid, ok := errors.AsType[*dlq.InvalidPayloadError](err); ok {
+		fmt.Println(invalid.Err)
+	}
+
+	edited := strings.Replace(string(letter.Payload), "academy.atlantis", "academy.example.org", 1)
+	_, err = inspector.Edit(ctx, letter.Key, []byte(edited))
+	fmt.Println("error", err)
+	entries, _, _ := inspector.Audit(ctx, dlq.Page{})
+	fmt.Println(entries[0].Actor, "did", entries[0].Action, entries[0].Count)
+	// Output:
+}
