@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		publisherChild(os.Getenv(childFile))
 	case "poisoned":
 		poisonedChild(os.Getenv(childFile))
+	case "group":
+		groupChild(os.Getenv(childFile))
 	case "owner":
 		ownerChild(os.Getenv(childFile))
 	default:

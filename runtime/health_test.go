@@ -51,12 +51,11 @@ func openPatient(t *testing.T, h runtime.Health) *patient {
 	return p
 }
 
-// happens publishes so many events of a kind, and waits for the next look.
+// happens publishes so many events of a kind, and waits for their end.
 func (p *patient) happens(kind, times int) {
 	p.t.Helper()
-	for range times {
-		p.publish(kind)
-	}
+	_, err := runtime.PublishBatch(p.t.Context(), p.Bus, placedType, slices.Repeat([]orderPlaced{{Number: kind}}, times))
+	must(p.t, err)
 	p.idle()
 }
 

@@ -16,8 +16,9 @@ type healthWatch struct {
 	readings []reading   // from the beginning of the window on; never empty
 	quiet    bool        // nothing has happened between the last two looks
 	buried   HealthCheck // of dead letters, as last counted
-	counted  bool        // they were
-	failing  bool        // and could not be the last time
+	stale    bool        // there may be others now
+	rest     time.Time   // they are not counted again before
+	failing  bool        // they could not be counted the last time
 
 	mu     sync.Mutex
 	at     time.Time
@@ -50,7 +51,7 @@ func (c *counters) tallies() map[string]tally {
 }
 
 func newHealthWatch(b *Bus, policy Health) *healthWatch {
-	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
+	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}, stale: true}
 	if !policy.Off {
 		h.buried = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
 		h.checks = h.measure(reading{})
@@ -114,12 +115,16 @@ func (h *healthWatch) slide(now reading) {
 // countDead asks the file for its dead letters, unless nothing has happened since
 // it was asked last: not since the look before that either, because a verdict is
 // counted a moment before it is written. While there are too many it is always
-// asked, for there may be an operator who does something about it.
+// asked, for there may be an operator who does something about it; but deliveries
+// may wait for the file meanwhile, so that takes a hundredth of the time at most.
 func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
-	if h.counted && quiet && h.quiet && !h.buried.Exceeded {
+	h.stale = h.stale || !quiet || !h.quiet || h.buried.Exceeded
+	began := time.Now()
+	if !h.stale || began.Before(h.rest) {
 		return
 	}
 	lags, err := h.bus.log.Lags(ctx, 0)
+	h.rest = began.Add(100 * time.Since(began))
 	if err != nil {
 		if ctx.Err() == nil && !h.failing {
 			h.bus.config.logger.Error("dead letters cannot be counted; trying again", "error", err)
@@ -127,7 +132,7 @@ func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
 		h.failing = true
 		return
 	}
-	h.counted, h.failing = true, false
+	h.stale, h.failing = false, false
 	total, most := 0, 0
 	h.buried.Mostly = ""
 	for _, lag := range lags {

@@ -301,7 +301,7 @@ func TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T) {
 func TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
-		f := open(t, runtime.WithObserver(runtime.Observer{Paused: func(runtime.Pause) { <-stuck }}))
+		f := open(t, runtime.WithDurability(runtime.Normal), runtime.WithObserver(runtime.Observer{Paused: func(runtime.Pause) { <-stuck }}))
 		seen := 0
 		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { seen++; return nil })
 		f.start()

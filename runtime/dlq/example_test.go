@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -21,7 +22,8 @@ import (
 type crm struct {
 	bus  *runtime.Bus
 	path string
-	down bool
+	down atomic.Bool
+	has  chan string // the addresses that it has taken in
 }
 
 func newCRM(emails ...string) *crm {
@@ -30,7 +32,8 @@ func newCRM(emails ...string) *crm {
 	if err != nil {
 		panic(err)
 	}
-	c := &crm{path: filepath.Join(folder, "shop.db"), down: true}
+	c := &crm{path: filepath.Join(folder, "shop.db"), has: make(chan string, 10)}
+	c.down.Store(true)
 	if c.bus, err = events.Open(ctx, c.path, runtime.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
 		panic(err)
 	}
@@ -38,10 +41,10 @@ func newCRM(emails ...string) *crm {
 		switch {
 		case strings.HasSuffix(e.Payload.Email, ".atlantis"):
 			return runtime.Permanent(fmt.Errorf("customer %s: no such country", e.ID))
-		case c.down:
+		case c.down.Load():
 			return runtime.Permanent(errors.New("dial tcp 10.0.0.7:443: connection refused"))
 		}
-		fmt.Println("the CRM has", e.Payload.Email)
+		c.has <- e.Payload.Email
 		return nil
 	})
 	c.bus.Start(ctx)
@@ -90,25 +93,21 @@ func ExampleInspector_Retry() {
 	inspector, _ := dlq.Open(crm.path)
 	defer inspector.Close()
 
-	crm.down = false
+	crm.down.Store(false)
 	counts, err := inspector.Retry(ctx, dlq.Selection{
 		Filter: dlq.Filter{Text: "connection refused"},
 		Canary: 1,
 	})
 	fmt.Printf("%+v %v\n", counts, err)
-	for n := 3; n > 1; {
-		crm.bus.WaitIdle(ctx)
-		n, _ = inspector.Count(ctx, dlq.Filter{})
-	}
+	fmt.Println("the CRM has", <-crm.has, "and", <-crm.has)
 
 	_, err = inspector.Retry(ctx, dlq.Selection{Canary: 1}) // Plato's
 	if canary, ok := errors.AsType[*dlq.CanaryError](err); ok {
 		fmt.Println(len(canary.Failed), "of", canary.Retried, "died again")
 	}
-	// Unordered output:
-	// the CRM has ada@example.org
-	// the CRM has grace@example.org
+	// Output:
 	// {Matched:2 Moved:2 Skipped:0} <nil>
+	// the CRM has ada@example.org and grace@example.org
 	// 1 of 1 died again
 }
 
@@ -120,7 +119,7 @@ func ExampleInspector_Edit() {
 	ctx := context.Background()
 	inspector, _ := dlq.Open(crm.path, dlq.WithEditing(events.Catalogue.Check), dlq.WithActor("ada"))
 	defer inspector.Close()
-	crm.down = false
+	crm.down.Store(false)
 
 	letters, _, _ := inspector.List(ctx, dlq.Filter{}, dlq.Page{})
 	letter := letters[0]
@@ -132,7 +131,12 @@ func ExampleInspector_Edit() {
 	edited := strings.Replace(string(letter.Payload), "academy.atlantis", "academy.example.org", 1)
 	_, err = inspector.Edit(ctx, letter.Key, []byte(edited))
 	fmt.Println("error", err)
+	fmt.Println("the CRM has", <-crm.has)
 	entries, _, _ := inspector.Audit(ctx, dlq.Page{})
 	fmt.Println(entries[0].Actor, "did", entries[0].Action, entries[0].Count)
 	// Output:
+	// the payload is not a valid user.registered: newsletter: is a JSON string, which does not fit bool
+	// error <nil>
+	// the CRM has plato@academy.example.org
+	// ada did edit 1
 }
