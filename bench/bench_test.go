@@ -39,10 +39,14 @@ func BenchmarkPublishBatch1000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(payloads)), "ns/event")
 }
 
-// BenchmarkHandle publishes and handles.
-func BenchmarkHandle(b *testing.B) {
+// BenchmarkHandle publishes and handles, BenchmarkHandleByTen by ten
+// subscriptions.
+func BenchmarkHandle(b *testing.B)      { benchmarkHandle(b, 1) }
+func BenchmarkHandleByTen(b *testing.B) { benchmarkHandle(b, 10) }
+
+func benchmarkHandle(b *testing.B, subscriptions int) {
 	bus := benchBus(b)
-	if err := bus.subscribe(b.Context(), 1); err != nil {
+	if err := bus.subscribe(b.Context(), subscriptions); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -26,7 +26,7 @@ import (
 
 var (
 	damageSeed   = flag.Uint64("damage.seed", 0, "damage a file with this seed only")
-	damageRounds = flag.Int("damage.rounds", 120, "how many damaged files are tried")
+	damageRounds = flag.Int("damage.rounds", 80, "how many damaged files are tried")
 )
 
 // TestADamagedFileIsReportedAndNothingElseHappens damages one good file in

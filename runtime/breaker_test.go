@@ -304,11 +304,12 @@ func TestTheBrakeRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
 		}
 		started = time.Now()
 		f.start()
-		time.Sleep(1500 * time.Millisecond) // four failed together, now one at a time
+		// Four fail together, and some lanes go on before the last has said so.
+		time.Sleep(2500 * time.Millisecond)
 		if got := at.Load(); got != 1 {
 			t.Errorf("%d handlers run after four failures in a row, want 1", got)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(2 * time.Second)
 		if got := at.Load(); got != 1 {
 			t.Errorf("%d handlers run while all fail, want 1", got)
 		}

@@ -251,7 +251,7 @@ func (c *consumer) partitionKey(d *engine.Delivery) string {
 	if t == nil {
 		return ""
 	}
-	payload, err := t.decode(&d.Record)
+	payload, err := t.decode(d.Record)
 	if err != nil {
 		return "" // the attempt will say so
 	}

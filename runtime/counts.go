@@ -36,6 +36,16 @@ type Rates struct {
 // and discarded ones.
 func (c Counts) Attempts() uint64 { return c.Handled + c.Failed + c.Discarded }
 
+// plus returns the sums.
+func (c Counts) plus(d Counts) Counts {
+	return Counts{
+		Handled: c.Handled + d.Handled, Recovered: c.Recovered + d.Recovered, Failed: c.Failed + d.Failed,
+		Retried: c.Retried + d.Retried, Timeouts: c.Timeouts + d.Timeouts, Dead: c.Dead + d.Dead, Expired: c.Expired + d.Expired,
+		Discarded: c.Discarded + d.Discarded, Unrecovered: c.Unrecovered + d.Unrecovered, Snoozed: c.Snoozed + d.Snoozed,
+		Slow: c.Slow + d.Slow, Abandoned: c.Abandoned + d.Abandoned,
+	}
+}
+
 // Rates returns the shares that the counts make.
 func (c Counts) Rates() Rates {
 	return Rates{

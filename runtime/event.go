@@ -54,9 +54,11 @@ func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T
 	}
 }
 
-func metadataOf(stored []byte) (metadata map[string]string) {
-	if len(stored) > 0 {
-		json.Unmarshal(stored, &metadata) // written by Publish
+func metadataOf(stored []byte) map[string]string {
+	if len(stored) == 0 {
+		return nil
 	}
+	var metadata map[string]string
+	json.Unmarshal(stored, &metadata) // written by Publish
 	return metadata
 }

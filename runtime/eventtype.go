@@ -60,6 +60,7 @@ type EventType[T Payload] struct {
 	spec    Spec[T]
 	codec   *wire.Codec[T]
 	sharing sharing
+	copy    *copier // nil unless a shared payload has to be copied
 }
 
 // Define returns the event type that spec describes. It panics if spec could
@@ -79,11 +80,15 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %v", spec.Name, s.Name, err))
 		}
 	}
-	return &EventType[T]{
+	t := &EventType[T]{
 		spec:    spec,
 		codec:   wire.NewCodec[T](),
 		sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{}),
 	}
+	if t.sharing == byCopy {
+		t.copy = copierOf(reflect.TypeFor[T](), map[reflect.Type]*copier{})
+	}
+	return t
 }
 
 // Name returns the wire name, such as order.placed.
@@ -122,8 +127,8 @@ func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 		return t.parse(r.Payload)
 	}
 	value = *original
-	if t.sharing == byCopy {
-		duplicate(reflect.ValueOf(&value).Elem())
+	if t.copy != nil {
+		(*t.copy)(reflect.ValueOf(&value).Elem())
 	}
 	return value, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
@@ -233,6 +234,30 @@ func TestDeadLettersOfEarlierLivesCount(t *testing.T) {
 		if got := changes.all(); !slices.Equal(got, []string{"dead_letters"}) {
 			t.Errorf("the health has changed %q, want once for the dead letters", got)
 		}
+	})
+}
+
+func TestADeadLetterThatIsWrittenAfterTheBusHasLookedIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := openPatient(t, runtime.DefaultHealth())
+		p.start()
+		_, err := runtime.PublishBatch(t.Context(), p.Bus, placedType, slices.Repeat([]orderPlaced{{Number: failsForGood}}, 101), runtime.WithDelay(look-time.Second))
+		must(t, err)
+		locked, err := sqlite3.Open(p.path)
+		must(t, err)
+		defer locked.Close()
+		time.Sleep(look - 2*time.Second)
+		must(t, locked.Exec("BEGIN IMMEDIATE")) // they die, are counted and cannot be written
+		time.Sleep(3 * time.Second)
+		if got := p.Stats().Types[0].Dead; got != 101 {
+			t.Fatalf("%d events are dead, want 101", got)
+		}
+		if c := p.Health().Checks[1]; c.Value != 0 {
+			t.Fatalf("the file has %v dead letters while it is locked", c.Value)
+		}
+		must(t, locked.Exec("ROLLBACK"))
+		time.Sleep(look)
+		p.requireChanges("dead_letters true: 101 of 0, mostly reader")
 	})
 }
 

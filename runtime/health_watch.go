@@ -41,9 +41,9 @@ func (t tally) minus(u tally) tally {
 func (c *counters) tallies() map[string]tally {
 	tallies := map[string]tally{}
 	c.each(func(eventType string, counts *typeCounts) {
-		duplicates := counts.duplicates.Load()
+		duplicates, sums := counts.duplicates.Load(), counts.snapshot()
 		tallies[eventType] = tally{
-			attempts: counts.snapshot().Attempts(), retries: counts.retried.Load(), timeouts: counts.timeouts.Load(),
+			attempts: sums.Attempts(), retries: sums.Retried, timeouts: sums.Timeouts,
 			publishes: counts.published.Load() + duplicates, duplicates: duplicates,
 		}
 	})
@@ -51,7 +51,7 @@ func (c *counters) tallies() map[string]tally {
 }
 
 func newHealthWatch(b *Bus, policy Health) *healthWatch {
-	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}, stale: true}
+	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
 	if !policy.Off {
 		h.buried = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
 		h.checks = h.measure(reading{})

@@ -34,9 +34,6 @@ type Lag struct {
 // milliseconds may not be in it yet. The error is a *[StorageError], or
 // [ErrShutdown].
 func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
-	if err := b.accepts(); err != nil {
-		return nil, err
-	}
 	found, err := b.log.Lags(ctx, MaxBacklog)
 	if err != nil {
 		return nil, public(err)

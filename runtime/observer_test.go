@@ -298,6 +298,26 @@ func TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T) {
 	})
 }
 
+func TestAnObserverIsToldOfEverythingBeforeTheShutdownEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		f := open(t, runtime.WithObserver(runtime.Observer{Resumed: func(runtime.Pause) {
+			time.Sleep(time.Second)
+			told++
+		}}))
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		f.start()
+		for range 10 {
+			must(t, f.PauseSubscription(t.Context(), "reader"))
+			must(t, f.ResumeSubscription(t.Context(), "reader"))
+		}
+		f.stop()
+		if told != 10 {
+			t.Errorf("told of %d changes when the shutdown ends, want all 10", told)
+		}
+	})
+}
+
 func TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +31,7 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 	if err != nil {
 		return nil, err
 	}
+	defer batch.free()
 	if err := encode(batch, t, 0, payload); err != nil {
 		return nil, err
 	}
@@ -49,6 +52,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	if err != nil {
 		return nil, err
 	}
+	defer batch.free()
 	for i := range payloads {
 		if err := encode(batch, t, i, payloads[i]); err != nil {
 			return nil, err
@@ -72,17 +76,32 @@ type batch struct {
 	typ     string
 	records []engine.Record
 	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
+	config  publishConfig
+}
+
+// batches are used again: whoever keeps records has copies.
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// free gives the batch back, without what it refers to and unless it is large.
+func (b *batch) free() {
+	if cap(b.records) > 1024 {
+		return
+	}
+	clear(b.records)
+	*b = batch{records: b.records[:0]}
+	batches.Put(b)
 }
 
 func newBatch(ctx context.Context, bus *Bus, eventType string, size int, opts []PublishOption) (*batch, error) {
 	if bus.catalogue.Lookup(eventType) == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
-	var c publishConfig
+	b := batches.Get().(*batch)
+	b.bus, b.typ, b.records = bus, eventType, slices.Grow(b.records, size)[:size]
+	c := &b.config
 	for _, opt := range opts {
-		opt(&c)
+		opt(c)
 	}
-	b := &batch{bus: bus, typ: eventType, records: make([]engine.Record, size)}
 	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(bus) {
 		b.attempt = attempt
 		c.inherit(attempt)

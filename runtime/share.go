@@ -15,7 +15,7 @@ type sharing int
 
 const (
 	byValue  sharing = iota // assigning it is a copy
-	byCopy                  // duplicate makes a copy
+	byCopy                  // a copier makes a copy
 	unshared                // it cannot be copied faithfully; decode it again
 )
 
@@ -51,61 +51,108 @@ func sharingOf(t reflect.Type, within map[reflect.Type]bool) sharing {
 	return byValue
 }
 
-// duplicate replaces everything in v that others could change by a copy.
-func duplicate(v reflect.Value) {
-	switch v.Kind() {
+// A copier replaces everything in a value that others could change by a copy.
+// The value is addressable. A nil copier is for types that assigning copies.
+type copier func(v reflect.Value)
+
+// copierOf returns the copier of a type. Those of types that are known, among
+// them the ones that contain themselves, are used again; a copier is only
+// called once all of them are made.
+func copierOf(t reflect.Type, known map[reflect.Type]*copier) *copier {
+	if c, ok := known[t]; ok {
+		return c
+	}
+	if sharingOf(t, map[reflect.Type]bool{}) == byValue {
+		return nil
+	}
+	c := new(copier)
+	known[t] = c
+	switch t.Kind() {
 	case reflect.Slice:
+		*c = copySlice(t, copierOf(t.Elem(), known))
+	case reflect.Pointer:
+		*c = copyPointer(t, copierOf(t.Elem(), known))
+	case reflect.Map:
+		*c = copyMap(t, copierOf(t.Elem(), known))
+	case reflect.Array:
+		*c = copyArray(copierOf(t.Elem(), known))
+	case reflect.Struct:
+		*c = copyStruct(t, known)
+	}
+	return c
+}
+
+func copySlice(t reflect.Type, element *copier) copier {
+	return func(v reflect.Value) {
 		if v.IsNil() {
 			return
 		}
-		fresh := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		fresh := reflect.MakeSlice(t, v.Len(), v.Len())
 		reflect.Copy(fresh, v)
-		if !plain(v.Type().Elem()) {
+		if element != nil {
 			for i := range fresh.Len() {
-				duplicate(fresh.Index(i))
+				(*element)(fresh.Index(i))
 			}
 		}
 		v.Set(fresh)
-	case reflect.Pointer:
+	}
+}
+
+func copyPointer(t reflect.Type, element *copier) copier {
+	return func(v reflect.Value) {
 		if v.IsNil() {
 			return
 		}
-		fresh := reflect.New(v.Type().Elem())
+		fresh := reflect.New(t.Elem())
 		fresh.Elem().Set(v.Elem())
-		duplicate(fresh.Elem())
+		if element != nil {
+			(*element)(fresh.Elem())
+		}
 		v.Set(fresh)
-	case reflect.Map:
+	}
+}
+
+func copyMap(t reflect.Type, element *copier) copier {
+	return func(v reflect.Value) {
 		if v.IsNil() {
 			return
 		}
-		fresh := reflect.MakeMapWithSize(v.Type(), v.Len())
+		fresh := reflect.MakeMapWithSize(t, v.Len())
 		for entries := v.MapRange(); entries.Next(); {
-			value := reflect.New(v.Type().Elem()).Elem()
-			value.Set(entries.Value())
-			duplicate(value)
+			value := entries.Value()
+			if element != nil {
+				value = reflect.New(t.Elem()).Elem()
+				value.Set(entries.Value())
+				(*element)(value)
+			}
 			fresh.SetMapIndex(entries.Key(), value)
 		}
 		v.Set(fresh)
-	case reflect.Array:
-		if !plain(v.Type().Elem()) {
-			for i := range v.Len() {
-				duplicate(v.Index(i))
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if field := v.Field(i); field.CanSet() {
-				duplicate(field)
-			}
+	}
+}
+
+func copyArray(element *copier) copier {
+	return func(v reflect.Value) {
+		for i := range v.Len() {
+			(*element)(v.Index(i))
 		}
 	}
 }
 
-// plain says of frequent element types that assigning them is a copy.
-func plain(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Slice, reflect.Pointer, reflect.Map, reflect.Array, reflect.Struct:
-		return false
+func copyStruct(t reflect.Type, known map[reflect.Type]*copier) copier {
+	type part struct {
+		field int
+		copy  *copier
 	}
-	return true
+	var parts []part
+	for i := range t.NumField() {
+		if c := copierOf(t.Field(i).Type, known); c != nil {
+			parts = append(parts, part{i, c})
+		}
+	}
+	return func(v reflect.Value) {
+		for _, p := range parts {
+			(*p.copy)(v.Field(p.field))
+		}
+	}
 }

@@ -43,7 +43,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
-		payload, err := t.decodeTyped(&a.Record)
+		payload, err := t.decodeTyped(a.Record)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
-		payload, err := t.decode(&a.Record)
+		payload, err := t.decode(a.Record)
 		if err != nil {
 			return err
 		}
@@ -147,6 +147,10 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
+	s.counts.byType = map[string]*counts{}
+	for eventType := range settings.types {
+		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
+	}
 	s.handler = &dispatch.Handler{Name: s.name, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if err := b.join(s); err != nil {
 		return nil, err

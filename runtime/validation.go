@@ -134,6 +134,31 @@ func NotInEnum(value string, allowed ...string) error {
 	return &ValidationError{Problems: []Problem{{Message: message}}}
 }
 
+// NotANumberOf is NotInEnum for an enum whose values are numbers; allowed
+// describes them: 1 (low).
+func NotANumberOf(value int, allowed ...string) error {
+	return &ValidationError{Problems: []Problem{{Message: fmt.Sprintf("%d is not one of %s", value, strings.Join(allowed, ", "))}}}
+}
+
+// NotAVariant is the error of a union's value that is none of its variants, which
+// are named in allowed: nil, or a pointer to one.
+func NotAVariant(value any, allowed ...string) error {
+	message := fmt.Sprintf("is a %T, which is not one of %s", value, strings.Join(allowed, ", "))
+	if value == nil {
+		message = "is not set; choose one of " + strings.Join(allowed, ", ")
+	}
+	return &ValidationError{Problems: []Problem{{Message: message}}}
+}
+
+// ValidateCustom asks a value whose type is not generated whether it is valid: with
+// its method Validate, if it has one.
+func ValidateCustom(value any) error {
+	if v, ok := value.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
 const notUTF8 = "is not valid UTF-8"
 
 func (p *Problems) add(path, message string) {

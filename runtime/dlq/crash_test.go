@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,6 @@ func TestMain(m *testing.M) {
 func retryingChild(path string) {
 	i, err := dlq.Open(path, dlq.WithActor("child"))
 	if err == nil {
-		say("ready")
 		_, err = i.Retry(context.Background(), dlq.Selection{Progress: func(c dlq.Counts) { say("moved %d", c.Moved) }})
 	}
 	if err != nil {
@@ -51,9 +51,10 @@ func retryingChild(path string) {
 
 func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
 
-// retryAndKill runs a child that is killed a while after it is ready. It returns
-// how many letters the child has said to be retried, and whether it has finished.
-func retryAndKill(t *testing.T, path string, after time.Duration) (moved int, finished bool) {
+// retryAndKill runs a child that is killed a while after so many steps. It
+// returns how many letters the child has said to be retried, and whether it has
+// finished.
+func retryAndKill(t *testing.T, path string, steps int, after time.Duration) (moved int, finished bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childMode+"=retrying", childFile+"="+path)
@@ -62,21 +63,24 @@ func retryAndKill(t *testing.T, path string, after time.Duration) (moved int, fi
 	must(t, cmd.Start())
 	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 		line := scanner.Text()
-		if line == "ready" {
-			time.AfterFunc(after, func() { cmd.Process.Kill() })
-		}
-		if strings.HasPrefix(line, "trouble ") {
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "moved":
+			moved, _ = strconv.Atoi(rest)
+			if steps--; steps == 0 {
+				time.AfterFunc(after, func() { cmd.Process.Kill() })
+			}
+		case "finished":
+			finished = true
+		default:
 			t.Errorf("the child says: %s", line)
 		}
-		fmt.Sscanf(line, "moved %d", &moved)
-		finished = finished || line == "finished"
 	}
 	cmd.Wait() // killed, which is not an error here
 	return moved, finished
 }
 
 func TestABulkRetryThatIsKilledLeavesEveryLetterDeadOrRetriedOnce(t *testing.T) {
-	const n = 3000
+	const n = 2000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -88,7 +92,7 @@ func TestABulkRetryThatIsKilledLeavesEveryLetterDeadOrRetriedOnce(t *testing.T) 
 	retried, kills := 0, 0
 	for finished := false; !finished; {
 		var moved int
-		moved, finished = retryAndKill(t, f.path, time.Duration(random.IntN(80))*time.Millisecond)
+		moved, finished = retryAndKill(t, f.path, 1+random.IntN(4), time.Duration(random.IntN(20_000))*time.Microsecond)
 		if !finished {
 			kills++
 		}

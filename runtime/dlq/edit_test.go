@@ -2,6 +2,7 @@ package dlq_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,6 +94,11 @@ func TestEditingAgainIsLinkedToAllItCameFrom(t *testing.T) {
 		must(t, err)
 		if want := []dlq.Key{{EventID: ids[1], Subscription: "worker"}}; !slices.Equal(first.EditedInto, want) || first.MadeFrom != nil {
 			t.Errorf("the first was edited into %v, want %v", first.EditedInto, want)
+		}
+		encoded, err := json.Marshal(first)
+		must(t, err)
+		if text := string(encoded); !strings.HasPrefix(text, `{"letter":{"event_id":"`) || !strings.Contains(text, `"edited_into":[{"event_id":"`+ids[1].String()) {
+			t.Errorf("as JSON it is %s", text)
 		}
 	})
 }

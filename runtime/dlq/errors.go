@@ -32,13 +32,17 @@ type CanaryError struct {
 	Failed  []Key // which of them died again
 }
 
-// Error names those that died again.
+// Error names those that died again, or the first few of them.
 func (e *CanaryError) Error() string {
-	names := make([]string, len(e.Failed))
-	for i, key := range e.Failed {
-		names[i] = key.String()
+	const named = 5
+	var names []string
+	for _, key := range e.Failed[:min(named, len(e.Failed))] {
+		names = append(names, key.String())
 	}
-	return fmt.Sprintf("of the %d dead letters retried first, %d died again, and the others were left as they are: %s",
+	if more := len(e.Failed) - named; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("of the %d dead letters retried first, %d died again, and all others were left as they are: %s",
 		e.Retried, len(e.Failed), strings.Join(names, ", "))
 }
 

@@ -19,7 +19,7 @@ type Filter struct {
 	Reasons       []string  // max_attempts, permanent, decode, crash, expired
 	Keys          []Key     // one of which it is
 	Group         string    // the fingerprint of a [Group]
-	Text          string    // is in the payload or in the error of an attempt, letter by letter
+	Text          string    // is in the payload or in the error of an attempt, in the same case
 	Since         time.Time // when it died, or later
 	Until         time.Time // when it died, or earlier
 }

@@ -254,3 +254,13 @@ func query(t *testing.T, path, sql string) string {
 	must(t, s.Err())
 	return strings.Join(columns, "|")
 }
+
+// execute changes the file as another program would.
+func execute(t *testing.T, path, sql string) {
+	t.Helper()
+	c, err := sqlite3.Open(path)
+	must(t, err)
+	defer c.Close()
+	must(t, c.BusyTimeout(time.Second))
+	must(t, c.Exec(sql))
+}

@@ -105,7 +105,10 @@ func (m *importer) add() error {
 
 // parseLetter reads a line and checks that nothing is missing.
 func parseLetter(line []byte) (letter Letter, err error) {
-	if err := json.Unmarshal(line, &letter); err != nil {
+	if !json.Valid(line) {
+		return letter, errors.New("this is not a line of JSON")
+	}
+	if letter, err = decodeLetter(line); err != nil {
 		return letter, fmt.Errorf("this is not a dead letter: %w", err)
 	}
 	switch {

@@ -1,7 +1,6 @@
 package dlq
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
@@ -48,48 +47,6 @@ func (l Letter) last() Attempt {
 		return Attempt{}
 	}
 	return l.Attempts[len(l.Attempts)-1]
-}
-
-// plainLetter is a Letter that encoding/json treats as any struct.
-type plainLetter Letter
-
-// encodedLetter is the JSON of a letter. A payload that is not JSON, which
-// only other programs can have stored, is kept as it is in base64.
-type encodedLetter struct {
-	plainLetter
-	Raw []byte `json:"raw_payload,omitempty"`
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (l Letter) MarshalJSON() ([]byte, error) {
-	encoded := encodedLetter{plainLetter: plainLetter(l)}
-	if !json.Valid(l.Payload) {
-		encoded.Payload, encoded.Raw = nil, l.Payload
-	}
-	if encoded.Attempts == nil {
-		encoded.Attempts = []Attempt{}
-	}
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false) // payloads stay as they are, byte for byte
-	err := encoder.Encode(encoded)
-	return buffer.Bytes(), err
-}
-
-// UnmarshalJSON implements [json.Unmarshaler]. A field that letters do not have
-// is an error.
-func (l *Letter) UnmarshalJSON(data []byte) error {
-	var encoded encodedLetter
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&encoded); err != nil {
-		return err
-	}
-	*l = Letter(encoded.plainLetter)
-	if len(encoded.Raw) > 0 {
-		l.Payload = encoded.Raw
-	}
-	return nil
 }
 
 func letterOf(f sqlite.DeadLetter) Letter {

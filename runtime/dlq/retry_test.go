@@ -153,6 +153,24 @@ func TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *testing.T) {
 	})
 }
 
+func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := buryMany(t, 20)
+		execute(t, f.path, "UPDATE deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
+		i := f.inspect()
+		counts, err := i.Retry(t.Context(), dlq.Selection{Rate: 1}) // each dies again, today
+		if counts != (dlq.Counts{Matched: 20, Moved: 20}) || err != nil {
+			t.Errorf("retried %+v, %v", counts, err)
+		}
+		f.settle()
+		for _, l := range i.list(dlq.Filter{}) {
+			if len(l.Attempts) != 4 {
+				t.Errorf("%s was tried %d times, want twice more", l.Key, len(l.Attempts))
+			}
+		}
+	})
+}
+
 func TestWhatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := buryMany(t, 10)

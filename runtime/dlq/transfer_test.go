@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/dlq"
 )
@@ -56,6 +54,11 @@ func TestLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
 		if got := i.load(lines); got != (dlq.Counts{Matched: 251, Skipped: 251}) {
 			t.Errorf("imported again: %+v", got)
 		}
+		detail, err := i.Get(t.Context(), i.newest().Key)
+		must(t, err)
+		if detail.MadeFrom != nil {
+			t.Errorf("an imported event is made from %v", detail.MadeFrom)
+		}
 		must(t, second(i.Retry(t.Context(), dlq.Selection{})))
 		to.settle()
 		seen := to.seen()
@@ -67,11 +70,6 @@ func TestLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
 		}
 		if got, want := i.actions(), []string{"ada retry 251: all", "ada import 251: "}; !slices.Equal(got, want) {
 			t.Errorf("the audit says %q", got)
-		}
-		detail, err := from.inspect().Get(t.Context(), from.inspect().newest().Key)
-		must(t, err)
-		if detail.MadeFrom != nil {
-			t.Errorf("an imported event is made from %v", detail.MadeFrom)
 		}
 	})
 }
@@ -168,6 +166,19 @@ func TestWhatWasPurgedComesBackAndWhatIsOpenDoesNot(t *testing.T) {
 	})
 }
 
+func TestALetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := bury(t, 1)
+		execute(t, f.path, "DELETE FROM attempts; UPDATE deliveries SET reason = 'expired'")
+		i := f.inspect()
+		line := i.export(dlq.Filter{})
+		must(t, second(i.Discard(t.Context(), dlq.Selection{}, "nobody cares")))
+		if got := i.load(line); got != (dlq.Counts{Matched: 1, Skipped: 1}) {
+			t.Errorf("imported %+v from %s", got, line)
+		}
+	})
+}
+
 func TestALetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bury(t, 1)
@@ -175,10 +186,7 @@ func TestALetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 		line := i.export(dlq.Filter{})
 		f.stop()
 		// The subscription's cursor is set back, as in an older copy of the file.
-		c, err := sqlite3.Open(f.path)
-		must(t, err)
-		must(t, c.Exec("DELETE FROM deliveries; DELETE FROM attempts; UPDATE subscriptions SET cursor = 0"))
-		must(t, c.Close())
+		execute(t, f.path, "DELETE FROM deliveries; DELETE FROM attempts; UPDATE subscriptions SET cursor = 0")
 		if got := i.load(line); got != (dlq.Counts{Matched: 1, Skipped: 1}) {
 			t.Errorf("imported %+v", got)
 		}
@@ -195,7 +203,8 @@ func TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *testing.T) {
 			return strings.Replace(lines[1], old, new, 1)
 		}
 		for name, test := range map[string]struct{ line, want string }{
-			"no JSON":             {"hello\n", "this is not a dead letter"},
+			"no JSON":             {"hello\n", "this is not a line of JSON"},
+			"no object":           {"[1]\n", "this is not a dead letter"},
 			"an unknown field":    {replace(`"type"`, `"typ"`), `unknown field "typ"`},
 			"no event":            {replace(lines[1][:50], `{"event_id":"00000000-0000-0000-0000-000000000000"`), "event_id is missing"},
 			"no subscription":     {replace(`"worker"`, `""`), "subscription is missing"},
@@ -208,8 +217,8 @@ func TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *testing.T) {
 			"an unknown kind":     {replace(`"kind":"error"`, `"kind":"oops"`), `an attempt has kind "oops"`},
 			"another payload":     {strings.Replace(lines[0], `"number":`, `"number":9`, 1), "with another type or payload"},
 			"another type":        {strings.Replace(lines[0], `job.queued`, `task.queued`, 1), "with another type or payload"},
-			"a line without end":  {lines[1][:60], "this is not a dead letter"},
-			"two letters at once": {strings.TrimSuffix(lines[1], "\n") + lines[2], "this is not a dead letter"},
+			"a line without end":  {lines[1][:60], "this is not a line of JSON"},
+			"two letters at once": {strings.TrimSuffix(lines[1], "\n") + lines[2], "this is not a line of JSON"},
 		} {
 			i := open(t).inspect()
 			counts, err := i.Import(t.Context(), strings.NewReader("\n"+lines[0]+" \n"+test.line))
@@ -242,10 +251,7 @@ func TestALetterWithoutFingerprintGetsOne(t *testing.T) {
 func TestAPayloadThatIsNotJSONIsKeptByteForByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bury(t, 1)
-		c, err := sqlite3.Open(f.path)
-		must(t, err)
-		must(t, c.Exec("UPDATE log SET payload = CAST(x'7b00ff22' AS TEXT)")) // another program did it
-		must(t, c.Close())
+		execute(t, f.path, "UPDATE log SET payload = CAST(x'7b00ff22' AS TEXT)")
 		line := f.inspect().export(dlq.Filter{})
 		i := open(t).inspect()
 		i.load(line)

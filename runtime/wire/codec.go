@@ -140,7 +140,7 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	seen[t] = true
 	p := reflect.PointerTo(t)
 	for _, custom := range customizing {
-		if t.Name() != "" && p.Implements(custom) {
+		if t.Name() != "" && p.Implements(custom) && !generatedFor(t, custom) {
 			return true
 		}
 	}
@@ -156,6 +156,20 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 		}
 	}
 	return false
+}
+
+// generatedFor tells whether an enum has the methods of custom from generated code,
+// which writes and reads the same without them. Those that the code of an enum has
+// cannot be written beside it: Go would not compile them.
+func generatedFor(t, custom reflect.Type) bool {
+	enum := reflect.PointerTo(t).Implements(reflect.TypeFor[Decoder]()) && t.Implements(reflect.TypeFor[interface{ Valid() bool }]())
+	switch custom {
+	case reflect.TypeFor[json.Marshaler]():
+		return enum && t.Kind() == reflect.Int
+	case reflect.TypeFor[interface{ IsZero() bool }]():
+		return false
+	}
+	return enum && (t.Kind() == reflect.Int || t.Kind() == reflect.String)
 }
 
 var customizing = []reflect.Type{

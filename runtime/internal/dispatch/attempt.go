@@ -44,10 +44,9 @@ type Attempt struct {
 	worker   int
 	settings *Settings // of the handler
 	started  time.Time
-	deadline time.Time
-	slowAt   time.Time // guarded by the subscription's mu; zero when there is nothing to warn of
 	permit   breaker.Permit
 	first    bool // of its run
+	warned   bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 
 	mu       sync.Mutex
 	ctx      context.Context // made when someone asks for more than the deadline
@@ -75,7 +74,7 @@ func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
 func (a *Attempt) Stage(records []engine.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || !time.Now().Before(a.deadline) {
+	if a.over || a.late(time.Now()) {
 		return ErrOver
 	}
 	a.staged = append(a.staged, records...)
@@ -84,15 +83,25 @@ func (a *Attempt) Stage(records []engine.Record) error {
 
 // newAttempt returns an attempt that has not begun.
 func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
-	a := &Attempt{
+	a := &r.initial
+	if r.tried {
+		a = new(Attempt)
+	}
+	*a = Attempt{
 		Delivery: r.Delivery, Number: r.Failures + 1, Max: r.settings.Retry.MaxAttempts,
-		run: r, handler: h, worker: worker, settings: h.Settings(r.Type), permit: permit, started: r.began, first: !r.tried,
+		run: r, handler: h, worker: worker, settings: h.Settings(r.Type), permit: permit, started: r.initial.started, first: !r.tried,
 	}
 	if a.Redelivered {
 		a.Number++
 	}
 	return a
 }
+
+// deadline returns when the handler has to be done.
+func (a *Attempt) deadline() time.Time { return a.started.Add(a.settings.Timeout) }
+
+// late tells whether the deadline has passed.
+func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.settings.Timeout }
 
 // attempt calls a handler once. It reports handled when the run may go on to
 // the next member of its group; otherwise there is a verdict. It does not keep
@@ -104,10 +113,8 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 	if s.cfg.Group {
 		a.started = time.Now()
 	}
-	a.deadline = a.started.Add(a.settings.Timeout)
-	if slow := a.settings.SlowAfter; slow > 0 && slow < a.settings.Timeout {
-		a.slowAt = a.started.Add(slow)
-	}
+	slow := a.settings.SlowAfter
+	a.warned = slow == 0 || slow >= a.settings.Timeout
 	defer a.release()
 	s.consumer.Begin(a.Delivery, worker, a.started)
 	s.watch(a)
@@ -177,7 +184,7 @@ func (a *Attempt) judge(f failure) {
 	now := time.Now()
 	interrupted := s.base.Err() != nil
 	switch {
-	case !interrupted && !now.Before(a.deadline):
+	case !interrupted && a.late(now):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
 	case f.err == nil:

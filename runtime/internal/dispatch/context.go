@@ -19,7 +19,7 @@ func FromContext(ctx context.Context) *Attempt {
 }
 
 // Deadline implements [context.Context].
-func (a *Attempt) Deadline() (deadline time.Time, ok bool) { return a.deadline, true }
+func (a *Attempt) Deadline() (deadline time.Time, ok bool) { return a.deadline(), true }
 
 // Done implements [context.Context].
 func (a *Attempt) Done() <-chan struct{} { return a.context().Done() }
@@ -41,7 +41,7 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		a.ctx, a.cancel = context.WithDeadlineCause(a.run.sub.base, a.deadline, &TimeoutError{a.settings.Timeout})
+		a.ctx, a.cancel = context.WithDeadlineCause(a.run.sub.base, a.deadline(), &TimeoutError{a.settings.Timeout})
 		if a.ended {
 			a.cancel()
 		}

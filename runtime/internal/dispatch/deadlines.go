@@ -44,10 +44,10 @@ func (s *Subscription) watch(a *Attempt) {
 // alarmAt returns when the attempt needs attention next. The caller holds the
 // subscription's mu.
 func (a *Attempt) alarmAt() time.Time {
-	if a.slowAt.IsZero() {
-		return a.deadline
+	if a.warned {
+		return a.deadline()
 	}
-	return a.slowAt
+	return a.started.Add(a.settings.SlowAfter)
 }
 
 // unwatch forgets the attempt; its worker is free again if its lane was
@@ -72,12 +72,12 @@ func (s *Subscription) expire() {
 		if a == nil {
 			continue
 		}
-		if !a.deadline.After(now) {
+		if a.late(now) {
 			late = append(late, a)
 			continue
 		}
-		if !a.slowAt.IsZero() && !a.slowAt.After(now) {
-			a.slowAt = time.Time{}
+		if !a.warned && !a.alarmAt().After(now) {
+			a.warned = true
 			slow = append(slow, a)
 		}
 		s.alarm.set(a.alarmAt())

@@ -132,7 +132,9 @@ func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
 	a.run.sub.noteSuccess()
 	a.handler.Count.Discarded(a, reason, now)
-	a.settle(engine.Verdict{Kind: engine.Discard, Reason: reason, Staged: a.run.staged})
+	v := a.run.verdict(engine.Verdict{Kind: engine.Discard, Reason: reason})
+	v.Progress = "" // there is no next time
+	a.settle(v)
 }
 
 // buryFailed makes the delivery a dead letter after its last attempt.

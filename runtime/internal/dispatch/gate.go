@@ -50,18 +50,36 @@ func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
 			s.queue.putBack(i) // the one that runs will signal
 			return nil, nil, false
 		}
-		r := &run{item: i, sub: s, settings: settings, began: time.Now()}
+		now := time.Now()
+		var permit breaker.Permit
 		if b := s.cfg.Breaker; b != nil {
-			if r.permit, ok = b.Acquire(r.began); !ok {
+			if permit, ok = b.Acquire(now); !ok {
 				s.queue.putBack(i)
-				return nil, reopening(b, r.began), false
+				return nil, reopening(b, now), false
 			}
 		}
+		r := s.newRun()
+		r.item, r.sub, r.settings = i, s, settings
+		r.initial.started, r.initial.permit = now, permit
 		s.gate.active.Add(1)
 		return r, nil, true
 	}
 	return nil, nil, false
 }
+
+// newRun returns the memory of a run. It is allocated for several at once when
+// there are several to come, and never used again: a handler may keep its
+// context for as long as it likes.
+func (s *Subscription) newRun() *run {
+	if len(s.runs) == 0 {
+		s.runs = make([]run, min(1+s.queue.len(), runsAtOnce))
+	}
+	r := &s.runs[0]
+	s.runs = s.runs[1:]
+	return r
+}
+
+const runsAtOnce = 16
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.

@@ -86,6 +86,6 @@ func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) 
 // runs before the first poll.
 func (s *Subscription) holdFailing() error {
 	return s.consumer.Failing(func(r engine.Record) {
-		s.queue.hold(s.cfg.Key(&engine.Delivery{Record: r}), r.Seq)
+		s.queue.hold(s.cfg.Key(&engine.Delivery{Record: &r}), r.Seq)
 	})
 }

@@ -23,7 +23,7 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 				key := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "key")
 				pushed++
 				priority := rapid.SampledFrom([]Priority{Normal, High, Low}).Draw(t, "priority")
-				q.push(item{Delivery: &engine.Delivery{Record: engine.Record{Seq: pushed}}, key: key, priority: priority})
+				q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: pushed}}, key: key, priority: priority})
 			},
 			"pop": func(t *rapid.T) {
 				i, ok := q.pop()
@@ -88,7 +88,7 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 func TestDrainingTheQueueReturnsEverything(t *testing.T) {
 	var q queue
 	for seq := range int64(6) {
-		q.push(item{Delivery: &engine.Delivery{Record: engine.Record{Seq: seq}}, key: "k", priority: Priority(seq % 3)})
+		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, key: "k", priority: Priority(seq % 3)})
 	}
 	q.pop()
 	if left := q.drain(); len(left) != 5 || q.len() != 0 {
@@ -99,7 +99,7 @@ func TestDrainingTheQueueReturnsEverything(t *testing.T) {
 func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	var q queue
 	for n := range 100_000 {
-		q.push(item{Delivery: &engine.Delivery{}})
+		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{}}})
 		if n >= window {
 			q.pop()
 		}

@@ -16,14 +16,16 @@ type run struct {
 	item
 	sub      *Subscription
 	settings *Settings
-	began    time.Time
-	permit   breaker.Permit // of the subscription; given back with the verdict
+	tried    bool    // a handler was called
+	initial  Attempt // the memory of the first attempt, outside of groups the only one
+	*members         // nil outside of groups
+}
 
-	// Of a group:
-	done    []string        // members that have handled the event, in this run or before
+// members is what the run of a group has achieved.
+type members struct {
+	done    []string        // that have handled the event, in this run or before
 	staged  []engine.Record // published by them in this run
-	reopens time.Time       // when to come back for members that were passed over; zero if none was
-	tried   bool            // a handler was called
+	reopens time.Time       // when to come back for those that were passed over; zero if none was
 }
 
 // run takes a delivery through its handlers. It reports false when the lane was
@@ -34,10 +36,10 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 	}
 	handlers := s.cfg.Handlers(r.Type)
 	if !s.cfg.Group {
-		_, keep := s.attempt(worker, r, handlers[0], r.permit)
+		_, keep := s.attempt(worker, r, handlers[0], r.initial.permit)
 		return keep
 	}
-	r.done = decodeProgress(r.Progress)
+	r.members = &members{done: decodeProgress(r.Progress)}
 	for _, h := range handlers {
 		if slices.Contains(r.done, h.Name) {
 			continue
@@ -73,7 +75,7 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 	switch {
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
 		reason = engine.ReasonCrash
-	case r.expired(r.began):
+	case r.expired(r.initial.started):
 		reason = engine.ReasonExpired
 	default:
 		return false
@@ -82,7 +84,7 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 	if len(handlers) == 0 { // of a group that no longer has a member for it
 		return false
 	}
-	a := s.newAttempt(worker, r, handlers[0], r.permit)
+	a := s.newAttempt(worker, r, handlers[0], r.initial.permit)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
@@ -117,8 +119,11 @@ const probing = 100 * time.Millisecond
 // verdict adds to v what the run has achieved so far, so that it goes on from
 // there the next time.
 func (r *run) verdict(v engine.Verdict) engine.Verdict {
-	v.Progress = encodeProgress(r.done, r.Progress)
-	v.Staged = append(v.Staged, r.staged...)
+	v.Progress = r.Progress
+	if r.members != nil {
+		v.Progress = encodeProgress(r.done, r.Progress)
+		v.Staged = append(v.Staged, r.staged...)
+	}
 	return v
 }
 

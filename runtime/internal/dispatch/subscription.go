@@ -121,6 +121,7 @@ type Subscription struct {
 	failing  bool      // the last poll returned an error; guarded by turn
 	again    time.Time // when to poll after that; guarded by turn
 	polled   []*engine.Delivery
+	runs     []run // not yet used; guarded by turn
 
 	base   context.Context // of all attempts
 	cancel context.CancelCauseFunc

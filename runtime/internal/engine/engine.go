@@ -234,7 +234,7 @@ type Consumer interface {
 
 // Delivery is one event on its way to one subscription.
 type Delivery struct {
-	Record
+	*Record      // shared with other consumers, so never changed
 	Failures int // attempts charged so far
 	// Redelivered says that an earlier run may have happened without being
 	// charged: its process died between the handler's success and the record

@@ -153,12 +153,14 @@ func TestTheChosenOperationFails(t *testing.T) {
 		want  string // after three writes of one byte each
 		fails []bool
 	}{
-		"the second, once":      {simfs.Fault{Op: simfs.Write, Nth: 2}, "1\x003", []bool{false, true, false}},
-		"from the second on":    {simfs.Fault{Op: simfs.Write, Nth: 2, Sticky: true}, "1", []bool{false, true, true}},
-		"up to the limit":       {simfs.Fault{Op: simfs.Write, Nth: 1, Sticky: true, Limit: 2}, "\x00\x003", []bool{true, true, false}},
-		"although it was done":  {simfs.Fault{Op: simfs.Write, Nth: 1, Extent: simfs.All}, "123", []bool{true, false, false}},
-		"none of another kind":  {simfs.Fault{Op: simfs.Sync | simfs.Read, Nth: 1}, "123", []bool{false, false, false}},
-		"any of the kinds does": {simfs.Fault{Op: simfs.Changes, Nth: 3}, "12", []bool{false, false, true}},
+		"the second, once":       {simfs.Fault{Op: simfs.Write, Nth: 2}, "1\x003", []bool{false, true, false}},
+		"from the second on":     {simfs.Fault{Op: simfs.Write, Nth: 2, Sticky: true}, "1", []bool{false, true, true}},
+		"up to the limit":        {simfs.Fault{Op: simfs.Write, Nth: 1, Sticky: true, Limit: 2}, "\x00\x003", []bool{true, true, false}},
+		"although it was done":   {simfs.Fault{Op: simfs.Write, Nth: 1, Extent: simfs.All}, "123", []bool{true, false, false}},
+		"none of another kind":   {simfs.Fault{Op: simfs.Sync | simfs.Read, Nth: 1}, "123", []bool{false, false, false}},
+		"on files named so only": {simfs.Fault{Op: simfs.Write, File: "a", Nth: 1}, "\x0023", []bool{true, false, false}},
+		"none on other files":    {simfs.Fault{Op: simfs.Write, File: "-wal", Nth: 1}, "123", []bool{false, false, false}},
+		"any of the kinds does":  {simfs.Fault{Op: simfs.Changes, Nth: 3}, "12", []bool{false, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := newFS(t, nil)

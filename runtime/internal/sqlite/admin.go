@@ -1,12 +1,6 @@
 package sqlite
 
-import (
-	"context"
-
-	"github.com/ncruces/go-sqlite3"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
-)
+import "context"
 
 // Admin looks at a file and steers it from outside. It needs no bus, and works
 // beside one that is running, in this process or another. It is not safe for
@@ -17,20 +11,9 @@ type Admin struct {
 
 // OpenAdmin opens a file that exists.
 func OpenAdmin(path string) (*Admin, error) {
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	c, err := openExisting(path)
 	if err != nil {
 		return nil, err
-	}
-	empty, err := inspect(c)
-	if err == nil && empty {
-		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: path, Hint: "the file is empty; no bus was opened on it yet"}
-	}
-	if err == nil {
-		err = c.setFull(true)
-	}
-	if err != nil {
-		c.Close()
-		return nil, storageError("open", path, err)
 	}
 	return &Admin{conn: c}, nil
 }

@@ -35,10 +35,10 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	must(t, log.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
 	must(t, log.Close())
 	// What an owner leaves that dies while both are busy.
-	content := make([]byte, 3*claimSize)
+	content := make([]byte, 6*claimSize)
 	claim{subscription: 1, running: 5, highest: 5}.encode(content)
-	claim{subscription: 2, running: 6, highest: 6}.encode(content[claimSize:])
-	claim{subscription: 1, running: 7, highest: 7}.encode(content[2*claimSize:])
+	claim{subscription: 2, running: 6, highest: 6}.encode(content[2*claimSize:])
+	claim{subscription: 1, running: 7, highest: 7}.encode(content[4*claimSize:])
 	must(t, os.WriteFile(path+"-claims", content, 0o600))
 
 	admin, err := OpenAdmin(path)

@@ -15,12 +15,14 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	events := l.types.number(records)
-	if err := l.writer.do(ctx, events, nil); err != nil {
+	r := l.writer.newRequest()
+	defer l.writer.free(r)
+	r.events = l.types.number(r.events, records)
+	if err := l.writer.submit(ctx, r); err != nil {
 		return storageError("append to", l.path, err)
 	}
-	for i := range records {
-		records[i].Seq, records[i].ID, records[i].Duplicate = events[i].Seq, events[i].ID, events[i].Duplicate
+	for i, e := range r.events {
+		records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func (r *checkpoints) fail() {
 // nothingIsLost looks at what power cuts at this moment may leave.
 func (r *checkpoints) nothingIsLost() {
 	r.Helper()
-	for seed := range uint64(25) {
+	for seed := range uint64(10) {
 		fs := simfs.New(filepath.Dir(r.path), r.fs.Crash(seed))
 		c, err := simRaw(r.path, fs)
 		must(r.T, err)

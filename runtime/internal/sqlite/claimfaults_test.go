@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +71,196 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 	})
 }
 
+// A start that fails, or is killed, between the charge and the end of the old
+// claims must not make the next one charge again.
+func TestAnAttemptIsChargedOnceHoweverManyStartsFindItsClaim(t *testing.T) {
+	claimsTest(t, func(m *machine) {
+		m.begin(m.held[0])
+		left := m.claims()
+		m.kill()
+		for n := range 3 {
+			log, err := Open(m.path, Options{VFS: m.fs.Name()})
+			m.must(err)
+			m.log = log
+			found, err := log.TakeOver(m.Context())
+			m.must(err)
+			if want := max(1-n, 0); found.Interrupted != want {
+				m.fail("start %d charged %d attempts, want %d", n+1, found.Interrupted, want)
+			}
+			m.kill()
+			m.must(os.WriteFile(m.path+"-claims", left, 0o600))
+		}
+		m.charged(1)
+	})
+}
+
+// The charge goes through the simulated disk, the claims through the real one:
+// wherever the power is cut while a process takes over, one of them says that
+// the attempt was interrupted, and never both.
+func TestTheChargeIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
+	for cut := 1; ; cut++ {
+		over := false
+		claimsTest(t, func(m *machine) {
+			m.begin(m.held[0])
+			m.kill()
+			log, err := Open(m.path, Options{VFS: m.fs.Name()})
+			m.must(err)
+			m.log = log
+			m.fs.CutAfter(cut)
+			_, err = log.TakeOver(m.Context())
+			over = !m.fs.Dead()
+			if (err != nil) != m.fs.Dead() {
+				m.fail("with the power cut at change %d TakeOver returned %v", cut, err)
+			}
+			left := m.claims()
+			images := make([]simfs.Image, 20)
+			for seed := range images {
+				images[seed] = m.fs.Crash(uint64(seed))
+			}
+			m.abandon()
+			for _, image := range images {
+				m.boot(image)
+				m.must(os.WriteFile(m.path+"-claims", left, 0o600))
+				if !m.start() {
+					m.fail("the log does not open")
+				}
+				m.charged(1)
+				m.abandon()
+			}
+		})
+		if over {
+			break
+		}
+	}
+}
+
+// Claims may be anything after a power cut, or belong to another copy of the
+// file.
+func TestClaimsThatDoNotFitTheLogChargeNobody(t *testing.T) {
+	for name, damage := range map[string]func(one *claim){
+		"they are those of an earlier owner":          func(one *claim) { one.life-- },
+		"their event is not in the log":               func(one *claim) { one.running, one.highest = 1000, 1000 },
+		"their event is not a number of an event":     func(one *claim) { one.running, one.highest = -5, -5 },
+		"their subscription does not exist":           func(one *claim) { one.subscription = 77 },
+		"their worker is idle":                        func(one *claim) { one.running = 0 },
+		"their worker is idle, and was further ahead": func(one *claim) { one.running, one.highest = 0, 1<<62 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			claimsTest(t, func(m *machine) {
+				m.publish(5, 10)
+				m.begin(m.held[0])
+				found := claimsOf(m.claims())
+				if len(found) != 1 {
+					m.fail("there is no claim")
+				}
+				one := found[0]
+				m.kill()
+				damage(&one)
+				content := make([]byte, claimSize)
+				one.encode(content)
+				m.must(os.WriteFile(m.path+"-claims", content, 0o600))
+				if !m.start() {
+					m.fail("the log does not open")
+				}
+				m.charged(0)
+				c := m.raw(m.fs)
+				defer c.Close()
+				for _, row := range m.rows(c, "SELECT seq FROM deliveries d JOIN subscriptions s ON s.id = d.subscription WHERE seq > cursor") {
+					m.fail("event %s has a row above the cursor", row[0])
+				}
+				m.publish(1, 10)
+				m.drain()
+				m.everythingIsSettled()
+				newest := m.rows(c, "SELECT redelivered >= (SELECT max(seq) FROM log) FROM subscriptions")
+				if newest[0][0] != "0" {
+					m.fail("a new event is taken for one that may have been handled before")
+				}
+				m.must(m.log.Close())
+			})
+		})
+	}
+}
+
+func TestClaimsOfALogThatHasLostEverythingChargeNobody(t *testing.T) {
+	claimsTest(t, func(m *machine) {
+		m.begin(m.held[0])
+		m.kill()
+		c := m.raw(m.fs)
+		m.must(c.Exec("PRAGMA foreign_keys=0; DELETE FROM log"))
+		m.must(c.Close())
+		if !m.start() {
+			m.fail("the log does not open")
+		}
+		m.charged(0)
+		m.must(m.log.Close())
+	})
+}
+
+func TestWhatStandsInThePlaceOfTheClaimsIsReported(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a folder":               func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to nowhere":      func(path string) error { return os.Symlink(filepath.Join(path, "x"), path) },
+		"a pipe":                 makePipe,
+		"a link to what is none": func(path string) error { return os.Symlink(os.DevNull, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "events.db")
+			log, err := Open(path, Options{})
+			must(t, err)
+			defer log.Close()
+			if err := put(path + "-claims"); err != nil {
+				t.Skip(err)
+			}
+			for range 2 {
+				_, err := log.TakeOver(t.Context())
+				var typed *engine.StorageError
+				if !errors.As(err, &typed) || typed.Path != path+"-claims" || typed.Fault != engine.IO || !strings.Contains(typed.Hint, "plain file") {
+					t.Errorf("TakeOver returned %v, want what is wrong with the claims", err)
+				}
+			}
+			must(t, os.Remove(path+"-claims"))
+			_, err = log.TakeOver(t.Context())
+			must(t, err)
+		})
+	}
+}
+
+// Each worker of a subscription has a place in the file. One that is made again
+// under its name goes on with the places it had.
+func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
+	claimsTest(t, func(m *machine) {
+		for range 100 {
+			again, err := m.log.Consumer(m.Context(), m.consumers[0].spec)
+			m.must(err)
+			m.consumers[0].consumer = again
+			again.Begin(m.held[0].Delivery, 1, time.Now())
+			again.Idle(1)
+		}
+		if n := len(m.log.claims.last); n != 2 {
+			m.fail("two workers have %d places", n)
+		}
+	})
+}
+
+// claims returns what the file beside the log holds.
+func (m *machine) claims() []byte {
+	m.Helper()
+	content, err := os.ReadFile(m.path + "-claims")
+	m.must(err)
+	return content
+}
+
+// charged checks how many attempts were charged to deliveries.
+func (m *machine) charged(want int) {
+	m.Helper()
+	c := m.raw(m.fs)
+	defer c.Close()
+	found := m.rows(c, "SELECT (SELECT total(failures) FROM deliveries), (SELECT count(*) FROM attempts)")
+	if got := fmt.Sprint(found[0]); got != fmt.Sprintf("[%d.0 %d]", want, want) {
+		m.fail("failures and attempts are %v, want %d of each", got, want)
+	}
+}
+
 // claimsTest runs f with one delivery at hand.
 func claimsTest(t *testing.T, f func(m *machine)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -86,9 +279,7 @@ func claimsTest(t *testing.T, f func(m *machine)) {
 
 // kill ends the process, and makes the machine ready for the next.
 func (m *machine) kill() {
-	image := m.fs.Kill()
-	claims, err := os.ReadFile(m.path + "-claims")
-	m.must(err)
+	image, claims := m.fs.Kill(), m.claims()
 	m.abandon()
 	m.must(os.WriteFile(m.path+"-claims", claims, 0o600))
 	m.boot(image)

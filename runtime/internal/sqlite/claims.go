@@ -6,13 +6,16 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
 
 // claims is the file beside the log that says who dispatches and what the
-// workers are busy with. A worker overwrites its own 32 bytes when it starts
-// an attempt. That survives the death of the process, which is all it is for,
+// workers are busy with. A worker has two places of 32 bytes, and overwrites the
+// older one when it starts an attempt: killed in the middle, it has left the
+// other. That survives the death of the process, which is all it is for,
 // and costs next to nothing where a transaction would cost twenty microseconds:
 // the file is mapped into memory where the platform can, and never synced.
 type claims struct {
@@ -22,11 +25,13 @@ type claims struct {
 	file   *os.File // nil unless this process dispatches
 	mapped []byte   // the first places of file; nil where there is no mapping
 	last   []claim  // by place: as written
+	life   uint32   // of this process as the owner; the log knows the newest
 }
 
 const (
 	claimSize   = 32
 	claimsBytes = 64 << 10 // what is mapped; workers beyond that write to the file
+	claimsLimit = 16 << 20 // what is read; nobody has that many workers
 )
 
 // claim is what the file says about one worker.
@@ -34,25 +39,31 @@ type claim struct {
 	subscription int64
 	running      int64 // seq of the event at hand; 0 for none
 	highest      int64 // the highest seq ever begun
+	life         uint32
+	turn         uint32 // counts what the worker has written
 }
 
 func (c claim) encode(b []byte) {
-	binary.LittleEndian.PutUint64(b[0:], uint64(c.subscription))
+	binary.LittleEndian.PutUint32(b[0:], uint32(c.subscription))
+	binary.LittleEndian.PutUint32(b[4:], c.turn)
 	binary.LittleEndian.PutUint64(b[8:], uint64(c.running))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.highest))
-	binary.LittleEndian.PutUint32(b[24:], crc32.ChecksumIEEE(b[:24]))
+	binary.LittleEndian.PutUint32(b[24:], c.life)
+	binary.LittleEndian.PutUint32(b[28:], crc32.ChecksumIEEE(b[:28]))
 }
 
 // decodeClaim reports false for a place that was never used or torn by a
 // power cut.
 func decodeClaim(b []byte) (claim, bool) {
-	if crc32.ChecksumIEEE(b[:24]) != binary.LittleEndian.Uint32(b[24:]) {
+	if crc32.ChecksumIEEE(b[:28]) != binary.LittleEndian.Uint32(b[28:]) {
 		return claim{}, false
 	}
 	c := claim{
-		subscription: int64(binary.LittleEndian.Uint64(b[0:])),
+		subscription: int64(binary.LittleEndian.Uint32(b[0:])),
+		turn:         binary.LittleEndian.Uint32(b[4:]),
 		running:      int64(binary.LittleEndian.Uint64(b[8:])),
 		highest:      int64(binary.LittleEndian.Uint64(b[16:])),
+		life:         binary.LittleEndian.Uint32(b[24:]),
 	}
 	return c, c.subscription != 0
 }
@@ -75,34 +86,73 @@ func (c *claims) own() error {
 	if err != nil {
 		return err
 	}
+	// A pipe or a device in its place may never end.
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(errNotPlain, err, file.Close())
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.file = file
 	return nil
 }
 
+var errNotPlain = errors.New("it is not a plain file")
+
 // read returns what the last owner left.
 func (c *claims) read() ([]claim, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	content, err := io.ReadAll(c.file)
+	content, err := io.ReadAll(io.LimitReader(c.file, claimsLimit))
 	if err != nil {
 		return nil, err
 	}
 	var found []claim
-	for ; len(content) >= claimSize; content = content[claimSize:] {
-		if one, ok := decodeClaim(content); ok {
-			found = append(found, one)
-		}
+	for ; len(content) >= claimSize; content = content[min(2*claimSize, len(content)):] {
+		found = append(found, claimsOf(content)...)
 	}
 	return found, nil
 }
 
+// claimsOf returns what the two places of a worker say.
+func claimsOf(content []byte) []claim {
+	one, ok := decodeClaim(content)
+	if len(content) < 2*claimSize {
+		content = append(content[:claimSize:claimSize], make([]byte, claimSize)...)
+	}
+	first, second := content[:claimSize], content[claimSize:2*claimSize]
+	other, otherOK := decodeClaim(second)
+	switch {
+	case ok && otherOK && one.subscription == other.subscription && one.life == other.life:
+		if int32(other.turn-one.turn) > 0 {
+			one, other = other, one
+		}
+		one.highest = max(one.highest, other.highest)
+		return []claim{one}
+	case ok && otherOK:
+		return []claim{one, other}
+	case ok:
+		return []claim{beforeTorn(one, second)}
+	case otherOK:
+		return []claim{beforeTorn(other, first)}
+	}
+	return nil
+}
+
+// beforeTorn returns what a claim says beside a torn one: its worker was about
+// to go on, so it was through with what the claim says.
+func beforeTorn(one claim, beside []byte) claim {
+	if slices.ContainsFunc(beside, func(b byte) bool { return b != 0 }) {
+		one.running = 0
+	}
+	return one
+}
+
 // clear forgets what the last owner left, which is in the log by now, and
-// prepares the file for this one.
-func (c *claims) clear() error {
+// prepares the file for this one, whose life it is.
+func (c *claims) clear(life uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.life = life
 	if err := c.file.Truncate(0); err != nil {
 		return err
 	}
@@ -128,7 +178,7 @@ func (c *claims) begin(place int, subscription, seq int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := &c.last[place]
-	*last = claim{subscription: subscription, running: seq, highest: max(seq, last.highest)}
+	*last = claim{subscription: subscription, running: seq, highest: max(seq, last.highest), life: c.life, turn: last.turn + 1}
 	c.write(place)
 }
 
@@ -138,21 +188,41 @@ func (c *claims) idle(place int) {
 	defer c.mu.Unlock()
 	if last := &c.last[place]; last.running != 0 {
 		last.running = 0
+		last.turn++
 		c.write(place)
 	}
 }
 
+// write puts the claim at place into the file. What cannot be written must
+// not stay as it was: it would be charged, although it is over. Then the claims
+// are given up that can be, and a crash is charged to nobody.
 func (c *claims) write(place int) {
 	if c.file == nil {
 		return
 	}
-	if at := place * claimSize; at+claimSize <= len(c.mapped) {
-		c.last[place].encode(c.mapped[at : at+claimSize])
-	} else {
-		encoded := make([]byte, claimSize)
-		c.last[place].encode(encoded)
-		c.file.WriteAt(encoded, int64(at))
+	at := (2*place + int(c.last[place].turn%2)) * claimSize
+	if at+claimSize <= len(c.mapped) {
+		if poke(c.mapped[at:at+claimSize], c.last[place]) {
+			return
+		}
+		unmapFile(c.mapped)
+		c.mapped = nil
 	}
+	encoded := make([]byte, claimSize)
+	c.last[place].encode(encoded)
+	if _, err := c.file.WriteAt(encoded, int64(at)); err != nil {
+		c.file.Truncate(int64(len(c.mapped)))
+	}
+}
+
+// poke writes to mapped memory. It reports false when there is nothing behind
+// it any more, because the file was cut or the disk has failed; by itself, that
+// would end the process.
+func poke(b []byte, one claim) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { ok = recover() == nil }()
+	one.encode(b)
+	return true
 }
 
 // release gives the lock back. Nothing runs any more, so nothing is claimed.

@@ -262,8 +262,12 @@ func (c *conn) mend() error {
 		return err
 	}
 	err := c.checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
+	var version int64
 	if err == nil {
-		err = c.exec(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion))
+		version, err = c.int64("PRAGMA user_version")
+	}
+	if err == nil {
+		err = c.Exec(fmt.Sprintf("PRAGMA user_version=%d", version))
 	}
 	c.doubtful = err != nil
 	return err

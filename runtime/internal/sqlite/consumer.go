@@ -25,7 +25,7 @@ type consumer struct {
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling sync.Mutex
-	buffer  []logged
+	buffer  []*logged
 	matches map[int64]bool // by type number, under polling
 
 	mu          sync.Mutex
@@ -269,7 +269,7 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 		// The verdict needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(v.Staged)})
+		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(nil, v.Staged)})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

@@ -22,16 +22,19 @@ type LetterFilter struct {
 	Since, Until  time.Time // of death, both inclusive
 }
 
-// fromDead is what conditions are about. The order of the tables is the order
-// in which they are read: dead letters first.
-const fromDead = `
-	FROM deliveries d
-	CROSS JOIN log l ON l.seq = d.seq
-	CROSS JOIN types t ON t.id = l.type
-	CROSS JOIN subscriptions s ON s.id = d.subscription
-	WHERE d.state = 'dead'`
+const (
+	// dead is what conditions are about. They reach the log only where they
+	// have to, so that passing over letters is cheap.
+	dead = " FROM deliveries d WHERE d.state = 'dead'"
+	// known is what else there is to know about a dead letter. The order of the
+	// tables is that in which they are read.
+	known = `
+		CROSS JOIN log l ON l.seq = d.seq
+		CROSS JOIN types t ON t.id = l.type
+		CROSS JOIN subscriptions s ON s.id = d.subscription`
+)
 
-// condition is SQL that follows a WHERE, with its parameters.
+// condition is SQL that follows what is dead, with its parameters.
 type condition struct {
 	sql  strings.Builder
 	args []any
@@ -56,14 +59,14 @@ func (f LetterFilter) condition(c *conn) (*condition, error) {
 	if len(f.Types) > 0 {
 		types, err := typesMatching(c, f.Types)
 		if err == nil {
-			err = w.in("l.type", types)
+			err = w.in("(SELECT l.type FROM log l WHERE l.seq = d.seq)", types)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(f.Subscriptions) > 0 {
-		if err := w.in("s.name", f.Subscriptions); err != nil {
+		if err := w.in("(SELECT s.name FROM subscriptions s WHERE s.id = d.subscription)", f.Subscriptions); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +90,7 @@ func (f LetterFilter) condition(c *conn) (*condition, error) {
 		w.and("d.dead_at <= ?", f.Until)
 	}
 	if f.Text != "" {
-		w.and(`(instr(l.payload, ?) > 0 OR EXISTS (
+		w.and(`(EXISTS (SELECT 1 FROM log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
 			SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
 	}
 	return w, nil
@@ -108,7 +111,6 @@ func (w *condition) keys(keys []LetterKey) error {
 
 // typesMatching returns the numbers of the types that one of the globs is for.
 func typesMatching(c *conn, globs []string) (types []int64, err error) {
-	types = []int64{} // no type at all is not every type
 	err = c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
 		for _, one := range globs {
 			matches, err := patternMatches(one, s.ColumnText(1))

@@ -45,8 +45,9 @@ func (d *DeadLetters) page(f LetterFilter, page LetterPage) ([]DeadLetter, error
 		return nil, err
 	}
 	w.from(page.After, page.OldestFirst)
+	sorted := order(page.OldestFirst)
 	w.args = append(w.args, page.Limit, page.Offset)
-	return d.find(fromDead+w.sql.String()+order(page.OldestFirst)+" LIMIT ? OFFSET ?", w.args...)
+	return d.find(" FROM (SELECT *"+dead+w.sql.String()+sorted+" LIMIT ? OFFSET ?) d"+known+sorted, w.args...)
 }
 
 // from adds that a letter comes after another one.
@@ -83,7 +84,7 @@ func (d *DeadLetters) count(f LetterFilter) (n int, last time.Time, err error) {
 	if err != nil {
 		return 0, last, err
 	}
-	err = d.conn.query("SELECT count(*), max(d.dead_at)"+fromDead+w.sql.String(), func(s *sqlite3.Stmt) error {
+	err = d.conn.query("SELECT count(*), max(d.dead_at)"+dead+w.sql.String(), func(s *sqlite3.Stmt) error {
 		n, last = s.ColumnInt(0), timeOf(s, 1)
 		return nil
 	}, w.args...)
@@ -111,7 +112,8 @@ func (d *DeadLetters) groups(f LetterFilter) (groups []LetterGroup, err error) {
 	}
 	err = d.conn.query(`
 		SELECT d.fingerprint, count(*), min(d.dead_at), max(d.dead_at), json_group_array(DISTINCT t.name), json_group_array(DISTINCT s.name)
-		`+fromDead+w.sql.String()+" GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint", func(s *sqlite3.Stmt) error {
+		FROM (SELECT *`+dead+w.sql.String()+`) d`+known+`
+		GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint`, func(s *sqlite3.Stmt) error {
 		g := LetterGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: timeOf(s, 2), Last: timeOf(s, 3)}
 		if err := json.Unmarshal(s.ColumnRawText(4), &g.Types); err != nil {
 			return err

@@ -78,7 +78,8 @@ func (d *DeadLetters) next(s *Sweep, limit int) (keys []LetterKey, marks []Lette
 	}
 	w.from(s.mark, true)
 	w.args = append(w.args, limit)
-	err = d.conn.query("SELECT l.id, s.name, d.dead_at, d.subscription, d.seq"+fromDead+w.sql.String()+order(true)+" LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = d.conn.query(`SELECT l.id, s.name, d.dead_at, d.subscription, d.seq
+		FROM (SELECT *`+dead+w.sql.String()+order(true)+" LIMIT ?) d"+known+order(true), func(s *sqlite3.Stmt) error {
 		keys = append(keys, LetterKey{Event: uuidOf(s, 0), Subscription: s.ColumnText(1)})
 		marks = append(marks, LetterMark{DeadAt: timeOf(s, 2), Subscription: s.ColumnInt64(3), Seq: s.ColumnInt64(4)})
 		return nil

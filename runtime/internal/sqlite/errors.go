@@ -26,10 +26,10 @@ func storageError(op, path string, err error) error {
 
 func classify(err error) (fault engine.Fault, hint string) {
 	switch {
-	case errors.Is(err, sqlite3.FULL):
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return engine.DiskFull, "free some space; nothing of this operation was stored"
-	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
-		return engine.Busy, "another process holds a write lock on the file; try again when it is done"
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, sqlite3.PROTOCOL):
+		return engine.Busy, "another process holds a lock on the file; try again when it is done"
 	case errors.Is(err, sqlite3.NOTADB):
 		return engine.Foreign, "choose another file; this one was left as it is"
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.CONSTRAINT), errors.Is(err, sqlite3.ERROR):

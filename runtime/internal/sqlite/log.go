@@ -91,7 +91,8 @@ func (l *Log) read(f func(c *conn) error) error {
 	return f(l.reader)
 }
 
-// add takes a consumer in, in place of an earlier one of the same name.
+// add takes a consumer in, in place of an earlier one of the same name, whose
+// places in the claims file it inherits.
 func (l *Log) add(c *consumer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,11 +100,21 @@ func (l *Log) add(c *consumer) {
 	for _, other := range l.consumers {
 		if other.name == c.name {
 			other.stop()
+			c.workers = other.yield()
 			continue
 		}
 		consumers = append(consumers, other)
 	}
 	l.consumers = append(consumers, c)
+}
+
+// yield gives the places in the claims file away. Should a worker come back
+// nevertheless, it gets a new one.
+func (c *consumer) yield() (places []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	places, c.workers = c.workers, nil
+	return places
 }
 
 // all returns the consumers; the slice is never changed.

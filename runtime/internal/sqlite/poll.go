@@ -78,7 +78,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			seq := s.ColumnInt64(0)
 			own := &delivery{row: rowWaiting}
 			own.Delivery = engine.Delivery{
-				Record: engine.Record{
+				Record: &engine.Record{
 					Seq: seq, ID: uuidOf(s, 4), Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil),
 					Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
 				},
@@ -190,7 +190,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	for i := range events {
 		own := &owns[i]
 		own.Delivery = engine.Delivery{
-			Record: events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Since: events[i].CreatedAt, Token: own,
+			Record: &events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Since: events[i].CreatedAt, Token: own,
 		}
 		c.way = append(c.way, own)
 		dst = append(dst, &own.Delivery)
@@ -205,7 +205,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 
 // readPage reads from the file what the tail no longer holds. Deliveries that
 // have a row come from there.
-func (c *consumer) readPage(dst []logged, from int64, limit int) (_ []logged, next int64, err error) {
+func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, next int64, err error) {
 	err = c.log.read(func(conn *conn) error {
 		end, err := conn.int64("SELECT max(seq) FROM log")
 		if err != nil {
@@ -218,7 +218,7 @@ func (c *consumer) readPage(dst []logged, from int64, limit int) (_ []logged, ne
 			  AND l.type IN (SELECT type FROM routes WHERE subscription = ?)
 			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ? AND d.seq = l.seq)
 			ORDER BY l.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			event := logged{typeID: s.ColumnInt64(2)}
+			event := &logged{typeID: s.ColumnInt64(2)}
 			event.Record = engine.Record{
 				Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil),
 				Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5),

@@ -78,7 +78,7 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 		change func(s *engine.RedriveSpec)
 		want   []int64
 	}{
-		"of any age":                 {func(s *engine.RedriveSpec) {}, []int64{1, 2, 4}},
+		"of any age":                 {func(s *engine.RedriveSpec) {}, []int64{1, 2, 4, 5}},
 		"of an age":                  {func(s *engine.RedriveSpec) { s.DeadBefore = s.DeadBefore.Add(-time.Hour) }, []int64{1, 2}},
 		"a reason":                   {func(s *engine.RedriveSpec) { s.Reasons = []string{"crash"} }, []int64{2}},
 		"a kind of the last attempt": {func(s *engine.RedriveSpec) { s.Reasons = []string{"timeout"} }, []int64{1, 4}},
@@ -97,6 +97,11 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 				g.bury("task.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
 				time.Sleep(time.Hour)
 				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.publish("job.queued") // times out, and then fails
+				g.settle(engine.Verdict{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.Attempt{Kind: engine.KindTimeout, Ended: time.Now()}})
+				g.settle(engine.Verdict{
+					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.Attempt{Kind: engine.KindError, Ended: time.Now()},
+				})
 				spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", DeadBefore: time.Now(), Max: 1, Limit: 100}
 				test.change(&spec)
 				n, err := g.Redrive(t.Context(), spec)

@@ -30,27 +30,46 @@ func (w *writer) doSynced(ctx context.Context, exec func(*conn) error) error {
 }
 
 func (w *writer) request(ctx context.Context, events []logged, exec func(*conn) error, full bool) error {
+	r := w.newRequest()
+	defer w.free(r)
+	r.events, r.exec, r.full = append(r.events, events...), exec, full
+	return w.submit(ctx, r)
+}
+
+// newRequest returns a request to fill in; it is used again after free.
+func (w *writer) newRequest() *request { return w.requests.Get().(*request) }
+
+// free takes a request back that nobody waits for. Whoever keeps its events has
+// copies.
+func (w *writer) free(r *request) {
+	events := r.events[:0]
+	if cap(events) > 1024 {
+		events = nil
+	}
+	clear(r.events)
+	*r = request{result: r.result, events: events}
+	w.requests.Put(r)
+}
+
+// submit queues a request and waits for its outcome.
+func (w *writer) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := w.requests.Get().(*request)
-	r.events, r.exec, r.full, r.pending = events, exec, full, true
+	r.pending = true
 	w.mu.Lock()
 	if w.closing {
 		w.mu.Unlock()
 		return engine.ErrClosed
 	}
 	w.queue = append(w.queue, r)
+	w.queued()
 	alone := len(w.queue) == 1 && w.lastGroup <= 1
 	w.mu.Unlock()
 	if !alone || !w.lead() {
 		w.signal()
 	}
-
-	err := w.await(ctx, r)
-	*r = request{result: r.result}
-	w.requests.Put(r)
-	return err
+	return w.await(ctx, r)
 }
 
 // await waits for the outcome of a request, or withdraws it.

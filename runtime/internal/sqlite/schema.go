@@ -20,6 +20,11 @@ const (
 	schemaVersion = 1
 )
 
+// migrations are the statements that lead from each version to the next: the
+// first makes version 2 out of version 1, and the last schemaVersion, with the
+// schema of schema.sql. Once released they are never edited.
+var migrations []string
+
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
 func migrate(c *conn) error {
@@ -51,7 +56,7 @@ func migrate(c *conn) error {
 		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
 	if !empty {
-		return nil
+		return upgrade(c, migrations)
 	}
 	return c.transaction(true, func() error {
 		// Another process may have been faster.
@@ -60,6 +65,27 @@ func migrate(c *conn) error {
 		}
 		return c.Exec(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion))
 	})
+}
+
+// upgrade runs the migrations that the file has not seen yet, each in one
+// transaction with the version that it leads to.
+func upgrade(c *conn, migrations []string) error {
+	for {
+		version, err := c.int64("PRAGMA user_version")
+		if err != nil || int(version) > len(migrations) {
+			return err
+		}
+		err = c.transaction(true, func() error {
+			// Another process may have been faster.
+			if now, err := c.int64("PRAGMA user_version"); err != nil || now != version {
+				return err
+			}
+			return c.Exec(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
+		})
+		if err != nil {
+			return fmt.Errorf("schema version %d to %d: %w", version, version+1, err)
+		}
+	}
 }
 
 // inspect tells an empty file from one of ours; anything else is an error.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -23,9 +24,9 @@ type logged struct {
 // without gaps. It is safe for concurrent use.
 type tail struct {
 	mu    sync.RWMutex
-	ring  []logged // grows to tailEvents, then wraps
-	first int64    // seq of the oldest event held
-	next  int64    // seq after the newest event known to be in the log
+	ring  []*logged // grows to tailEvents, then wraps
+	first int64     // seq of the oldest event held
+	next  int64     // seq after the newest event known to be in the log
 	bytes int
 }
 
@@ -42,28 +43,34 @@ func (t *tail) forget(next int64) {
 	t.first, t.next, t.bytes = next, next, 0
 }
 
-// append adds events that were just committed, for several readers if shared.
-// When another process has appended in between there is a gap, and what came
-// before it is forgotten.
-func (t *tail) append(events []logged, shared bool) {
+// append adds copies of events that were just committed, for that many
+// readers. When another process has appended in between there is a gap, and what
+// came before it is forgotten. Without readers nothing is held: those that come
+// later read the file.
+func (t *tail) append(events []logged, readers int) {
 	if len(events) == 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if readers == 0 {
+		t.forget(events[len(events)-1].Seq + 1)
+		return
+	}
 	if events[0].Seq != t.next {
 		t.forget(events[0].Seq)
 	}
+	held := slices.Clone(events)
 	var memos []engine.Memo
-	if shared {
-		memos = make([]engine.Memo, len(events))
+	if readers > 1 {
+		memos = make([]engine.Memo, len(held))
 	}
-	for i := range events {
-		t.evict(len(events[i].Payload))
-		if shared {
-			events[i].Memo = &memos[i]
+	for i := range held {
+		if readers > 1 {
+			held[i].Memo = &memos[i]
 		}
-		t.put(events[i])
+		t.evict(len(held[i].Payload))
+		t.put(&held[i])
 	}
 }
 
@@ -71,16 +78,16 @@ func (t *tail) append(events []logged, shared bool) {
 func (t *tail) evict(size int) {
 	for t.next > t.first && (t.next-t.first >= tailEvents || t.bytes+size > tailBytes) {
 		oldest := &t.ring[t.first%tailEvents]
-		t.bytes -= len(oldest.Payload)
-		*oldest = logged{}
+		t.bytes -= len((*oldest).Payload)
+		*oldest = nil
 		t.first++
 	}
 }
 
-func (t *tail) put(event logged) {
+func (t *tail) put(event *logged) {
 	at := int(event.Seq % tailEvents)
 	for len(t.ring) <= at {
-		t.ring = append(t.ring, logged{})
+		t.ring = append(t.ring, nil)
 	}
 	t.ring[at] = event
 	t.next = event.Seq + 1
@@ -97,15 +104,15 @@ func (t *tail) end() int64 {
 // read appends events from seq on that match, until limit is reached or the
 // tail ends, and returns the seq to go on from. It reports false when it no
 // longer holds seq.
-func (t *tail) read(dst []logged, from int64, limit int, match func(typeID int64) bool) (_ []logged, next int64, held bool) {
+func (t *tail) read(dst []*logged, from int64, limit int, match func(typeID int64) bool) (_ []*logged, next int64, held bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if from < t.first {
 		return dst, from, false
 	}
 	for ; from < t.next && len(dst) < limit; from++ {
-		if event := &t.ring[from%tailEvents]; event.Due.IsZero() && match(event.typeID) {
-			dst = append(dst, *event)
+		if event := t.ring[from%tailEvents]; event.Due.IsZero() && match(event.typeID) {
+			dst = append(dst, event)
 		}
 	}
 	return dst, from, true

@@ -29,7 +29,7 @@ func TestTheTailReturnsWhatWasAppendedOrSaysThatItCannot(t *testing.T) {
 					log[end] = e
 					end++
 				}
-				tail.append(events, true)
+				tail.append(events, rapid.IntRange(0, 2).Draw(t, "readers"))
 			},
 			"read": func(t *rapid.T) {
 				from := rapid.Int64Range(max(1, end-10_000), end).Draw(t, "from")
@@ -74,7 +74,7 @@ func TestTheNewestEventsAreHeld(t *testing.T) {
 	for seq := int64(1); seq <= 2*tailEvents; seq++ {
 		events = append(events, logged{Record: engine.Record{Seq: seq}})
 	}
-	tail.append(events, true)
+	tail.append(events, 2)
 	all := func(int64) bool { return true }
 	if got, _, held := tail.read(nil, tailEvents+1, tailEvents, all); !held || len(got) != tailEvents {
 		t.Errorf("held %d of the newest %d", len(got), tailEvents)

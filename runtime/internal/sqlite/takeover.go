@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -20,7 +21,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		if errors.Is(err, errOwned) {
 			return found, l.owner()
 		}
-		return found, storageError("lock", l.claims.path, err)
+		return found, claimsError("lock", l.claims.path, err)
 	}
 	err = l.takeOver(ctx, &found)
 	if err != nil {
@@ -32,20 +33,29 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	left, err := l.claims.read()
 	if err != nil {
-		return err
+		return claimsError("read", l.claims.path, err)
 	}
 	// On disk before the claims are cleared, which nothing orders after it.
+	// Should that fail, they are those of an earlier life from now on, and
+	// nobody is charged for them again.
+	var since int64
 	err = l.writer.doSynced(ctx, func(c *conn) error {
+		before, err := c.int64("SELECT since FROM owner")
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(one claim) bool { return one.life != lifeOf(before) })
 		if err := charge(c, left, found); err != nil {
 			return err
 		}
-		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), time.Now())
+		since = max(before+1, time.Now().UnixMicro())
+		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
 	if err != nil {
 		return err
 	}
-	if err := l.claims.clear(); err != nil {
-		return err
+	if err := l.claims.clear(lifeOf(since)); err != nil {
+		return claimsError("clear", l.claims.path, err)
 	}
 	// The last owner may have dispatched what this process published.
 	err = l.read(func(c *conn) error {
@@ -65,6 +75,18 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	return err
 }
 
+// lifeOf is how the claims name the owner since the given microsecond.
+func lifeOf(since int64) uint32 { return uint32(since) }
+
+// claimsError is the error of the file beside the log.
+func claimsError(op, path string, err error) error {
+	var e *engine.StorageError
+	if err = storageError(op, path, err); errors.As(err, &e) && e.Fault == engine.IO {
+		e.Hint = "it must be a plain file that this user may read and write; it can be deleted while nothing runs"
+	}
+	return err
+}
+
 // charge turns what was running into a failed attempt that is due now.
 func charge(c *conn, left []claim, found *engine.Recovery) error {
 	for _, claim := range left {
@@ -72,18 +94,19 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 			// Not yet settled, and without a row: the claim is all there is.
 			// It gets one, and so do those before it, so that the cursor can
 			// pass them: a row above the cursor would be gone once it is
-			// settled, and the event be found again on the way.
+			// settled, and the event be found again on the way. If the log has
+			// lost the event in a power cut, or is a copy from before it,
+			// nobody gets anything.
 			err := c.exec(`
 				INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 				SELECT s.id, l.seq, iif(l.seq = ?2, 'running', 'waiting'), 0, ?3
 				FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
 				JOIN routes r ON r.subscription = s.id AND r.type = l.type
-				WHERE s.id = ?1
+				WHERE s.id = ?1 AND EXISTS (SELECT 1 FROM log WHERE seq = ?2)
 				ON CONFLICT DO NOTHING`, claim.subscription, claim.running, atOnce)
 			if err != nil {
 				return err
 			}
-			// Not past the end of the log, whatever the claim says.
 			err = c.exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1 AND EXISTS (SELECT 1 FROM log WHERE seq = ?2)",
 				claim.subscription, claim.running)
 			if err != nil {
@@ -96,7 +119,8 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 				return err
 			}
 		}
-		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, ?) WHERE id = ?", claim.highest, claim.subscription)
+		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
+			claim.highest, claim.subscription)
 		if err != nil {
 			return err
 		}

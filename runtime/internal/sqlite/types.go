@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,19 +27,19 @@ func newTypeTable(log *Log) *typeTable {
 	return &typeTable{log: log, ids: map[string]int64{}, names: map[int64]string{}}
 }
 
-// number turns records into rows. A type that nobody has declared yet is
+// number appends records as rows. A type that nobody has declared yet is
 // numbered by the transaction that inserts its first event.
-func (t *typeTable) number(records []engine.Record) []logged {
+func (t *typeTable) number(dst []logged, records []engine.Record) []logged {
 	if len(records) == 0 {
-		return nil
+		return dst
 	}
-	events := make([]logged, len(records))
+	dst = slices.Grow(dst, len(records))
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for i, r := range records {
-		events[i] = logged{Record: r, typeID: t.ids[r.Type]}
+	for _, r := range records {
+		dst = append(dst, logged{Record: r, typeID: t.ids[r.Type]})
 	}
-	return events
+	return dst
 }
 
 func (t *typeTable) id(name string) (int64, bool) {

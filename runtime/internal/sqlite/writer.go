@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 
@@ -33,11 +32,14 @@ type writer struct {
 	queue     []*request
 	dirty     []dirtyConsumer
 	lastGroup int  // how many requests the last transaction served
+	expected  int  // how long the queue has to be for regroup to end; 0 if it does not wait
 	watch     bool // look for the writes of other processes
 	closing   bool
 
-	wake chan struct{}
-	done chan struct{}
+	wake     chan struct{}
+	done     chan struct{}
+	complete chan struct{} // the queue is as long as expected
+	patience *time.Timer   // of regroup
 
 	logger   *slog.Logger
 	lost     error // of the last verdicts, if they could not be written
@@ -55,6 +57,7 @@ type writer struct {
 func newWriter(log *Log, c *conn) *writer {
 	w := &writer{
 		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
+		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour),
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
 	w.turn <- struct{}{}
@@ -66,6 +69,7 @@ func (w *writer) run() {
 	defer close(w.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	defer w.patience.Stop()
 	for {
 		<-w.turn
 		wait, closing := w.work()
@@ -97,19 +101,39 @@ func (w *writer) work() (wait time.Duration, closing bool) {
 
 // regroup lets those who have waited for the last transaction queue what they
 // do next, so that the next one is as large: without it every other would sync
-// for one or two of them only. It gives up the processor, and after limit gives
-// up altogether.
+// for one or two of them only. It waits for no longer than limit. The last of
+// them wakes the writer, which the scheduler then prefers to handlers that have
+// been woken before.
 func (w *writer) regroup(size int, limit time.Duration) {
 	if size < 2 {
 		return
 	}
-	for began := time.Now(); time.Since(began) < limit; runtime.Gosched() {
-		w.mu.Lock()
-		queued := len(w.queue)
+	w.mu.Lock()
+	if len(w.queue) >= size || w.closing {
 		w.mu.Unlock()
-		if queued >= size {
-			return
-		}
+		return
+	}
+	w.expected = size
+	w.mu.Unlock()
+	w.patience.Reset(limit)
+	select {
+	case <-w.complete:
+	case <-w.patience.C:
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expected = 0
+	select {
+	case <-w.complete: // just now
+	default:
+	}
+}
+
+// queued is told that the queue has grown. The caller holds mu.
+func (w *writer) queued() {
+	if w.expected > 0 && len(w.queue) >= w.expected {
+		w.expected = 0
+		w.complete <- struct{}{}
 	}
 }
 
@@ -204,7 +228,7 @@ func (w *writer) write(g group) {
 	}
 	err := storageError("write", w.conn.path, w.conn.commit(full && !w.unsynced, func() error { return w.apply(g) }))
 	if err == nil {
-		w.log.tail.append(w.events, len(w.log.all()) > 1)
+		w.log.tail.append(w.events, len(w.log.all()))
 	}
 	if len(w.flushes) > 0 {
 		w.report(err)
@@ -216,11 +240,8 @@ func (w *writer) write(g group) {
 			f.consumer.restore(f)
 		}
 	}
-	if err == nil {
-		w.log.appended(w.events)
-	}
-	clear(w.events)
-	clear(w.flushes)
+	// Publishers first: while they get their next events ready for the next
+	// transaction, handlers have the time that it takes.
 	for _, r := range g.requests {
 		if r.refused != nil && err == nil {
 			r.result <- r.refused
@@ -228,6 +249,11 @@ func (w *writer) write(g group) {
 			r.result <- err
 		}
 	}
+	if err == nil {
+		w.log.appended(w.events)
+	}
+	clear(w.events)
+	clear(w.flushes)
 	w.conn.tidy() // nobody waits for it
 }
 

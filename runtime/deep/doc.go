@@ -1,0 +1,5 @@
+// Package deep is what generated methods copy and compare values with.
+//
+// Most programs do not call it. It is for the methods Clone and Equal in
+// copy.gen.go and, as far as values contain themselves, for Validate.
+package deep

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/simfs"
+)
+
+func TestEveryVersionHasItsMigration(t *testing.T) {
+	if len(migrations) != schemaVersion-1 {
+		t.Errorf("there are %d migrations, and schema.sql has version %d", len(migrations), schemaVersion)
+	}
+}
+
+// Migrations that might come, from version 1 to 3.
+var synthetic = []string{
+	"ALTER TABLE log ADD COLUMN copy TEXT; UPDATE log SET copy = payload",
+	"CREATE TABLE copies (seq INTEGER PRIMARY KEY, copy TEXT); INSERT INTO copies SELECT seq, copy FROM log",
+}
+
+func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
+	migrationTest(t, func(m *machine) {
+		for range 2 {
+			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			m.must(err)
+			m.must(upgrade(c, synthetic))
+			m.must(c.shut())
+			m.schemaHolds(m.fs, 3)
+		}
+	})
+}
+
+func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
+	migrationTest(t, func(m *machine) {
+		c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+		m.must(err)
+		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM log"} // a second time
+		if err := upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
+			m.fail("the broken migration returned %v", err)
+		}
+		m.schemaHolds(m.fs, 2)
+		m.must(upgrade(c, synthetic)) // of a program that was mended
+		m.must(c.shut())
+		m.schemaHolds(m.fs, 3)
+	})
+}
+
+func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
+	found := map[string]bool{}
+	for cut, over := 1, false; !over; cut++ {
+		migrationTest(t, func(m *machine) {
+			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			m.must(err)
+			m.fs.CutAfter(cut)
+			err = upgrade(c, synthetic)
+			if over = !m.fs.Dead(); over != (err == nil) {
+				m.fail("with the power cut at change %d the migration returned %v", cut, err)
+			}
+			for seed := range uint64(5) {
+				disk := simfs.New(filepath.Dir(m.path), m.fs.Crash(seed))
+				found[m.schemaHolds(disk, 1, 2, 3)] = true
+				after, err := connect(m.path, disk.Name(), sqlite3.OPEN_READWRITE)
+				m.must(err)
+				m.must(upgrade(after, synthetic))
+				m.must(after.shut())
+				m.schemaHolds(disk, 3)
+				disk.Unregister()
+			}
+			m.fs.Heal()
+			c.shut()
+		})
+	}
+	if !found["1"] || !found["2"] || !found["3"] {
+		t.Errorf("the power cuts left versions %v, want all of them", found)
+	}
+}
+
+// A commit that fails must not leave a file that is neither empty nor ours.
+func TestAFileWhoseMakingHasFailedIsMadeTheNextTime(t *testing.T) {
+	for _, op := range []simfs.Op{simfs.Write, simfs.Sync, simfs.Truncate, simfs.Read} {
+		for nth, over := 1, false; !over; nth++ {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSim(t, uint64(nth))
+				s.boot(nil)
+				s.fs.Fail(simfs.Fault{Op: op, Nth: nth, Err: sqlite3.IOERR, Extent: simfs.All})
+				first, err := Open(s.path, Options{VFS: s.fs.Name()})
+				if err == nil {
+					s.must(first.Close())
+				}
+				over = s.fs.Failures() == 0
+				s.fs.Heal()
+				if s.log, err = Open(s.path, Options{VFS: s.fs.Name()}); err != nil {
+					s.fail("after operation %d (%v) had failed once: %v", nth, op, err)
+				}
+			})
+		}
+	}
+}
+
+// migrationTest runs f with a file of version 1 that has many pages of events.
+func migrationTest(t *testing.T, f func(m *machine)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{sim: newSim(t, 1), model: newModel(), counter: &counter{}}
+		m.failed = func(doing string, err error) { m.fail("%s: %v", doing, err) }
+		if oldFile == nil {
+			m.boot(m.base())
+			if !m.start() {
+				m.fail("the log does not open")
+			}
+			m.publish(40, 1000)
+			m.must(m.log.Close())
+			m.log = nil
+			oldFile = m.fs.Kill()[m.path]
+		}
+		m.boot(simfs.Image{m.path: oldFile})
+		f(m)
+	})
+}
+
+var oldFile []byte
+
+// schemaHolds checks that the file has one of the versions, and all of it.
+func (m *machine) schemaHolds(fs *simfs.FS, versions ...int) (version string) {
+	m.Helper()
+	c := m.raw(fs)
+	defer c.Close()
+	version = m.rows(c, "PRAGMA user_version")[0][0]
+	column := m.rows(c, "SELECT count(*) FROM pragma_table_info('log') WHERE name = 'copy'")[0][0] == "1"
+	table := m.rows(c, "SELECT count(*) FROM sqlite_schema WHERE name = 'copies'")[0][0] == "1"
+	fits := false
+	for _, v := range versions {
+		if version != fmt.Sprint(v) {
+			continue
+		}
+		fits = column == (v >= 2) && table == (v >= 3)
+		if fits && column && m.rows(c, "SELECT count(*) FROM log WHERE copy = payload")[0][0] != "40" ||
+			fits && table && m.rows(c, "SELECT count(*) FROM copies")[0][0] != "40" {
+			m.fail("version %d is not complete", v)
+		}
+	}
+	if !fits {
+		m.fail("the file has version %s (want one of %v), its column: %v, its table: %v", version, versions, column, table)
+	}
+	if check := m.rows(c, "PRAGMA integrity_check")[0][0]; check != "ok" {
+		m.fail("the file is damaged: %s", check)
+	}
+	return version
+}
