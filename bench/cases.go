@@ -46,4 +46,6 @@ var cases = []benchCase{
 		recovery},
 	{"dead-letters-10k", "the newest 100 of 10,000 dead letters; limit: reading their rows",
 		deadLetters(10_000)},
+	{"purge-10k", "one publisher while an operator purges half of 10,000 dead letters; limit: publishing alone",
+		purge(10_000)},
 }

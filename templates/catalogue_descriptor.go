@@ -96,6 +96,9 @@ func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
 	case catalog.UUID:
 		return value.Dot("String").Call()
 	case catalog.Named: // an enum
+		if t.Named.Integer {
+			return jen.Qual("strconv", "Itoa").Call(jen.Int().Call(value))
+		}
 		return jen.String().Call(value)
 	}
 	panic(fmt.Sprintf("templates: a field of type %s cannot order deliveries", t.Text))

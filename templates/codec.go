@@ -12,18 +12,32 @@ import (
 func codec(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
-		constructs = append(constructs,
-			writeStruct(payloadReceiver, e.GoName, e.Fields), readStruct(payloadReceiver, e.GoName, e.Fields))
+		constructs = append(constructs, structCodec(eventShape(e))...)
 	}
 	for _, t := range c.Types {
-		if t.IsEnum() {
+		switch {
+		case t.IsEnum():
 			constructs = append(constructs, writeEnum(t), readEnum(t))
-		} else {
-			constructs = append(constructs,
-				writeStruct(valueReceiver, t.Name.V, t.Fields), readStruct(valueReceiver, t.Name.V, t.Fields))
+		case t.IsUnion():
+			constructs = append(constructs, unionJSON(t))
+		case t.IsStruct():
+			constructs = append(constructs, structCodec(typeShape(t))...)
 		}
 	}
 	return constructs
+}
+
+// structCodec lists the methods for the JSON of a struct: those that do without
+// encoding/json, if there are some for all its fields, and otherwise those that
+// encoding/json cannot do without.
+func structCodec(s shape) []jen.Code {
+	switch {
+	case s.all(hasCodec):
+		return []jen.Code{writeStruct(s), readStruct(s)}
+	case s.all(hasNoUnion):
+		return nil
+	}
+	return []jen.Code{twin(s), marshalTwin(s), unmarshalTwin(s)}
 }
 
 // inWire refers to a name of the wire package.
@@ -56,12 +70,12 @@ func readMethod(receiver, typeName string, body ...jen.Code) *jen.Statement {
 //	}
 //	<fields>
 //	w.EndObject()
-func writeStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statement {
+func writeStruct(s shape) *jen.Statement {
 	body := []jen.Code{jen.If(jen.Op("!").Id("w").Dot("BeginObject").Call()).Block(jen.Return())}
-	for _, f := range fields {
-		body = append(body, writeField(receiver, f)...)
+	for _, f := range s.fields {
+		body = append(body, writeField(s.receiver, f)...)
 	}
-	return writeMethod(receiver, typeName, append(body, jen.Id("w").Dot("EndObject").Call())...)
+	return writeMethod(s.receiver, s.goName, append(body, jen.Id("w").Dot("EndObject").Call())...)
 }
 
 // readStruct emits the method ReadJSON with the body
@@ -69,30 +83,40 @@ func writeStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statem
 //	r.BeginObject()
 //	<fields>
 //	r.EndObject()
-func readStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statement {
+func readStruct(s shape) *jen.Statement {
 	body := []jen.Code{jen.Id("r").Dot("BeginObject").Call()}
-	for _, f := range fields {
-		body = append(body, readField(receiver, f))
+	for _, f := range s.fields {
+		body = append(body, readField(s.receiver, f))
 	}
-	return readMethod(receiver, typeName, append(body, jen.Id("r").Dot("EndObject").Call())...)
+	return readMethod(s.receiver, s.goName, append(body, jen.Id("r").Dot("EndObject").Call())...)
 }
 
 // writeEnum emits the method WriteJSON with the body
 //
 //	w.String(string(<v>))
+//
+// or w.Int(int(<v>)) for one of integers.
 func writeEnum(t *catalog.Type) *jen.Statement {
-	return writeMethod(valueReceiver, t.Name.V, jen.Id("w").Dot("String").Call(jen.String().Call(jen.Id(valueReceiver))))
+	if t.Integer {
+		return writeMethod(valueReceiver, t.GoName, jen.Id("w").Dot("Int").Call(jen.Int().Call(jen.Id(valueReceiver))))
+	}
+	return writeMethod(valueReceiver, t.GoName, jen.Id("w").Dot("String").Call(jen.String().Call(jen.Id(valueReceiver))))
 }
 
 // readEnum emits the method ReadJSON with the body
 //
 //	*<v> = wire.ReadEnum(r, <Type><Value>, …)
+//
+// or *<v> = <Type>(r.Int()) for one of integers.
 func readEnum(t *catalog.Type) *jen.Statement {
+	if t.Integer {
+		return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
+	}
 	args := []jen.Code{jen.Id("r")}
 	for i, v := range t.Values {
 		args = append(args, perLine(i, jen.Id(v.GoName)))
 	}
-	return readMethod(valueReceiver, t.Name.V, jen.Op("*").Id(valueReceiver).Op("=").Add(inWire("ReadEnum")).Call(args...))
+	return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Add(inWire("ReadEnum")).Call(args...))
 }
 
 // writeField emits
@@ -145,6 +169,7 @@ var codecMethods = map[catalog.Kind]string{
 // writeValue emits one of
 //
 //	w.<String>(<value>)
+//	w.String(string(<value>))
 //	wire.WriteText(w, <value>)
 //	wire.Write<List>(w, <value>, <write function of its elements>)
 //	<value>.WriteJSON(w)
@@ -152,6 +177,8 @@ func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	switch t.Kind {
 	case catalog.Date, catalog.Duration:
 		return inWire("WriteText").Call(jen.Id("w"), value)
+	case catalog.Decimal:
+		return jen.Id("w").Dot("String").Call(jen.String().Call(value))
 	case catalog.List:
 		return inWire("WriteList").Call(jen.Id("w"), value, writeFunc(t.Elem))
 	case catalog.Map:
@@ -197,6 +224,8 @@ func readCall(t *catalog.TypeRef) *jen.Statement {
 		return inWire("ReadList").Call(jen.Id("r"), readFunc(t.Elem))
 	case catalog.Map:
 		return inWire("ReadMap").Call(jen.Id("r"), readFunc(t.Elem))
+	case catalog.Decimal:
+		return bareType(t).Call(jen.Id("r").Dot("String").Call())
 	}
 	return jen.Id("r").Dot(codecMethod(t)).Call()
 }
@@ -211,7 +240,7 @@ func readCall(t *catalog.TypeRef) *jen.Statement {
 //	}
 func readFunc(t *catalog.TypeRef) jen.Code {
 	switch t.Kind {
-	case catalog.List, catalog.Map:
+	case catalog.List, catalog.Map, catalog.Decimal:
 		return jen.Func().Params().Add(bareType(t)).Custom(oneLineBody, jen.Return(readCall(t)))
 	case catalog.Named, catalog.Date, catalog.Duration:
 		return jen.Func().Params().Params(jen.Id("item").Add(bareType(t))).

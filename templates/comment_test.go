@@ -72,7 +72,7 @@ func TestNoTextBreaksOutOfAComment(t *testing.T) {
 		before := comment("Before.", text.Draw(t, "doc")).Type().Id("Before").Struct(
 			comment(text.Draw(t, "field doc")).Id("Field").Int())
 		after := comment(text.Draw(t, "other doc")).Var().Id("after").Int()
-		code, err := source("// header", "p", []jen.Code{before, after})
+		code, err := source("// header", packageNamed("p"), []jen.Code{before, after})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,14 +19,16 @@ func Files(c *catalog.Catalogue) ([]emit.File, error) {
 	}{
 		{"payloads.gen.go", payloads(c)},
 		{"codec.gen.go", codec(c)},
+		{"copy.gen.go", copies(c)},
 		{"publish.gen.go", publish(c)},
 		{"subscribe.gen.go", subscribe(c)},
 		{"catalogue.gen.go", catalogue(c)},
+		{"samples.gen.go", samples(c)},
 	}
 	header := "// " + emit.Header(oneLine(filepath.Base(c.File)))
 	var files []emit.File
 	for _, e := range emitted {
-		content, err := source(header, c.Package.V, e.constructs)
+		content, err := source(header, c, e.constructs)
 		if err != nil {
 			return nil, fmt.Errorf("generating %s: %w", e.name, err)
 		}

@@ -23,7 +23,7 @@ func hasNil(t *catalog.TypeRef) bool {
 	case catalog.Bytes, catalog.JSON, catalog.List, catalog.Map:
 		return true
 	}
-	return false
+	return isUnion(t)
 }
 
 func bareType(t *catalog.TypeRef) *jen.Statement {
@@ -52,6 +52,8 @@ func bareType(t *catalog.TypeRef) *jen.Statement {
 		return inRuntime("Duration")
 	case catalog.UUID:
 		return jen.Qual(uuidPath, "UUID")
+	case catalog.Decimal:
+		return inRuntime("Decimal")
 	case catalog.JSON:
 		return jen.Qual("encoding/json", "RawMessage")
 	case catalog.List:
@@ -59,7 +61,10 @@ func bareType(t *catalog.TypeRef) *jen.Statement {
 	case catalog.Map:
 		return jen.Map(jen.String()).Add(bareType(t.Elem))
 	case catalog.Named:
-		return jen.Id(t.Named.Name.V)
+		if t.Named.IsCustom() {
+			return jen.Qual(t.Named.Custom.Import.V, t.Named.Custom.Name.V)
+		}
+		return jen.Id(t.Named.GoName)
 	}
 	panic(fmt.Sprintf("templates: no Go type for kind %d of %s", t.Kind, t.Text))
 }

@@ -12,13 +12,18 @@ import (
 func payloads(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
-		constructs = append(constructs, eventPayload(e), validateStruct(payloadReceiver, e.GoName, e.Fields))
+		constructs = append(constructs, eventPayload(e))
+		constructs = append(constructs, structMethods(eventShape(e))...)
 	}
 	for _, t := range c.Types {
-		if t.IsEnum() {
-			constructs = append(constructs, enumType(t), enumConstants(t), validateEnum(t))
-		} else {
-			constructs = append(constructs, structType(t), validateStruct(valueReceiver, t.Name.V, t.Fields))
+		switch {
+		case t.IsEnum():
+			constructs = append(constructs, enum(t)...)
+		case t.IsUnion():
+			constructs = append(constructs, union(t)...)
+		case t.IsStruct():
+			constructs = append(constructs, structType(t))
+			constructs = append(constructs, structMethods(typeShape(t))...)
 		}
 	}
 	constructs = append(constructs, anyEvent(), markers("isAnyEvent", c.Events))
@@ -28,21 +33,29 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 	return constructs
 }
 
-// The receivers of Validate methods. They are the same for every type, so that
-// none collides with a variable of the method.
-const (
-	payloadReceiver = "p"
-	valueReceiver   = "v"
-)
+// structMethods lists what goes with a struct, besides JSON, copies and comparison.
+func structMethods(s shape) []jen.Code {
+	var constructs []jen.Code
+	if compiled := patterns(s); compiled != nil {
+		constructs = append(constructs, compiled)
+	}
+	return append(append(constructs, validateStruct(s)), defaults(s)...)
+}
 
 // eventPayload emits
 //
 //	// <Event> is the payload of <event.name>.
 //	//
 //	// <doc>
+//	//
+//	// Owner: <owner>. Tags: <tag>, <tag>.
+//	//
+//	// Deprecated: <reason>
 //	type <Event> struct { <fields> }
+//
+// without the paragraphs for which the catalogue has nothing.
 func eventPayload(e *catalog.Event) *jen.Statement {
-	return comment(e.GoName+" is the payload of "+e.Name.V+".", e.Doc).
+	return comment(e.GoName+" is the payload of "+e.Name.V+".", e.Doc, ownership(e), deprecated(e.Deprecated)).
 		Type().Id(e.GoName).Struct(structFields(e.Fields)...)
 }
 
@@ -51,7 +64,7 @@ func eventPayload(e *catalog.Event) *jen.Statement {
 //	// <doc>
 //	type <Type> struct { <fields> }
 func structType(t *catalog.Type) *jen.Statement {
-	return comment(typeDoc(t)).Type().Id(t.Name.V).Struct(structFields(t.Fields)...)
+	return comment(typeDoc(t), deprecated(t.Deprecated)).Type().Id(t.GoName).Struct(structFields(t.Fields)...)
 }
 
 // typeDoc is the first comment of a named type. A type without a doc gets one,
@@ -60,10 +73,14 @@ func typeDoc(t *catalog.Type) string {
 	switch {
 	case t.Doc != "":
 		return t.Doc
+	case t.IsEnum() && t.Integer:
+		return t.GoName + " is one of a fixed set of numbers."
 	case t.IsEnum():
-		return t.Name.V + " is one of a fixed set of texts."
+		return t.GoName + " is one of a fixed set of texts."
+	case t.IsUnion():
+		return t.GoName + " is one of several structs."
 	}
-	return t.Name.V + " is a part of event payloads."
+	return t.GoName + " is a part of event payloads."
 }
 
 // structFields emits, for each field,
@@ -76,12 +93,16 @@ func typeDoc(t *catalog.Type) string {
 func structFields(fields []*catalog.Field) []jen.Code {
 	var code []jen.Code
 	for _, f := range fields {
-		key := f.Name.V
-		if f.Type.Optional {
-			key += ",omitzero"
-		}
-		code = append(code, comment(f.Doc).
-			Id(f.GoName).Add(goType(f.Type)).Tag(map[string]string{"json": key}))
+		code = append(code, comment(f.Doc, deprecated(f.Deprecated)).
+			Id(f.GoName).Add(goType(f.Type)).Tag(jsonTag(f)))
 	}
 	return code
+}
+
+func jsonTag(f *catalog.Field) map[string]string {
+	key := f.Name.V
+	if f.Type.Optional {
+		key += ",omitzero"
+	}
+	return map[string]string{"json": key}
 }

@@ -68,17 +68,25 @@ const (
 	WeekdaySun Weekday = "sun"
 )
 
-// Validate returns nil if v is one of the values of Weekday.
-func (v Weekday) Validate() error {
+// Valid reports whether v is one of the values of Weekday.
+func (v Weekday) Valid() bool {
 	switch v {
 	case WeekdayMon, WeekdayTue, WeekdayWed, WeekdayThu, WeekdayFri, WeekdaySat,
 		WeekdaySun:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Weekday.
+func (v Weekday) Validate() error {
+	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "mon", "tue", "wed", "thu", "fri", "sat",
-		"sun")
+	return runtime.NotInEnum(string(v), "mon", "tue", "wed", "thu", "fri",
+		"sat", "sun")
 }
-`, enumConstants(c.Types[0]), validateEnum(c.Types[0]))
+`, enumConstants(c.Types[0]), validEnum(c.Types[0]), validateEnum(c.Types[0]))
 }
 
 func TestANamespaceIsASealedInterfaceInsideTheOneAroundIt(t *testing.T) {

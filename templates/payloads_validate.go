@@ -21,26 +21,46 @@ import (
 //
 //	// Validate returns nil: no value of <Type> is invalid.
 //	func (<Type>) Validate() error { return nil }
-func validateStruct(receiver, typeName string, fields []*catalog.Field) *jen.Statement {
+//
+// and for a struct that can contain itself
+//
+//	func (<v> <Type>) Validate() error { return <v>.validate(new(deep.Descent)) }
+//
+//	func (<v> <Type>) validate(d *deep.Descent) error {
+//		if !d.Enter() {
+//			return d.Err()
+//		}
+//		defer d.Leave()
+//		<as above>
+//	}
+func validateStruct(s shape) *jen.Statement {
+	var checks []jen.Code
+	for _, f := range s.fields {
+		checks = append(checks, checkField(s, f)...)
+	}
+	if checks == nil {
+		return comment("Validate returns nil: no value of "+s.goName+" is invalid.").
+			Func().Params(jen.Id(s.goName)).Id("Validate").Params().Error().Custom(oneLineBody, jen.Return(jen.Nil()))
+	}
 	body := []jen.Code{jen.Var().Id(collector(0)).Add(inRuntime("Problems"))}
-	for _, f := range fields {
-		if checkable(f.Type) {
-			body = append(body, checkField(receiver, f))
-		}
+	body = append(append(body, checks...), jen.Return(jen.Id(collector(0)).Dot("Err").Call()))
+	method := comment("Validate returns nil or a [*runtime.ValidationError] with every problem.").
+		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("Validate").Params().Error()
+	if !s.recursive {
+		return method.Block(body...)
 	}
-	if len(body) == 1 {
-		return comment("Validate returns nil: no value of "+typeName+" is invalid.").
-			Func().Params(jen.Id(typeName)).Id("Validate").Params().Error().Custom(oneLineBody, jen.Return(jen.Nil()))
+	guard := []jen.Code{
+		jen.If(jen.Op("!").Id("d").Dot("Enter").Call()).Block(jen.Return(jen.Id("d").Dot("Err").Call())),
+		jen.Defer().Id("d").Dot("Leave").Call(),
 	}
-	body = append(body, jen.Return(jen.Id(collector(0)).Dot("Err").Call()))
-	return comment("Validate returns nil or a [*runtime.ValidationError] with every problem.").
-		Func().Params(jen.Id(receiver).Id(typeName)).Id("Validate").Params().Error().Block(body...)
+	return method.Custom(oneLineBody, jen.Return(jen.Id(s.receiver).Dot("validate").Call(newDescent()))).Line().Line().
+		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard, body...)...)
 }
 
 // checkable tells the types of which some Go values cannot travel.
 func checkable(t *catalog.TypeRef) bool {
 	switch t.Kind {
-	case catalog.String, catalog.Float64, catalog.Date, catalog.Named, catalog.Map:
+	case catalog.String, catalog.Float64, catalog.Date, catalog.Decimal, catalog.Named, catalog.Map:
 		return true
 	case catalog.List:
 		return checkable(t.Elem)
@@ -48,30 +68,48 @@ func checkable(t *catalog.TypeRef) bool {
 	return false
 }
 
-// checkField emits the check of one field, for an optional scalar as
+// checkField emits the checks of one field, for an optional scalar as
 //
 //	if <p>.<Field> != nil {
-//		<check of *<p>.<Field>>
+//		<checks of *<p>.<Field>>
 //	}
-func checkField(receiver string, f *catalog.Field) jen.Code {
-	value := jen.Id(receiver).Dot(f.GoName)
-	at := place{depth: 0, path: jen.Lit(f.Name.V)}
-	if !f.Type.Optional || hasNil(f.Type) {
-		return check(f.Type, value, at)
+func checkField(s shape, f *catalog.Field) []jen.Code {
+	field := jen.Id(s.receiver).Dot(f.GoName)
+	at := place{depth: 0, path: jen.Lit(f.Name.V), within: s.recursive}
+	value, named := field, field
+	if f.Type.Optional && !hasNil(f.Type) {
+		value = jen.Op("*").Add(field)
+		if named = value; hasValidate(f.Type) {
+			named = field // methods are called through the pointer
+		}
 	}
-	pointee := jen.Op("*").Add(value)
-	if hasValidate(f.Type) {
-		pointee = value // methods are called through the pointer
+	var checks []jen.Code
+	if checkable(f.Type) {
+		checks = append(checks, check(f.Type, named, at))
 	}
-	return jen.If(value.Clone().Op("!=").Nil()).Block(check(f.Type, pointee, at))
+	constraints := checkConstraints(s, f, value)
+	if !f.Type.Optional {
+		return append(checks, constraints...)
+	}
+	present := func(checks []jen.Code) []jen.Code {
+		return []jen.Code{jen.If(field.Clone().Op("!=").Nil()).Block(checks...)}
+	}
+	switch {
+	case hasNil(f.Type) && !isUnion(f.Type) && constraints == nil: // nothing is checked of nil
+		return checks
+	case checks == nil && constraints == nil:
+		return nil
+	}
+	return present(append(checks, constraints...))
 }
 
 // place is where a value that is being checked belongs in the report.
 type place struct {
-	depth int            // of the collection that holds it; 0 for a field
-	path  *jen.Statement // of the field, or "" inside a collection of its own
-	index *jen.Statement // of a list's element or a map's value
-	kind  string         // "", Item or Entry
+	depth  int            // of the collection that holds it; 0 for a field
+	path   *jen.Statement // of the field, or "" inside a collection of its own
+	index  *jen.Statement // of a list's element or a map's value
+	kind   string         // "", Item or Entry
+	within bool           // a struct that can contain itself
 }
 
 // report emits one of
@@ -102,11 +140,34 @@ func check(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
 	case catalog.List, catalog.Map:
 		return checkCollection(t, value, at)
 	}
-	return at.report("Nested", value.Clone().Dot("Validate").Call())
+	return at.report("Nested", validity(t, value, at.within))
 }
 
+// validity emits one of these, with a descent where values contain themselves:
+//
+//	<value>.Validate()
+//	validate<Union>(<value>)
+//	runtime.ValidateCustom(<value>)
+func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement {
+	switch {
+	case isCustom(t):
+		return inRuntime("ValidateCustom").Call(value)
+	case isUnion(t) && descends(within, t):
+		return jen.Id(validateUnionName(t.Named)).Call(value, jen.Id("d"))
+	case isUnion(t) && t.Named.Recursive:
+		return jen.Id(validateUnionName(t.Named)).Call(value, newDescent())
+	case isUnion(t):
+		return jen.Id(validateUnionName(t.Named)).Call(value)
+	case isStruct(t) && descends(within, t):
+		return value.Clone().Dot("validate").Call(jen.Id("d"))
+	}
+	return value.Clone().Dot("Validate").Call()
+}
+
+// hasValidate tells the types that have methods, which are called through
+// pointers too.
 func hasValidate(t *catalog.TypeRef) bool {
-	return t.Kind == catalog.Named || t.Kind == catalog.Date
+	return t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
 }
 
 // checkCollection emits the loop over a list or a map. One inside another
@@ -119,7 +180,7 @@ func checkCollection(t *catalog.TypeRef, value *jen.Statement, at place) jen.Cod
 	if at.kind == "" {
 		return loop(t, value, at)
 	}
-	inner := place{depth: at.depth + 1, path: jen.Lit("")}
+	inner := place{depth: at.depth + 1, path: jen.Lit(""), within: at.within}
 	return jen.Var().Id(collector(inner.depth)).Add(inRuntime("Problems")).Line().
 		Add(loop(t, value, inner)).Line().
 		Add(at.report("Nested", jen.Id(collector(inner.depth)).Dot("Err").Call()))
@@ -170,3 +231,9 @@ func collector(depth int) string {
 	}
 	return "inner" + strconv.Itoa(depth)
 }
+
+// newDescent emits the descent of a method that begins one.
+func newDescent() *jen.Statement { return jen.New(inDeep("Descent")) }
+
+// descentParam emits the parameter of a method that goes on with one.
+func descentParam() *jen.Statement { return jen.Id("d").Op("*").Add(inDeep("Descent")) }

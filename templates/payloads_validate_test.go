@@ -77,7 +77,7 @@ events:
 func (p E) Validate() error {
 	var problems runtime.Problems`+test.want+`
 	return problems.Err()
-}`, validateStruct("p", "E", c.Events[0].Fields))
+}`, validateStruct(eventShape(c.Events[0])))
 		})
 	}
 }
@@ -90,5 +90,5 @@ events:
 	emits(t, `
 // Validate returns nil: no value of E is invalid.
 func (E) Validate() error { return nil }
-`, validateStruct("p", "E", c.Events[0].Fields))
+`, validateStruct(eventShape(c.Events[0])))
 }

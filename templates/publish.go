@@ -26,7 +26,7 @@ func publish(c *catalog.Catalogue) []jen.Code {
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
 		"Publish"+e.GoName+" publishes one "+e.Name.V+". If it returns nil the event is on disk; "+
-			"if it returns an error nothing was stored. See [runtime.Publish].", e.Doc).
+			"if it returns an error nothing was stored. See [runtime.Publish].", e.Doc, deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams("payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
@@ -42,7 +42,7 @@ func publishOne(e *catalog.Event) *jen.Statement {
 func publishBatch(e *catalog.Event) *jen.Statement {
 	return comment(
 		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload in one transaction: "+
-			"all of them or none. See [runtime.PublishBatch].").
+			"all of them or none. See [runtime.PublishBatch].", deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName+"Batch").
 		Params(publishParams("payloads", jen.Index().Id(e.GoName))...).
 		Params(jen.Index().Op("*").Add(inRuntime("Receipt")), jen.Error()).

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
 )
 
 // The packages that generated code imports, besides those of the standard
@@ -16,18 +18,27 @@ const (
 	retryPath   = modulePath + "/runtime/retry"
 	wirePath    = modulePath + "/runtime/wire"
 	breakerPath = modulePath + "/runtime/breaker"
+	deepPath    = modulePath + "/runtime/deep"
 	uuidPath    = "github.com/google/uuid"
 )
 
 // inRuntime refers to a name of the runtime package.
 func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
 
+// inDeep refers to a name of the deep package.
+func inDeep(name string) *jen.Statement { return jen.Qual(deepPath, name) }
+
 // source makes a formatted Go file of constructs, with a blank line between
 // any two.
-func source(header, packageName string, constructs []jen.Code) ([]byte, error) {
-	file := jen.NewFile(packageName)
+func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte, error) {
+	file := jen.NewFile(c.Package.V)
 	file.HeaderComment(header)
-	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", uuidPath: "uuid"})
+	for _, t := range c.Types {
+		if t.IsCustom() {
+			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
+		}
+	}
+	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", deepPath: "deep", uuidPath: "uuid"})
 	for _, construct := range constructs {
 		file.Add(construct)
 		file.Line()

@@ -7,7 +7,7 @@ import (
 )
 
 func TestImportsAreGrouped(t *testing.T) {
-	got, err := source("// header", "p", []jen.Code{
+	got, err := source("// header", packageNamed("p"), []jen.Code{
 		jen.Var().Defs(
 			jen.Id("a").Add(inRuntime("Date")),
 			jen.Id("b").Qual(uuidPath, "UUID"),

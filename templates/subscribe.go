@@ -64,7 +64,7 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name. "+
-		"See [runtime.Subscribe].", policyWords(e)).
+		"See [runtime.Subscribe].", policyWords(e), deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
@@ -77,8 +77,8 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 //	}
 func subscribeDead(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName + "Dead"
-	return comment(function + " calls handler for every " + e.Name.V + " that a subscription dead-letters, " +
-		"as the subscription called name. See [runtime.SubscribeDead].").
+	return comment(function+" calls handler for every "+e.Name.V+" that a subscription dead-letters, "+
+		"as the subscription called name. See [runtime.SubscribeDead].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParamsOf(inRuntime("DeadLetter").Types(jen.Id(e.GoName)))...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeDead").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }

@@ -38,3 +38,8 @@ func emits(t *testing.T, want string, code ...jen.Code) {
 		t.Errorf("emitted (-want +got):\n%s", diff)
 	}
 }
+
+// packageNamed is a catalogue without anything but its package.
+func packageNamed(name string) *catalog.Catalogue {
+	return &catalog.Catalogue{Package: catalog.Value[string]{V: name}}
+}

@@ -33,7 +33,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		SlowAfter: 10 * time.Second,
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "33b19928bee3",
+	Shape: "af065ad643a0",
 })
 
 // Catalogue holds every event type of events.yaml.

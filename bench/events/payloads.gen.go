@@ -3,6 +3,7 @@
 package events
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,14 +42,44 @@ const (
 	CurrencyJPY Currency = "JPY"
 )
 
-// Validate returns nil if v is one of the values of Currency.
-func (v Currency) Validate() error {
+// AllCurrency returns the values of Currency, in the order of the catalogue.
+func AllCurrency() []Currency {
+	return []Currency{CurrencyEUR, CurrencyUSD, CurrencyJPY}
+}
+
+// Valid reports whether v is one of the values of Currency.
+func (v Currency) Valid() bool {
 	switch v {
 	case CurrencyEUR, CurrencyUSD, CurrencyJPY:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Currency.
+func (v Currency) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "EUR", "USD", "JPY")
 }
+
+// String returns the text of v.
+func (v Currency) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Currency) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Currency and nothing else.
+func (v *Currency) UnmarshalText(text []byte) error {
+	*v = Currency(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Currency) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Line is a part of event payloads.
 type Line struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 func newGenerate() *cobra.Command {
 	var out string
 	var quiet bool
+	var form format
 	cmd := &cobra.Command{
 		Use:   "generate [events.yaml]",
 		Short: "Generate Go code from a catalogue",
@@ -24,8 +24,10 @@ func newGenerate() *cobra.Command {
 into the folder of the catalogue unless --out names another one.
 
 A file that is right already is not touched. A generated file that is no longer
-needed is removed. A file that was not generated is never changed. If anything is
-wrong with the catalogue, all of it is reported and nothing is written.
+needed is removed. A file that was not generated is never changed. If anything
+is wrong with the catalogue, all of it is reported and nothing is written.
+
+` + formatHelp + `
 
 Exit status: 0 the code is up to date now, 1 the catalogue has findings,
 2 trouble with the command line or with files.`,
@@ -38,10 +40,11 @@ Exit status: 0 the code is up to date now, 1 the catalogue has findings,
 			if quiet {
 				report = ""
 			}
-			return report, err
+			return form.of(report, err)
 		}),
 	}
 	outFlag(cmd, &out)
+	formatFlag(cmd, &form)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
 	return cmd
 }
@@ -49,9 +52,7 @@ Exit status: 0 the code is up to date now, 1 the catalogue has findings,
 func outFlag(cmd *cobra.Command, out *string) {
 	cmd.Flags().StringVarP(out, "out", "o", "", "`folder` of the generated code (default: the catalogue's)")
 	cmd.MarkFlagDirname("out")
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-	}
+	cmd.ValidArgsFunction = completeCatalogue
 }
 
 func generate(args []string, out string) (report string, err error) {
@@ -71,23 +72,12 @@ func generate(args []string, out string) (report string, err error) {
 
 // compare holds the code of a catalogue against the output folder.
 func compare(args []string, out string) (*catalog.Catalogue, *emit.Plan, error) {
-	const defaultCatalogue = "events.yaml"
-	path := defaultCatalogue
-	if len(args) > 0 {
-		path = args[0]
-	}
 	if out == "" {
-		out = filepath.Dir(path)
+		out = filepath.Dir(cataloguePath(args))
 	}
-	c, findings, err := catalog.Load(path)
-	if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errors.New(`there is no events.yaml in this folder: name the catalogue, as in "busgen path/to/events.yaml", or start one with "busgen init"`)
-	}
+	c, err := catalogueAt(args)
 	if err != nil {
 		return nil, nil, err
-	}
-	if len(findings) > 0 {
-		return nil, nil, &findingsError{path, findings}
 	}
 	files, err := templates.Files(c)
 	if err != nil {

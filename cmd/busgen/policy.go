@@ -29,9 +29,10 @@ the name of a declared subscription. What has the same settings, from the same
 lines, is shown once.
 
 In the table, DELAY is the wait before an attempt, counted from the end of the
-one before. JITTER WINDOW is how far it may be moved, for each event differently.
-CUMULATIVE is the sum of the delays; what the attempts themselves take comes on
-top. While its circuit breaker is open, a subscription waits for longer.
+one before. JITTER WINDOW is how far it may be moved, for each event
+differently. CUMULATIVE is the sum of the delays; what the attempts themselves
+take comes on top. While its circuit breaker is open, a subscription waits for
+longer.
 
 The line has an attempt at each number and the delays between them: the longer
 the line, the longer the delay, on a logarithmic scale that the lines of one
@@ -121,7 +122,7 @@ func matching(all []subject, pattern string) ([]subject, error) {
 		return nil, err
 	}
 	var some []subject
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	var names []string
 	for _, s := range all {
 		if parsed.Match(s.event) || s.subscription == pattern {
 			some = append(some, s)
@@ -130,16 +131,12 @@ func matching(all []subject, pattern string) ([]subject, error) {
 		if name == "" {
 			name = s.event
 		}
-		names.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		names = append(names, name)
 	}
-	if some != nil {
-		return some, nil
+	if some == nil {
+		return nil, &nothing{fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, nearest(pattern, names))}
 	}
-	hint := ""
-	if similar := names.SuggestionsFor(pattern); len(similar) > 0 {
-		hint = fmt.Sprintf(": did you mean %s?", similar[0])
-	}
-	return nil, &nothing{fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, hint)}
+	return some, nil
 }
 
 // A group is subjects that have the same settings from the same places.

@@ -43,7 +43,7 @@ matches). What a verb means by 1 is in its own help.`
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(explainFlag)
 	cobra.EnableCommandSorting = false // the most used verb comes first
-	inGroup(root, "Catalogues:", newGenerate(), newCheck(), newPolicy(), newInit())
+	inGroup(root, "Catalogues:", newGenerate(), newCheck(), newLint(), newDescribe(), newPolicy(), newDocs(), newExport(), newFmt(), newRename(), newNew(), newInit())
 	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newCheckDB())
 	root.AddCommand(newCompletion(), newVersion())
 	root.CompletionOptions.DisableDefaultCmd = true // ours has a manual
@@ -95,6 +95,19 @@ func hint(cmd *cobra.Command, prefix string, candidates []string) string {
 		return fmt.Sprintf(": see \"%s --help\"", cmd.CommandPath())
 	}
 	return ": did you mean " + prefix + strings.Join(candidates, " or "+prefix) + "?"
+}
+
+// nearest asks whether the name closest to a word was meant; it is empty if none
+// is close.
+func nearest(word string, names []string) string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if similar := all.SuggestionsFor(word); len(similar) > 0 {
+		return fmt.Sprintf(": did you mean %s?", similar[0])
+	}
+	return ""
 }
 
 var flagName = regexp.MustCompile(`--([a-z-]+)`)

@@ -33,7 +33,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	}
 	var found *findingsError
-	if errors.As(err, &found) {
+	var done *printed
+	if errors.As(err, &found) && !errors.As(err, &done) {
 		found.findings.Render(stderr)
 	}
 	fmt.Fprintln(stderr, "busgen:", err)

@@ -43,7 +43,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
-	Shape:       "e3d93f2aadad",
+	Shape:       "c5a1d1d29da3",
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedChargeCard,
@@ -90,7 +90,7 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
-	Shape:       "5c6a3c289a95",
+	Shape:       "f38b414582bd",
 })
 
 // OrderCancelledType describes order.cancelled to the runtime.
@@ -104,7 +104,7 @@ var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p OrderCancelled) string { return p.OrderID.String() },
-	Shape:       "76917bf1df44",
+	Shape:       "0bd2937d6e6c",
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
@@ -121,7 +121,7 @@ var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 		},
 	},
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
-	Shape:       "9d7137275e42",
+	Shape:       "3925c1de840b",
 })
 
 // PaymentDeclinedType describes payment.declined to the runtime.
@@ -138,7 +138,7 @@ var PaymentDeclinedType = runtime.Define(runtime.Spec[PaymentDeclined]{
 		},
 	},
 	PartitionBy: func(p PaymentDeclined) string { return p.OrderID.String() },
-	Shape:       "6665fb9ab242",
+	Shape:       "e8ea7c301dc7",
 })
 
 // PaymentRefundedType describes payment.refunded to the runtime.
@@ -155,7 +155,7 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 		},
 	},
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
-	Shape:       "9d7137275e42",
+	Shape:       "3925c1de840b",
 })
 
 // UserRegisteredType describes user.registered to the runtime.
@@ -273,7 +273,7 @@ var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
 	},
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
-	Shape:       "996e6bc189b8",
+	Shape:       "862e3484b93a",
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.

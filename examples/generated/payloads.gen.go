@@ -418,14 +418,44 @@ const (
 	CurrencyJPY Currency = "JPY"
 )
 
-// Validate returns nil if v is one of the values of Currency.
-func (v Currency) Validate() error {
+// AllCurrency returns the values of Currency, in the order of the catalogue.
+func AllCurrency() []Currency {
+	return []Currency{CurrencyEUR, CurrencyUSD, CurrencyJPY}
+}
+
+// Valid reports whether v is one of the values of Currency.
+func (v Currency) Valid() bool {
 	switch v {
 	case CurrencyEUR, CurrencyUSD, CurrencyJPY:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Currency.
+func (v Currency) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "EUR", "USD", "JPY")
 }
+
+// String returns the text of v.
+func (v Currency) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Currency) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Currency and nothing else.
+func (v *Currency) UnmarshalText(text []byte) error {
+	*v = Currency(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Currency) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Money is an amount in the smallest unit of its currency: cents for EUR, yen
 // for JPY. Integers add up exactly where floating point does not.
@@ -535,14 +565,45 @@ const (
 	PaymentMethodInvoice PaymentMethod = "invoice"
 )
 
-// Validate returns nil if v is one of the values of PaymentMethod.
-func (v PaymentMethod) Validate() error {
+// AllPaymentMethod returns the values of PaymentMethod, in the order of the
+// catalogue.
+func AllPaymentMethod() []PaymentMethod {
+	return []PaymentMethod{PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice}
+}
+
+// Valid reports whether v is one of the values of PaymentMethod.
+func (v PaymentMethod) Valid() bool {
 	switch v {
 	case PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of PaymentMethod.
+func (v PaymentMethod) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "card", "paypal", "invoice")
 }
+
+// String returns the text of v.
+func (v PaymentMethod) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v PaymentMethod) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// PaymentMethod and nothing else.
+func (v *PaymentMethod) UnmarshalText(text []byte) error {
+	*v = PaymentMethod(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *PaymentMethod) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // DeclineReason is what the bank says when it refuses a payment.
 type DeclineReason string
@@ -554,14 +615,45 @@ const (
 	DeclineReasonSuspectedFraud    DeclineReason = "suspected_fraud"
 )
 
-// Validate returns nil if v is one of the values of DeclineReason.
-func (v DeclineReason) Validate() error {
+// AllDeclineReason returns the values of DeclineReason, in the order of the
+// catalogue.
+func AllDeclineReason() []DeclineReason {
+	return []DeclineReason{DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud}
+}
+
+// Valid reports whether v is one of the values of DeclineReason.
+func (v DeclineReason) Valid() bool {
 	switch v {
 	case DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of DeclineReason.
+func (v DeclineReason) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "insufficient_funds", "expired_card", "suspected_fraud")
 }
+
+// String returns the text of v.
+func (v DeclineReason) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v DeclineReason) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// DeclineReason and nothing else.
+func (v *DeclineReason) UnmarshalText(text []byte) error {
+	*v = DeclineReason(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *DeclineReason) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Carrier is who delivers a parcel.
 type Carrier string
@@ -573,14 +665,44 @@ const (
 	CarrierPostNL Carrier = "PostNL"
 )
 
-// Validate returns nil if v is one of the values of Carrier.
-func (v Carrier) Validate() error {
+// AllCarrier returns the values of Carrier, in the order of the catalogue.
+func AllCarrier() []Carrier {
+	return []Carrier{CarrierDHL, CarrierUPS, CarrierPostNL}
+}
+
+// Valid reports whether v is one of the values of Carrier.
+func (v Carrier) Valid() bool {
 	switch v {
 	case CarrierDHL, CarrierUPS, CarrierPostNL:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Carrier.
+func (v Carrier) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "DHL", "UPS", "PostNL")
 }
+
+// String returns the text of v.
+func (v Carrier) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Carrier) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Carrier and nothing else.
+func (v *Carrier) UnmarshalText(text []byte) error {
+	*v = Carrier(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Carrier) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // CancelReason is why an order is not carried out.
 type CancelReason string
@@ -592,14 +714,45 @@ const (
 	CancelReasonCustomerRequest CancelReason = "customer_request"
 )
 
-// Validate returns nil if v is one of the values of CancelReason.
-func (v CancelReason) Validate() error {
+// AllCancelReason returns the values of CancelReason, in the order of the
+// catalogue.
+func AllCancelReason() []CancelReason {
+	return []CancelReason{CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest}
+}
+
+// Valid reports whether v is one of the values of CancelReason.
+func (v CancelReason) Valid() bool {
 	switch v {
 	case CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of CancelReason.
+func (v CancelReason) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "payment_declined", "out_of_stock", "customer_request")
 }
+
+// String returns the text of v.
+func (v CancelReason) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v CancelReason) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// CancelReason and nothing else.
+func (v *CancelReason) UnmarshalText(text []byte) error {
+	*v = CancelReason(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *CancelReason) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // TrialState is how a trial ended.
 type TrialState string
@@ -611,14 +764,45 @@ const (
 	TrialStateFailed    TrialState = "failed"
 )
 
-// Validate returns nil if v is one of the values of TrialState.
-func (v TrialState) Validate() error {
+// AllTrialState returns the values of TrialState, in the order of the
+// catalogue.
+func AllTrialState() []TrialState {
+	return []TrialState{TrialStateCompleted, TrialStatePruned, TrialStateFailed}
+}
+
+// Valid reports whether v is one of the values of TrialState.
+func (v TrialState) Valid() bool {
 	switch v {
 	case TrialStateCompleted, TrialStatePruned, TrialStateFailed:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of TrialState.
+func (v TrialState) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "completed", "pruned", "failed")
 }
+
+// String returns the text of v.
+func (v TrialState) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v TrialState) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// TrialState and nothing else.
+func (v *TrialState) UnmarshalText(text []byte) error {
+	*v = TrialState(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *TrialState) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // AnyEvent is the payload of any event of this catalogue. No other type
 // implements it, so a type switch over the payloads can be complete.

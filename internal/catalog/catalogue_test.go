@@ -62,8 +62,8 @@ func TestTypesAreReadInFileOrderAndResolved(t *testing.T) {
 	c := parse(t, shop)
 	money, currency, tree := c.Types[0], c.Types[1], c.Types[2]
 	wantMoney := &catalog.Type{
-		Name: catalog.Value[string]{V: "Money", Pos: at(10, 3)},
-		Doc:  "An amount of money.",
+		Name: catalog.Value[string]{V: "Money", Pos: at(10, 3)}, GoName: "Money",
+		Doc: "An amount of money.",
 		Fields: []*catalog.Field{
 			{
 				Name: catalog.Value[string]{V: "amount", Pos: at(14, 7)}, GoName: "Amount",

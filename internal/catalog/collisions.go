@@ -14,7 +14,7 @@ type claim struct {
 var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
 
 // methodNames are the methods of generated structs; Go has no field and method of one name.
-var methodNames = set("Validate", "String", "WriteJSON", "ReadJSON")
+var methodNames = set("Validate", "Clone", "Equal", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON")
 
 // claims lists what a catalogue declares, in file order.
 func (r *reader) claims(c *Catalogue) []claim {
@@ -23,14 +23,25 @@ func (r *reader) claims(c *Catalogue) []claim {
 		all = append(all, claim{what, r.nameAt(written), names})
 	}
 	for _, t := range c.Types {
-		add("type "+t.Name.V, t.Name, t.Name.V)
+		names := []string{t.GoName}
+		if t.IsEnum() {
+			names = append(names, "All"+t.GoName)
+		}
+		if t.IsUnion() {
+			names = append(names, "Visit"+t.GoName)
+		}
+		if t.Inline {
+			all = append(all, claim{"the struct " + t.GoName + " in place", r.wordAt(t.Name.Pos), names})
+		} else {
+			add("type "+t.Name.V, t.Name, names...)
+		}
 		for _, v := range t.Values {
 			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
 		}
 	}
 	for _, e := range c.Events {
 		n := e.GoName
-		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead")
+		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead", "Sample"+n)
 	}
 	for _, e := range c.Events {
 		for _, s := range e.Subscriptions {
@@ -63,14 +74,14 @@ func (r *reader) checkCollisions(c *Catalogue) {
 				}
 				owner[name] = cl
 				r.report(cl.at, RuleReserved, "%s makes the Go name %s, which generated code needs for itself", cl.what, name).
-					Hint = "rename it"
+					Hint = "rename it, or give it another go_name"
 			case !taken:
 				owner[name] = cl
 			case !reported[pair{first.what, cl.what}]:
 				reported[pair{first.what, cl.what}] = true
 				r.report(cl.at, RuleCollision, "%s makes the Go name %s, and so does %s", cl.what, name, first.what).
 					see(first.at, "%s is here", first.what).
-					Hint = "rename one of them"
+					Hint = "rename one of them, or give it another go_name"
 			}
 		}
 	}
@@ -85,18 +96,24 @@ func (r *reader) checkCollisions(c *Catalogue) {
 func (r *reader) checkFieldCollisions(what string, fields []*Field) {
 	owner := map[string]*Field{}
 	for _, f := range fields {
-		at := r.nameAt(f.Name)
-		first := owner[f.GoName]
-		switch {
-		case methodNames[f.GoName]:
-			r.report(at, RuleReserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, f.GoName).
-				Hint = "rename it"
-		case first == nil:
-			owner[f.GoName] = f
-		default:
-			r.report(at, RuleCollision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, f.GoName, first.Name.V).
-				see(r.nameAt(first.Name), "field %s is here", first.Name.V).
-				Hint = "rename one of them"
+		names := []string{f.GoName}
+		if f.Default.Written() {
+			names = append(names, DefaultName(f))
+		}
+		for _, name := range names {
+			at := r.nameAt(f.Name)
+			first := owner[name]
+			switch {
+			case methodNames[name]:
+				r.report(at, RuleReserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, name).
+					Hint = "rename it, or give it another go_name"
+			case first == nil:
+				owner[name] = f
+			default:
+				r.report(at, RuleCollision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, name, first.Name.V).
+					see(r.nameAt(first.Name), "field %s is here", first.Name.V).
+					Hint = "rename one of them, or give it another go_name"
+			}
 		}
 	}
 }

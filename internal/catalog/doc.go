@@ -29,7 +29,7 @@
 // render.go and rules.go are the other result; suggest.go makes "did you mean".
 //
 // To add a setting, start in model_settings.go and settings.go; to add a field type, in typeref.go and at
-// [Kind] in model.go. A new check gets a rule in rules.go and a broken catalogue
-// in testdata/broken. The language is described in docs/catalogue.md, whose
+// [Kind] in model.go. A new check gets a rule in rules.go and a catalogue
+// in testdata/cases. The language is described in docs/catalogue.md, whose
 // examples and tables are checked by this package's tests.
 package catalog

@@ -46,7 +46,7 @@ func TestTheReferenceShowsTheGoTypesThatAreGenerated(t *testing.T) {
 func TestTheReferenceShowsTheJSONThatTravels(t *testing.T) {
 	goTypes := map[string]any{
 		"string": "", "bool": false, "int": 0, "int32": int32(0), "int64": int64(0), "uint64": uint64(0), "float64": 0.0,
-		"[]byte": []byte{}, "time.Time": time.Time{}, "runtime.Date": runtime.Date{}, "runtime.Duration": runtime.Duration(0),
+		"[]byte": []byte{}, "time.Time": time.Time{}, "runtime.Date": runtime.Date{}, "runtime.Duration": runtime.Duration(0), "runtime.Decimal": runtime.Decimal(""),
 		"uuid.UUID": uuid.UUID{}, "json.RawMessage": json.RawMessage{}, "[]string": []string{}, "map[string]int": map[string]int{},
 		"Currency": "", "Money": struct {
 			Amount   int64  `json:"amount"`
@@ -248,7 +248,7 @@ func TestTheReferenceListsEverythingThatIsGenerated(t *testing.T) {
 		want[name] = exported(t, source)
 	}
 	got := map[string][]string{}
-	methods := []string{"Validate", "WriteJSON", "ReadJSON"}
+	methods := []string{"Validate", "WriteJSON", "ReadJSON", "Valid", "String", "MarshalText", "UnmarshalText", "UnmarshalJSON", "Clone", "Equal"}
 	for _, row := range table(t, "For", "In", "Go") {
 		file := code(row[1])[0]
 		names := got[file]

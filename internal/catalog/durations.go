@@ -89,6 +89,29 @@ func parseDuration(s string) (d time.Duration, ok bool) {
 	return d, true
 }
 
+// durationText writes a duration of a payload as Go does, which has no days. It
+// returns what is no duration as it is.
+func durationText(s string) string {
+	m := durationSyntax.FindStringSubmatch(s)
+	if m == nil || m[2] == "" {
+		if d, err := time.ParseDuration(s); err == nil {
+			return d.String()
+		}
+		return s
+	}
+	days, err := strconv.ParseUint(m[2], 10, 16)
+	rest, restErr := time.ParseDuration("0s" + m[3])
+	const most = math.MaxInt64 / int64(24*time.Hour)
+	if err != nil || restErr != nil || int64(days) >= most || rest > 24*time.Hour*time.Duration(most-int64(days)) {
+		return s
+	}
+	d := time.Duration(days)*24*time.Hour + rest
+	if m[1] == "-" {
+		d = -d
+	}
+	return d.String()
+}
+
 // Short writes a duration as people do: 5m, where Go says 5m0s, and 7d.
 func Short(d time.Duration) string {
 	const day = 24 * time.Hour

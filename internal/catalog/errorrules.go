@@ -36,7 +36,7 @@ func (r *reader) errorRules(settings object) []*ErrorRule {
 }
 
 func (r *reader) errorRule(e entry, what string) *ErrorRule {
-	rule := &ErrorRule{Class: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "Error" + GoName(e.name)}
+	rule := &ErrorRule{Class: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "Error" + r.goName(e.name)}
 	rule.Permanent = Value[bool]{Pos: r.position(e.value)}
 	n := e.value
 	switch {

@@ -47,28 +47,42 @@ type reader struct {
 	lines []string         // of the source, without line ends
 	runes [][]rune         // the same lines, for counting columns
 	types map[string]*Type // by name, also those whose body is broken
+	// typesOK is set if there was nothing wrong with the types.
+	typesOK bool
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
+	inlines          []*Type               // the structs in place so far
+	initialisms      map[string]bool       // those of the catalogue
+	later            []func()              // what has to wait until all types are known
 	subscribed       map[string]subscribed // the subscriptions so far, by name
 	classes          []*ErrorClass         // the error classes so far
 	findings         Findings
 }
 
 func (r *reader) catalogue(root *yaml.Node) *Catalogue {
-	o, ok := r.object(root, "the catalogue", "version", "package", "defaults", "policies", "types", "events")
+	o, ok := r.object(root, "the catalogue", "version", "package", "initialisms", "lint", "defaults", "policies", "types", "events")
 	if !ok {
 		return nil
 	}
 	c := &Catalogue{File: r.file}
 	c.Version = r.version(o)
 	c.Package = r.packageName(o)
+	c.Lint = r.lint(o)
+	r.readInitialisms(o)
+	before := len(r.findings)
 	c.Types = r.typeSection(o)
+	r.typesOK = len(r.findings) == before
 	c.Events = r.eventSection(o)
+	c.Types = append(c.Types, r.inlines...)
+	markRecursive(c.Types)
 	r.inherit(c.Events, r.defaults(o), r.policies(o, c.Events))
-	c.Namespaces = namespaces(c.Events)
+	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
 	r.checkCollisions(c)
+	if len(r.findings) == 0 {
+		r.checkSamples(c.Events)
+	}
 	return c
 }
 

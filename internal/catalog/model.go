@@ -1,6 +1,10 @@
 package catalog
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
 
 // Position is a place in a catalogue file. Line and Column count from 1;
 // Column counts runes, the way editors do.
@@ -28,37 +32,93 @@ type Catalogue struct {
 	File       string        // as given to Load
 	Version    Value[int]    // of the catalogue language; 1
 	Package    Value[string] // Go package name of the generated code
-	Types      []*Type       // in file order
+	Types      []*Type       // those of `types:` in file order, then those in place
 	Events     []*Event      // in file order
 	Namespaces []*Namespace  // sorted by name
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
+	Lint         []*LintSetting // what it says of the rules of busgen lint
 }
 
-// Type is an entry of `types:`: a struct or a string enum.
+// Type is an entry of `types:`, or a struct that is written in place. It is one
+// of a struct, an enum, a union and a custom Go type.
 type Type struct {
-	Name   Value[string] // as written; it is the Go name too
-	Doc    string
-	Fields []*Field     // of a struct, in file order; nil for an enum
-	Values []*EnumValue // of an enum, in file order; nil for a struct
+	Name       Value[string] // as written; of a struct in place, its Go name at the place of the field or variant
+	GoName     string
+	Doc        string
+	Deprecated Value[string] // the reason; not written if it is in use
+	Inline     bool          // a struct in place: the type of one field or of one variant
+
+	Fields        []*Field      // of a struct, in file order
+	Values        []*EnumValue  // of an enum, in file order
+	Integer       bool          // of an enum: its JSON is a number
+	Variants      []*Variant    // of a union, in file order
+	Discriminator Value[string] // of a union: the key that tells its variants apart; "type" if it is not written
+	Custom        *Custom       // of a custom Go type
+
+	// Recursive says that a value can contain another of the same type.
+	Recursive bool
 }
 
-// IsEnum tells a string enum from a struct.
+// IsEnum tells an enum from the others.
 func (t *Type) IsEnum() bool { return t.Values != nil }
+
+// IsUnion tells a union from the others.
+func (t *Type) IsUnion() bool { return t.Variants != nil }
+
+// IsCustom tells a custom Go type from the others.
+func (t *Type) IsCustom() bool { return t.Custom != nil }
+
+// IsStruct tells a struct from the others.
+func (t *Type) IsStruct() bool { return !t.IsEnum() && !t.IsUnion() && !t.IsCustom() }
 
 // EnumValue is one value of an enum.
 type EnumValue struct {
-	Name   Value[string] // the wire form
-	GoName string        // of the constant, including the type: CurrencyEUR
+	Name       Value[string] // its text, which is the wire form unless the enum is one of integers
+	GoName     string        // of the constant, including the type: CurrencyEUR
+	Doc        string
+	Deprecated Value[string]
+	Number     int // of an enum of integers: the wire form
+}
+
+// Variant is one of the structs that a union can be.
+type Variant struct {
+	Name Value[string] // the value of the discriminator
+	Type *Type         // a struct, which has no field of the discriminator's name
+}
+
+// Custom is a Go type that somebody else has written, with the form in which it
+// travels.
+type Custom struct {
+	Import Value[string] // the path of its package
+	Name   Value[string] // in that package
+	JSON   *TypeRef      // what its JSON looks like: a built-in type, a list or a map
 }
 
 // Field is a field of a payload or of a struct type.
 type Field struct {
-	Name   Value[string] // as written, and the JSON key
-	GoName string
-	Doc    string
-	Type   *TypeRef
+	Name        Value[string] // as written, and the JSON key
+	GoName      string
+	Doc         string
+	Deprecated  Value[string]
+	Type        *TypeRef
+	Constraints Constraints
+	// Default stands in for an optional field that is absent, in its JSON form.
+	Default Value[json.RawMessage]
+}
+
+// Constraints narrow down the values of a field. What is not written is not
+// asked for. They hold for a field that is there: an optional one may be absent.
+type Constraints struct {
+	// Min and Max bound a number, a decimal or a duration. They are written as in
+	// JSON, without quotes: 1, 0.5, 1h30m0s.
+	Min, Max             Value[string]
+	MinLength, MaxLength Value[int]    // characters of a string, bytes of bytes
+	Pattern              Value[string] // a regular expression (RE2) that some part of a string matches
+	Format               Value[string] // of a string; [Formats] lists them
+	MinItems, MaxItems   Value[int]    // of a list or map
+	Unique               Value[bool]   // no two items of a list are the same
 }
 
 // Kind is the outermost shape of a field's type.
@@ -78,6 +138,7 @@ const (
 	Date
 	Duration
 	UUID
+	Decimal
 	JSON
 	List  // []Elem
 	Map   // map[string]Elem
@@ -103,6 +164,11 @@ type Event struct {
 	Doc    string
 	Fields []*Field // the payload, in file order
 
+	Deprecated Value[string]   // the reason; not written if it is in use
+	Owner      Value[string]   // who answers for it
+	Tags       []Value[string] // in file order, none of them twice
+	Examples   []*Example      // in file order
+
 	Settings Settings
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
@@ -110,6 +176,12 @@ type Event struct {
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
+}
+
+// Example is a payload that an event shows. It is valid.
+type Example struct {
+	JSON json.RawMessage // as it travels, without blanks
+	Pos  Position
 }
 
 // Subscription is an entry of an event's `subscriptions:`. Its name is the only
@@ -136,3 +208,14 @@ type ErrorClass struct {
 	Name   Value[string] // card_declined
 	GoName string        // of the constant: ErrorCardDeclined
 }
+
+// JSON returns the wire form of a value of the enum t.
+func (v *EnumValue) JSON(t *Type) json.RawMessage {
+	if t.Integer {
+		return json.RawMessage(strconv.Itoa(v.Number))
+	}
+	return quoteJSON(v.Name.V)
+}
+
+// DefaultName is the Go name of the method that returns the default of f.
+func DefaultName(f *Field) string { return f.GoName + "OrDefault" }

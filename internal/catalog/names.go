@@ -4,9 +4,12 @@ import (
 	"errors"
 	"go/token"
 	"go/types"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/glob"
 )
@@ -25,23 +28,27 @@ import (
 //
 // The result depends on nothing but the name. It is empty for a name without
 // letters and digits, and no identifier if the first of them is a digit.
-func GoName(name string) string {
+func GoName(name string) string { return new(reader).goName(name) }
+
+// goName is GoName with the initialisms of the catalogue too.
+func (r *reader) goName(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var out strings.Builder
 	for _, w := range words {
-		out.WriteString(goWord(w, len(words) > 1))
+		out.WriteString(r.goWord(w, len(words) > 1))
 	}
 	return out.String()
 }
 
 // goWord writes one word. Capitals stay as they are in a word that stands
 // alone, such as a currency; several words in capitals would run together.
-func goWord(word string, oneOfMany bool) string {
+func (r *reader) goWord(word string, oneOfMany bool) string {
 	upper := strings.ToUpper(word)
-	if initialisms[upper] {
+	known := func(word string) bool { return initialisms[word] || r.initialisms[word] }
+	if known(upper) {
 		return upper
 	}
-	if stem, ok := strings.CutSuffix(strings.ToLower(word), "s"); ok && initialisms[strings.ToUpper(stem)] {
+	if stem, ok := strings.CutSuffix(strings.ToLower(word), "s"); ok && known(strings.ToUpper(stem)) {
 		return strings.ToUpper(stem) + "s"
 	}
 	if oneOfMany && word == upper {
@@ -58,6 +65,51 @@ var initialisms = set(
 	"QPS", "RAM", "RHS", "RPC", "SKU", "SLA", "SMTP", "SQL", "SSH", "TCP", "TLS", "TTL", "UDP", "UI", "UID", "UUID", "URI", "URL",
 	"UTF8", "VM", "XML", "XMPP", "XSRF", "XSS",
 )
+
+// initialism is the alphabet of those that a catalogue adds.
+var initialism = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
+
+// readInitialisms reads `initialisms:`.
+func (r *reader) readInitialisms(o object) {
+	e, ok := o.entries["initialisms"]
+	if !ok {
+		return
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "initialisms", "a list")
+		return
+	}
+	r.initialisms = map[string]bool{}
+	for _, item := range e.value.Content {
+		word, ok := r.text(item, "one of initialisms")
+		switch {
+		case !ok:
+		case !initialism.MatchString(word.V):
+			r.report(r.place(item), RuleBadName, "%s is not an initialism", label(word.V)).
+				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
+		default:
+			r.initialisms[word.V] = true
+		}
+	}
+}
+
+// ownGoName returns the Go name that o asks for, or else usual.
+func (r *reader) ownGoName(o object, usual string) string {
+	e, ok := o.entries["go_name"]
+	if !ok {
+		return usual
+	}
+	name, ok := r.text(e.value, "go_name of "+o.what)
+	switch {
+	case !ok:
+	case !typeName.MatchString(name.V):
+		r.report(r.place(e.value), RuleBadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
+			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
+	default:
+		return name.V
+	}
+	return usual
+}
 
 func set(words ...string) map[string]bool {
 	s := make(map[string]bool, len(words))

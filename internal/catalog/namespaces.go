@@ -7,7 +7,7 @@ import (
 
 // namespaces collects the proper prefixes of event names, sorted by name, with
 // their events in file order.
-func namespaces(events []*Event) []*Namespace {
+func (r *reader) namespaces(events []*Event) []*Namespace {
 	byName := map[string]*Namespace{}
 	var all []*Namespace
 	for _, e := range events {
@@ -17,7 +17,7 @@ func namespaces(events []*Event) []*Namespace {
 			}
 			name := e.Name.V[:i]
 			if byName[name] == nil {
-				byName[name] = &Namespace{Name: name, GoName: GoName(name)}
+				byName[name] = &Namespace{Name: name, GoName: r.goName(name)}
 				all = append(all, byName[name])
 			}
 			byName[name].Events = append(byName[name].Events, e)

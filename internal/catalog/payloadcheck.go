@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/format"
 )
 
 // UnknownEventError says that an event type is not in a catalogue.
@@ -42,14 +44,19 @@ type PayloadProblem struct {
 	Message string
 }
 
+// String formats the problem as path: message.
+func (p PayloadProblem) String() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
 // Error joins the problems with semicolons.
 func (e *PayloadError) Error() string {
 	texts := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		texts[i] = p.Message
-		if p.Path != "" {
-			texts[i] = p.Path + ": " + p.Message
-		}
+		texts[i] = p.String()
 	}
 	return strings.Join(texts, "; ")
 }
@@ -107,7 +114,7 @@ func (p *payloadCheck) object(path string, fields []*Field, raw json.RawMessage)
 		case i < 0:
 			p.report(at, "%s", unknownField(fields, name))
 		default:
-			p.value(at, fields[i].Type, value)
+			p.field(at, fields[i], value)
 		}
 		seen[name] = true
 	})
@@ -129,6 +136,15 @@ func unknownField(fields []*Field, name string) string {
 	return "there is no such field"
 }
 
+// field checks the value of a field.
+func (p *payloadCheck) field(path string, f *Field, raw json.RawMessage) {
+	before := len(p.problems)
+	p.value(path, f.Type, raw)
+	if len(p.problems) == before && !(f.Type.Optional && jsonKind(raw) == "null") {
+		p.constraints(path, f, raw)
+	}
+}
+
 // value checks one value of any type. Null stands for an optional field that is
 // absent, and for what is nil in Go.
 func (p *payloadCheck) value(path string, t *TypeRef, raw json.RawMessage) {
@@ -136,7 +152,7 @@ func (p *payloadCheck) value(path string, t *TypeRef, raw json.RawMessage) {
 	if kind == "null" && (t.Optional || t.Kind == List || t.Kind == Map || t.Kind == Bytes) {
 		return
 	}
-	switch t.Kind {
+	switch t = t.wire(); t.Kind {
 	case JSON:
 	case List:
 		if kind != "a list" {
@@ -157,11 +173,14 @@ func (p *payloadCheck) value(path string, t *TypeRef, raw json.RawMessage) {
 			p.value(fmt.Sprintf("%s[%q]", path, key), t.Elem, value)
 		})
 	case Named:
-		if !t.Named.IsEnum() {
+		switch {
+		case t.Named.IsEnum():
+			p.scalar(path, t, kind, raw)
+		case t.Named.IsUnion():
+			p.union(path, t.Named, raw)
+		default:
 			p.object(path, t.Named.Fields, raw)
-			return
 		}
-		p.scalar(path, t, kind, raw)
 	default:
 		p.scalar(path, t, kind, raw)
 	}
@@ -170,10 +189,10 @@ func (p *payloadCheck) value(path string, t *TypeRef, raw json.RawMessage) {
 // scalar checks a value that is one JSON token.
 func (p *payloadCheck) scalar(path string, t *TypeRef, kind string, raw json.RawMessage) {
 	want, problem := "a text", ""
-	switch t.Kind {
-	case Bool:
+	switch {
+	case t.Kind == Bool:
 		want = "true or false"
-	case Int, Int32, Int64, Uint64, Float64:
+	case t.isNumeric():
 		want = "a number"
 	}
 	if kind != want {
@@ -193,7 +212,21 @@ func (p *payloadCheck) scalar(path string, t *TypeRef, kind string, raw json.Raw
 	}
 }
 
+// isNumeric tells whether a value of t is a number in JSON.
+func (t *TypeRef) isNumeric() bool {
+	switch t.Kind {
+	case Int, Int32, Int64, Uint64, Float64:
+		return true
+	case Named:
+		return t.Named.Integer
+	}
+	return false
+}
+
 func numberProblem(t *TypeRef, number string) string {
+	if t.Kind == Named {
+		return enumProblem(t.Named, number)
+	}
 	var err error
 	switch t.Kind {
 	case Int, Int64:
@@ -230,6 +263,10 @@ func textProblem(t *TypeRef, text string) string {
 	case UUID:
 		_, err = uuid.Parse(text)
 		want = "a UUID"
+	case Decimal:
+		if !format.IsDecimal(text) {
+			return fmt.Sprintf("%.60q is not a decimal, as in -12.50", text)
+		}
 	case Named:
 		return enumProblem(t.Named, text)
 	}
@@ -242,12 +279,47 @@ func textProblem(t *TypeRef, text string) string {
 func enumProblem(t *Type, text string) string {
 	var values []string
 	for _, v := range t.Values {
-		if v.Name.V == text {
+		value := v.Name.V
+		if t.Integer {
+			value = strconv.Itoa(v.Number)
+		}
+		if value == text {
 			return ""
 		}
-		values = append(values, v.Name.V)
+		values = append(values, value)
 	}
-	return fmt.Sprintf("%.60q is not a value of %s: use one of %s", text, t.Name.V, strings.Join(values, ", "))
+	if !t.Integer {
+		text = fmt.Sprintf("%.60q", text)
+	}
+	return fmt.Sprintf("%s is not a value of %s: use one of %s", text, t.Name.V, strings.Join(values, ", "))
+}
+
+// union checks a value that says by its discriminator what it is.
+func (p *payloadCheck) union(path string, t *Type, raw json.RawMessage) {
+	if jsonKind(raw) != "an object" {
+		p.report(path, "want an object, got %s", jsonKind(raw))
+		return
+	}
+	discriminator := &Field{Name: t.Discriminator, Type: &TypeRef{Kind: String, Text: "string"}}
+	at, name := joined(path, t.Discriminator.V), json.RawMessage(nil)
+	entries(raw, func(key string, value json.RawMessage) {
+		if key == t.Discriminator.V {
+			name = value
+		}
+	})
+	var names []string
+	for _, v := range t.Variants {
+		if name != nil && jsonKind(name) == "a text" && unquoteJSON(name) == v.Name.V {
+			p.object(path, append([]*Field{discriminator}, v.Type.Fields...), raw)
+			return
+		}
+		names = append(names, v.Name.V)
+	}
+	problem := "is missing"
+	if name != nil {
+		problem = fmt.Sprintf("is %.60s", name)
+	}
+	p.report(at, "%s; it says which of %s this %s is", problem, strings.Join(names, ", "), t.Name.V)
 }
 
 // jsonKind says what a piece of JSON is.
@@ -271,7 +343,7 @@ func jsonKind(raw json.RawMessage) string {
 // if it is there twice.
 func entries(raw json.RawMessage, visit func(key string, value json.RawMessage)) {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.Token() // {
+	d.Token() // {, or the whole of null
 	for d.More() {
 		key, _ := d.Token()
 		var value json.RawMessage

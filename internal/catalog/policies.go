@@ -57,7 +57,7 @@ func (r *reader) checkUsed(p policy, events []*Event) {
 		return
 	}
 	var patterns []string
-	for _, n := range namespaces(events) {
+	for _, n := range r.namespaces(events) {
 		patterns = append(patterns, n.Name+".*")
 	}
 	for _, e := range events {

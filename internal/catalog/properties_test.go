@@ -91,18 +91,19 @@ func TestEachFieldIsInheritedFromTheMostSpecificPlaceThatSetsIt(t *testing.T) {
 	})
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzCatalogue(f *testing.F) {
 	f.Add(shop)
 	f.Add(subscribed)
 	f.Add(steered)
 	for _, seed := range []string{"", "\t", "a: *b", "? [a]\n: b", "--- |\n x\n...\n---\n", "events: {a: {payload: {\"x\\u2028\": '[]a?'}}}", "%YAML 1.1\n---\n", "a:\r\nb\u2028c: d\n"} {
 		f.Add(seed)
 	}
-	paths, _ := os.ReadDir("testdata/broken")
-	for _, p := range paths {
-		if source, err := os.ReadFile("testdata/broken/" + p.Name()); err == nil && strings.HasSuffix(p.Name(), ".yaml") {
-			f.Add(string(source))
+	for _, path := range cases(f) {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
 		}
+		f.Add(string(source))
 	}
 	f.Fuzz(func(t *testing.T, source string) {
 		c, findings := catalog.Parse("fuzz.yaml", []byte(source))

@@ -13,7 +13,7 @@ const (
 	RuleWrongKind     Rule = "wrong-kind"        // a mapping, list, text or number where one is expected
 	RuleUnknownKey    Rule = "unknown-key"       // only keys that the language has
 	RuleDuplicateKey  Rule = "duplicate-key"     // a key once per mapping
-	RuleDuplicateName Rule = "duplicate-name"    // one subscription of a name in the whole catalogue
+	RuleDuplicateName Rule = "duplicate-name"    // one subscription of a name in the whole catalogue, one tag of a name in an event
 	RuleMissingKey    Rule = "missing-key"       // the keys that cannot be left out
 	RuleConflict      Rule = "conflicting-keys"  // not two keys that say the same thing in two ways
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads
@@ -34,5 +34,9 @@ const (
 	RuleBadGlob       Rule = "bad-glob"          // patterns that the matcher can read
 	RulePolicyTie     Rule = "policy-tie"        // no two equally specific policies for one event
 	RulePolicyUnused  Rule = "policy-unused"     // no policy that matches nothing, as after a typo
+	RuleExample       Rule = "example"           // examples that are valid payloads, and one if none can be made up
+	RuleUnion         Rule = "union"             // variants that are different structs, without a field of the discriminator's name
+	RuleDefault       Rule = "default"           // defaults that are valid values, of optional fields
+	RuleConstraint    Rule = "constraint"        // constraints that fit the type of their field, and one another
 	RulePartition     Rule = "partition-key"     // a partition key that every event has
 )

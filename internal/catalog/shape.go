@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -25,16 +26,42 @@ func (e *Event) Shape() string {
 func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 	var lines []string
 	for _, f := range fields {
-		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text)
+		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text+f.Constraints.digest()+string(f.Default.V))
 		if t := f.Type.named(); t != nil && !done[t] {
 			done[t] = true
-			for _, v := range t.Values {
-				lines = append(lines, "type "+t.Name.V+" "+v.Name.V)
-			}
-			lines = append(lines, fieldLines("type "+t.Name.V+" ", t.Fields, done)...)
+			lines = append(lines, typeLines(t, done)...)
 		}
 	}
 	return lines
+}
+
+// typeLines has what a declared type is made of.
+func typeLines(t *Type, done map[*Type]bool) []string {
+	prefix := "type " + t.Name.V + " "
+	var lines []string
+	for _, v := range t.Values {
+		lines = append(lines, prefix+string(v.JSON(t)))
+	}
+	for _, v := range t.Variants {
+		lines = append(lines, prefix+t.Discriminator.V+" "+v.Name.V+" "+v.Type.Name.V)
+		if !done[v.Type] {
+			done[v.Type] = true
+			lines = append(lines, typeLines(v.Type, done)...)
+		}
+	}
+	if t.IsCustom() {
+		lines = append(lines, prefix+t.Custom.Import.V+" "+t.Custom.Name.V+" "+t.Custom.JSON.Text)
+	}
+	return append(lines, fieldLines(prefix, t.Fields, done)...)
+}
+
+// digest tells constraints apart. It is empty for none.
+func (c Constraints) digest() string {
+	if c == (Constraints{}) {
+		return ""
+	}
+	return fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V, c.Max.V, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
+		c.Pattern.V, c.Format.V, c.MinItems.V, c.MaxItems.V, c.MaxItems.Written(), c.Unique.V)
 }
 
 // named returns the declared type at the bottom of t, if there is one.

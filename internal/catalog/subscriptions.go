@@ -31,8 +31,9 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 	var all []*Subscription
 	for _, e := range entries {
 		what := "subscription " + label(e.name) + " of " + event.what
-		o, _ := r.object(e.value, what, append([]string{"doc"}, subscriptionKeys...)...)
-		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "On" + eventGoName + GoName(e.name)}
+		o, _ := r.object(e.value, what, append([]string{"doc", "go_name"}, subscriptionKeys...)...)
+		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
+		s.GoName = "On" + eventGoName + r.ownGoName(o, r.goName(e.name))
 		s.Doc = r.doc(o)
 		s.Settings = r.settings(o)
 		if r.checkSubscriptionName(e, what) {

@@ -11,7 +11,7 @@ import (
 // scalarKinds are the built-in types by the name that a catalogue gives them.
 var scalarKinds = map[string]Kind{
 	"string": String, "bool": Bool, "int": Int, "int32": Int32, "int64": Int64, "uint64": Uint64, "float64": Float64,
-	"bytes": Bytes, "time": Time, "date": Date, "duration": Duration, "uuid": UUID, "json": JSON,
+	"bytes": Bytes, "time": Time, "date": Date, "duration": Duration, "uuid": UUID, "decimal": Decimal, "json": JSON,
 }
 
 // shapes are the types that are made of another one.
@@ -31,9 +31,13 @@ var otherWords = map[string]string{
 	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
 }
 
+// inPlace stands in the text of a type for the struct that is written beside it.
+const inPlace = "{}"
+
 // typeRef reads the text of a type: a name, []T or map[string]T, and a `?` at
-// the end. It returns nil after a finding.
-func (r *reader) typeRef(n *yaml.Node, what string) *TypeRef {
+// the end. What is written in place, if there is such a struct, must be named. It
+// returns nil after a finding.
+func (r *reader) typeRef(n *yaml.Node, what string, inline *Type) *TypeRef {
 	text, ok := r.text(n, "the type of "+what)
 	if !ok {
 		return nil
@@ -49,7 +53,12 @@ func (r *reader) typeRef(n *yaml.Node, what string) *TypeRef {
 			Hint = "declare a type for a part of it"
 		return nil
 	}
-	t := r.typeExpr(n, inner, 0, what)
+	if inline != nil && !strings.HasSuffix(inner, inPlace) {
+		r.report(r.place(n), RuleConflict, "%s has a type and fields, and they are not about the same", what).
+			Hint = "in the type, {} stands for the struct that has the fields, as in \"[]{}\"; or leave one of them out"
+		return nil
+	}
+	t := r.typeExpr(n, inner, 0, what, inline)
 	if t != nil {
 		t.Optional, t.Text = optional, text.V
 	}
@@ -57,12 +66,12 @@ func (r *reader) typeRef(n *yaml.Node, what string) *TypeRef {
 }
 
 // typeExpr reads text, which begins at offset in n.
-func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string) *TypeRef {
+func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, inline *Type) *TypeRef {
 	t := &TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
 	for _, shape := range shapes {
 		if elem, ok := strings.CutPrefix(text, shape.prefix); ok {
 			t.Kind = shape.kind
-			t.Elem = r.typeExpr(n, elem, offset+len(shape.prefix), what)
+			t.Elem = r.typeExpr(n, elem, offset+len(shape.prefix), what, inline)
 			if t.Elem == nil {
 				return nil
 			}
@@ -70,6 +79,10 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string) *T
 		}
 	}
 	if t.Kind = scalarKinds[text]; t.Kind != 0 {
+		return t
+	}
+	if text == inPlace && inline != nil {
+		t.Kind, t.Named = Named, inline
 		return t
 	}
 	if t.Named = r.types[text]; t.Named != nil {
@@ -99,6 +112,8 @@ func isWord(text string) bool {
 
 func notationHint(text string) string {
 	switch elem, isArray := strings.CutSuffix(text, "[]"); {
+	case text == inPlace:
+		return "{} stands for a struct whose fields are written beside the type"
 	case isArray && isWord(elem):
 		return "a list is written in front: \"[]" + elem + "\""
 	case strings.HasPrefix(text, "*") && isWord(text[1:]):
@@ -125,4 +140,13 @@ func (r *reader) typeHint(text string) string {
 		return hint
 	}
 	return "declare it under types, or use a built-in type"
+}
+
+// wire returns the type whose JSON t has: t itself, or what stands for a custom
+// Go type. It is nil for nil.
+func (t *TypeRef) wire() *TypeRef {
+	if t != nil && t.Kind == Named && t.Named.IsCustom() {
+		return t.Named.Custom.JSON
+	}
+	return t
 }

@@ -4,15 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-
-	"gopkg.in/yaml.v3"
 )
 
-var (
-	typeName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
-	fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-)
+var typeName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // typeSection reads `types:`. All names are known before the first body is
 // read, so that types may refer to one another in any order.
@@ -24,7 +18,7 @@ func (r *reader) typeSection(root object) []*Type {
 	entries, _ := r.mapping(e.value, "types")
 	var types []*Type
 	for _, e := range entries {
-		t := &Type{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
+		t := &Type{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
 		types = append(types, t)
 		r.types[e.name] = t
 		if !typeName.MatchString(e.name) {
@@ -35,139 +29,66 @@ func (r *reader) typeSection(root object) []*Type {
 	for i, e := range entries {
 		r.typeBody(e, types[i])
 	}
-	r.checkRecursion(types)
+	r.resolve()
+	r.checkRecursion(slices.Concat(types, r.inlines))
 	return types
 }
 
+// typeForms are the keys of which a type has one, and what it is then.
+var typeForms = []string{"fields", "enum", "one_of", "go"}
+
+const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
+
 func (r *reader) typeBody(e entry, t *Type) {
-	o, ok := r.object(e.value, "type "+label(e.name), "doc", "fields", "enum")
+	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "discriminator", "type"}, typeForms...)...)
 	if !ok {
 		return
 	}
-	t.Doc = r.doc(o)
-	fields, isStruct := o.entries["fields"]
-	enum, isEnum := o.entries["enum"]
-	switch {
-	case isStruct && isEnum:
-		r.report(r.place(enum.key), RuleConflict, "%s has fields and enum", o.what).
-			see(r.place(fields.key), "fields is here").
-			Hint = "a type is a struct or an enum: keep one of them"
-	case isStruct:
-		t.Fields = r.fields(fields.value, o.what)
-	case isEnum:
-		t.Values = r.enumValues(enum.value, t)
-	default:
-		r.report(r.place(e.key), RuleMissingKey, "%s has neither fields nor enum", o.what).
-			Hint = "write fields for a struct, or enum for a list of values"
+	t.Doc, t.Deprecated, t.GoName = r.doc(o), r.deprecated(o), r.ownGoName(o, t.GoName)
+	switch form := r.typeForm(e, o); form {
+	case "fields":
+		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName})
+	case "enum":
+		t.Values = r.enumValues(o.entries[form].value, t)
+	case "one_of":
+		r.union(o, t)
+	case "go":
+		r.custom(o, t)
 	}
 }
 
-func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
-	what := "enum of type " + label(t.Name.V)
-	if n.Kind != yaml.SequenceNode {
-		r.wrongKind(n, what, "a list")
-		return nil
-	}
-	if len(n.Content) == 0 {
-		r.report(r.place(n), RuleEnum, "%s has no values", what)
-		return nil
-	}
-	var values []*EnumValue
-	first := map[string]*yaml.Node{}
-	for _, item := range n.Content {
-		text, ok := r.text(item, "a value of "+what)
-		if !ok {
-			continue
-		}
-		name := GoName(text.V)
+// typeForm returns the one key that says what a type is, or "" after a finding.
+func (r *reader) typeForm(e entry, o object) string {
+	form := ""
+	for _, key := range typeForms {
+		second, written := o.entries[key]
 		switch {
-		case first[text.V] != nil:
-			r.report(r.place(item), RuleEnum, "value %q is already in %s", text.V, what).
-				see(r.place(first[text.V]), "it is here")
-			continue
-		case name == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
-			r.report(r.place(item), RuleEnum, "value %q of %s cannot be the name of a Go constant", text.V, what).
-				Hint = "a value needs a letter or a digit and no control characters"
-			continue
+		case !written:
+		case form == "":
+			form = key
+		default:
+			r.report(r.place(second.key), RuleConflict, "%s has %s and %s", o.what, form, key).
+				see(r.place(o.entries[form].key), "%s is here", form).
+				Hint = typeFormsHint + ": keep one of them"
+			return ""
 		}
-		first[text.V] = item
-		values = append(values, &EnumValue{Name: text, GoName: t.Name.V + name})
 	}
-	return values
+	if form == "" {
+		r.report(r.place(e.key), RuleMissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
+	}
+	for key, of := range map[string]string{"discriminator": "one_of", "type": "go"} {
+		if extra, written := o.entries[key]; written && form != "" && form != of {
+			r.report(r.place(extra.key), RuleConflict, "%s has %s and %s", o.what, form, key).
+				Hint = key + " belongs to a type with " + of
+		}
+	}
+	return form
 }
 
-// fields reads a payload or the fields of a struct.
-func (r *reader) fields(n *yaml.Node, what string) []*Field {
-	entries, _ := r.mapping(n, what)
-	var fields []*Field
-	for _, e := range entries {
-		if f := r.field(e, what); f != nil {
-			fields = append(fields, f)
-		}
+// resolve does what had to wait until all types are known.
+func (r *reader) resolve() {
+	for _, do := range r.later {
+		do()
 	}
-	return fields
-}
-
-// field reads one field: the text of its type, or a mapping with type and doc.
-func (r *reader) field(e entry, what string) *Field {
-	f := &Field{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: GoName(e.name)}
-	here := "field " + label(e.name) + " of " + what
-	if !fieldName.MatchString(e.name) {
-		r.report(r.place(e.key), RuleBadName, "%s is not a name for a field", here).
-			Hint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
-	}
-	typeNode := e.value
-	if e.value.Kind == yaml.MappingNode {
-		o, _ := r.object(e.value, here, "type", "doc")
-		f.Doc = r.doc(o)
-		typeEntry, ok := r.required(o, "type", "add one, such as type: string")
-		if !ok {
-			return nil
-		}
-		typeNode = typeEntry.value
-	}
-	if f.Type = r.typeRef(typeNode, here); f.Type == nil {
-		return nil
-	}
-	return f
-}
-
-// checkRecursion reports structs that contain themselves directly: no value of
-// such a type could ever be complete. Lists, maps and optional fields may be
-// empty and so end the recursion.
-func (r *reader) checkRecursion(types []*Type) {
-	done := map[*Type]bool{}
-	var path []*Type
-	var visit func(t *Type)
-	visit = func(t *Type) {
-		path = append(path, t)
-		for _, f := range t.Fields {
-			next := f.Type.Named
-			if next == nil || f.Type.Optional || done[next] {
-				continue
-			}
-			if i := slices.Index(path, next); i >= 0 {
-				r.recursive(f, path[i:])
-				continue
-			}
-			visit(next)
-		}
-		path = path[:len(path)-1]
-		done[t] = true
-	}
-	for _, t := range types {
-		if !done[t] {
-			visit(t)
-		}
-	}
-}
-
-func (r *reader) recursive(f *Field, cycle []*Type) {
-	var chain strings.Builder
-	for _, t := range cycle {
-		chain.WriteString(t.Name.V + " → ")
-	}
-	r.report(r.typeAt(f.Type), RuleRecursiveType, "type %s contains itself: %s%s",
-		cycle[0].Name.V, chain.String(), cycle[0].Name.V).
-		Hint = "make a field on the way optional (" + f.Type.Text + "?) or a list"
+	r.later = nil
 }

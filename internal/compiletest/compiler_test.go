@@ -26,7 +26,7 @@ const eventsPath = "example.com/shop/events"
 var importConfig = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export",
 		"-f", "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}",
-		"github.com/busgen/busgen/runtime").Output()
+		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/deep", "maps", "regexp", "slices").Output()
 	return string(out), err
 })
 

@@ -16,7 +16,7 @@
 // neither changed nor removed: the first line tells the two apart ([Header]).
 //
 // [Create] is for the other kind of file: written once, and a person's from
-// then on.
+// then on. [Replace] is for a file that the command line names.
 //
 // Nothing here is safe to run twice at a time on one folder.
 package emit

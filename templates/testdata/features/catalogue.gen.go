@@ -114,7 +114,7 @@ var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	},
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
-	Shape:       "ca26902ac5b1",
+	Shape:       "65cb17700313",
 })
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
@@ -129,7 +129,56 @@ var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
 			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 		},
 	},
-	Shape: "c5d661aadf48",
+	Shape: "afc58021ce1b",
+})
+
+// OrderSettledType describes order.paid to the runtime.
+var OrderSettledType = runtime.Define(runtime.Spec[OrderSettled]{
+	Name: "order.paid",
+	Doc:  "An order was paid.",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape: "a60aeee898b0",
+})
+
+// OrderComputedType describes order.computed to the runtime.
+var OrderComputedType = runtime.Define(runtime.Spec[OrderComputed]{
+	Name: "order.computed",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape: "b080e1599453",
+})
+
+// OrderLimitedType describes order.limited to the runtime.
+var OrderLimitedType = runtime.Define(runtime.Spec[OrderLimited]{
+	Name: "order.limited",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape: "f2ca1ca9abd3",
+})
+
+// HostSeenType describes host.seen to the runtime.
+var HostSeenType = runtime.Define(runtime.Spec[HostSeen]{
+	Name: "host.seen",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape: "4bcc8eefc418",
 })
 
 // HostileTextType describes hostile.text to the runtime.
@@ -209,6 +258,19 @@ var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 	Shape:       "d8ba8318d5d4",
 })
 
+// PartitionByLevelType describes partition.by.level to the runtime.
+var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
+	Name: "partition.by.level",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	PartitionBy: func(p PartitionByLevel) string { return strconv.Itoa(int(p.Key)) },
+	Shape:       "8b58f37dd5f0",
+})
+
 // PartitionByEnumType describes partition.by.enum to the runtime.
 var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	Name: "partition.by.enum",
@@ -219,7 +281,7 @@ var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
-	Shape:       "79aaffe81551",
+	Shape:       "8a91678f08a4",
 })
 
 // Catalogue holds every event type of features.yaml.
@@ -228,11 +290,16 @@ var Catalogue = runtime.NewCatalogue(
 	OrderPlacedType,
 	OrderLineAddedType,
 	OrderLineRemovedType,
+	OrderSettledType,
+	OrderComputedType,
+	OrderLimitedType,
+	HostSeenType,
 	HostileTextType,
 	PartitionByBoolType,
 	PartitionByIntType,
 	PartitionByInt32Type,
 	PartitionByUint64Type,
+	PartitionByLevelType,
 	PartitionByEnumType,
 )
 

@@ -3,6 +3,8 @@
 package features
 
 import (
+	"encoding/json"
+
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/wire"
 )
@@ -140,6 +142,98 @@ func (p *OrderLineRemoved) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// jsonOfOrderSettled is OrderSettled as encoding/json writes and reads it.
+type jsonOfOrderSettled struct {
+	Payment jsonOfPayment              `json:"payment"`
+	Second  jsonOfPayment              `json:"second,omitzero"`
+	More    []jsonOfPayment            `json:"more"`
+	ByName  map[string][]jsonOfPayment `json:"by_name,omitzero"`
+	Address OrderSettledAddress        `json:"address"`
+	Lines   []OrderSettledLines        `json:"lines,omitzero"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p OrderSettled) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jsonOfOrderSettled{
+		Payment: jsonOfPayment{p.Payment},
+		Second:  jsonOfPayment{p.Second},
+		More:    wire.EachItem(p.More, func(item Payment) jsonOfPayment { return jsonOfPayment{item} }),
+		ByName: wire.EachEntry(p.ByName, func(item []Payment) []jsonOfPayment {
+			return wire.EachItem(item, func(item Payment) jsonOfPayment { return jsonOfPayment{item} })
+		}),
+		Address: p.Address,
+		Lines:   p.Lines,
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *OrderSettled) UnmarshalJSON(data []byte) error {
+	var j jsonOfOrderSettled
+	err := json.Unmarshal(data, &j)
+	*p = OrderSettled{
+		Payment: j.Payment.value,
+		Second:  j.Second.value,
+		More:    wire.EachItem(j.More, func(item jsonOfPayment) Payment { return item.value }),
+		ByName: wire.EachEntry(j.ByName, func(item []jsonOfPayment) []Payment {
+			return wire.EachItem(item, func(item jsonOfPayment) Payment { return item.value })
+		}),
+		Address: j.Address,
+		Lines:   j.Lines,
+	}
+	return err
+}
+
+// jsonOfOrderComputed is OrderComputed as encoding/json writes and reads it.
+type jsonOfOrderComputed struct {
+	Expression jsonOfExpression `json:"expression"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p OrderComputed) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jsonOfOrderComputed{
+		Expression: jsonOfExpression{p.Expression},
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *OrderComputed) UnmarshalJSON(data []byte) error {
+	var j jsonOfOrderComputed
+	err := json.Unmarshal(data, &j)
+	*p = OrderComputed{
+		Expression: j.Expression.value,
+	}
+	return err
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p OrderLimited) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("constrained")
+	p.Constrained.WriteJSON(w)
+	w.Key("defaults")
+	p.Defaults.WriteJSON(w)
+	w.Key("shade")
+	p.Shade.WriteJSON(w)
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *OrderLimited) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("constrained") {
+		p.Constrained.ReadJSON(r)
+	}
+	if r.Key("defaults") {
+		p.Defaults.ReadJSON(r)
+	}
+	if r.Key("shade") {
+		p.Shade.ReadJSON(r)
+	}
+	r.EndObject()
+}
+
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p HostileText) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
@@ -236,6 +330,25 @@ func (p *PartitionByUint64) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p PartitionByLevel) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("key")
+	p.Key.WriteJSON(w)
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *PartitionByLevel) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("key") {
+		p.Key.ReadJSON(r)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByEnum) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return
@@ -285,8 +398,12 @@ func (v Everything) WriteJSON(w *wire.Writer) {
 	w.UUID(v.AUUID)
 	w.Key("some_json")
 	w.JSON(v.SomeJSON)
+	w.Key("a_decimal")
+	w.String(string(v.ADecimal))
 	w.Key("an_enum")
 	v.AnEnum.WriteJSON(w)
+	w.Key("an_integer_enum")
+	v.AnIntegerEnum.WriteJSON(w)
 	w.Key("a_struct")
 	v.AStruct.WriteJSON(w)
 	w.EndObject()
@@ -334,8 +451,14 @@ func (v *Everything) ReadJSON(r *wire.Reader) {
 	if r.Key("some_json") {
 		v.SomeJSON = r.JSON()
 	}
+	if r.Key("a_decimal") {
+		v.ADecimal = runtime.Decimal(r.String())
+	}
 	if r.Key("an_enum") {
 		v.AnEnum.ReadJSON(r)
+	}
+	if r.Key("an_integer_enum") {
+		v.AnIntegerEnum.ReadJSON(r)
 	}
 	if r.Key("a_struct") {
 		v.AStruct.ReadJSON(r)
@@ -400,9 +523,17 @@ func (v Optional) WriteJSON(w *wire.Writer) {
 		w.Key("some_json")
 		w.JSON(v.SomeJSON)
 	}
+	if v.ADecimal != nil {
+		w.Key("a_decimal")
+		w.String(string(*v.ADecimal))
+	}
 	if v.AnEnum != nil {
 		w.Key("an_enum")
 		v.AnEnum.WriteJSON(w)
+	}
+	if v.AnIntegerEnum != nil {
+		w.Key("an_integer_enum")
+		v.AnIntegerEnum.WriteJSON(w)
 	}
 	if v.AStruct != nil {
 		w.Key("a_struct")
@@ -467,8 +598,17 @@ func (v *Optional) ReadJSON(r *wire.Reader) {
 	if r.Key("some_json") {
 		v.SomeJSON = r.JSON()
 	}
+	if r.Key("a_decimal") {
+		v.ADecimal = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	}
 	if r.Key("an_enum") {
 		v.AnEnum = wire.ReadOptional(r, func() (item Color) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("an_integer_enum") {
+		v.AnIntegerEnum = wire.ReadOptional(r, func() (item Level) {
 			item.ReadJSON(r)
 			return item
 		})
@@ -542,6 +682,10 @@ func (v Collections) WriteJSON(w *wire.Writer) {
 	wire.WriteList(w, v.Documents, w.JSON)
 	w.Key("documents_by_name")
 	wire.WriteMap(w, v.DocumentsByName, w.JSON)
+	w.Key("decimals")
+	wire.WriteList(w, v.Decimals, func(item runtime.Decimal) { w.String(string(item)) })
+	w.Key("levels_by_name")
+	wire.WriteMap(w, v.LevelsByName, func(item Level) { item.WriteJSON(w) })
 	w.EndObject()
 }
 
@@ -627,6 +771,15 @@ func (v *Collections) ReadJSON(r *wire.Reader) {
 	}
 	if r.Key("documents_by_name") {
 		v.DocumentsByName = wire.ReadMap(r, r.JSON)
+	}
+	if r.Key("decimals") {
+		v.Decimals = wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	}
+	if r.Key("levels_by_name") {
+		v.LevelsByName = wire.ReadMap(r, func() (item Level) {
+			item.ReadJSON(r)
+			return item
+		})
 	}
 	r.EndObject()
 }
@@ -737,6 +890,26 @@ func (v *Color) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Level) WriteJSON(w *wire.Writer) {
+	w.Int(int(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Level) ReadJSON(r *wire.Reader) {
+	*v = Level(r.Int())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Shade) WriteJSON(w *wire.Writer) {
+	w.String(string(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Shade) ReadJSON(r *wire.Reader) {
+	*v = wire.ReadEnum(r, ShadeLight, ShadeDARK)
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Weekday) WriteJSON(w *wire.Writer) {
 	w.String(string(v))
 }
@@ -748,6 +921,346 @@ func (v *Weekday) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Narrow) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("int")
+	w.Int(v.Int)
+	w.Key("int32")
+	w.Int32(v.Int32)
+	w.Key("uint64")
+	w.Uint64(v.Uint64)
+	w.Key("float64")
+	w.Float64(v.Float64)
+	w.Key("decimal")
+	w.String(string(v.Decimal))
+	w.Key("duration")
+	wire.WriteText(w, v.Duration)
+	w.Key("text")
+	w.String(v.Text)
+	w.Key("bytes")
+	w.Bytes(v.Bytes)
+	w.Key("gtin")
+	w.String(v.GTIN)
+	w.Key("word")
+	w.String(v.Word)
+	w.Key("email")
+	w.String(v.Email)
+	w.Key("list")
+	wire.WriteList(w, v.List, w.String)
+	w.Key("map")
+	wire.WriteMap(w, v.Map, w.Int)
+	if v.OptionalText != nil {
+		w.Key("optional_text")
+		w.String(*v.OptionalText)
+	}
+	if v.OptionalList != nil {
+		w.Key("optional_list")
+		wire.WriteList(w, v.OptionalList, func(item Weekday) { item.WriteJSON(w) })
+	}
+	if v.OptionalNumber != nil {
+		w.Key("optional_number")
+		w.Int(*v.OptionalNumber)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Narrow) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("int") {
+		v.Int = r.Int()
+	}
+	if r.Key("int32") {
+		v.Int32 = r.Int32()
+	}
+	if r.Key("uint64") {
+		v.Uint64 = r.Uint64()
+	}
+	if r.Key("float64") {
+		v.Float64 = r.Float64()
+	}
+	if r.Key("decimal") {
+		v.Decimal = runtime.Decimal(r.String())
+	}
+	if r.Key("duration") {
+		r.Check(v.Duration.UnmarshalText(r.Text()))
+	}
+	if r.Key("text") {
+		v.Text = r.String()
+	}
+	if r.Key("bytes") {
+		v.Bytes = r.Bytes()
+	}
+	if r.Key("gtin") {
+		v.GTIN = r.String()
+	}
+	if r.Key("word") {
+		v.Word = r.String()
+	}
+	if r.Key("email") {
+		v.Email = r.String()
+	}
+	if r.Key("list") {
+		v.List = wire.ReadList(r, r.String)
+	}
+	if r.Key("map") {
+		v.Map = wire.ReadMap(r, r.Int)
+	}
+	if r.Key("optional_text") {
+		v.OptionalText = wire.ReadOptional(r, r.String)
+	}
+	if r.Key("optional_list") {
+		v.OptionalList = wire.ReadList(r, func() (item Weekday) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_number") {
+		v.OptionalNumber = wire.ReadOptional(r, r.Int)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Defaults) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	if v.AString != nil {
+		w.Key("a_string")
+		w.String(*v.AString)
+	}
+	if v.ABool != nil {
+		w.Key("a_bool")
+		w.Bool(*v.ABool)
+	}
+	if v.AnInt != nil {
+		w.Key("an_int")
+		w.Int(*v.AnInt)
+	}
+	if v.AUint64 != nil {
+		w.Key("a_uint64")
+		w.Uint64(*v.AUint64)
+	}
+	if v.AFloat64 != nil {
+		w.Key("a_float64")
+		w.Float64(*v.AFloat64)
+	}
+	if v.ADecimal != nil {
+		w.Key("a_decimal")
+		w.String(string(*v.ADecimal))
+	}
+	if v.ADate != nil {
+		w.Key("a_date")
+		wire.WriteText(w, *v.ADate)
+	}
+	if v.ADuration != nil {
+		w.Key("a_duration")
+		wire.WriteText(w, *v.ADuration)
+	}
+	if v.AUUID != nil {
+		w.Key("a_uuid")
+		w.UUID(*v.AUUID)
+	}
+	if v.AColor != nil {
+		w.Key("a_color")
+		v.AColor.WriteJSON(w)
+	}
+	if v.ALevel != nil {
+		w.Key("a_level")
+		v.ALevel.WriteJSON(w)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Defaults) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("a_string") {
+		v.AString = wire.ReadOptional(r, r.String)
+	}
+	if r.Key("a_bool") {
+		v.ABool = wire.ReadOptional(r, r.Bool)
+	}
+	if r.Key("an_int") {
+		v.AnInt = wire.ReadOptional(r, r.Int)
+	}
+	if r.Key("a_uint64") {
+		v.AUint64 = wire.ReadOptional(r, r.Uint64)
+	}
+	if r.Key("a_float64") {
+		v.AFloat64 = wire.ReadOptional(r, r.Float64)
+	}
+	if r.Key("a_decimal") {
+		v.ADecimal = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	}
+	if r.Key("a_date") {
+		v.ADate = wire.ReadOptional(r, func() (item runtime.Date) {
+			r.Check(item.UnmarshalText(r.Text()))
+			return item
+		})
+	}
+	if r.Key("a_duration") {
+		v.ADuration = wire.ReadOptional(r, func() (item runtime.Duration) {
+			r.Check(item.UnmarshalText(r.Text()))
+			return item
+		})
+	}
+	if r.Key("a_uuid") {
+		v.AUUID = wire.ReadOptional(r, r.UUID)
+	}
+	if r.Key("a_color") {
+		v.AColor = wire.ReadOptional(r, func() (item Color) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("a_level") {
+		v.ALevel = wire.ReadOptional(r, func() (item Level) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Card) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("last_four")
+	w.String(v.LastFour)
+	w.Key("tags")
+	wire.WriteList(w, v.Tags, w.String)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Card) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("last_four") {
+		v.LastFour = r.String()
+	}
+	if r.Key("tags") {
+		v.Tags = wire.ReadList(r, r.String)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Invoice) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("due_on")
+	wire.WriteText(w, v.DueOn)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Invoice) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("due_on") {
+		r.Check(v.DueOn.UnmarshalText(r.Text()))
+	}
+	r.EndObject()
+}
+
+// jsonOfPayment is Payment in JSON: the variant, and in front of its fields its
+// name as "kind".
+type jsonOfPayment struct {
+	value Payment
+}
+
+func (j jsonOfPayment) MarshalJSON() ([]byte, error) {
+	switch v := j.value.(type) {
+	case nil:
+		return []byte("null"), nil
+	case Card:
+		return wire.MarshalVariant("kind", "card", v)
+	case Invoice:
+		return wire.MarshalVariant("kind", "invoice", v)
+	case PaymentInCash:
+		return wire.MarshalVariant("kind", "in-cash", v)
+	}
+	return nil, runtime.NotAVariant(j.value, "Card", "Invoice", "PaymentInCash")
+}
+
+func (j *jsonOfPayment) UnmarshalJSON(data []byte) error {
+	name, err := wire.VariantName(data, "kind", "card", "invoice", "in-cash")
+	switch name {
+	case "card":
+		j.value, err = wire.UnmarshalVariant[Card](data)
+	case "invoice":
+		j.value, err = wire.UnmarshalVariant[Invoice](data)
+	case "in-cash":
+		j.value, err = wire.UnmarshalVariant[PaymentInCash](data)
+	}
+	return err
+}
+
+// jsonOfExpression is Expression in JSON: the variant, and in front of its
+// fields its name as "type".
+type jsonOfExpression struct {
+	value Expression
+}
+
+func (j jsonOfExpression) MarshalJSON() ([]byte, error) {
+	switch v := j.value.(type) {
+	case nil:
+		return []byte("null"), nil
+	case Sum:
+		return wire.MarshalVariant("type", "sum", v)
+	case ExpressionProduct:
+		return wire.MarshalVariant("type", "product", v)
+	case ExpressionNumber:
+		return wire.MarshalVariant("type", "number", v)
+	}
+	return nil, runtime.NotAVariant(j.value, "Sum", "ExpressionProduct", "ExpressionNumber")
+}
+
+func (j *jsonOfExpression) UnmarshalJSON(data []byte) error {
+	name, err := wire.VariantName(data, "type", "sum", "product", "number")
+	switch name {
+	case "sum":
+		j.value, err = wire.UnmarshalVariant[Sum](data)
+	case "product":
+		j.value, err = wire.UnmarshalVariant[ExpressionProduct](data)
+	case "number":
+		j.value, err = wire.UnmarshalVariant[ExpressionNumber](data)
+	}
+	return err
+}
+
+// jsonOfSum is Sum as encoding/json writes and reads it.
+type jsonOfSum struct {
+	Left  jsonOfExpression `json:"left"`
+	Right jsonOfExpression `json:"right"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v Sum) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jsonOfSum{
+		Left:  jsonOfExpression{v.Left},
+		Right: jsonOfExpression{v.Right},
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Sum) UnmarshalJSON(data []byte) error {
+	var j jsonOfSum
+	err := json.Unmarshal(data, &j)
+	*v = Sum{
+		Left:  j.Left.value,
+		Right: j.Right.value,
+	}
+	return err
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Odd) WriteJSON(w *wire.Writer) {
 	w.String(string(v))
 }
@@ -755,4 +1268,129 @@ func (v Odd) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Odd) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v PaymentInCash) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *PaymentInCash) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	r.EndObject()
+}
+
+// jsonOfExpressionProduct is ExpressionProduct as encoding/json writes and
+// reads it.
+type jsonOfExpressionProduct struct {
+	Factors []jsonOfExpression `json:"factors"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v ExpressionProduct) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jsonOfExpressionProduct{
+		Factors: wire.EachItem(v.Factors, func(item Expression) jsonOfExpression { return jsonOfExpression{item} }),
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *ExpressionProduct) UnmarshalJSON(data []byte) error {
+	var j jsonOfExpressionProduct
+	err := json.Unmarshal(data, &j)
+	*v = ExpressionProduct{
+		Factors: wire.EachItem(j.Factors, func(item jsonOfExpression) Expression { return item.value }),
+	}
+	return err
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v ExpressionNumber) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("value")
+	w.Float64(v.Value)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *ExpressionNumber) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("value") {
+		v.Value = r.Float64()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderSettledAddress) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("street")
+	w.String(v.Street)
+	if v.Floor != nil {
+		w.Key("floor")
+		w.Int(*v.Floor)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderSettledAddress) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("street") {
+		v.Street = r.String()
+	}
+	if r.Key("floor") {
+		v.Floor = wire.ReadOptional(r, r.Int)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderSettledLines) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("gtin")
+	w.String(v.GTIN)
+	w.Key("part")
+	v.Part.WriteJSON(w)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderSettledLines) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("gtin") {
+		v.GTIN = r.String()
+	}
+	if r.Key("part") {
+		v.Part.ReadJSON(r)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderSettledLinesPart) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("number")
+	w.Int(v.Number)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderSettledLinesPart) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("number") {
+		v.Number = r.Int()
+	}
+	r.EndObject()
 }

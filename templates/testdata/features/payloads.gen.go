@@ -4,11 +4,15 @@ package features
 
 import (
 	"encoding/json"
+	netip "net/netip"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/deep"
 )
 
 // Ping is the payload of ping.
@@ -89,6 +93,101 @@ func (p OrderLineRemoved) Validate() error {
 	return problems.Err()
 }
 
+// OrderSettled is the payload of order.paid.
+//
+// An order was paid.
+//
+// Owner: the payment team. Tags: money, pii.
+//
+// Deprecated: use payment.settled
+type OrderSettled struct {
+	Payment Payment              `json:"payment"`
+	Second  Payment              `json:"second,omitzero"`
+	More    []Payment            `json:"more"`
+	ByName  map[string][]Payment `json:"by_name,omitzero"`
+	// Where it was paid.
+	Address OrderSettledAddress `json:"address"`
+	Lines   []OrderSettledLines `json:"lines,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderSettled) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("payment", validatePayment(p.Payment))
+	if p.Second != nil {
+		problems.Nested("second", validatePayment(p.Second))
+	}
+	for i, item := range p.More {
+		problems.Item("more", i, validatePayment(item))
+	}
+	for key, value := range p.ByName {
+		problems.Key("by_name", key)
+		var inner runtime.Problems
+		for j, item := range value {
+			inner.Item("", j, validatePayment(item))
+		}
+		problems.Entry("by_name", key, inner.Err())
+	}
+	problems.Nested("address", p.Address.Validate())
+	for i, item := range p.Lines {
+		problems.Item("lines", i, item.Validate())
+	}
+	return problems.Err()
+}
+
+// OrderComputed is the payload of order.computed.
+type OrderComputed struct {
+	Expression Expression `json:"expression"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderComputed) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("expression", validateExpression(p.Expression, new(deep.Descent)))
+	return problems.Err()
+}
+
+// OrderLimited is the payload of order.limited.
+type OrderLimited struct {
+	Constrained Narrow   `json:"constrained"`
+	Defaults    Defaults `json:"defaults"`
+	Shade       Shade    `json:"shade"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderLimited) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("constrained", p.Constrained.Validate())
+	problems.Nested("defaults", p.Defaults.Validate())
+	problems.Nested("shade", p.Shade.Validate())
+	return problems.Err()
+}
+
+// HostSeen is the payload of host.seen.
+type HostSeen struct {
+	Host   netip.Addr            `json:"host"`
+	Others []netip.Addr          `json:"others"`
+	Maybe  *netip.Addr           `json:"maybe,omitzero"`
+	ByName map[string]netip.Addr `json:"by_name"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p HostSeen) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("host", runtime.ValidateCustom(p.Host))
+	for i, item := range p.Others {
+		problems.Item("others", i, runtime.ValidateCustom(item))
+	}
+	if p.Maybe != nil {
+		problems.Nested("maybe", runtime.ValidateCustom(*p.Maybe))
+	}
+	for key, value := range p.ByName {
+		problems.Key("by_name", key)
+		problems.Entry("by_name", key, runtime.ValidateCustom(value))
+	}
+	return problems.Err()
+}
+
 // HostileText is the payload of hostile.text.
 //
 // */ func init() { panic(1) } /* //go:build ignore //nolint +build ignore
@@ -142,6 +241,18 @@ type PartitionByUint64 struct {
 // Validate returns nil: no value of PartitionByUint64 is invalid.
 func (PartitionByUint64) Validate() error { return nil }
 
+// PartitionByLevel is the payload of partition.by.level.
+type PartitionByLevel struct {
+	Key Level `json:"key"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p PartitionByLevel) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("key", p.Key.Validate())
+	return problems.Err()
+}
+
 // PartitionByEnum is the payload of partition.by.enum.
 type PartitionByEnum struct {
 	Key Color `json:"key"`
@@ -156,21 +267,23 @@ func (p PartitionByEnum) Validate() error {
 
 // Everything has a field of every type.
 type Everything struct {
-	AString   string           `json:"a_string"`
-	ABool     bool             `json:"a_bool"`
-	AnInt     int              `json:"an_int"`
-	AnInt32   int32            `json:"an_int32"`
-	AnInt64   int64            `json:"an_int64"`
-	AUint64   uint64           `json:"a_uint64"`
-	AFloat64  float64          `json:"a_float64"`
-	SomeBytes []byte           `json:"some_bytes"`
-	ATime     time.Time        `json:"a_time"`
-	ADate     runtime.Date     `json:"a_date"`
-	ADuration runtime.Duration `json:"a_duration"`
-	AUUID     uuid.UUID        `json:"a_uuid"`
-	SomeJSON  json.RawMessage  `json:"some_json"`
-	AnEnum    Color            `json:"an_enum"`
-	AStruct   Point            `json:"a_struct"`
+	AString       string           `json:"a_string"`
+	ABool         bool             `json:"a_bool"`
+	AnInt         int              `json:"an_int"`
+	AnInt32       int32            `json:"an_int32"`
+	AnInt64       int64            `json:"an_int64"`
+	AUint64       uint64           `json:"a_uint64"`
+	AFloat64      float64          `json:"a_float64"`
+	SomeBytes     []byte           `json:"some_bytes"`
+	ATime         time.Time        `json:"a_time"`
+	ADate         runtime.Date     `json:"a_date"`
+	ADuration     runtime.Duration `json:"a_duration"`
+	AUUID         uuid.UUID        `json:"a_uuid"`
+	SomeJSON      json.RawMessage  `json:"some_json"`
+	ADecimal      runtime.Decimal  `json:"a_decimal"`
+	AnEnum        Color            `json:"an_enum"`
+	AnIntegerEnum Level            `json:"an_integer_enum"`
+	AStruct       Point            `json:"a_struct"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -179,30 +292,34 @@ func (v Everything) Validate() error {
 	problems.Text("a_string", v.AString)
 	problems.Finite("a_float64", v.AFloat64)
 	problems.Nested("a_date", v.ADate.Validate())
+	problems.Nested("a_decimal", v.ADecimal.Validate())
 	problems.Nested("an_enum", v.AnEnum.Validate())
+	problems.Nested("an_integer_enum", v.AnIntegerEnum.Validate())
 	problems.Nested("a_struct", v.AStruct.Validate())
 	return problems.Err()
 }
 
 // Optional has an optional field of every type.
 type Optional struct {
-	AString   *string           `json:"a_string,omitzero"`
-	ABool     *bool             `json:"a_bool,omitzero"`
-	AnInt     *int              `json:"an_int,omitzero"`
-	AnInt32   *int32            `json:"an_int32,omitzero"`
-	AnInt64   *int64            `json:"an_int64,omitzero"`
-	AUint64   *uint64           `json:"a_uint64,omitzero"`
-	AFloat64  *float64          `json:"a_float64,omitzero"`
-	SomeBytes []byte            `json:"some_bytes,omitzero"`
-	ATime     *time.Time        `json:"a_time,omitzero"`
-	ADate     *runtime.Date     `json:"a_date,omitzero"`
-	ADuration *runtime.Duration `json:"a_duration,omitzero"`
-	AUUID     *uuid.UUID        `json:"a_uuid,omitzero"`
-	SomeJSON  json.RawMessage   `json:"some_json,omitzero"`
-	AnEnum    *Color            `json:"an_enum,omitzero"`
-	AStruct   *Point            `json:"a_struct,omitzero"`
-	AList     []string          `json:"a_list,omitzero"`
-	AMap      map[string]Point  `json:"a_map,omitzero"`
+	AString       *string           `json:"a_string,omitzero"`
+	ABool         *bool             `json:"a_bool,omitzero"`
+	AnInt         *int              `json:"an_int,omitzero"`
+	AnInt32       *int32            `json:"an_int32,omitzero"`
+	AnInt64       *int64            `json:"an_int64,omitzero"`
+	AUint64       *uint64           `json:"a_uint64,omitzero"`
+	AFloat64      *float64          `json:"a_float64,omitzero"`
+	SomeBytes     []byte            `json:"some_bytes,omitzero"`
+	ATime         *time.Time        `json:"a_time,omitzero"`
+	ADate         *runtime.Date     `json:"a_date,omitzero"`
+	ADuration     *runtime.Duration `json:"a_duration,omitzero"`
+	AUUID         *uuid.UUID        `json:"a_uuid,omitzero"`
+	SomeJSON      json.RawMessage   `json:"some_json,omitzero"`
+	ADecimal      *runtime.Decimal  `json:"a_decimal,omitzero"`
+	AnEnum        *Color            `json:"an_enum,omitzero"`
+	AnIntegerEnum *Level            `json:"an_integer_enum,omitzero"`
+	AStruct       *Point            `json:"a_struct,omitzero"`
+	AList         []string          `json:"a_list,omitzero"`
+	AMap          map[string]Point  `json:"a_map,omitzero"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -217,8 +334,14 @@ func (v Optional) Validate() error {
 	if v.ADate != nil {
 		problems.Nested("a_date", v.ADate.Validate())
 	}
+	if v.ADecimal != nil {
+		problems.Nested("a_decimal", v.ADecimal.Validate())
+	}
 	if v.AnEnum != nil {
 		problems.Nested("an_enum", v.AnEnum.Validate())
+	}
+	if v.AnIntegerEnum != nil {
+		problems.Nested("an_integer_enum", v.AnIntegerEnum.Validate())
 	}
 	if v.AStruct != nil {
 		problems.Nested("a_struct", v.AStruct.Validate())
@@ -256,6 +379,8 @@ type Collections struct {
 	BoolsByName     map[string]bool                    `json:"bools_by_name"`
 	Documents       []json.RawMessage                  `json:"documents"`
 	DocumentsByName map[string]json.RawMessage         `json:"documents_by_name"`
+	Decimals        []runtime.Decimal                  `json:"decimals"`
+	LevelsByName    map[string]Level                   `json:"levels_by_name"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -339,6 +464,13 @@ func (v Collections) Validate() error {
 	for key := range v.DocumentsByName {
 		problems.Key("documents_by_name", key)
 	}
+	for i, item := range v.Decimals {
+		problems.Item("decimals", i, item.Validate())
+	}
+	for key, value := range v.LevelsByName {
+		problems.Key("levels_by_name", key)
+		problems.Entry("levels_by_name", key, value.Validate())
+	}
 	return problems.Err()
 }
 
@@ -374,18 +506,24 @@ type Tree struct {
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
-func (v Tree) Validate() error {
+func (v Tree) Validate() error { return v.validate(new(deep.Descent)) }
+
+func (v Tree) validate(d *deep.Descent) error {
+	if !d.Enter() {
+		return d.Err()
+	}
+	defer d.Leave()
 	var problems runtime.Problems
 	problems.Text("label", v.Label)
 	if v.Parent != nil {
-		problems.Nested("parent", v.Parent.Validate())
+		problems.Nested("parent", v.Parent.validate(d))
 	}
 	for i, item := range v.Children {
-		problems.Item("children", i, item.Validate())
+		problems.Item("children", i, item.validate(d))
 	}
 	for key, value := range v.ByName {
 		problems.Key("by_name", key)
-		problems.Entry("by_name", key, value.Validate())
+		problems.Entry("by_name", key, value.validate(d))
 	}
 	return problems.Err()
 }
@@ -400,14 +538,168 @@ const (
 	ColorNavyBlue  Color = "NAVY_BLUE"
 )
 
-// Validate returns nil if v is one of the values of Color.
-func (v Color) Validate() error {
+// AllColor returns the values of Color, in the order of the catalogue.
+func AllColor() []Color {
+	return []Color{ColorRed, ColorDarkGreen, ColorNavyBlue}
+}
+
+// Valid reports whether v is one of the values of Color.
+func (v Color) Valid() bool {
 	switch v {
 	case ColorRed, ColorDarkGreen, ColorNavyBlue:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Color.
+func (v Color) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "red", "dark-green", "NAVY_BLUE")
 }
+
+// String returns the text of v.
+func (v Color) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Color) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Color and nothing else.
+func (v *Color) UnmarshalText(text []byte) error {
+	*v = Color(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Color) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
+
+// Level is a number.
+type Level int
+
+// The values of Level.
+const (
+	LevelLow Level = 1
+	// What most have.
+	LevelNormal Level = 5
+	// As high as it gets.
+	//
+	// Deprecated: use normal
+	LevelHighest Level = -9
+)
+
+// AllLevel returns the values of Level, in the order of the catalogue.
+func AllLevel() []Level {
+	return []Level{LevelLow, LevelNormal, LevelHighest}
+}
+
+// Valid reports whether v is one of the values of Level.
+func (v Level) Valid() bool {
+	switch v {
+	case LevelLow, LevelNormal, LevelHighest:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Level.
+func (v Level) Validate() error {
+	if v.Valid() {
+		return nil
+	}
+	return runtime.NotANumberOf(int(v), "1 (low)", "5 (normal)", "-9 (high)")
+}
+
+// String returns the name of v.
+func (v Level) String() string {
+	switch v {
+	case LevelLow:
+		return "low"
+	case LevelNormal:
+		return "normal"
+	case LevelHighest:
+		return "high"
+	}
+	return "Level(" + strconv.Itoa(int(v)) + ")"
+}
+
+// MarshalText implements encoding.TextMarshaler with the name of v.
+func (v Level) MarshalText() ([]byte, error) { return []byte(v.String()), v.Validate() }
+
+// MarshalJSON writes v as a number.
+func (v Level) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(v), 10), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Level and nothing else.
+func (v *Level) UnmarshalText(text []byte) error {
+	for _, value := range AllLevel() {
+		if value.String() == string(text) {
+			*v = value
+			return nil
+		}
+	}
+	return runtime.NotInEnum(string(text), "low", "normal", "high")
+}
+
+// UnmarshalJSON takes any whole number, so that events of another version of
+// the catalogue can be read. Validate tells the values apart.
+func (v *Level) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int)(v)) }
+
+// Shade is one of a fixed set of texts.
+//
+// Deprecated: shades are out of fashion
+type Shade string
+
+// The values of Shade.
+const (
+	ShadeLight Shade = "light"
+	// Almost black.
+	//
+	// Deprecated: too dark
+	ShadeDARK Shade = "DARK"
+)
+
+// AllShade returns the values of Shade, in the order of the catalogue.
+func AllShade() []Shade {
+	return []Shade{ShadeLight, ShadeDARK}
+}
+
+// Valid reports whether v is one of the values of Shade.
+func (v Shade) Valid() bool {
+	switch v {
+	case ShadeLight, ShadeDARK:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Shade.
+func (v Shade) Validate() error {
+	if v.Valid() {
+		return nil
+	}
+	return runtime.NotInEnum(string(v), "light", "DARK")
+}
+
+// String returns the text of v.
+func (v Shade) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Shade) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Shade and nothing else.
+func (v *Shade) UnmarshalText(text []byte) error {
+	*v = Shade(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Shade) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Weekday has more values than fit on a line.
 type Weekday string
@@ -423,15 +715,403 @@ const (
 	WeekdaySunday    Weekday = "sunday"
 )
 
-// Validate returns nil if v is one of the values of Weekday.
-func (v Weekday) Validate() error {
+// AllWeekday returns the values of Weekday, in the order of the catalogue.
+func AllWeekday() []Weekday {
+	return []Weekday{WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
+		WeekdaySunday}
+}
+
+// Valid reports whether v is one of the values of Weekday.
+func (v Weekday) Valid() bool {
 	switch v {
 	case WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
 		WeekdaySunday:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Weekday.
+func (v Weekday) Validate() error {
+	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
-		"sunday")
+	return runtime.NotInEnum(string(v), "monday", "tuesday", "wednesday", "thursday", "friday",
+		"saturday", "sunday")
+}
+
+// String returns the text of v.
+func (v Weekday) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Weekday) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Weekday and nothing else.
+func (v *Weekday) UnmarshalText(text []byte) error {
+	*v = Weekday(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Weekday) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
+
+// Constrained has every constraint.
+type Narrow struct {
+	Int            int              `json:"int"`
+	Int32          int32            `json:"int32"`
+	Uint64         uint64           `json:"uint64"`
+	Float64        float64          `json:"float64"`
+	Decimal        runtime.Decimal  `json:"decimal"`
+	Duration       runtime.Duration `json:"duration"`
+	Text           string           `json:"text"`
+	Bytes          []byte           `json:"bytes"`
+	GTIN           string           `json:"gtin"`
+	Word           string           `json:"word"`
+	Email          string           `json:"email"`
+	List           []string         `json:"list"`
+	Map            map[string]int   `json:"map"`
+	OptionalText   *string          `json:"optional_text,omitzero"`
+	OptionalList   []Weekday        `json:"optional_list,omitzero"`
+	OptionalNumber *int             `json:"optional_number,omitzero"`
+}
+
+var patternsOfNarrow = struct {
+	GTIN *regexp.Regexp
+	Word *regexp.Regexp
+}{
+	GTIN: regexp.MustCompile("^[0-9]{8}(`|$)"),
+	Word: regexp.MustCompile(`^\w+$`),
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Narrow) Validate() error {
+	var problems runtime.Problems
+	runtime.AtLeast(&problems, "int", v.Int, 1)
+	runtime.AtMost(&problems, "int", v.Int, 10)
+	runtime.AtLeast(&problems, "int32", v.Int32, -5)
+	runtime.AtMost(&problems, "uint64", v.Uint64, 18446744073709551615)
+	problems.Finite("float64", v.Float64)
+	runtime.AtLeast(&problems, "float64", v.Float64, 0.5)
+	runtime.AtMost(&problems, "float64", v.Float64, 1e+21)
+	problems.Nested("decimal", v.Decimal.Validate())
+	problems.DecimalAtLeast("decimal", v.Decimal, "0.01")
+	problems.DecimalAtMost("decimal", v.Decimal, "1000")
+	runtime.AtLeast(&problems, "duration", v.Duration, runtime.Duration(time.Second))
+	runtime.AtMost(&problems, "duration", v.Duration, runtime.Duration(9600*time.Hour))
+	problems.Text("text", v.Text)
+	problems.MinLength("text", v.Text, 2)
+	problems.MaxLength("text", v.Text, 4)
+	problems.MinBytes("bytes", v.Bytes, 1)
+	problems.MaxBytes("bytes", v.Bytes, 3)
+	problems.Text("gtin", v.GTIN)
+	problems.Pattern("gtin", v.GTIN, patternsOfNarrow.GTIN)
+	problems.Text("word", v.Word)
+	problems.Pattern("word", v.Word, patternsOfNarrow.Word)
+	problems.Text("email", v.Email)
+	problems.Format("email", v.Email, "email")
+	for i, item := range v.List {
+		problems.TextItem("list", i, item)
+	}
+	problems.MinItems("list", len(v.List), 1)
+	problems.MaxItems("list", len(v.List), 2)
+	runtime.Unique(&problems, "list", v.List)
+	for key := range v.Map {
+		problems.Key("map", key)
+	}
+	problems.MinItems("map", len(v.Map), 1)
+	problems.MaxItems("map", len(v.Map), 2)
+	if v.OptionalText != nil {
+		problems.Text("optional_text", *v.OptionalText)
+		problems.MaxLength("optional_text", *v.OptionalText, 4)
+	}
+	if v.OptionalList != nil {
+		for i, item := range v.OptionalList {
+			problems.Item("optional_list", i, item.Validate())
+		}
+		problems.MinItems("optional_list", len(v.OptionalList), 1)
+		runtime.Unique(&problems, "optional_list", v.OptionalList)
+	}
+	if v.OptionalNumber != nil {
+		runtime.AtLeast(&problems, "optional_number", *v.OptionalNumber, 1)
+	}
+	return problems.Err()
+}
+
+// OptionalTextOrDefault returns OptionalText, or "none" if it is absent.
+func (v Narrow) OptionalTextOrDefault() string {
+	if v.OptionalText == nil {
+		return "none"
+	}
+	return *v.OptionalText
+}
+
+// Defaults is a part of event payloads.
+type Defaults struct {
+	AString   *string           `json:"a_string,omitzero"`
+	ABool     *bool             `json:"a_bool,omitzero"`
+	AnInt     *int              `json:"an_int,omitzero"`
+	AUint64   *uint64           `json:"a_uint64,omitzero"`
+	AFloat64  *float64          `json:"a_float64,omitzero"`
+	ADecimal  *runtime.Decimal  `json:"a_decimal,omitzero"`
+	ADate     *runtime.Date     `json:"a_date,omitzero"`
+	ADuration *runtime.Duration `json:"a_duration,omitzero"`
+	// Deprecated: no longer used
+	AUUID  *uuid.UUID `json:"a_uuid,omitzero"`
+	AColor *Color     `json:"a_color,omitzero"`
+	ALevel *Level     `json:"a_level,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Defaults) Validate() error {
+	var problems runtime.Problems
+	if v.AString != nil {
+		problems.Text("a_string", *v.AString)
+	}
+	if v.AFloat64 != nil {
+		problems.Finite("a_float64", *v.AFloat64)
+	}
+	if v.ADecimal != nil {
+		problems.Nested("a_decimal", v.ADecimal.Validate())
+	}
+	if v.ADate != nil {
+		problems.Nested("a_date", v.ADate.Validate())
+	}
+	if v.AColor != nil {
+		problems.Nested("a_color", v.AColor.Validate())
+	}
+	if v.ALevel != nil {
+		problems.Nested("a_level", v.ALevel.Validate())
+	}
+	return problems.Err()
+}
+
+// AStringOrDefault returns AString, or "back`tick" if it is absent.
+func (v Defaults) AStringOrDefault() string {
+	if v.AString == nil {
+		return "back`tick"
+	}
+	return *v.AString
+}
+
+// ABoolOrDefault returns ABool, or true if it is absent.
+func (v Defaults) ABoolOrDefault() bool {
+	if v.ABool == nil {
+		return true
+	}
+	return *v.ABool
+}
+
+// AnIntOrDefault returns AnInt, or -3 if it is absent.
+func (v Defaults) AnIntOrDefault() int {
+	if v.AnInt == nil {
+		return -3
+	}
+	return *v.AnInt
+}
+
+// AUint64OrDefault returns AUint64, or 18446744073709551615 if it is absent.
+func (v Defaults) AUint64OrDefault() uint64 {
+	if v.AUint64 == nil {
+		return 18446744073709551615
+	}
+	return *v.AUint64
+}
+
+// AFloat64OrDefault returns AFloat64, or 0.25 if it is absent.
+func (v Defaults) AFloat64OrDefault() float64 {
+	if v.AFloat64 == nil {
+		return 0.25
+	}
+	return *v.AFloat64
+}
+
+// ADecimalOrDefault returns ADecimal, or "12.50" if it is absent.
+func (v Defaults) ADecimalOrDefault() runtime.Decimal {
+	if v.ADecimal == nil {
+		return "12.50"
+	}
+	return *v.ADecimal
+}
+
+// ADateOrDefault returns ADate, or "2024-02-29" if it is absent.
+func (v Defaults) ADateOrDefault() runtime.Date {
+	if v.ADate == nil {
+		return runtime.Date{Year: 2024, Month: 2, Day: 29}
+	}
+	return *v.ADate
+}
+
+// ADurationOrDefault returns ADuration, or "24h0m0s" if it is absent.
+func (v Defaults) ADurationOrDefault() runtime.Duration {
+	if v.ADuration == nil {
+		return runtime.Duration(24 * time.Hour)
+	}
+	return *v.ADuration
+}
+
+// AUUIDOrDefault returns AUUID, or "018f4f2e-0000-7000-8000-000000000001" if it
+// is absent.
+//
+// Deprecated: no longer used
+func (v Defaults) AUUIDOrDefault() uuid.UUID {
+	if v.AUUID == nil {
+		return uuid.UUID{1, 143, 79, 46, 0, 0, 112, 0, 128, 0, 0, 0, 0, 0, 0, 1}
+	}
+	return *v.AUUID
+}
+
+// AColorOrDefault returns AColor, or "dark-green" if it is absent.
+func (v Defaults) AColorOrDefault() Color {
+	if v.AColor == nil {
+		return ColorDarkGreen
+	}
+	return *v.AColor
+}
+
+// ALevelOrDefault returns ALevel, or 5 if it is absent.
+func (v Defaults) ALevelOrDefault() Level {
+	if v.ALevel == nil {
+		return LevelNormal
+	}
+	return *v.ALevel
+}
+
+// Card is a part of event payloads.
+type Card struct {
+	LastFour string   `json:"last_four"`
+	Tags     []string `json:"tags"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Card) Validate() error {
+	var problems runtime.Problems
+	problems.Text("last_four", v.LastFour)
+	for i, item := range v.Tags {
+		problems.TextItem("tags", i, item)
+	}
+	return problems.Err()
+}
+
+// Invoice is a part of event payloads.
+type Invoice struct {
+	DueOn runtime.Date `json:"due_on"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Invoice) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("due_on", v.DueOn.Validate())
+	return problems.Err()
+}
+
+// Payment is how something is paid.
+//
+// It is Card, Invoice or PaymentInCash. No other type implements it, so a type
+// switch can be complete; VisitPayment makes sure that it is.
+type Payment interface {
+	isPayment()
+}
+
+func (Card) isPayment()          {}
+func (Invoice) isPayment()       {}
+func (PaymentInCash) isPayment() {}
+
+// VisitPayment calls the function for what v is, and returns its result. There
+// is a function for each variant, so that whoever calls it has to think of a
+// new one. It panics if v is nil; that of a valid payload is not.
+func VisitPayment[R any](
+	v Payment,
+	onCard func(Card) R,
+	onInvoice func(Invoice) R,
+	onPaymentInCash func(PaymentInCash) R,
+) R {
+	switch v := v.(type) {
+	case Card:
+		return onCard(v)
+	case Invoice:
+		return onInvoice(v)
+	case PaymentInCash:
+		return onPaymentInCash(v)
+	}
+	panic(runtime.NotAVariant(v, "Card", "Invoice", "PaymentInCash"))
+}
+
+func validatePayment(v Payment) error {
+	switch v := v.(type) {
+	case Card:
+		return v.Validate()
+	case Invoice:
+		return v.Validate()
+	case PaymentInCash:
+		return v.Validate()
+	}
+	return runtime.NotAVariant(v, "Card", "Invoice", "PaymentInCash")
+}
+
+// Expression contains itself.
+//
+// It is Sum, ExpressionProduct or ExpressionNumber. No other type implements
+// it, so a type switch can be complete; VisitExpression makes sure that it is.
+type Expression interface {
+	isExpression()
+}
+
+func (Sum) isExpression()               {}
+func (ExpressionProduct) isExpression() {}
+func (ExpressionNumber) isExpression()  {}
+
+// VisitExpression calls the function for what v is, and returns its result.
+// There is a function for each variant, so that whoever calls it has to think
+// of a new one. It panics if v is nil; that of a valid payload is not.
+func VisitExpression[R any](
+	v Expression,
+	onSum func(Sum) R,
+	onExpressionProduct func(ExpressionProduct) R,
+	onExpressionNumber func(ExpressionNumber) R,
+) R {
+	switch v := v.(type) {
+	case Sum:
+		return onSum(v)
+	case ExpressionProduct:
+		return onExpressionProduct(v)
+	case ExpressionNumber:
+		return onExpressionNumber(v)
+	}
+	panic(runtime.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber"))
+}
+
+func validateExpression(v Expression, d *deep.Descent) error {
+	switch v := v.(type) {
+	case Sum:
+		return v.validate(d)
+	case ExpressionProduct:
+		return v.validate(d)
+	case ExpressionNumber:
+		return v.Validate()
+	}
+	return runtime.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber")
+}
+
+// Sum is a part of event payloads.
+type Sum struct {
+	Left  Expression `json:"left"`
+	Right Expression `json:"right"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Sum) Validate() error { return v.validate(new(deep.Descent)) }
+
+func (v Sum) validate(d *deep.Descent) error {
+	if !d.Enter() {
+		return d.Err()
+	}
+	defer d.Leave()
+	var problems runtime.Problems
+	problems.Nested("left", validateExpression(v.Left, d))
+	problems.Nested("right", validateExpression(v.Right, d))
+	return problems.Err()
 }
 
 // Odd holds texts that need quoting.
@@ -445,14 +1125,118 @@ const (
 	Odd日本         Odd = "日本"
 )
 
-// Validate returns nil if v is one of the values of Odd.
-func (v Odd) Validate() error {
+// AllOdd returns the values of Odd, in the order of the catalogue.
+func AllOdd() []Odd {
+	return []Odd{OddWithQuotes, OddBackTick, OddPerCent, Odd日本}
+}
+
+// Valid reports whether v is one of the values of Odd.
+func (v Odd) Valid() bool {
 	switch v {
 	case OddWithQuotes, OddBackTick, OddPerCent, Odd日本:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Odd.
+func (v Odd) Validate() error {
+	if v.Valid() {
 		return nil
 	}
 	return runtime.NotInEnum(string(v), "with \"quotes\"", "back`tick", "per%cent", "日本")
 }
+
+// String returns the text of v.
+func (v Odd) String() string { return string(v) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Odd) MarshalText() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of Odd
+// and nothing else.
+func (v *Odd) UnmarshalText(text []byte) error {
+	*v = Odd(text)
+	return v.Validate()
+}
+
+// UnmarshalJSON takes any text, so that events of another version of the
+// catalogue can be read. Validate tells the values apart.
+func (v *Odd) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
+
+// Cash is paid at the door.
+type PaymentInCash struct{}
+
+// Validate returns nil: no value of PaymentInCash is invalid.
+func (PaymentInCash) Validate() error { return nil }
+
+// ExpressionProduct is a part of event payloads.
+type ExpressionProduct struct {
+	Factors []Expression `json:"factors"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v ExpressionProduct) Validate() error { return v.validate(new(deep.Descent)) }
+
+func (v ExpressionProduct) validate(d *deep.Descent) error {
+	if !d.Enter() {
+		return d.Err()
+	}
+	defer d.Leave()
+	var problems runtime.Problems
+	for i, item := range v.Factors {
+		problems.Item("factors", i, validateExpression(item, d))
+	}
+	return problems.Err()
+}
+
+// ExpressionNumber is a part of event payloads.
+type ExpressionNumber struct {
+	Value float64 `json:"value"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v ExpressionNumber) Validate() error {
+	var problems runtime.Problems
+	problems.Finite("value", v.Value)
+	return problems.Err()
+}
+
+// OrderSettledAddress is a part of event payloads.
+type OrderSettledAddress struct {
+	Street string `json:"street"`
+	// Deprecated: nobody knows
+	Floor *int `json:"floor,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v OrderSettledAddress) Validate() error {
+	var problems runtime.Problems
+	problems.Text("street", v.Street)
+	return problems.Err()
+}
+
+// OrderSettledLines is a part of event payloads.
+type OrderSettledLines struct {
+	GTIN string                `json:"gtin"`
+	Part OrderSettledLinesPart `json:"part"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v OrderSettledLines) Validate() error {
+	var problems runtime.Problems
+	problems.Text("gtin", v.GTIN)
+	problems.Nested("part", v.Part.Validate())
+	return problems.Err()
+}
+
+// OrderSettledLinesPart is a part of event payloads.
+type OrderSettledLinesPart struct {
+	Number int `json:"number"`
+}
+
+// Validate returns nil: no value of OrderSettledLinesPart is invalid.
+func (OrderSettledLinesPart) Validate() error { return nil }
 
 // AnyEvent is the payload of any event of this catalogue. No other type
 // implements it, so a type switch over the payloads can be complete.
@@ -465,12 +1249,25 @@ func (Ping) isAnyEvent()              {}
 func (OrderPlaced) isAnyEvent()       {}
 func (OrderLineAdded) isAnyEvent()    {}
 func (OrderLineRemoved) isAnyEvent()  {}
+func (OrderSettled) isAnyEvent()      {}
+func (OrderComputed) isAnyEvent()     {}
+func (OrderLimited) isAnyEvent()      {}
+func (HostSeen) isAnyEvent()          {}
 func (HostileText) isAnyEvent()       {}
 func (PartitionByBool) isAnyEvent()   {}
 func (PartitionByInt) isAnyEvent()    {}
 func (PartitionByInt32) isAnyEvent()  {}
 func (PartitionByUint64) isAnyEvent() {}
+func (PartitionByLevel) isAnyEvent()  {}
 func (PartitionByEnum) isAnyEvent()   {}
+
+// HostEvent is the payload of an event of host.*: HostSeen.
+type HostEvent interface {
+	AnyEvent
+	isHostEvent()
+}
+
+func (HostSeen) isHostEvent() {}
 
 // HostileEvent is the payload of an event of hostile.*: HostileText.
 type HostileEvent interface {
@@ -480,8 +1277,9 @@ type HostileEvent interface {
 
 func (HostileText) isHostileEvent() {}
 
-// OrderEvent is the payload of an event of order.*: OrderPlaced, OrderLineAdded
-// or OrderLineRemoved.
+// OrderEvent is the payload of an event of order.*: OrderPlaced,
+// OrderLineAdded, OrderLineRemoved, OrderSettled, OrderComputed or
+// OrderLimited.
 type OrderEvent interface {
 	AnyEvent
 	isOrderEvent()
@@ -490,6 +1288,9 @@ type OrderEvent interface {
 func (OrderPlaced) isOrderEvent()      {}
 func (OrderLineAdded) isOrderEvent()   {}
 func (OrderLineRemoved) isOrderEvent() {}
+func (OrderSettled) isOrderEvent()     {}
+func (OrderComputed) isOrderEvent()    {}
+func (OrderLimited) isOrderEvent()     {}
 
 // OrderLineEvent is the payload of an event of order.line.*: OrderLineAdded or
 // OrderLineRemoved.
@@ -502,7 +1303,8 @@ func (OrderLineAdded) isOrderLineEvent()   {}
 func (OrderLineRemoved) isOrderLineEvent() {}
 
 // PartitionEvent is the payload of an event of partition.*: PartitionByBool,
-// PartitionByInt, PartitionByInt32, PartitionByUint64 or PartitionByEnum.
+// PartitionByInt, PartitionByInt32, PartitionByUint64, PartitionByLevel or
+// PartitionByEnum.
 type PartitionEvent interface {
 	AnyEvent
 	isPartitionEvent()
@@ -512,11 +1314,12 @@ func (PartitionByBool) isPartitionEvent()   {}
 func (PartitionByInt) isPartitionEvent()    {}
 func (PartitionByInt32) isPartitionEvent()  {}
 func (PartitionByUint64) isPartitionEvent() {}
+func (PartitionByLevel) isPartitionEvent()  {}
 func (PartitionByEnum) isPartitionEvent()   {}
 
 // PartitionByEvent is the payload of an event of partition.by.*:
-// PartitionByBool, PartitionByInt, PartitionByInt32, PartitionByUint64 or
-// PartitionByEnum.
+// PartitionByBool, PartitionByInt, PartitionByInt32, PartitionByUint64,
+// PartitionByLevel or PartitionByEnum.
 type PartitionByEvent interface {
 	PartitionEvent
 	isPartitionByEvent()
@@ -526,4 +1329,5 @@ func (PartitionByBool) isPartitionByEvent()   {}
 func (PartitionByInt) isPartitionByEvent()    {}
 func (PartitionByInt32) isPartitionByEvent()  {}
 func (PartitionByUint64) isPartitionByEvent() {}
+func (PartitionByLevel) isPartitionByEvent()  {}
 func (PartitionByEnum) isPartitionByEvent()   {}

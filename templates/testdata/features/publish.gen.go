@@ -65,6 +65,61 @@ func PublishOrderLineRemovedBatch(ctx context.Context, bus *runtime.Bus, payload
 	return runtime.PublishBatch(ctx, bus, OrderLineRemovedType, payloads, opts...)
 }
 
+// PublishOrderSettled publishes one order.paid. If it returns nil the event is
+// on disk; if it returns an error nothing was stored. See [runtime.Publish].
+//
+// An order was paid.
+//
+// Deprecated: use payment.settled
+func PublishOrderSettled(ctx context.Context, bus *runtime.Bus, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, OrderSettledType, payload, opts...)
+}
+
+// PublishOrderSettledBatch publishes one order.paid per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+//
+// Deprecated: use payment.settled
+func PublishOrderSettledBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderSettled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, OrderSettledType, payloads, opts...)
+}
+
+// PublishOrderComputed publishes one order.computed. If it returns nil the
+// event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+func PublishOrderComputed(ctx context.Context, bus *runtime.Bus, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, OrderComputedType, payload, opts...)
+}
+
+// PublishOrderComputedBatch publishes one order.computed per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishOrderComputedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderComputed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, OrderComputedType, payloads, opts...)
+}
+
+// PublishOrderLimited publishes one order.limited. If it returns nil the event
+// is on disk; if it returns an error nothing was stored. See [runtime.Publish].
+func PublishOrderLimited(ctx context.Context, bus *runtime.Bus, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, OrderLimitedType, payload, opts...)
+}
+
+// PublishOrderLimitedBatch publishes one order.limited per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishOrderLimitedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderLimited, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, OrderLimitedType, payloads, opts...)
+}
+
+// PublishHostSeen publishes one host.seen. If it returns nil the event is on
+// disk; if it returns an error nothing was stored. See [runtime.Publish].
+func PublishHostSeen(ctx context.Context, bus *runtime.Bus, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, HostSeenType, payload, opts...)
+}
+
+// PublishHostSeenBatch publishes one host.seen per payload in one transaction:
+// all of them or none. See [runtime.PublishBatch].
+func PublishHostSeenBatch(ctx context.Context, bus *runtime.Bus, payloads []HostSeen, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, HostSeenType, payloads, opts...)
+}
+
 // PublishHostileText publishes one hostile.text. If it returns nil the event is
 // on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
@@ -135,6 +190,19 @@ func PublishPartitionByUint64(ctx context.Context, bus *runtime.Bus, payload Par
 // in one transaction: all of them or none. See [runtime.PublishBatch].
 func PublishPartitionByUint64Batch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByUint64, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 	return runtime.PublishBatch(ctx, bus, PartitionByUint64Type, payloads, opts...)
+}
+
+// PublishPartitionByLevel publishes one partition.by.level. If it returns nil
+// the event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+func PublishPartitionByLevel(ctx context.Context, bus *runtime.Bus, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, PartitionByLevelType, payload, opts...)
+}
+
+// PublishPartitionByLevelBatch publishes one partition.by.level per payload in
+// one transaction: all of them or none. See [runtime.PublishBatch].
+func PublishPartitionByLevelBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByLevel, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, PartitionByLevelType, payloads, opts...)
 }
 
 // PublishPartitionByEnum publishes one partition.by.enum. If it returns nil the

@@ -96,6 +96,73 @@ func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtim
 	return runtime.SubscribeDead(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
+// SubscribeOrderSettled calls handler for every order.paid, as the subscription
+// called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 6 times in all,
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+//
+// Deprecated: use payment.settled
+func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
+}
+
+// SubscribeOrderSettledDead calls handler for every order.paid that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+//
+// Deprecated: use payment.settled
+func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderSettled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderSettledType, name, handler, opts...)
+}
+
+// SubscribeOrderComputed calls handler for every order.computed, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 6 times in all,
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
+}
+
+// SubscribeOrderComputedDead calls handler for every order.computed that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderComputedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderComputed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderComputedType, name, handler, opts...)
+}
+
+// SubscribeOrderLimited calls handler for every order.limited, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 6 times in all,
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
+}
+
+// SubscribeOrderLimitedDead calls handler for every order.limited that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLimited]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderLimitedType, name, handler, opts...)
+}
+
+// SubscribeHostSeen calls handler for every host.seen, as the subscription
+// called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
+}
+
+// SubscribeHostSeenDead calls handler for every host.seen that a subscription
+// dead-letters, as the subscription called name. See [runtime.SubscribeDead].
+func SubscribeHostSeenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostSeen]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, HostSeenType, name, handler, opts...)
+}
+
 // The subscriptions of hostile.text that the catalogue declares. They exist
 // from Open on: the events of each wait until SubscribeHostileText is called
 // with its name.
@@ -194,6 +261,23 @@ func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runti
 	return runtime.SubscribeDead(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
+// SubscribePartitionByLevel calls handler for every partition.by.level, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
+// partition key is key.
+func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
+}
+
+// SubscribePartitionByLevelDead calls handler for every partition.by.level that
+// a subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByLevel]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, PartitionByLevelType, name, handler, opts...)
+}
+
 // SubscribePartitionByEnum calls handler for every partition.by.enum, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -209,6 +293,13 @@ func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Han
 // [runtime.SubscribeDead].
 func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByEnum]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
+}
+
+// SubscribeHost calls handler for every event of host.*, as the subscription
+// called name. A type switch over the payload tells the events apart; each is
+// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+func SubscribeHost(bus *runtime.Bus, name string, handler runtime.Handler[HostEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "host.*", name, handler, opts...)
 }
 
 // SubscribeHostile calls handler for every event of hostile.*, as the

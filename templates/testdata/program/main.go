@@ -1,6 +1,6 @@
 // Program uses the code of the package features, which is emitted from
-// features.yaml: it sends values through JSON and back, and prints what
-// Validate and the descriptors say.
+// features.yaml: it sends values through JSON and back, copies and compares
+// them, and prints what Validate and the descriptors say.
 package main
 
 import (
@@ -40,8 +40,8 @@ func main() {
 	fmt.Println("absent fields in JSON:", string(text))
 
 	notUTF8 := "\xff"
-	report("bad scalars", features.Everything{AString: notUTF8, AFloat64: math.NaN(), ADate: runtime.Date{Year: 2023, Month: 2, Day: 29}, AnEnum: "pink"})
-	report("bad optional values", features.Optional{AString: &notUTF8, ADate: new(runtime.Date), AnEnum: new(features.Color), AList: []string{"ok", notUTF8}})
+	report("bad scalars", features.Everything{AString: notUTF8, AFloat64: math.NaN(), ADate: runtime.Date{Year: 2023, Month: 2, Day: 29}, ADecimal: "01", AnEnum: "pink", AnIntegerEnum: 3})
+	report("bad optional values", features.Optional{AString: &notUTF8, ADate: new(runtime.Date), ADecimal: new(runtime.Decimal), AnEnum: new(features.Color), AnIntegerEnum: new(features.Level), AList: []string{"ok", notUTF8}})
 	report("bad collections", features.Collections{
 		Strings:      []string{"ok", notUTF8},
 		Floats:       []float64{math.Inf(1)},
@@ -56,6 +56,8 @@ func main() {
 		ListsByName:  map[string][]string{"k": {"ok", notUTF8}},
 		Maps:         []map[string]int{{notUTF8: 1}},
 		MapsByName:   map[string]map[string]runtime.Date{"outer": {"inner": {}}},
+		Decimals:     []runtime.Decimal{"1", ".5"},
+		LevelsByName: map[string]features.Level{"k": 0},
 	})
 	report("a problem far down a tree", features.OrderLineRemoved{
 		Reason: features.Odd日本, Weekday: features.WeekdayFriday,
@@ -63,6 +65,14 @@ func main() {
 	})
 	report("an enum that is not set", features.PartitionByEnum{})
 	report("what cannot be wrong", features.Ping{})
+
+	enums()
+	constraints()
+	unions()
+	customs()
+	copies()
+	cycles()
+	samples()
 
 	var any features.AnyEvent = features.OrderLineAdded{}
 	_, inOrder := any.(features.OrderEvent)
@@ -85,7 +95,7 @@ func everything() features.Everything {
 		AFloat64: 0.1, SomeBytes: []byte{0, 255}, ATime: time.Date(2024, 2, 29, 12, 0, 0, 1, time.UTC),
 		ADate: runtime.Date{Year: 2024, Month: 2, Day: 29}, ADuration: runtime.Duration(90 * time.Minute),
 		AUUID: uuid.MustParse("018f4f2e-0000-7000-8000-000000000001"), SomeJSON: json.RawMessage(`{"a":[1]}`),
-		AnEnum: features.ColorDarkGreen, AStruct: features.Point{X: 1, Y: 2},
+		ADecimal: "-0.50", AnEnum: features.ColorDarkGreen, AnIntegerEnum: features.LevelHighest, AStruct: features.Point{X: 1, Y: 2},
 	}
 }
 
@@ -94,7 +104,7 @@ func present() features.Optional {
 	return features.Optional{
 		AString: &e.AString, ABool: &e.ABool, AnInt: &e.AnInt, AnInt32: &e.AnInt32, AnInt64: &e.AnInt64, AUint64: &e.AUint64,
 		AFloat64: &e.AFloat64, SomeBytes: []byte{}, ATime: &e.ATime, ADate: &e.ADate, ADuration: &e.ADuration, AUUID: &e.AUUID,
-		SomeJSON: e.SomeJSON, AnEnum: &e.AnEnum, AStruct: &e.AStruct, AList: []string{}, AMap: map[string]features.Point{},
+		SomeJSON: e.SomeJSON, ADecimal: &e.ADecimal, AnEnum: &e.AnEnum, AnIntegerEnum: &e.AnIntegerEnum, AStruct: &e.AStruct, AList: []string{}, AMap: map[string]features.Point{},
 	}
 }
 
@@ -106,6 +116,7 @@ func collections() features.Collections {
 		IntsByName: map[string]int{"k": 1}, ColorsByName: map[string]features.Color{"k": features.ColorRed},
 		Matrix: [][]float64{{1}}, Cube: [][][]float64{{{1}}}, ListsByName: map[string][]string{"k": {"v"}},
 		Maps: []map[string]int{{"k": 1}}, MapsByName: map[string]map[string]runtime.Date{"k": {"k": day}},
+		Decimals: []runtime.Decimal{"1"}, LevelsByName: map[string]features.Level{"k": features.LevelLow},
 	}
 }
 

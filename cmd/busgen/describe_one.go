@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/console"
+)
+
+// describeOne shows all of one event.
+func describeOne(e *catalog.Event, screen console.Screen) string {
+	var b strings.Builder
+	b.WriteString(screen.Paint(console.Bold, e.Name.V) + "\n")
+	if e.Doc != "" {
+		b.WriteString(console.CleanLines(e.Doc) + "\n")
+	}
+	b.WriteString("\n" + facts(e).Render(screen))
+	if len(e.Fields) > 0 {
+		b.WriteString("\n" + fieldTable(e.Fields).Render(screen))
+	}
+	if len(e.Subscriptions) > 0 {
+		b.WriteString("\n" + subscriptionTable(e.Subscriptions).Render(screen))
+	}
+	for _, example := range e.Examples {
+		var pretty bytes.Buffer
+		json.Indent(&pretty, example.JSON, "", "  ") // it is valid
+		b.WriteString("\n" + console.CleanLines(pretty.String()) + "\n")
+	}
+	return b.String()
+}
+
+// facts are what is known of an event besides its payload.
+func facts(e *catalog.Event) *console.Table {
+	table := &console.Table{Columns: []console.Column{{}, {Least: 20}}}
+	row := func(name, text string) {
+		if text != "" {
+			table.Row(name, text)
+		}
+	}
+	row("deprecated", e.Deprecated.V)
+	row("owner", e.Owner.V)
+	row("tags", strings.Join(texts(e.Tags), ", "))
+	row("policy", policyInShort(e.Settings))
+	if e.PartitionBy != nil {
+		row("in order by", e.PartitionBy.Name.V)
+	}
+	row("declared at", origin(e.Name.Pos))
+	row("in Go", e.GoName)
+	return table
+}
+
+func texts(values []catalog.Value[string]) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = v.V
+	}
+	return all
+}
+
+func fieldTable(fields []*catalog.Field) *console.Table {
+	table := &console.Table{Columns: []console.Column{
+		{Title: "FIELD", Least: 12}, {Title: "TYPE", Least: 10}, {Title: "DOC", Least: 20},
+	}}
+	for _, f := range fields {
+		doc := f.Doc
+		if f.Deprecated.Written() {
+			doc = strings.TrimSpace("Deprecated: " + f.Deprecated.V + " " + doc)
+		}
+		table.Row(f.Name.V, f.Type.Text, doc)
+	}
+	return table
+}
+
+func subscriptionTable(subscriptions []*catalog.Subscription) *console.Table {
+	table := &console.Table{Columns: []console.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "POLICY", Least: 16}, {Title: "DOC", Least: 20},
+	}}
+	for _, s := range subscriptions {
+		table.Row(s.Name.V, policyInShort(s.Settings), s.Doc)
+	}
+	return table
+}

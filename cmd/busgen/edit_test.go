@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const untidy = `package: shop
+version: 1
+events:
+    order.placed:
+        payload: {order_id: uuid}
+        doc: A customer ordered.
+`
+
+const tidied = `version: 1
+package: shop
+events:
+  order.placed:
+    doc: A customer ordered.
+    payload: { order_id: uuid }
+`
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestFmtPrintsAndLeavesTheFileAlone(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": untidy})
+	before := snapshot(t)
+	busgen(t, "fmt").wants(t, 0, tidied, "")
+	busgen(t, "fmt --check").wants(t, statusNo, "events.yaml\n", "busgen: events.yaml is not in its canonical form: run \"busgen fmt --write events.yaml\"\n")
+	if got := busgen(t, "fmt -d events.yaml"); got.status != 0 || !strings.HasPrefix(got.stdout, "--- events.yaml\n+++ events.yaml\n@@ -1,6 +1,6 @@\n-package: shop\n version: 1\n+package: shop\n") {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+		t.Errorf("folder (-before +after):\n%s", diff)
+	}
+}
+
+func TestFmtWritesIfItIsToldTo(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": untidy})
+	busgen(t, "fmt -w").wants(t, 0, "", "")
+	if got := text(t, "events.yaml"); got != tidied {
+		t.Errorf("the file has %q", got)
+	}
+	age(t)
+	before := snapshot(t)
+	busgen(t, "fmt -w").wants(t, 0, "", "")
+	busgen(t, "fmt --check").wants(t, 0, "", "")
+	busgen(t, "fmt --diff").wants(t, 0, "", "")
+	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+		t.Errorf("the second time it was touched (-before +after):\n%s", diff)
+	}
+}
+
+func TestFmtSaysWhatIsWrong(t *testing.T) {
+	inFolder(t, map[string]string{"a.yaml": "a: ["})
+	for command, want := range map[string]string{
+		"fmt":               "there is no events.yaml in this folder",
+		"fmt a.yaml":        "cannot format a.yaml: it is not YAML: ",
+		"fmt nope.yaml":     "nope.yaml",
+		"fmt a.yaml -w -d":  "[diff write]",
+		"fmt a.yaml b.yaml": "busgen fmt takes one catalogue, not 2",
+	} {
+		busgen(t, command).wantsErrors(t, statusTrouble, want)
+	}
+}
+
+func TestRenameChangesTheCatalogue(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described, "other/events.yaml": simple})
+	busgen(t, "rename event order.placed order.accepted").wants(t, 0, "events.yaml: order.placed is order.accepted now, in 1 place\n", "")
+	busgen(t, "rename field order.accepted.order_id id").wants(t, 0, "events.yaml: order.accepted.order_id is id now, in 2 places\n", "")
+	want := strings.NewReplacer("order.placed", "order.accepted", "partition_by: order_id", "partition_by: id", "      order_id:", "      id:").Replace(described)
+	if diff := cmp.Diff(want, text(t, "events.yaml")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := busgen(t, "rename event order.placed order.sent -c other/events.yaml --diff")
+	if !strings.Contains(got.stdout, "-  order.placed:\n+  order.sent:\n") || text(t, "other/events.yaml") != simple {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNewEventAddsToTheCatalogue(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described})
+	got := typed(t, `busgen new event order.paid --doc "Money came." --field order_id:uuid --field "note:string?:Why: perhaps." --partition-by order_id --subscription ship`, "")
+	got.wants(t, 0, "events.yaml: added order.paid\n", "")
+	added := `  order.paid:
+    doc: Money came.
+    partition_by: order_id
+    payload:
+      order_id: uuid
+      note:
+        type: string?
+        doc: 'Why: perhaps.'
+    subscriptions:
+      ship: {}
+`
+	want := strings.Replace(described, "  user.left", added+"  user.left", 1)
+	if diff := cmp.Diff(want, text(t, "events.yaml")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described, "broken.yaml": broken})
+	before := snapshot(t)
+	for command, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"rename event order.placd order.paid":  {statusNothing, "events.yaml: there is no event order.placd: did you mean order.placed?"},
+		"rename event order.placed user.left":  {statusNo, `the catalogue would be wrong: key "user.left" is already in events; nothing was changed`},
+		"rename event order.placed Nope":       {statusTrouble, "events.yaml: Nope cannot be the name of an event"},
+		"rename event order.placed":            {statusTrouble, "takes the old name and the new one"},
+		"rename event a.b c.d -c broken.yaml":  {statusNo, "2 findings in broken.yaml"},
+		"rename field order.placed.nte remark": {statusNothing, "events.yaml: there is no field nte in order.placed: did you mean note?"},
+		"rename field note remark":             {statusTrouble, "note is no field: name its event or type too"},
+		"rename type Money Amount":             {statusNothing, "events.yaml: there is no type Money"},
+		"rename subscription a b":              {statusTrouble, `busgen rename has no verb "subscription"`},
+		"new event order.placed":               {statusTrouble, "events.yaml: there is an event order.placed already, in line 4"},
+		"new event order.paid --field id":      {statusTrouble, "--field id: want name:type or name:type:doc"},
+		"new event order.paid --field id:uid":  {statusNo, `unknown type "uid"`},
+		"new event":                            {statusTrouble, "takes the name of one event"},
+	} {
+		busgen(t, command).wantsErrors(t, want.status, want.text)
+	}
+	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+		t.Errorf("folder (-before +after):\n%s", diff)
+	}
+}

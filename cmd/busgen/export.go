@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/export"
+)
+
+func newExport() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "export",
+		Short: "Write a catalogue in the languages of other tools",
+		Long: `Export writes a catalogue for tools that do not know busgen: as JSON Schema, for
+those who check payloads, or as AsyncAPI, for those who show or document what a
+program sends and receives.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen export jsonschema
+  busgen export asyncapi`,
+	})
+	cmd.AddCommand(newExportJSONSchema(), newExportAsyncAPI())
+	return cmd
+}
+
+const exportStatus = `
+Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
+line or with files`
+
+func newExportJSONSchema() *cobra.Command {
+	var out, event string
+	cmd := &cobra.Command{
+		Use:   "jsonschema [events.yaml]",
+		Short: "Write JSON Schemas of the payloads",
+		Long: `Jsonschema writes a JSON Schema (draft 2020-12) with the payload of each event
+under $defs, by the event's name, and each type by its own. With --event it is
+the schema of one payload, with the types that it needs.
+
+A field that is not in the catalogue is allowed, so that those who check with
+an older schema take events to which a field was added. What a schema cannot
+say, such as the smallest of durations, is left out.
+` + exportStatus + `, 3 there is no such event.`,
+		Example: `  busgen export jsonschema
+  busgen export jsonschema events/events.yaml --out events.schema.json
+  busgen export jsonschema --event order.placed`,
+		Args:              atMostOne("catalogue"),
+		ValidArgsFunction: completeCatalogue,
+		RunE: verb(func(args []string) (string, error) {
+			return exported(args, out, func(c *catalog.Catalogue) ([]byte, error) { return jsonSchema(c, event) })
+		}),
+	}
+	cmd.Flags().StringVar(&event, "event", "", "export the payload of this `type` only")
+	outFile(cmd, &out)
+	return cmd
+}
+
+func jsonSchema(c *catalog.Catalogue, event string) ([]byte, error) {
+	if event == "" {
+		return export.JSONSchema(c)
+	}
+	var names []string
+	for _, e := range c.Events {
+		if e.Name.V == event {
+			return export.EventSchema(e)
+		}
+		names = append(names, e.Name.V)
+	}
+	return nil, &nothing{fmt.Errorf("there is no event %s in %s%s", event, c.File, nearest(event, names))}
+}
+
+func newExportAsyncAPI() *cobra.Command {
+	var out string
+	var info export.Info
+	cmd := &cobra.Command{
+		Use:   "asyncapi [events.yaml]",
+		Short: "Write an AsyncAPI document",
+		Long: `Asyncapi writes an AsyncAPI 3.0 document in JSON: a channel and a message for
+each event type, an operation that publishes it, and an operation for each
+declared subscription. Owners, partition keys and the settings in force, for
+which AsyncAPI has no words, are under x-busgen.
+` + exportStatus + `.`,
+		Example: `  busgen export asyncapi
+  busgen export asyncapi events/events.yaml --title "The shop" --api-version 2.1.0
+  busgen export asyncapi --out asyncapi.json`,
+		Args:              atMostOne("catalogue"),
+		ValidArgsFunction: completeCatalogue,
+		RunE: verb(func(args []string) (string, error) {
+			return exported(args, out, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, info) })
+		}),
+	}
+	cmd.Flags().StringVar(&info.Title, "title", "", "`name` of what is described (default: the catalogue's package)")
+	cmd.Flags().StringVar(&info.Version, "api-version", "1.0.0", "its `version`")
+	outFile(cmd, &out)
+	return cmd
+}
+
+// exported converts a catalogue, and returns the result or writes it to a file.
+func exported(args []string, out string, convert func(*catalog.Catalogue) ([]byte, error)) (string, error) {
+	c, err := catalogueAt(args)
+	if err != nil {
+		return "", refused(err)
+	}
+	content, err := convert(c)
+	if err != nil {
+		return "", err
+	}
+	return delivered(content, out)
+}
+
+// outFile adds --out.
+func outFile(cmd *cobra.Command, out *string) {
+	cmd.Flags().StringVarP(out, "out", "o", "", "write to a `file`, not to standard output")
+}
+
+// delivered returns content as the report, or writes it to the file that is named.
+func delivered(content []byte, out string) (string, error) {
+	if out == "" {
+		return string(content), nil
+	}
+	changed, err := emit.Replace(out, content)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot write %s: %w", out, err)
+	case !changed:
+		return out + " is up to date\n", nil
+	}
+	return "wrote " + out + "\n", nil
+}

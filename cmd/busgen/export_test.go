@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/export"
+)
+
+func TestExportPrintsWhatThePackageMakes(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described})
+	c, _, err := catalog.Load("events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(content []byte, err error) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	busgen(t, "export jsonschema").wants(t, 0, made(export.JSONSchema(c)), "")
+	busgen(t, "export jsonschema --event order.placed").wants(t, 0, made(export.EventSchema(c.Events[0])), "")
+	busgen(t, "export asyncapi events.yaml").wants(t, 0, made(export.AsyncAPI(c, export.Info{Version: "1.0.0"})), "")
+	busgen(t, "export asyncapi --title Shop --api-version 2").wants(t, 0, made(export.AsyncAPI(c, export.Info{Title: "Shop", Version: "2"})), "")
+}
+
+func TestExportWritesAFileAndTouchesItOnlyIfItIsNotRight(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described})
+	want := busgen(t, "export jsonschema").stdout
+
+	busgen(t, "export jsonschema -o schema.json").wants(t, 0, "wrote schema.json\n", "")
+	age(t)
+	before := snapshot(t)["schema.json"]
+	busgen(t, "export jsonschema -o schema.json").wants(t, 0, "schema.json is up to date\n", "")
+
+	if after := snapshot(t)["schema.json"]; after != before || after.Text != want {
+		t.Errorf("the file is %+v", after)
+	}
+	os.Remove("schema.json")
+	busgen(t, "export jsonschema -o nowhere/schema.json").wantsErrors(t, statusTrouble, "cannot write nowhere/schema.json")
+}
+
+func TestExportSaysWhatIsWrong(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": described, "broken.yaml": broken})
+	for command, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"export jsonschema broken.yaml":          {statusNo, "busgen: 2 findings in broken.yaml\n"},
+		"export jsonschema --event order.placd":  {statusNothing, "there is no event order.placd in events.yaml: did you mean order.placed?"},
+		"export asyncapi nope.yaml":              {statusTrouble, "there is no catalogue at nope.yaml"},
+		"export avro":                            {statusTrouble, `busgen export has no verb "avro"`},
+		"export asyncap":                         {statusTrouble, "did you mean asyncapi?"},
+		"export asyncapi events.yaml other.yaml": {statusTrouble, "busgen export asyncapi takes one catalogue, not 2"},
+	} {
+		busgen(t, command).wantsErrors(t, want.status, want.text)
+	}
+	if got := busgen(t, "export"); got.status != 0 || !strings.Contains(got.stdout, "jsonschema") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// format is the form of findings: a flag.
+type format string
+
+// formats are the words of the flag.
+var formats = []string{"text", "json", "github", "sarif"}
+
+// formatHelp is a paragraph of the manual of each verb that has findings.
+const formatHelp = `With --format, findings go to standard output in a form for programs, and
+nothing else does: json (an object with the list findings; each has file, line,
+column, end_column, severity, rule, message, hint and related), github
+(annotations of GitHub Actions), sarif (SARIF 2.1.0). Columns count characters,
+from 1. Without findings the document is there and empty. The exit status is the
+same in each.`
+
+// formatFlag adds --format.
+func formatFlag(cmd *cobra.Command, f *format) {
+	*f = "text"
+	cmd.Flags().Var(f, "format", "`form` of findings: "+strings.Join(formats, ", "))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set implements [pflag.Value].
+func (f *format) Set(text string) error {
+	if !slices.Contains(formats, text) {
+		return fmt.Errorf("want one of %s", strings.Join(formats, ", "))
+	}
+	*f = format(text)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f *format) String() string { return string(*f) }
+
+// Type implements [pflag.Value].
+func (f *format) Type() string { return "form" }
+
+// reportable is an error that consists of findings.
+type reportable interface {
+	error
+	list() []lint.Finding
+}
+
+func (e *findingsError) list() []lint.Finding { return lint.Errors(e.findings) }
+
+// printed marks an error whose findings are in the report.
+type printed struct{ error }
+
+func (p *printed) Unwrap() error { return p.error }
+
+// of returns what a verb prints whose report is for people and whose findings
+// are in err. Programs get one document, or none if there was trouble.
+func (f format) of(report string, err error) (string, error) {
+	var found reportable
+	var all []lint.Finding
+	switch {
+	case f == "text":
+		return report, err
+	case errors.As(err, &found):
+		all, err = found.list(), &printed{err}
+	case err != nil:
+		return "", err
+	}
+	text, formatErr := f.document(all)
+	return text, errors.Join(formatErr, err)
+}
+
+// document writes findings for programs.
+func (f format) document(all []lint.Finding) (string, error) {
+	switch f {
+	case "json":
+		return findingsJSON(all)
+	case "github":
+		return findingsGitHub(all), nil
+	}
+	return findingsSARIF(all)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+func newLint() *cobra.Command {
+	var form format
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "lint [events.yaml]",
+		Short: "Find what is allowed in a catalogue and still a bad idea",
+		Long: `Lint finds what generate accepts and people regret: events that nobody
+described, attempts that can never be made, secrets in payloads. The rules, each
+with its purpose and examples, are listed by --rules.
+
+A rule is a note, a warning or an error, and the catalogue may say otherwise
+under its key lint, and except events and types by name or pattern:
+
+  lint:
+    field-doc: warning
+    past-tense: off
+    event-doc: { severity: error, except: [ui.*] }
+
+` + formatHelp + `
+
+Exit status: 0 nothing but notes, 1 warnings or errors (findings of the
+catalogue are errors), 2 trouble with the command line or with files.`,
+		Example: `  busgen lint
+  busgen lint events/events.yaml --format sarif
+  busgen lint --rules`,
+		Args:              atMostOne("catalogue"),
+		ValidArgsFunction: completeCatalogue,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := console.ScreenOf(cmd.OutOrStdout())
+			return verb(func(args []string) (string, error) {
+				if list {
+					return lintRules(screen), nil
+				}
+				return lintCatalogue(args, form)
+			})(cmd, args)
+		},
+	}
+	formatFlag(cmd, &form)
+	cmd.Flags().BoolVar(&list, "rules", false, "list the rules instead")
+	cmd.MarkFlagsMutuallyExclusive("rules", "format")
+	return cmd
+}
+
+func lintCatalogue(args []string, form format) (report string, err error) {
+	c, err := catalogueAt(args)
+	if err != nil {
+		return form.of("", refused(err))
+	}
+	all, err := lint.Run(c, os.ReadFile)
+	if err != nil {
+		return "", err
+	}
+	found := &lintError{c.File, all}
+	if form == "text" {
+		report = found.report()
+	} else if report, err = form.document(all); err != nil {
+		return "", err
+	}
+	if found.worst() >= lint.Warning {
+		return report, &negative{found}
+	}
+	return report, nil
+}
+
+// lintError is what lint has found in a catalogue.
+type lintError struct {
+	file     string
+	findings []lint.Finding
+}
+
+// Error counts by severity, the worst first: 1 error and 2 notes in events.yaml.
+func (e *lintError) Error() string {
+	var parts []string
+	for severity := lint.Error; severity > lint.Off; severity-- {
+		n := 0
+		for _, f := range e.findings {
+			if f.Severity == severity {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, counted(n, severity.String()))
+		}
+	}
+	text := parts[0]
+	for i, part := range parts[1:] {
+		text += []string{", ", " and "}[min(1, (i+2)/len(parts))] + part
+	}
+	return text + " in " + e.file
+}
+
+func (e *lintError) worst() lint.Severity {
+	worst := lint.Off
+	for _, f := range e.findings {
+		worst = max(worst, f.Severity)
+	}
+	return worst
+}
+
+// report shows each finding with its line, and its severity before the message.
+// Notes alone are no error, so that the report has to count them itself.
+func (e *lintError) report() string {
+	var shown catalog.Findings
+	for _, f := range e.findings {
+		one := *f.Finding
+		one.Message = f.Severity.String() + ": " + one.Message
+		shown = append(shown, &one)
+	}
+	var b strings.Builder
+	shown.Render(&b) // a Builder takes everything
+	if e.worst() == lint.Note {
+		b.WriteString(e.Error() + "\n")
+	}
+	return b.String()
+}
+
+// lintRules is a page about the rules.
+func lintRules(screen console.Screen) string {
+	var parts []string
+	for _, rule := range lint.Rules() {
+		parts = append(parts, fmt.Sprintf("%s (%s)\n  %s\n\n  reported:\n%s\n\n  fine:\n%s\n",
+			screen.Paint(console.Bold, rule.ID), rule.Severity, rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func excerpt(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimPrefix(text, "\n"), "\n", "\n    ")
+}

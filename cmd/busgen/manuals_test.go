@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// catalogueVerbs are the commands that work on a catalogue, those of their
+// families included.
+func catalogueVerbs() (verbs []*cobra.Command) {
+	for _, cmd := range newRoot().Commands() {
+		if cmd.GroupID == "Catalogues:" {
+			verbs = append(append(verbs, cmd), cmd.Commands()...)
+		}
+	}
+	return verbs
+}
+
+// TestTheExamplesInTheManualsOfCatalogueVerbsWork runs each of them where there
+// is a catalogue under every name that they use.
+func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
+	source, err := os.ReadFile("../../examples/events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, cmd := range catalogueVerbs() {
+		for _, example := range examplesOf(cmd) {
+			ran++
+			t.Run(example, func(t *testing.T) {
+				if cmd.Name() == "init" {
+					inFolder(t, nil)
+				} else {
+					catalogue := string(source)
+					inFolder(t, map[string]string{"events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue})
+				}
+				if cmd.Name() == "check" {
+					busgen(t, "-q events.yaml").wants(t, 0, "", "")
+					busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
+				}
+				if got := typed(t, example, ""); got.status != 0 || got.stderr != "" {
+					t.Errorf("%+v", got)
+				}
+			})
+		}
+	}
+	if ran < 10 {
+		t.Errorf("found %d examples only", ran)
+	}
+}
+
+func TestEveryVerbOnACatalogueHasExamplesAndExitStatusInLinesThatFit(t *testing.T) {
+	for _, cmd := range catalogueVerbs() {
+		if cmd.Example == "" || !strings.Contains(cmd.Long, "Exit status: ") && !cmd.HasSubCommands() || cmd.Short == "" {
+			t.Errorf("%s: the manual is incomplete", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/edit"
+)
+
+func newNew() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "new",
+		Short: "Add something to a catalogue",
+		Long: `New adds to a catalogue.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen new event order.returned --doc "A parcel came back." --field order_id:uuid`,
+	})
+	cmd.AddCommand(newNewEvent())
+	return cmd
+}
+
+func newNewEvent() *cobra.Command {
+	var e editing
+	var event edit.Event
+	var fields []string
+	cmd := &cobra.Command{
+		Use:   "event NAME",
+		Short: "Add an event type",
+		Long: `Event adds an event type behind the last one of its namespace, or at the end of
+the events. A field is written name:type or name:type:doc, with the types of the
+language, as in lines:[]OrderLine or "note:string?:What the customer wrote.". It
+is refused if it does not fit the catalogue.
+` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
+		Example: `  busgen new event order.returned
+  busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
+  busgen new event order.returned --subscription restock --catalogue events/events.yaml --diff`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: verb(func(args []string) (string, error) {
+			event.Name = args[0]
+			for _, text := range fields {
+				f, err := fieldOf(text)
+				if err != nil {
+					return "", err
+				}
+				event.Fields = append(event.Fields, f)
+			}
+			return e.change(
+				func(source []byte) (*edit.Change, error) { return edit.AddEvent(source, event) },
+				func(int) string { return e.file + ": added " + event.Name },
+			)
+		}),
+	}
+	cmd.Flags().StringVar(&event.Doc, "doc", "", "what happened, a `text`")
+	cmd.Flags().StringArrayVar(&fields, "field", nil, "a `name:type[:doc]`; may be given several times")
+	cmd.Flags().StringVar(&event.PartitionBy, "partition-by", "", "the `field` by which events are kept in order")
+	cmd.Flags().StringArrayVar(&event.Subscriptions, "subscription", nil, "the `name` of a subscription to declare; may be given several times")
+	e.flags(cmd)
+	return cmd
+}
+
+func fieldOf(text string) (edit.Field, error) {
+	parts := strings.SplitN(text, ":", 3)
+	if len(parts) < 2 || parts[0] == "" || parts[1] == "" {
+		return edit.Field{}, fmt.Errorf("--field %s: want name:type or name:type:doc, as in order_id:uuid", text)
+	}
+	return edit.Field{Name: parts[0], Type: parts[1], Doc: strings.Join(parts[2:], "")}, nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/edit"
+	"github.com/busgen/busgen/internal/emit"
+)
+
+// editing is what the verbs that change a catalogue share.
+type editing struct {
+	file string
+	diff bool
+}
+
+func (e *editing) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&e.file, "catalogue", "c", defaultCatalogue, "the catalogue, a `file`")
+	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
+	cmd.Flags().BoolVarP(&e.diff, "diff", "d", false, "print what would change, and change nothing")
+}
+
+const editStatus = `
+Exit status: 0 done, 1 the catalogue has findings or would have them, 2 trouble
+with the command line or with the file, 3 there is nothing of that name.`
+
+// change edits the catalogue. done says what was done to how many places.
+func (e *editing) change(do func(source []byte) (*edit.Change, error), done func(places int) string) (report string, err error) {
+	if _, err := catalogueAt([]string{e.file}); err != nil {
+		return "", refused(err)
+	}
+	source, err := os.ReadFile(e.file)
+	if err != nil {
+		return "", err
+	}
+	change, err := do(source)
+	var wrong *edit.RefusedError
+	var missing *edit.NotFoundError
+	switch {
+	case errors.As(err, &wrong):
+		return "", &negative{fmt.Errorf("%w; nothing was changed", err)}
+	case errors.As(err, &missing):
+		return "", &nothing{fmt.Errorf("%s: %w%s", e.file, err, nearest(missing.Name, missing.Names))}
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", e.file, err)
+	case e.diff:
+		return edit.Diff(e.file, source, change.Text), nil
+	}
+	if _, err := emit.Replace(e.file, change.Text); err != nil {
+		return "", err
+	}
+	return done(change.Places) + "\n", nil
+}
+
+func newRename() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "rename",
+		Short: "Rename an event, a type or a field of a catalogue",
+		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
+refers to it. Comments and layout stay. Programs find the rest with the help of
+the compiler, after the next generate. A name that cannot be is refused, and
+nothing is changed.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen rename event order.placed order.accepted
+  busgen rename type Money Amount
+  busgen rename field order.placed.gift present`,
+	})
+	cmd.AddCommand(newRenameEvent(), newRenameType(), newRenameField())
+	return cmd
+}
+
+func newRenameEvent() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "event OLD NEW",
+		Short: "Rename an event type",
+		Long: `Event renames an event type, and the policies and exceptions of lint rules that
+are for it alone. Patterns are left alone, so that its settings may change: see
+busgen policy.
+
+The name is stored with every event. What is in the file of a bus under the old
+name is not delivered under the new one: let the programs handle it before.
+` + editStatus,
+		Example: `  busgen rename event order.placed order.accepted
+  busgen rename event order.placed order.accepted --catalogue events/events.yaml --diff`,
+	}, edit.RenameEvent)
+}
+
+func newRenameType() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "type OLD NEW",
+		Short: "Rename a type",
+		Long: `Type renames a type, and changes the fields that are of it. The name of a type is
+not stored in events.
+` + editStatus,
+		Example: `  busgen rename type Money Amount`,
+	}, edit.RenameType)
+}
+
+func newRenameField() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "field OWNER.OLD NEW",
+		Short: "Rename a field of a payload or of a type",
+		Long: `Field renames a field of the payload of an event, or of a type, as in
+order.placed.gift or Money.amount, with partition_by and the examples of the
+event.
+
+The name is the key in the JSON. What is in the file of a bus under the old key
+is decoded as if the field were not there: let the programs handle it before.
+` + editStatus,
+		Example: `  busgen rename field order.placed.gift present
+  busgen rename field Money.amount cents`,
+	}, func(source []byte, from, to string) (*edit.Change, error) {
+		dot := strings.LastIndexByte(from, '.')
+		if dot < 0 {
+			return nil, fmt.Errorf("%s is no field: name its event or type too, as in order.placed.%s or Money.%s", from, from, from)
+		}
+		return edit.RenameField(source, from[:dot], from[dot+1:], to)
+	})
+}
+
+// renaming completes a verb with an old name and a new one.
+func renaming(cmd *cobra.Command, rename func(source []byte, from, to string) (*edit.Change, error)) *cobra.Command {
+	var e editing
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return fmt.Errorf("%s takes the old name and the new one: see \"%s --help\"", cmd.CommandPath(), cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.RunE = verb(func(args []string) (string, error) {
+		from, to := args[0], args[1]
+		return e.change(
+			func(source []byte) (*edit.Change, error) { return rename(source, from, to) },
+			func(places int) string {
+				return fmt.Sprintf("%s: %s is %s now, in %s", e.file, from, to, counted(places, "place"))
+			},
+		)
+	})
+	e.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,95 @@
+package catalog_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// Each folder in testdata/cases says by its name what its catalogue is about. If there is something wrong with
+// the catalogue, findings.golden beside it is what a person sees. The others are
+// free of findings; package templates compiles what comes of them.
+func TestCasesGiveTheFindingsBesideThem(t *testing.T) {
+	for _, path := range cases(t) {
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join(filepath.Dir(path), "findings.golden")
+			want, err := os.ReadFile(golden)
+			isBroken := err == nil
+			c, findings := catalog.Parse("events.yaml", source)
+			if (c == nil) != isBroken || (len(findings) > 0) != isBroken {
+				t.Fatalf("there is a findings.golden: %v; got a catalogue: %v, and\n%s", isBroken, c != nil, render(t, findings))
+			}
+			if !isBroken {
+				return
+			}
+			got := render(t, findings)
+			if *update {
+				want = []byte(got)
+				if err := os.WriteFile(golden, want, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("findings differ from %s (-want +got), -update accepts them:\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func TestEveryRuleIsShownByACase(t *testing.T) {
+	seen := map[string]bool{}
+	for _, path := range cases(t) {
+		_, findings, err := catalog.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			seen[string(f.Rule)] = true
+		}
+	}
+	source, err := os.ReadFile("rules.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := regexp.MustCompile(`Rule = "([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(rules) < 20 {
+		t.Fatalf("found only %d rules in rules.go", len(rules))
+	}
+	for _, rule := range rules {
+		if !seen[rule[1]] {
+			t.Errorf("no catalogue in testdata/cases breaks %s", rule[1])
+		}
+	}
+}
+
+// cases returns the paths of the catalogues in testdata/cases.
+func cases(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/cases/*/events.yaml")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("found %d cases: %v", len(paths), err)
+	}
+	return paths
+}
+
+func render(t *testing.T, findings catalog.Findings) string {
+	t.Helper()
+	var out strings.Builder
+	if err := findings.Render(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,126 @@
+package catalog
+
+import (
+	"math"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// enumReader reads the values of one enum.
+type enumReader struct {
+	*reader
+	t       *Type
+	what    string // for messages: enum of type Currency
+	values  []*EnumValue
+	named   map[string]*yaml.Node // the keys of the values so far
+	numbers map[int]*EnumValue
+}
+
+// enumValues reads a list of texts, or a mapping from texts to what is said of
+// them.
+func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
+	e := &enumReader{reader: r, t: t, what: "enum of type " + label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*EnumValue{}}
+	switch {
+	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
+		r.wrongKind(n, e.what, "a list or a mapping")
+	case len(n.Content) == 0:
+		r.report(r.place(n), RuleEnum, "%s has no values", e.what)
+	case n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			if text, ok := r.text(item, "a value of "+e.what); ok {
+				e.value(text, item)
+			}
+		}
+	default:
+		e.detailed(n)
+	}
+	return e.values
+}
+
+// value adds a value whose text is at n, unless it is refused.
+func (e *enumReader) value(text Value[string], n *yaml.Node) *EnumValue {
+	name := e.goName(text.V)
+	switch {
+	case e.named[text.V] != nil:
+		e.report(e.place(n), RuleEnum, "value %q is already in %s", text.V, e.what).
+			see(e.place(e.named[text.V]), "it is here")
+		return nil
+	case name == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
+		e.report(e.place(n), RuleEnum, "value %q of %s cannot be the name of a Go constant", text.V, e.what).
+			Hint = "a value needs a letter or a digit and no control characters"
+		return nil
+	}
+	e.named[text.V] = n
+	v := &EnumValue{Name: text, GoName: e.t.GoName + name}
+	e.values = append(e.values, v)
+	return v
+}
+
+// detailed reads the form of a mapping.
+func (e *enumReader) detailed(n *yaml.Node) {
+	entries, _ := e.mapping(n, e.what)
+	var numbered, others []*EnumValue
+	for _, entry := range entries {
+		v := e.value(Value[string]{V: entry.name, Pos: e.position(entry.key)}, entry.key)
+		if v == nil {
+			continue
+		}
+		if e.details(v, entry) {
+			numbered = append(numbered, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	if e.t.Integer = numbered != nil; !e.t.Integer {
+		return
+	}
+	for _, v := range others {
+		e.report(e.place(e.named[v.Name.V]), RuleEnum, "value %s of %s has no number, and value %s has one", label(v.Name.V), e.what, label(numbered[0].Name.V)).
+			see(e.place(e.named[numbered[0].Name.V]), "it is here").
+			Hint = "give a number to all values or to none"
+	}
+}
+
+// details reads what is said of a value. It returns whether that has a number.
+func (e *enumReader) details(v *EnumValue, entry entry) (numbered bool) {
+	what := "value " + label(v.Name.V) + " of " + e.what
+	if isNumber(entry.value) {
+		e.number(v, what, entry)
+		return true
+	}
+	if entry.value.Kind == yaml.ScalarNode && entry.value.ShortTag() == "!!str" {
+		e.wrongKind(entry.value, what, "a whole number or a mapping")
+		return false
+	}
+	o, _ := e.object(entry.value, what, "number", "doc", "deprecated", "go_name")
+	v.Doc, v.Deprecated = e.doc(o), e.deprecated(o)
+	v.GoName = e.t.GoName + e.ownGoName(o, strings.TrimPrefix(v.GoName, e.t.GoName))
+	number, ok := o.entries["number"]
+	if ok {
+		e.number(v, what, number)
+	}
+	return ok
+}
+
+// number reads the number by which a value travels.
+func (e *enumReader) number(v *EnumValue, what string, entry entry) {
+	entry.name = "number"
+	n, ok := e.wholeNumber(entry, what)
+	if !ok {
+		return
+	}
+	if n.V < math.MinInt32 || n.V > math.MaxInt32 {
+		e.report(e.place(entry.value), RuleOutOfRange, "number of %s is %d", what, n.V).
+			Hint = "it must fit 32 bits, so that generated code compiles on every machine"
+		return
+	}
+	if first := e.numbers[n.V]; first != nil {
+		e.report(e.place(entry.value), RuleEnum, "value %s of %s has the number of value %s", label(v.Name.V), e.what, label(first.Name.V)).
+			see(e.place(e.named[first.Name.V]), "that is here")
+		return
+	}
+	e.numbers[n.V] = v
+	v.Number = n.V
+}

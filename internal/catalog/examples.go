@@ -1,0 +1,280 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// examples reads `examples:` of an event, and holds each against the payload
+// if that could be read.
+func (r *reader) examples(o object, fields []*Field, payloadOK bool) []*Example {
+	e, ok := o.entries["examples"]
+	if !ok {
+		return nil
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "examples of "+o.what, "a list of payloads")
+		return nil
+	}
+	if len(e.value.Content) == 0 {
+		r.report(r.place(e.value), RuleExample, "examples of %s has no payload", o.what).
+			Hint = "write one, or leave the key out"
+	}
+	var examples []*Example
+	for i, item := range e.value.Content {
+		what := fmt.Sprintf("example %d of %s", i+1, o.what)
+		if text, ok := r.payload(item, what, &TypeRef{Kind: Named, Named: &Type{Fields: fields}}, payloadOK, RuleExample); ok {
+			examples = append(examples, &Example{JSON: text, Pos: r.position(item)})
+		}
+	}
+	return examples
+}
+
+// payload turns a piece of YAML into the JSON of a value of type t, and reports what
+// is wrong with it, by rule. Unless the types could be read, it only looks at the YAML.
+func (r *reader) payload(n *yaml.Node, what string, t *TypeRef, typesOK bool, rule Rule) (json.RawMessage, bool) {
+	before := len(r.findings)
+	c := converter{reader: r, rule: rule, what: what, places: map[string]Place{}, refused: map[string]bool{}}
+	text := c.value("", n, t, 0)
+	if !typesOK {
+		return nil, false
+	}
+	var check payloadCheck
+	check.value("", t, text)
+	for _, problem := range check.problems {
+		if !c.isRefused(problem.Path) {
+			r.report(c.placeOf(problem.Path), rule, "%s: %s", c.name(problem.Path), problem.Message)
+		}
+	}
+	return text, len(r.findings) == before
+}
+
+// maxExampleDepth is how deep values in values go in an example.
+const maxExampleDepth = 100
+
+// A converter makes JSON of YAML. Where YAML leaves open what is meant, as in
+// 2024-02-29, the type of the field decides.
+type converter struct {
+	*reader
+	rule    Rule
+	what    string           // for messages: example 1 of event order.placed
+	places  map[string]Place // of the values, by path
+	refused map[string]bool  // the paths of values with findings
+}
+
+// refuse stands null in for a value with findings.
+func (c *converter) refuse(path string) json.RawMessage {
+	c.refused[path] = true
+	return json.RawMessage("null")
+}
+
+// isRefused tells whether there is a finding about the value at path, or about
+// one around it.
+func (c *converter) isRefused(path string) bool {
+	for refused := range c.refused {
+		if rest, inside := strings.CutPrefix(path, refused); inside && (refused == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// placeOf is where the value at path is, or what it is missing in.
+func (c *converter) placeOf(path string) Place {
+	if _, known := c.places[path]; !known {
+		path = path[:max(0, strings.LastIndexByte(path, '.'))]
+	}
+	return c.places[path]
+}
+
+// name is the value at path in a message.
+func (c *converter) name(path string) string {
+	if path == "" {
+		return c.what
+	}
+	return path + " of " + c.what
+}
+
+// value returns the JSON of n, and null after a finding. The type is nil where
+// there is none: inside a value of type json, and under a key that is unknown.
+func (c *converter) value(path string, n *yaml.Node, t *TypeRef, depth int) json.RawMessage {
+	if _, known := c.places[path]; !known {
+		c.places[path] = c.place(n)
+	}
+	if depth > maxExampleDepth {
+		c.report(c.place(n), c.rule, "%s has values in values more than %d deep", c.what, maxExampleDepth)
+		return c.refuse("")
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return c.mappingValue(path, n, t, depth)
+	case yaml.SequenceNode:
+		return c.listValue(path, n, t, depth)
+	case yaml.ScalarNode:
+		return c.scalarValue(path, n, t)
+	}
+	c.wrongKind(n, c.name(path), "a value")
+	return c.refuse(path)
+}
+
+func (c *converter) listValue(path string, n *yaml.Node, t *TypeRef, depth int) json.RawMessage {
+	var elem *TypeRef
+	if t = t.wire(); t != nil && t.Kind == List {
+		elem = t.Elem
+	}
+	items := make([]string, len(n.Content))
+	for i, item := range n.Content {
+		items[i] = string(c.value(fmt.Sprintf("%s[%d]", path, i), item, elem, depth+1))
+	}
+	return json.RawMessage("[" + strings.Join(items, ",") + "]")
+}
+
+// pair is a key of an object with its value.
+type pair struct {
+	rank  int // among the fields of a struct
+	key   string
+	value json.RawMessage
+}
+
+func (c *converter) mappingValue(path string, n *yaml.Node, t *TypeRef, depth int) json.RawMessage {
+	entries, _ := c.mapping(n, c.name(path))
+	t = t.wire()
+	fields, isStruct := c.fieldsIn(entries, t)
+	var pairs []pair
+	for _, e := range entries {
+		p, at, of := pair{key: e.name}, joined(path, e.name), (*TypeRef)(nil)
+		switch {
+		case isStruct:
+			p.rank = slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == e.name })
+			if p.rank < 0 {
+				c.places[at] = c.place(e.key) // the value is not to blame
+			} else if of = fields[p.rank].Type; of.Optional && isNull(e.value) {
+				continue
+			}
+		case t != nil && t.Kind == Map:
+			at, of = fmt.Sprintf("%s[%q]", path, e.name), t.Elem
+		}
+		p.value = c.value(at, e.value, of, depth+1)
+		pairs = append(pairs, p)
+	}
+	switch {
+	case isStruct:
+		slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.rank, b.rank) })
+	case t != nil && t.Kind == Map:
+		slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	}
+	var out strings.Builder
+	for i, p := range pairs {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(quoteJSON(p.key))
+		out.WriteByte(':')
+		out.Write(p.value)
+	}
+	return json.RawMessage("{" + out.String() + "}")
+}
+
+// fieldsIn returns the fields that a mapping of type t has.
+func (c *converter) fieldsIn(entries []entry, t *TypeRef) (fields []*Field, isStruct bool) {
+	switch {
+	case t == nil || t.Kind != Named:
+		return nil, false
+	case t.Named.IsStruct():
+		return t.Named.Fields, true
+	case t.Named.IsUnion():
+		return variantFields(entries, t.Named), true
+	}
+	return nil, false
+}
+
+// variantFields returns the discriminator, and the fields of the variant that it
+// names.
+func variantFields(entries []entry, union *Type) []*Field {
+	fields := []*Field{{Name: union.Discriminator, Type: &TypeRef{Kind: String, Text: "string"}}}
+	for _, e := range entries {
+		for _, v := range union.Variants {
+			if e.name == union.Discriminator.V && e.value.Value == v.Name.V {
+				return append(fields, v.Type.Fields...)
+			}
+		}
+	}
+	return fields
+}
+
+func (c *converter) scalarValue(path string, n *yaml.Node, t *TypeRef) json.RawMessage {
+	if t = t.wire(); t != nil && !isNull(n) {
+		switch t.Kind {
+		case Bytes, Time, Date, UUID, Decimal:
+			return quoteJSON(n.Value)
+		case Duration:
+			return quoteJSON(durationText(n.Value))
+		case String:
+			return c.textValue(path, n)
+		case Named:
+			if t.Named.IsEnum() && !t.Named.Integer {
+				return c.textValue(path, n)
+			}
+		}
+	}
+	switch n.ShortTag() {
+	case "!!str", "!!timestamp":
+		return quoteJSON(n.Value)
+	case "!!int", "!!float":
+		if text, ok := numberJSON(n); ok {
+			return text
+		}
+		c.report(c.place(n), c.rule, "%s is %s, which JSON has no number for", c.name(path), n.Value)
+		return c.refuse(path)
+	case "!!bool":
+		var b bool
+		if n.Decode(&b) == nil {
+			return json.RawMessage(fmt.Sprint(b))
+		}
+	case "!!null":
+		if n.Value != "" {
+			return json.RawMessage("null")
+		}
+	}
+	c.wrongKind(n, c.name(path), "a value")
+	return c.refuse(path)
+}
+
+func (c *converter) textValue(path string, n *yaml.Node) json.RawMessage {
+	v, ok := c.text(n, c.name(path))
+	if !ok {
+		return c.refuse(path)
+	}
+	return quoteJSON(v.V)
+}
+
+// numberJSON writes a number as JSON does; YAML has more forms, such as 0x10.
+func numberJSON(n *yaml.Node) (json.RawMessage, bool) {
+	if json.Valid([]byte(n.Value)) {
+		return json.RawMessage(n.Value), true
+	}
+	var i int64
+	var u uint64
+	var f float64
+	for _, number := range []any{&i, &u, &f} {
+		if n.Decode(number) == nil {
+			text, err := json.Marshal(number)
+			return text, err == nil
+		}
+	}
+	return nil, false
+}
+
+// quoteJSON writes a text as JSON, without the escapes that are for browsers.
+func quoteJSON(text string) json.RawMessage {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(text) // a text has no error
+	return json.RawMessage(strings.TrimSuffix(out.String(), "\n"))
+}

@@ -1,0 +1,89 @@
+package catalog
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// LintSetting is an entry of `lint:`: what a catalogue says of one rule of
+// `busgen lint`.
+type LintSetting struct {
+	Rule     Value[string]
+	Severity Value[string] // not written if it stays what it is
+	Except   []glob.Pattern
+}
+
+// LintRules lists the ids of the rules that `lint:` takes. They are those of
+// package lint, in its order.
+func LintRules() []string {
+	return []string{
+		"event-doc", "type-doc", "field-doc", "past-tense",
+		"secret-field", "float-money", "unused-type", "partition-gap",
+		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter",
+	}
+}
+
+// LintSeverities lists the words for how bad a finding of `busgen lint` is.
+func LintSeverities() []string { return []string{"off", "note", "warning", "error"} }
+
+// lint reads `lint:`. A rule has a severity, or a mapping.
+func (r *reader) lint(root object) []*LintSetting {
+	section, ok := root.entries["lint"]
+	if !ok {
+		return nil
+	}
+	o, _ := r.object(section.value, "lint", LintRules()...)
+	var all []*LintSetting
+	for _, id := range LintRules() {
+		e, ok := o.entries[id]
+		if !ok {
+			continue
+		}
+		s := &LintSetting{Rule: Value[string]{V: id, Pos: r.position(e.key)}}
+		if e.value.Kind == yaml.MappingNode {
+			inner, _ := r.object(e.value, id+" of lint", "severity", "except")
+			s.Severity = r.severity(inner, "severity")
+			s.Except = r.exceptions(inner)
+		} else {
+			s.Severity = r.severity(object{what: "lint", entries: o.entries}, id)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (r *reader) severity(o object, key string) Value[string] {
+	return oneOf(r, o, key, LintSeverities(), func(word string) (string, bool) {
+		return word, slices.Contains(LintSeverities(), word)
+	})
+}
+
+// exceptions reads the patterns of names that a rule leaves alone.
+func (r *reader) exceptions(o object) []glob.Pattern {
+	e, ok := o.entries["except"]
+	if !ok {
+		return nil
+	}
+	what := "except of " + o.what
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, what, "a list")
+		return nil
+	}
+	var all []glob.Pattern
+	for _, item := range e.value.Content {
+		text, ok := r.text(item, "one of "+what)
+		if !ok {
+			continue
+		}
+		pattern, err := glob.Parse(text.V)
+		if err != nil {
+			r.syntaxOf(entry{text.V, item, item}, err, RuleBadGlob, "%s in "+what+" is not a pattern: %s")
+			continue
+		}
+		all = append(all, pattern)
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// fieldKeys are the keys of a field that is written as a mapping.
+var fieldKeys = append([]string{"type", "fields", "doc", "deprecated", "go_name", "default"}, constraintKeys...)
+
+// owner is what fields belong to.
+type owner struct {
+	what   string // for messages: payload of event order.placed
+	goName string // of the struct
+	depth  int    // how many structs in place are around it
+}
+
+// fields reads a payload or the fields of a struct.
+func (r *reader) fields(n *yaml.Node, of owner) []*Field {
+	entries, _ := r.mapping(n, of.what)
+	var fields []*Field
+	for _, e := range entries {
+		if f := r.field(e, of); f != nil {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// field reads one field: the text of its type, or a mapping with the type and more.
+func (r *reader) field(e entry, of owner) *Field {
+	f := &Field{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
+	here := "field " + label(e.name) + " of " + of.what
+	if !fieldName.MatchString(e.name) {
+		r.report(r.place(e.key), RuleBadName, "%s is not a name for a field", here).
+			Hint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
+	}
+	if e.value.Kind != yaml.MappingNode {
+		f.Type = r.typeRef(e.value, here, nil)
+	} else {
+		r.longField(e, f, here, of)
+	}
+	if f.Type == nil {
+		return nil
+	}
+	return f
+}
+
+// longField reads a field that is written as a mapping.
+func (r *reader) longField(e entry, f *Field, here string, of owner) {
+	o, _ := r.object(e.value, here, fieldKeys...)
+	f.Doc, f.Deprecated, f.GoName = r.doc(o), r.deprecated(o), r.ownGoName(o, f.GoName)
+	inline := r.inline(o, f, of)
+	typeEntry, ok := o.entries["type"]
+	switch {
+	case ok:
+		f.Type = r.typeRef(typeEntry.value, here, inline)
+	case inline != nil:
+		f.Type = &TypeRef{Kind: Named, Named: inline, Text: inPlace, Pos: r.position(o.entries["fields"].key)}
+	default:
+		r.required(o, "type", "add one, such as type: string")
+	}
+	r.later = append(r.later, func() {
+		if f.Type != nil {
+			f.Constraints = r.constraints(o, f.Type)
+			f.Default = r.defaultOf(o, f)
+		}
+	})
+}
+
+// inline reads the struct that a field has of its own, or returns nil.
+func (r *reader) inline(o object, f *Field, of owner) *Type {
+	e, ok := o.entries["fields"]
+	if !ok {
+		return nil
+	}
+	return r.inlineStruct(e, Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1})
+}
+
+// inlineStruct reads a struct that is written in place.
+func (r *reader) inlineStruct(fields entry, goName Value[string], of owner) *Type {
+	t := &Type{Name: goName, GoName: goName.V, Inline: true}
+	if of.depth > maxNesting {
+		r.report(r.place(fields.key), RuleBadType, "%s is inside of %d other structs", of.what, maxNesting).
+			Hint = "declare a type for a part of it"
+		return t
+	}
+	r.inlines = append(r.inlines, t)
+	of.goName = t.GoName
+	t.Fields = r.fields(fields.value, of)
+	return t
+}
+
+// defaultable are the types of which a default can be a constant.
+var defaultable = []Kind{String, Bool, Int, Int32, Int64, Uint64, Float64, Decimal, Date, Duration, UUID}
+
+// defaultOf reads what stands in for an optional field that is absent.
+func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
+	e, ok := o.entries["default"]
+	if !ok {
+		return Value[json.RawMessage]{}
+	}
+	bare := *f.Type
+	bare.Optional = false
+	switch {
+	case !slices.Contains(defaultable, bare.Kind) && !(bare.Kind == Named && bare.Named.IsEnum()):
+		r.report(r.place(e.key), RuleDefault, "default of %s does not fit its type %s", o.what, f.Type.Text).
+			see(r.typeAt(f.Type), "the type is here").
+			Hint = "it is for scalars: texts, numbers, truth values, dates, durations, UUIDs and enums"
+		return Value[json.RawMessage]{}
+	case !f.Type.Optional:
+		r.report(r.place(e.key), RuleDefault, "default of %s is for a field that may be absent, and this one is always there", o.what).
+			see(r.typeAt(f.Type), "the type is here").
+			Hint = "make it optional (" + f.Type.Text + "?), or leave the default out"
+		return Value[json.RawMessage]{}
+	}
+	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, RuleDefault)
+	if !ok {
+		return Value[json.RawMessage]{}
+	}
+	var check payloadCheck
+	check.field("", &Field{Type: &bare, Constraints: f.Constraints}, text)
+	for _, problem := range check.problems {
+		r.report(r.place(e.value), RuleDefault, "default of %s: %s", o.what, problem.Message)
+	}
+	return Value[json.RawMessage]{V: text, Pos: r.position(e.value)}
+}

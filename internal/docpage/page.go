@@ -1,0 +1,255 @@
+package docpage
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A view is what the template shows.
+type view struct {
+	Title   string
+	Source  string // the name of the catalogue's file
+	Counts  []count
+	Groups  []group
+	Types   []typeView
+	Flow    *flow // nil if no subscription is declared
+	Without int   // events for which none is
+}
+
+type count struct {
+	N    int
+	Noun string
+}
+
+// A group is the events of one namespace; its name is empty for events that have none.
+type group struct {
+	Name   string
+	Events []eventView
+}
+
+type eventView struct {
+	Name, ID      string
+	Prefix, Last  string // of the name, up to and behind the last dot
+	GoName        string
+	Doc           []paragraph
+	Deprecated    string
+	IsDeprecated  bool
+	Owner         string
+	Tags          []string
+	Priority      string // empty if it is normal
+	Fields        []fieldView
+	Example       string
+	Delivery      delivery
+	PartitionBy   string
+	Subscriptions []subscriptionView
+	At            string
+}
+
+type subscriptionView struct {
+	Name, ID, GoName string
+	Doc              []paragraph
+	Delivery         delivery
+	Same             bool // delivered as the event is
+}
+
+type fieldView struct {
+	Name         string
+	Type         []typePart
+	Optional     bool
+	Doc          []paragraph
+	Rules        []string // constraints and default, in words
+	Deprecated   string
+	IsDeprecated bool
+}
+
+// A typePart is a piece of the text of a type; one with an ID is a link.
+type typePart struct{ Text, ID string }
+
+type typeView struct {
+	Name, ID, Kind string
+	Doc            []paragraph
+	Deprecated     string
+	IsDeprecated   bool
+	Fields         []fieldView
+	Values         []valueView
+	Variants       []variantView
+	Discriminator  string
+	Custom         string
+	JSON           []typePart
+	UsedBy         []typePart
+}
+
+type valueView struct {
+	Name, Number string
+	Doc          []paragraph
+	Deprecated   string
+	IsDeprecated bool
+}
+
+type variantView struct {
+	Name string
+	Type []typePart
+}
+
+func viewOf(c *catalog.Catalogue, title string) view {
+	v := view{Title: title, Source: filepath.Base(c.File), Flow: flowOf(c)}
+	subscriptions := 0
+	for _, e := range c.Events {
+		v.add(eventViewOf(e))
+		subscriptions += len(e.Subscriptions)
+		if len(e.Subscriptions) == 0 {
+			v.Without++
+		}
+	}
+	users := usersOf(c)
+	for _, t := range c.Types {
+		one := typeViewOf(t)
+		one.UsedBy = users[t]
+		v.Types = append(v.Types, one)
+	}
+	for _, one := range []count{{len(c.Events), "event"}, {len(c.Types), "type"}, {subscriptions, "declared subscription"}} {
+		if one.N != 1 {
+			one.Noun += "s"
+		}
+		v.Counts = append(v.Counts, one)
+	}
+	return v
+}
+
+// add puts an event into the group of its namespace. Groups are in the order of
+// their first events.
+func (v *view) add(e eventView) {
+	name := strings.TrimSuffix(e.Prefix, ".")
+	for i := range v.Groups {
+		if v.Groups[i].Name == name {
+			v.Groups[i].Events = append(v.Groups[i].Events, e)
+			return
+		}
+	}
+	v.Groups = append(v.Groups, group{name, []eventView{e}})
+}
+
+func eventViewOf(e *catalog.Event) eventView {
+	cut := strings.LastIndexByte(e.Name.V, '.') + 1
+	v := eventView{
+		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.GoName,
+		Doc: paragraphs(e.Doc), Deprecated: e.Deprecated.V, IsDeprecated: e.Deprecated.Written(), Owner: e.Owner.V,
+		Fields: fieldViews(e.Fields), Example: pretty(exampleOf(e)), Delivery: deliveryOf(e.Settings),
+		At: place(e.Name.Pos),
+	}
+	for _, tag := range e.Tags {
+		v.Tags = append(v.Tags, tag.V)
+	}
+	if e.Settings.Priority.V != catalog.Normal {
+		v.Priority = e.Settings.Priority.V.String()
+	}
+	if e.PartitionBy != nil {
+		v.PartitionBy = e.PartitionBy.Name.V
+	}
+	for _, s := range e.Subscriptions {
+		own := deliveryOf(s.Settings)
+		v.Subscriptions = append(v.Subscriptions, subscriptionView{
+			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: s.GoName, Doc: paragraphs(s.Doc),
+			Delivery: own, Same: own.equal(v.Delivery),
+		})
+	}
+	return v
+}
+
+func fieldViews(fields []*catalog.Field) []fieldView {
+	var all []fieldView
+	for _, f := range fields {
+		all = append(all, fieldView{
+			Name: f.Name.V, Type: typeParts(f.Type), Optional: f.Type.Optional, Doc: paragraphs(f.Doc),
+			Rules: rules(f), Deprecated: f.Deprecated.V, IsDeprecated: f.Deprecated.Written(),
+		})
+	}
+	return all
+}
+
+// typeParts splits the text of a type before the name of a declared type, which
+// is a link.
+func typeParts(t *catalog.TypeRef) []typePart {
+	text := strings.TrimSuffix(t.Text, "?")
+	named := bottom(t)
+	if named == nil {
+		return []typePart{{Text: text}}
+	}
+	if before, found := strings.CutSuffix(text, named.Name.V); found && before != "" {
+		return []typePart{{Text: before}, link(named)}
+	}
+	return []typePart{link(named)}
+}
+
+func link(t *catalog.Type) typePart { return typePart{t.Name.V, "type-" + t.Name.V} }
+
+// bottom is the declared type that a type is made of; nil if there is none.
+func bottom(t *catalog.TypeRef) *catalog.Type {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	return t.Named
+}
+
+func typeViewOf(t *catalog.Type) typeView {
+	v := typeView{
+		Name: t.Name.V, ID: link(t).ID, Kind: "struct", Doc: paragraphs(t.Doc), Deprecated: t.Deprecated.V, IsDeprecated: t.Deprecated.Written(),
+		Fields: fieldViews(t.Fields),
+	}
+	switch {
+	case t.IsEnum():
+		v.Kind = "enum"
+		for _, value := range t.Values {
+			one := valueView{Name: value.Name.V, Doc: paragraphs(value.Doc), Deprecated: value.Deprecated.V, IsDeprecated: value.Deprecated.Written()}
+			if t.Integer {
+				one.Number = number(value.Number)
+			}
+			v.Values = append(v.Values, one)
+		}
+	case t.IsUnion():
+		v.Kind, v.Discriminator = "union", t.Discriminator.V
+		for _, variant := range t.Variants {
+			v.Variants = append(v.Variants, variantView{variant.Name.V, []typePart{link(variant.Type)}})
+		}
+	case t.IsCustom():
+		v.Kind, v.Custom, v.JSON = "Go type", t.Custom.Import.V+"."+t.Custom.Name.V, typeParts(t.Custom.JSON)
+	}
+	return v
+}
+
+// usersOf says for each type where it is used directly.
+func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
+	users := map[*catalog.Type][]typePart{}
+	note := func(user typePart, fields []*catalog.Field) {
+		seen := map[*catalog.Type]bool{}
+		for _, f := range fields {
+			if t := bottom(f.Type); t != nil && !seen[t] {
+				seen[t] = true
+				users[t] = append(users[t], user)
+			}
+		}
+	}
+	for _, e := range c.Events {
+		note(typePart{e.Name.V, "event-" + e.Name.V}, e.Fields)
+	}
+	for _, t := range c.Types {
+		note(link(t), t.Fields)
+		for _, v := range t.Variants {
+			users[v.Type] = append(users[v.Type], link(t))
+		}
+	}
+	return users
+}
+
+// pretty breaks JSON into lines.
+func pretty(text []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return string(text)
+	}
+	return b.String()
+}

@@ -1,0 +1,228 @@
+package docpage
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+func TestAPageShowsAllOfAnEvent(t *testing.T) {
+	text := said(entryOf(t, rendered(t, complete()), "event-order.placed"))
+	for _, want := range []string{
+		"order. placed deprecated money core Deprecated. Use order.accepted.",
+		"A customer ordered. Use order.paid for the money.",
+		"Owner team-checkout In Go OrderPlaced Declared at events.yaml:7",
+		"state State",
+		"method Method optional How it is paid.",
+		"colours [] Colour 1 to 3 items no two the same",
+		"note string deprecated Nobody reads it. at most 200 characters format email matches ^[a-z]<3$",
+		"count int at least 1 if absent: 5",
+		`Copy { "state": 1 }`,
+		"1s 2s 4s 1 2 3 4 dead letter",
+		"4 attempts over 7s Timeout 30s per attempt Backoff exponential from 1s, ×2, at most 30s, ± 10 %",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the entry lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestAPageShowsAllOfATypeAndWhoUsesIt(t *testing.T) {
+	page := rendered(t, complete())
+	for id, want := range map[string]string{
+		"type-State":  "State enum State is how it is. open = 1 Nothing is decided. shut = 2 deprecated Nobody shuts any more. Used by order.placed",
+		"type-Card":   "Card struct Field Type Meaning number string Used by Method",
+		"type-Method": "Method union One of these, as kind says: by_card Card Used by order.placed",
+		"type-Colour": "Colour Go type example.org/paint.RGB ; in JSON string . Used by order.placed",
+	} {
+		if got := said(entryOf(t, page, id)); got != want {
+			t.Errorf("%s says\n%s\nwant\n%s", id, got, want)
+		}
+	}
+}
+
+const delivered = `version: 1
+package: shop
+policies: { ui.*: { priority: high, breaker: off, slow_after: off, retry: { max_attempts: 1 } } }
+events:
+  order.placed:
+    expires_after: 1h
+    brake: 5
+    redrive: { reasons: [timeout, crash], every: 10m, max: 4 }
+    errors: { declined: permanent, busy: { retry: { max_attempts: 9 } }, odd: { retry: {} } }
+    partition_by: id
+    payload: { id: string }
+    subscriptions: { audit: { doc: Keeps the books. }, charge-card: { timeout: 7s } }
+  ui.clicked: {}
+  started: {}
+`
+
+func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
+	page := rendered(t, parse(t, delivered))
+	order := said(entryOf(t, page, "event-order.placed"))
+	for _, want := range []string{
+		"In order by id",
+		"any error 1s 2s 4s 1 2 3 4 dead letter again after 10m, ×4 declined 1 dead letter again after 10m, ×4 busy",
+		"Expires 1h after it was published",
+		"Breaker opens for 30s when more than 50 % of at least 4 attempts within 1m have failed",
+		"Brake one handler at a time after 5 failures in a row",
+		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",
+		"Error declined permanent: a dead letter at once Error busy 9 attempts, exponential, at most 30s",
+		"audit OnOrderPlacedAudit Keeps the books. Delivered as above.",
+		"charge-card OnOrderPlacedChargeCard any error",
+		"Timeout 7s per attempt",
+	} {
+		if !strings.Contains(order, want) {
+			t.Errorf("order.placed lacks %q:\n%s", want, order)
+		}
+	}
+	click := said(entryOf(t, page, "event-ui.clicked"))
+	if !strings.Contains(click, "high priority") || !strings.Contains(click, "one attempt") || !strings.Contains(click, "Breaker none") || strings.Contains(click, "Slow") {
+		t.Errorf("ui.clicked says %s", click)
+	}
+	if !strings.Contains(said(page), "2 events have no declared subscription.") {
+		t.Error("the page does not say how many events nobody subscribes to")
+	}
+}
+
+// pages are those of the catalogues in the repository.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"complete": rendered(t, complete()), "delivered": rendered(t, parse(t, delivered)), "hostile": rendered(t, parse(t, hostile))}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/testdata/*.yaml", "../catalog/testdata/cases/*/events.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if c, _, err := catalog.Load(path); err != nil {
+				t.Fatal(err)
+			} else if c != nil {
+				all[path] = rendered(t, c)
+			}
+		}
+	}
+	if len(all) < 5 {
+		t.Fatalf("there are only %d pages", len(all))
+	}
+	return all
+}
+
+func TestEveryLinkLeadsToOnePlaceOnThePage(t *testing.T) {
+	for name, page := range pages(t) {
+		ids := map[string]int{}
+		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			ids[m[1]]++
+		}
+		for id, n := range ids {
+			if n > 1 {
+				t.Errorf("%s: the id %s is there %d times", name, id, n)
+			}
+		}
+		for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			if ids[m[1]] == 0 {
+				t.Errorf("%s: #%s leads nowhere", name, m[1])
+			}
+		}
+	}
+}
+
+func TestAPageLoadsNothing(t *testing.T) {
+	inTags := regexp.MustCompile(`(?i)^<(link|img|iframe|object|embed)| (src|srcset|action|data|on\w+)=|href="[^#]|url\([^#]`)
+	for name, page := range pages(t) {
+		for _, tag := range tags.FindAllString(page, -1) {
+			if inTags.MatchString(tag) {
+				t.Errorf("%s has %s", name, tag)
+			}
+		}
+	}
+	if found := regexp.MustCompile(`url\(|@import|fetch\(|XMLHttpRequest|WebSocket|import\(|https?:`).FindString(style + script); found != "" {
+		t.Errorf("style or script has %s", found)
+	}
+}
+
+// hostile has texts that would be markup, script or style if they were not escaped.
+const hostile = `version: 1
+package: shop
+types:
+  T: { doc: "</script><script>alert(1)</script>", enum: ["<b>bold</b>", "{{.X}}", "a\"b"] }
+events:
+  a.done:
+    doc: "<img src=x onerror=alert(1)> ` + "`unclosed and `code` and <style>*{}</style>" + `\n\n*/ --> ]]> &lt;"
+    payload: { t: { type: T, doc: "'\"><svg onload=alert(1)>" } }
+    subscriptions: { audit: { doc: "</textarea><script>" } }
+`
+
+func TestTextOfACatalogueStaysText(t *testing.T) {
+	page := rendered(t, parse(t, hostile))
+	if n := strings.Count(page, "<script"); n != 1 {
+		t.Errorf("there are %d scripts", n)
+	}
+	if n := strings.Count(page, "<style"); n != 1 {
+		t.Errorf("there are %d styles", n)
+	}
+	for _, markup := range []string{"<img", "<b>", "<svg onload", "</textarea>"} {
+		if strings.Contains(page, markup) {
+			t.Errorf("%s is markup", markup)
+		}
+	}
+	text := said(entryOf(t, page, "event-a.done"))
+	for _, want := range []string{"<img src=x onerror=alert(1)> unclosed and code` and <style>*{}</style>", "*/ --> ]]> &lt;", `'"><svg onload=alert(1)>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestAPageIsTheSameForTheSameCatalogue(t *testing.T) {
+	source, err := os.ReadFile("../../examples/events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := rendered(t, parse(t, string(source))), rendered(t, parse(t, string(source)))
+	if first != second {
+		t.Error("two pages differ")
+	}
+}
+
+func TestThePageHasTheTitleThatIsGiven(t *testing.T) {
+	page, err := Render(parse(t, delivered), "Events & more")
+	if err != nil || !strings.Contains(string(page), "<h1>Events &amp; more</h1>") {
+		t.Errorf("%v, %.300s", err, page)
+	}
+	if page := rendered(t, parse(t, delivered)); !strings.Contains(page, "<h1>shop</h1>") {
+		t.Error("without one it is not the package's name")
+	}
+}
+
+func TestDocsAreSplitIntoParagraphsAndCode(t *testing.T) {
+	for doc, want := range map[string]string{
+		"":                "",
+		"one":             "(one)",
+		"one\ntwo\n\nsix": "(one\ntwo)(six)",
+		"a `b` c":         "(a [b] c)",
+		"`a` `b`":         "([a] [b])",
+		"a ` b":           "(a ` b)",
+		"`a` ` b":         "([a] ` b)",
+	} {
+		var b strings.Builder
+		for _, p := range paragraphs(doc) {
+			b.WriteByte('(')
+			for _, s := range p {
+				if s.Code {
+					b.WriteString("[" + s.Text + "]")
+				} else {
+					b.WriteString(s.Text)
+				}
+			}
+			b.WriteByte(')')
+		}
+		if b.String() != want {
+			t.Errorf("%q is %q, want %q", doc, b.String(), want)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// indentation of each level, in spaces.
+const indentation = 2
+
+// Format returns a catalogue in its canonical form: known keys in their order, two
+// spaces of indentation, no more than one blank line in a row, no space at the end
+// of lines, and { } in one line with single spaces. Names (of events, types,
+// fields, …) stay in the order in which they are written, comments with what they
+// are about. Formatting twice is formatting once.
+//
+// The catalogue need not be right, but it must be YAML. An error says why it is not,
+// or that the result would mean something else, which is a mistake in this package.
+func Format(source []byte) ([]byte, error) {
+	d, err := read(source)
+	if err != nil {
+		return nil, err
+	}
+	if !isBlock(d.root) {
+		return d.text(), nil // all of it in { }: that is someone's choice
+	}
+	if hasAliases(d.root) {
+		return nil, errors.New("it has YAML aliases, which catalogues cannot have")
+	}
+	f := &formatter{document: d}
+	f.header()
+	f.mapping(d.root, rootKeys, f.from, len(d.lines), 0)
+	result := &document{lines: tidyEnd(f.out)}
+	if err := sameMeaning(d, result.text()); err != nil {
+		return nil, err
+	}
+	return result.text(), nil
+}
+
+// A formatter writes the lines of a document anew.
+type formatter struct {
+	*document
+	from int // the first line that is no header
+	out  []string
+}
+
+// header passes what stands above the catalogue: comments with a blank line behind
+// them, and the beginning of the YAML document.
+func (f *formatter) header() {
+	first := f.root.Content[0].Line - 1
+	for i := first - 1; i >= 0; i-- {
+		if !isComment(f.lines[i]) {
+			f.from = i + 1
+			break
+		}
+	}
+	blank := false
+	for _, line := range f.lines[:f.from] {
+		if isBlank(line) {
+			blank = true
+			continue
+		}
+		if blank && len(f.out) > 0 {
+			f.out = append(f.out, "")
+		}
+		blank = false
+		f.out = append(f.out, strings.TrimRight(line, " \t"))
+	}
+	if blank && len(f.out) > 0 {
+		f.out = append(f.out, "")
+	}
+}
+
+// A chunk is the lines of one entry: what stands above it, its key, its value.
+type chunk struct {
+	key, value       *yaml.Node
+	start, line, end int // of what is above, of the key, behind the value
+}
+
+// mapping writes a block mapping whose entries are in lines from to end.
+func (f *formatter) mapping(n *yaml.Node, about *context, from, end, indent int) {
+	chunks := f.chunks(n, from, end)
+	slices.SortStableFunc(chunks, func(a, b chunk) int { return about.rank(a.key.Value) - about.rank(b.key.Value) })
+	for i, c := range chunks {
+		f.above(f.lines[c.start:c.line], indent, i == 0)
+		f.entry(c, about.of(c.key.Value), indent)
+	}
+}
+
+// chunks divides lines among the entries of a mapping.
+func (f *formatter) chunks(n *yaml.Node, from, end int) []chunk {
+	var all []chunk
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		c := chunk{key: key, value: n.Content[i+1], start: from, line: key.Line - 1, end: end}
+		if i > 0 {
+			last := &all[len(all)-1]
+			last.end = f.split(*last, c.line, key.Column-1)
+			c.start = last.end
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// split finds where the lines of an entry end that has another of the same
+// indentation after it, or nothing: behind its value, and behind comments that are
+// indented further than its key.
+func (f *formatter) split(c chunk, next, indent int) int {
+	end := next
+	for end > c.line+1 && (isBlank(f.lines[end-1]) || isComment(f.lines[end-1])) {
+		end--
+	}
+	for i := end; i < next; i++ {
+		switch {
+		case isBlank(f.lines[i]):
+			continue
+		case indentOf(f.lines[i]) <= indent:
+			return end
+		}
+		end = i + 1
+	}
+	if isText(c.value) {
+		return next // blank lines may be part of it
+	}
+	return end
+}
+
+// above writes the comments above an entry, indented like it.
+func (f *formatter) above(lines []string, indent int, first bool) {
+	blank := false
+	for _, line := range lines {
+		if isBlank(line) {
+			blank = true
+			continue
+		}
+		f.blank(blank && !first)
+		blank, first = false, false
+		f.out = append(f.out, strings.Repeat(" ", indent)+strings.TrimSpace(line))
+	}
+	f.blank(blank && !first)
+}
+
+func (f *formatter) blank(wanted bool) {
+	if wanted && len(f.out) > 0 && f.out[len(f.out)-1] != "" {
+		f.out = append(f.out, "")
+	}
+}
+
+// entry writes the key, the value, and comments that are below it and indented
+// like the key, as at the end of the file.
+func (f *formatter) entry(c chunk, about *context, indent int) {
+	own := indentOf(f.lines[c.line])
+	end := f.split(c, c.end, own)
+	if isBlock(c.value) {
+		f.out = append(f.out, shifted(strings.TrimRight(f.lines[c.line], " \t"), indent-own))
+		f.mapping(c.value, about, c.line+1, end, indent+indentation)
+	} else {
+		f.verbatim(c, about, end, indent-own)
+	}
+	f.above(f.lines[end:c.end], indent, false)
+}
+
+// verbatim writes an entry whose value is no block mapping.
+func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
+	first := f.lines[c.line]
+	if c.value.Line == c.key.Line {
+		first = inFlow(first, c.value, about)
+	}
+	f.out = append(f.out, strings.TrimRight(shifted(first, shift), " \t"))
+	for _, line := range f.lines[c.line+1 : end] {
+		switch {
+		case isText(c.value) && isBlank(line):
+			f.out = append(f.out, "")
+		case isText(c.value): // white space is part of it
+			f.out = append(f.out, shifted(line, shift))
+		case isBlank(line):
+			f.blank(true)
+		default:
+			f.out = append(f.out, strings.TrimRight(shifted(line, shift), " \t"))
+		}
+	}
+}
+
+// isText tells a scalar that may go on for several lines.
+func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Style != 0 }
+
+func shifted(line string, by int) string {
+	text := strings.TrimLeft(line, " ")
+	return strings.Repeat(" ", max(0, len(line)-len(text)+by)) + text
+}
+
+// tidyEnd drops blank lines at the end.
+func tidyEnd(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+func hasAliases(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || n.Anchor != "" || slices.ContainsFunc(n.Content, hasAliases)
+}
+
+// sameMeaning compares what was read with what is to be written.
+func sameMeaning(before *document, after []byte) error {
+	now, err := read(after)
+	if err == nil && !same(before.root, now.root, rootKeys) {
+		err = errors.New("it would mean something else")
+	}
+	if err == nil && !slices.Equal(before.comments(), now.comments()) {
+		err = errors.New("a comment would get lost")
+	}
+	if err != nil {
+		return fmt.Errorf("it cannot be formatted: %w; please report this, with the file", err)
+	}
+	return nil
+}
+
+// same compares nodes. The order of names counts, that of known keys does not.
+func same(a, b *yaml.Node, about *context) bool {
+	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) {
+		return false
+	}
+	if a.Kind != yaml.MappingNode {
+		return slices.EqualFunc(a.Content, b.Content, func(x, y *yaml.Node) bool { return same(x, y, about.of("")) })
+	}
+	left, right := pairs(a, about), pairs(b, about)
+	return slices.EqualFunc(left, right, func(x, y [2]*yaml.Node) bool {
+		return x[0].Value == y[0].Value && same(x[1], y[1], about.of(x[0].Value))
+	})
+}
+
+func pairs(n *yaml.Node, about *context) [][2]*yaml.Node {
+	var all [][2]*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		all = append(all, [2]*yaml.Node{n.Content[i], n.Content[i+1]})
+	}
+	slices.SortStableFunc(all, func(x, y [2]*yaml.Node) int { return about.rank(x[0].Value) - about.rank(y[0].Value) })
+	return all
+}
+
+// comments lists the words of all comments, sorted.
+func (d *document) comments() []string {
+	var all []string
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		for _, text := range []string{n.HeadComment, n.LineComment, n.FootComment} {
+			for line := range strings.SplitSeq(text, "\n") {
+				if line = strings.TrimSpace(line); line != "" {
+					all = append(all, line)
+				}
+			}
+		}
+		for _, below := range n.Content {
+			visit(below)
+		}
+	}
+	visit(d.root)
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,145 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// An Event is one to be added.
+type Event struct {
+	Name          string
+	Doc           string
+	PartitionBy   string
+	Fields        []Field
+	Subscriptions []string
+}
+
+// A Field is one of its payload.
+type Field struct{ Name, Type, Doc string }
+
+// AddEvent adds an event behind the last one of its namespace, or at the end. There
+// must be a block of events already.
+func AddEvent(source []byte, e Event) (*Change, error) {
+	d, err := read(source)
+	if err != nil {
+		return nil, err
+	}
+	events := d.at("events")
+	if !isBlock(events) {
+		return nil, errors.New("its events are in { }: write each on a line of its own first")
+	}
+	if key, _ := value(events, e.Name); key != nil {
+		return nil, fmt.Errorf("there is an event %s already, in line %d", e.Name, key.Line)
+	}
+	at := d.behind(events, e.Name)
+	lines := e.lines(events.Content[0].Column - 1)
+	if d.spaced(events) {
+		lines = append([]string{""}, lines...)
+	}
+	d.lines = slices.Insert(d.lines, at, lines...)
+	return checked(d.text(), 1)
+}
+
+// behind is the index of the line in front of which an event belongs.
+func (d *document) behind(events *yaml.Node, name string) int {
+	f := &formatter{document: d}
+	_, end := d.section("events")
+	chunks := f.chunks(events, events.Content[0].Line-1, end)
+	after := len(chunks) - 1
+	for i, c := range chunks {
+		if namespace(c.key.Value) == namespace(name) {
+			after = i
+		}
+	}
+	c := chunks[after]
+	return f.split(c, d.contentEnd(c), events.Content[0].Column-1)
+}
+
+// contentEnd is where the lines of an entry end without the blank ones.
+func (d *document) contentEnd(c chunk) int {
+	end := c.end
+	for end > c.line+1 && isBlank(d.lines[end-1]) {
+		end--
+	}
+	return end
+}
+
+// section is where the lines of a top-level key begin, and end.
+func (d *document) section(name string) (start, end int) {
+	f := &formatter{document: d}
+	for _, c := range f.chunks(d.root, 0, len(d.lines)) {
+		if c.key.Value == name {
+			return c.line, f.split(c, c.end, 0)
+		}
+	}
+	return 0, len(d.lines)
+}
+
+func namespace(name string) string { return name[:strings.LastIndexByte(name, '.')+1] }
+
+// spaced tells whether there are blank lines between the events.
+func (d *document) spaced(events *yaml.Node) bool {
+	f := &formatter{document: d}
+	_, end := d.section("events")
+	for _, c := range f.chunks(events, events.Content[0].Line-1, end)[1:] {
+		if !slices.ContainsFunc(d.lines[c.start:c.line], isBlank) {
+			return false
+		}
+	}
+	return len(events.Content) > 2
+}
+
+// lines writes the event the way that Format would.
+func (e Event) lines(indent int) []string {
+	var all []string
+	add := func(depth int, text string) {
+		all = append(all, strings.Repeat(" ", indent+depth*indentation)+text)
+	}
+	if e.Doc == "" && e.PartitionBy == "" && e.Fields == nil && e.Subscriptions == nil {
+		add(0, quoted(e.Name)+": {}")
+		return all
+	}
+	add(0, quoted(e.Name)+":")
+	if e.Doc != "" {
+		add(1, "doc: "+quoted(e.Doc))
+	}
+	if e.PartitionBy != "" {
+		add(1, "partition_by: "+quoted(e.PartitionBy))
+	}
+	if e.Fields != nil {
+		add(1, "payload:")
+		for _, f := range e.Fields {
+			if f.Doc == "" {
+				add(2, quoted(f.Name)+": "+quoted(f.Type))
+			} else {
+				add(2, quoted(f.Name)+":")
+				add(3, "type: "+quoted(f.Type))
+				add(3, "doc: "+quoted(f.Doc))
+			}
+		}
+	}
+	if e.Subscriptions != nil {
+		add(1, "subscriptions:")
+		for _, name := range e.Subscriptions {
+			add(2, quoted(name)+": {}")
+		}
+	}
+	return all
+}
+
+// quoted writes a text as YAML would, on one line.
+func quoted(text string) string {
+	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	if strings.ContainsAny(text, "\n\r\u0085\u2028\u2029") {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	out, err := yaml.Marshal(&node)
+	if err != nil {
+		return text // a text can be written
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}

@@ -1,0 +1,87 @@
+package edit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/edit"
+)
+
+var refunded = edit.Event{
+	Name: "order.refunded", Doc: "The money went back: all of it.", PartitionBy: "order_id",
+	Fields:        []edit.Field{{Name: "order_id", Type: "uuid"}, {Name: "lines", Type: "[]string"}, {Name: "note", Type: "string?", Doc: "Why."}},
+	Subscriptions: []string{"tell-customer"},
+}
+
+const refundedText = `  order.refunded:
+    doc: 'The money went back: all of it.'
+    partition_by: order_id
+    payload:
+      order_id: uuid
+      lines: '[]string'
+      note:
+        type: string?
+        doc: Why.
+    subscriptions:
+      tell-customer: {}
+`
+
+func TestAnEventIsAddedBehindItsRelatives(t *testing.T) {
+	for name, test := range map[string]struct {
+		before string
+		event  edit.Event
+		after  string
+	}{
+		"behind the last of its namespace": {
+			"version: 1\npackage: p\nevents:\n  order.placed: {} # first\n    # still order.placed\n  # the user\n  user.left: {}\n# the end\n", refunded,
+			"version: 1\npackage: p\nevents:\n  order.placed: {} # first\n    # still order.placed\n" + refundedText + "  # the user\n  user.left: {}\n# the end\n",
+		},
+		"at the end of the events": {
+			"package: p\nevents:\n  user.left: {}\n\n# which version\nversion: 1\n", refunded,
+			"package: p\nevents:\n  user.left: {}\n" + refundedText + "\n# which version\nversion: 1\n",
+		},
+		"at the end of the file, which lacks a line end": {
+			"version: 1\npackage: p\nevents:\n  user.left: {}", edit.Event{Name: "order.gone"},
+			"version: 1\npackage: p\nevents:\n  user.left: {}\n  order.gone: {}\n",
+		},
+		"with a blank line if others have one": {
+			"version: 1\npackage: p\nevents:\n\n  a.x: {}\n\n  a.y:\n    doc: Y.\n\n  b.z: {}\n", edit.Event{Name: "a.new", Doc: "5"},
+			"version: 1\npackage: p\nevents:\n\n  a.x: {}\n\n  a.y:\n    doc: Y.\n\n  a.new:\n    doc: \"5\"\n\n  b.z: {}\n",
+		},
+		"indented like the others": {
+			"version: 1\npackage: p\nevents:\n      a.x: {}\n", edit.Event{Name: "a.new", Doc: "New.\nReally."},
+			"version: 1\npackage: p\nevents:\n      a.x: {}\n      a.new:\n        doc: \"New.\\nReally.\"\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, err := edit.AddEvent([]byte(test.before), test.event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.after, string(change.Text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEventThatDoesNotFitIsRefused(t *testing.T) {
+	for want, event := range map[string]edit.Event{
+		"there is an event user.left already, in line 4": {Name: "user.left"},
+		"event User is not a name for an event":          {Name: "User"},
+		`unknown type "strng" in field note`:             {Name: "a.b", Fields: []edit.Field{{Name: "note", Type: "strng"}}},
+		`partition_by of event a.b names "x"`:            {Name: "a.b", PartitionBy: "x"},
+		`"x: y" of payload of event a.b is not a name`:   {Name: "a.b", Fields: []edit.Field{{Name: "x: y", Type: "int"}}},
+		"subscription Audit of event a.b is not a name":  {Name: "a.b", Subscriptions: []string{"Audit"}},
+	} {
+		_, err := edit.AddEvent([]byte("version: 1\npackage: p\nevents:\n  user.left: {}\n"), event)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := edit.AddEvent([]byte("version: 1\npackage: p\nevents: { a.b: {} }\n"), refunded); err == nil || !strings.Contains(err.Error(), "its events are in { }") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,74 @@
+package edit
+
+import "slices"
+
+// A context is what a mapping is about: it knows the order of its keys, and what
+// the mappings below them are about.
+type context struct {
+	keys  []string            // in canonical order; nil for names, whose order is a person's
+	below map[string]*context // by key
+	each  *context            // of the values of names
+}
+
+// The contexts of the language.
+var (
+	retryKeys    = &context{keys: []string{"max_attempts", "max_retries", "backoff", "base_delay", "multiplier", "max_delay", "jitter"}}
+	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for"}}
+	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
+	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
+	settingOrder = []string{"priority", "timeout", "slow_after", "expires_after", "retry", "errors", "breaker", "brake", "redrive"}
+	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "redrive": redriveKeys}
+	settingKeys  = &context{keys: settingOrder, below: settingBelow}
+
+	fieldKeys = &context{keys: []string{
+		"type", "fields", "go_name", "doc", "deprecated", "min", "max", "min_length", "max_length", "pattern", "format",
+		"min_items", "max_items", "unique", "default",
+	}}
+	fieldNames = &context{each: fieldKeys}
+	typeKeys   = &context{
+		keys:  []string{"doc", "deprecated", "go_name", "go", "json", "discriminator", "one_of", "fields", "enum"},
+		below: map[string]*context{"fields": fieldNames, "go": {keys: []string{"import", "type"}}},
+	}
+	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "aliases"}, settingOrder), below: settingBelow}
+	eventKeys        = &context{
+		keys: slices.Concat(
+			[]string{"doc", "deprecated", "owner", "tags", "version", "aliases", "go_name", "partition_by"},
+			settingOrder, []string{"payload", "examples", "history", "subscriptions"},
+		),
+		below: map[string]*context{
+			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,
+			"payload": fieldNames, "subscriptions": {each: subscriptionKeys},
+		},
+	}
+	rootKeys = &context{
+		keys: []string{"version", "package", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"},
+		below: map[string]*context{
+			"lint": {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
+			"types": {each: typeKeys}, "events": {each: eventKeys},
+		},
+	}
+)
+
+func init() {
+	fieldKeys.below = map[string]*context{"fields": fieldNames} // a struct in place
+}
+
+// of is the context of the value of a key; it is never nil.
+func (c *context) of(key string) *context {
+	next := c.below[key]
+	if next == nil {
+		next = c.each
+	}
+	if next == nil {
+		return &context{}
+	}
+	return next
+}
+
+// rank is the place of a key. Keys that the language does not have come last.
+func (c *context) rank(key string) int {
+	if i := slices.Index(c.keys, key); i >= 0 {
+		return i
+	}
+	return len(c.keys)
+}

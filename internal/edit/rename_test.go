@@ -1,0 +1,123 @@
+package edit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/edit"
+)
+
+const shop = `# The shop.
+version: 1
+package: shop
+
+lint: { event-doc: { except: [order.placed, "Money", order.*] } }
+
+policies:
+  order.placed: { timeout: 5s }   # for it alone
+  order.*:      { timeout: 6s }
+
+types:
+  # Money is counted in cents.
+  Money:
+    fields: { amount: int64, tax: "Money?", by_month: "map[string][]Money" }
+  Moneybag: { fields: { all: '[]Money' } }
+
+events:
+  order.placed:
+    partition_by: order_id   # an order at a time
+    payload:
+      order_id:  uuid        # order_id of order.placed
+      total:     Money?
+      previous:  { type: "Money?", doc: Money of the last order. }
+  order.paid:
+    payload: { order_id: uuid, bag: Moneybag }
+`
+
+func TestRename(t *testing.T) {
+	for name, test := range map[string]struct {
+		rename func() (*edit.Change, error)
+		places int
+		want   *strings.Replacer
+	}{
+		"an event, and where it is meant alone": {
+			func() (*edit.Change, error) { return edit.RenameEvent([]byte(shop), "order.placed", "order.accepted") }, 3,
+			strings.NewReplacer("[order.placed,", "[order.accepted,", "  order.placed: {", "  order.accepted: {", "  order.placed:\n", "  order.accepted:\n"),
+		},
+		"a type, and the fields that are of it": {
+			func() (*edit.Change, error) { return edit.RenameType([]byte(shop), "Money", "Amount") }, 7,
+			strings.NewReplacer(`"Money"`, `"Amount"`, "  Money:\n", "  Amount:\n", `"Money?"`, `"Amount?"`, "[]Money", "[]Amount", "Money?\n", "Amount?\n"),
+		},
+		"a field of a payload": {
+			func() (*edit.Change, error) { return edit.RenameField([]byte(shop), "order.placed", "order_id", "id") }, 2,
+			strings.NewReplacer("partition_by: order_id", "partition_by: id", "      order_id:  uuid", "      id:  uuid"),
+		},
+		"a field of a type": {
+			func() (*edit.Change, error) { return edit.RenameField([]byte(shop), "Moneybag", "all", "coins") }, 1,
+			strings.NewReplacer("{ all: ", "{ coins: "),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, err := test.rename()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want.Replace(shop), string(change.Text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if change.Places != test.places {
+				t.Errorf("%d places, want %d", change.Places, test.places)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotThereCannotBeRenamed(t *testing.T) {
+	for _, test := range []struct {
+		rename func() (*edit.Change, error)
+		want   string
+		names  int
+	}{
+		{func() (*edit.Change, error) { return edit.RenameEvent([]byte(shop), "order.sent", "order.gone") }, "there is no event order.sent", 2},
+		{func() (*edit.Change, error) { return edit.RenameType([]byte(shop), "Price", "Cost") }, "there is no type Price", 2},
+		{func() (*edit.Change, error) { return edit.RenameField([]byte(shop), "order.paid", "total", "sum") }, "there is no field total in order.paid", 2},
+		{func() (*edit.Change, error) { return edit.RenameField([]byte(shop), "Price", "total", "sum") }, "there is no event or type with fields Price", 4},
+	} {
+		_, err := test.rename()
+		var missing *edit.NotFoundError
+		if !errors.As(err, &missing) || err.Error() != test.want || len(missing.Names) != test.names {
+			t.Errorf("got %v with %+v, want %s", err, missing, test.want)
+		}
+	}
+}
+
+func TestARenamingThatBreaksTheCatalogueIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		rename func() (*edit.Change, error)
+		want   string
+	}{
+		{func() (*edit.Change, error) { return edit.RenameEvent([]byte(shop), "order.placed", "order.paid") }, `key "order.paid" is already in events`},
+		{func() (*edit.Change, error) { return edit.RenameEvent([]byte(shop), "order.placed", "Order.Placed") }, "Order.Placed cannot be the name of an event"},
+		{func() (*edit.Change, error) { return edit.RenameType([]byte(shop), "Money", "money") }, "is not a name for a type"},
+		{func() (*edit.Change, error) {
+			return edit.RenameField([]byte(shop), "order.placed", "total", "order_id")
+		}, `key "order_id" is already in payload`},
+		{func() (*edit.Change, error) {
+			return edit.RenameField([]byte(shop), "order.placed", "total", "validate")
+		}, "makes the Go name Validate"},
+	} {
+		if change, err := test.rename(); err == nil || !strings.Contains(err.Error(), test.want) || change != nil {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+}
+
+func TestANameThatIsWrittenWithEscapesIsLeftToAPerson(t *testing.T) {
+	source := "version: 1\npackage: p\nevents:\n  \"a.d\\u006fne\": {}\n"
+	if _, err := edit.RenameEvent([]byte(source), "a.done", "b.done"); err == nil || !strings.Contains(err.Error(), "line 4: a.done is written in a way that cannot be edited") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package export
+
+import "github.com/busgen/busgen/internal/catalog"
+
+// asyncSchema is the dialect of AsyncAPI 3.0, which extends draft 07.
+var asyncSchema = dialect{refs: "#/components/schemas/"}
+
+// Info is what AsyncAPI wants to know of an application and a catalogue does not
+// say.
+type Info struct {
+	Title   string // the catalogue's package if empty
+	Version string // of what is described, such as 1.2.0
+}
+
+// AsyncAPI returns an AsyncAPI 3.0 document: a channel for each event type, an
+// operation that publishes each, and one for each declared subscription. What
+// AsyncAPI has no word for is under x-busgen.
+func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
+	if info.Title == "" {
+		info.Title = c.Package.V
+	}
+	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
+	for _, e := range c.Events {
+		channels.set(e.Name.V, channel(e))
+		operations.set("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
+		for _, s := range e.Subscriptions {
+			operations.set("handle."+s.Name.V, operation("receive", e.Name.V, s.Doc, settings(s.Settings)))
+		}
+		messages.set(e.Name.V, message(e))
+	}
+	for _, t := range c.Types {
+		schemas.set(t.Name.V, asyncSchema.named(t))
+	}
+	components := object{{"messages", messages}}
+	if len(schemas) > 0 {
+		components.set("schemas", schemas)
+	}
+	return document(object{
+		{"asyncapi", "3.0.0"},
+		{"info", object{{"title", info.Title}, {"version", info.Version}}},
+		{"defaultContentType", "application/json"},
+		{"channels", channels},
+		{"operations", operations},
+		{"components", components},
+	})
+}
+
+func channel(e *catalog.Event) object {
+	s := object{{"address", e.Name.V}}
+	s.text("description", e.Doc)
+	s.set("messages", object{{e.Name.V, reference("#/components/messages/" + e.Name.V)}})
+	return s
+}
+
+func operation(action, event, doc string, own object) object {
+	s := object{{"action", action}, {"channel", reference("#/channels/" + event)}}
+	s.text("description", doc)
+	s.set("messages", []object{reference("#/channels/" + event + "/messages/" + event)})
+	if own != nil {
+		s.set("x-busgen", object{{"settings", own}})
+	}
+	return s
+}
+
+func message(e *catalog.Event) object {
+	s := object{{"name", e.Name.V}, {"title", e.GoName}}
+	s.text("description", e.Doc)
+	if e.Deprecated.Written() {
+		s.set("deprecated", true)
+	}
+	if len(e.Tags) > 0 {
+		var tags []object
+		for _, tag := range e.Tags {
+			tags = append(tags, object{{"name", tag.V}})
+		}
+		s.set("tags", tags)
+	}
+	s.set("payload", asyncSchema.payload(e))
+	if len(e.Examples) > 0 {
+		var examples []object
+		for _, example := range e.Examples {
+			examples = append(examples, object{{"payload", example.JSON}})
+		}
+		s.set("examples", examples)
+	}
+	own := object{}
+	own.text("owner", e.Owner.V)
+	if e.PartitionBy != nil {
+		own.set("partition_by", e.PartitionBy.Name.V)
+	}
+	own.set("settings", settings(e.Settings))
+	s.set("x-busgen", own)
+	return s
+}
+
+func reference(to string) object { return object{{"$ref", to}} }
+
+// settings are those in force, by their names as paths.
+func settings(s catalog.Settings) object {
+	all := object{}
+	for _, setting := range s.List() {
+		all.set(setting.Key, setting.Value)
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package export
+
+import "github.com/busgen/busgen/internal/catalog"
+
+// schema2020 is the dialect of [JSONSchema].
+var schema2020 = dialect{refs: "#/$defs/", besideRefs: true}
+
+// JSONSchema returns a JSON Schema (draft 2020-12) whose $defs have the payload of
+// each event, under the event's name, and each type.
+func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
+	s := object{}
+	s.set("$schema", "https://json-schema.org/draft/2020-12/schema")
+	s.set("title", c.Package.V)
+	s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
+	defs := object{}
+	for _, e := range c.Events {
+		defs.set(e.Name.V, schema2020.payload(e))
+	}
+	for _, t := range c.Types {
+		defs.set(t.Name.V, schema2020.named(t))
+	}
+	s.set("$defs", defs)
+	return document(s)
+}
+
+// EventSchema returns a JSON Schema (draft 2020-12) of the payload of one event,
+// with the types that it needs.
+func EventSchema(e *catalog.Event) ([]byte, error) {
+	s := object{}
+	s.set("$schema", "https://json-schema.org/draft/2020-12/schema")
+	for _, m := range schema2020.payload(e) {
+		s.set(m.key, m.value)
+	}
+	defs := object{}
+	for _, t := range typesOf(e.Fields) {
+		defs.set(t.Name.V, schema2020.named(t))
+	}
+	if len(defs) > 0 {
+		s.set("$defs", defs)
+	}
+	return document(s)
+}
+
+// typesOf lists the types that fields are made of, each of them once.
+func typesOf(fields []*catalog.Field) []*catalog.Type {
+	var all []*catalog.Type
+	seen := map[*catalog.Type]bool{}
+	var visit func(fields []*catalog.Field)
+	add := func(t *catalog.Type) {
+		if t != nil && !seen[t] {
+			seen[t] = true
+			all = append(all, t)
+			visit(t.Fields)
+		}
+	}
+	visit = func(fields []*catalog.Field) {
+		for _, f := range fields {
+			named := bottom(f.Type)
+			add(named)
+			if named != nil {
+				for _, v := range named.Variants {
+					add(v.Type)
+				}
+			}
+		}
+	}
+	visit(fields)
+	return all
+}
+
+// bottom is the declared type that a type is made of; nil if there is none.
+func bottom(t *catalog.TypeRef) *catalog.Type {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	return t.Named
+}

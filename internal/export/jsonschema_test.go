@@ -1,0 +1,286 @@
+package export_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/export"
+)
+
+func TestAnExportedSchemaIsOneOfTheStandardAndTakesTheExamples(t *testing.T) {
+	metaschema := schemaIn(t, []byte(`{"$ref": "https://json-schema.org/draft/2020-12/schema"}`), "")
+	for path, c := range catalogues(t) {
+		t.Run(path, func(t *testing.T) {
+			document, err := export.JSONSchema(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := metaschema.Validate(unmarshal(t, document)); err != nil {
+				t.Error(err)
+			}
+			for _, e := range c.Events {
+				inAll := schemaIn(t, document, "/$defs/"+pointed(e.Name.V))
+				own, err := export.EventSchema(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				alone := schemaIn(t, own, "")
+				for _, payload := range examples(e) {
+					for _, err := range []error{inAll.Validate(unmarshal(t, payload)), alone.Validate(unmarshal(t, payload))} {
+						if err != nil {
+							t.Errorf("%s does not take its example %s: %v", e.Name.V, payload, err)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func examples(e *catalog.Event) [][]byte {
+	var all [][]byte
+	for _, example := range e.Examples {
+		all = append(all, example.JSON)
+	}
+	return all
+}
+
+const shop = `version: 1
+package: shop
+types:
+  Currency: { doc: Currency is an ISO 4217 code., enum: [EUR, USD] }
+  Money: { fields: { amount: int64, currency: Currency } }
+  Tree: { fields: { name: string, children: "[]Tree" } }
+events:
+  order.placed:
+    doc: A customer placed an order <before> paying & waiting.
+    payload:
+      order_id: uuid
+      total: { type: "Money?", doc: The sum. }
+      note: string?
+  user.left: {}
+`
+
+func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
+	document, err := export.JSONSchema(parse(t, shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "shop",
+  "description": "The payload of an event is described by $defs under its name, as in #/$defs/order.placed.",
+  "$defs": {
+    "order.placed": {
+      "title": "OrderPlaced",
+      "description": "A customer placed an order <before> paying & waiting.",
+      "type": "object",
+      "properties": {
+        "order_id": {
+          "type": "string",
+          "format": "uuid"
+        },
+        "total": {
+          "anyOf": [
+            {
+              "$ref": "#/$defs/Money"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "description": "The sum."
+        },
+        "note": {
+          "type": [
+            "string",
+            "null"
+          ]
+        }
+      },
+      "required": [
+        "order_id"
+      ]
+    },
+    "user.left": {
+      "title": "UserLeft",
+      "type": "object"
+    },
+    "Currency": {
+      "type": "string",
+      "enum": [
+        "EUR",
+        "USD"
+      ],
+      "description": "Currency is an ISO 4217 code."
+    },
+    "Money": {
+      "type": "object",
+      "properties": {
+        "amount": {
+          "type": "integer",
+          "format": "int64"
+        },
+        "currency": {
+          "$ref": "#/$defs/Currency"
+        }
+      },
+      "required": [
+        "amount",
+        "currency"
+      ]
+    },
+    "Tree": {
+      "type": "object",
+      "properties": {
+        "name": {
+          "type": "string"
+        },
+        "children": {
+          "type": [
+            "array",
+            "null"
+          ],
+          "items": {
+            "$ref": "#/$defs/Tree"
+          }
+        }
+      },
+      "required": [
+        "name",
+        "children"
+      ]
+    }
+  }
+}
+`
+	if diff := cmp.Diff(want, string(document)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSchemaOfOneEventHasTheTypesThatItNeeds(t *testing.T) {
+	document, err := export.EventSchema(parse(t, shop).Events[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Defs map[string]any `json:"$defs"`
+	}
+	if err := json.Unmarshal(document, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Defs) != 2 || got.Defs["Money"] == nil || got.Defs["Currency"] == nil {
+		t.Errorf("$defs are %v", got.Defs)
+	}
+}
+
+// everyKind has a field of each kind, required and optional, nested and not.
+const everyKind = `version: 1
+package: p
+types:
+  Size: { enum: [small, large] }
+  Box: { fields: { size: Size, label: "string?", inner: "Box?" } }
+events:
+  e.sent:
+    payload:
+KINDS
+`
+
+// TestASchemaAndTheCatalogueAgreeOnPayloads compares the verdicts about payloads
+// that are nearly right. A schema cannot tell how a number is written, and does
+// not mind fields that it does not know; such payloads are not drawn.
+func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
+	var fields strings.Builder
+	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "Size", "Box", "[]int", "map[string]Box", "[][]Size"} {
+		fmt.Fprintf(&fields, "      f%d: %q\n      o%d: %q\n", i, kind, i, kind+"?")
+	}
+	c := parse(t, strings.Replace(everyKind, "KINDS\n", fields.String(), 1))
+	document, err := export.JSONSchema(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := schemaIn(t, document, "/$defs/e.sent")
+	verdicts := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := payloads{t, rapid.SampledFrom([]int{0, 20, 200}).Draw(t, "one in so many is wrong")}
+		payload := drawn.object(c.Events[0].Fields, 0)
+		ofSchema, ofCatalogue := schema.Validate(unmarshal(t, []byte(payload))), c.CheckPayload("e.sent", []byte(payload))
+		if (ofSchema == nil) != (ofCatalogue == nil) {
+			t.Fatalf("the schema says %v, the catalogue %v of\n%s", ofSchema, ofCatalogue, payload)
+		}
+		verdicts[ofCatalogue == nil]++
+	})
+	if verdicts[true] == 0 || verdicts[false] == 0 {
+		t.Errorf("verdicts: %v", verdicts)
+	}
+}
+
+// payloads draws JSON that fits, but for one value in so many.
+type payloads struct {
+	*rapid.T
+	wrong int // 0 for never
+}
+
+func (p payloads) astray() bool {
+	return p.wrong > 0 && rapid.IntRange(1, p.wrong).Draw(p.T, "astray") == 1
+}
+
+func (p payloads) object(fields []*catalog.Field, depth int) string {
+	var members []string
+	for _, f := range fields {
+		absent := f.Type.Optional && (depth > 2 || rapid.Bool().Draw(p.T, "absent"))
+		if absent != p.astray() {
+			continue
+		}
+		members = append(members, fmt.Sprintf("%q:%s", f.Name.V, p.value(f.Type, depth)))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+func (p payloads) value(t *catalog.TypeRef, depth int) string {
+	if p.astray() {
+		return rapid.SampledFrom([]string{`"text"`, `true`, `7`, `-1`, `0.5`, `[]`, `{}`, `null`, `"2024-02-30"`, `3000000000`}).Draw(p.T, "odd")
+	}
+	one := func(texts ...string) string { return rapid.SampledFrom(texts).Draw(p.T, "value") }
+	switch t.Kind {
+	case catalog.Bool:
+		return one("true", "false")
+	case catalog.Int, catalog.Int64:
+		return one("0", "-9007199254740993", "9223372036854775807")
+	case catalog.Int32:
+		return one("0", "-2147483648", "2147483647")
+	case catalog.Uint64:
+		return one("0", "9223372036854775807", "18446744073709551615")
+	case catalog.Float64:
+		return one("0", "0.25", "-1e300", "12")
+	case catalog.Bytes:
+		return one(`""`, `"AAH/"`, "null")
+	case catalog.Time:
+		return one(`"2024-02-29T12:30:00.5Z"`, `"1999-12-31T23:59:59+02:00"`)
+	case catalog.Date:
+		return one(`"2024-02-29"`)
+	case catalog.Duration:
+		return one(`"1h30m0s"`, `"-1.5ms"`, `"0"`, `"0s"`, `"3µs"`)
+	case catalog.UUID:
+		return one(`"018f4f2e-0000-7000-8000-000000000001"`)
+	case catalog.JSON:
+		return one(`{"any":[1]}`, "null", `"text"`)
+	case catalog.List:
+		return one("null", "[]", "["+p.value(t.Elem, depth+1)+"]", "["+p.value(t.Elem, depth+1)+","+p.value(t.Elem, depth+1)+"]")
+	case catalog.Map:
+		return one("null", "{}", `{"a":`+p.value(t.Elem, depth+1)+"}")
+	case catalog.Named:
+		if t.Named.IsEnum() {
+			return one(`"` + t.Named.Values[0].Name.V + `"`)
+		}
+		return p.object(t.Named.Fields, depth+1)
+	}
+	return one(`""`, `"a text"`, `"☃"`)
+}

@@ -1,0 +1,88 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// object is a JSON object whose keys stay in the order in which they were set.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// set adds a key, or replaces its value.
+func (o *object) set(key string, value any) {
+	for i := range *o {
+		if (*o)[i].key == key {
+			(*o)[i].value = value
+			return
+		}
+	}
+	*o = append(*o, member{key, value})
+}
+
+// text sets a key to a text unless that is empty.
+func (o *object) text(key, value string) {
+	if value != "" {
+		o.set(key, value)
+	}
+}
+
+// get returns the value of a key, nil if there is none.
+func (o object) get(key string) any {
+	for _, m := range o {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, value := range []any{m.key, m.value} {
+			if j > 0 {
+				b.WriteByte(':')
+			}
+			text, err := encode(value)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(text)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// encode leaves <, > and & as they are: nothing of this goes into HTML.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// document writes a value for people too.
+func document(value any) ([]byte, error) {
+	text, err := encode(value)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}

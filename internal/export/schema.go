@@ -1,0 +1,139 @@
+package export
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A dialect is a flavour of JSON Schema.
+type dialect struct {
+	refs       string // where types are
+	besideRefs bool   // whether $ref may have keys beside it
+}
+
+// payload is the schema of an event's payload.
+func (d dialect) payload(e *catalog.Event) object {
+	s := object{}
+	s.set("title", e.GoName)
+	describe(&s, e.Doc, e.Deprecated)
+	d.fields(&s, e.Fields)
+	if len(e.Examples) > 0 {
+		var examples []json.RawMessage
+		for _, example := range e.Examples {
+			examples = append(examples, example.JSON)
+		}
+		s.set("examples", examples)
+	}
+	return s
+}
+
+// named is the schema of a declared type.
+func (d dialect) named(t *catalog.Type) object {
+	s := object{}
+	switch {
+	case t.IsCustom():
+		s = d.typeOf(t.Custom.JSON, catalog.Constraints{})
+		s.set("title", t.Custom.Import.V+"."+t.Custom.Name.V)
+	case t.IsUnion():
+		d.union(&s, t)
+	case t.IsEnum():
+		enum(&s, t)
+	default:
+		d.fields(&s, t.Fields)
+	}
+	describe(&s, t.Doc, t.Deprecated)
+	return s
+}
+
+func describe(s *object, doc string, deprecated catalog.Value[string]) {
+	if deprecated.Written() {
+		doc = strings.TrimSpace(doc + "\n\nDeprecated: " + deprecated.V)
+		s.set("deprecated", true)
+	}
+	s.text("description", doc)
+}
+
+// fields describes an object with these fields, and possibly others.
+func (d dialect) fields(s *object, fields []*catalog.Field) {
+	s.set("type", "object")
+	properties, required := object{}, []string{}
+	for _, f := range fields {
+		properties.set(f.Name.V, d.field(f))
+		if !f.Type.Optional {
+			required = append(required, f.Name.V)
+		}
+	}
+	if len(properties) > 0 {
+		s.set("properties", properties)
+	}
+	if len(required) > 0 {
+		s.set("required", required)
+	}
+}
+
+func (d dialect) field(f *catalog.Field) object {
+	s := d.typeOf(f.Type, f.Constraints)
+	if s.get("$ref") != nil && !d.besideRefs && (f.Doc != "" || f.Deprecated.Written() || f.Default.Written()) {
+		s = object{{"allOf", []object{s}}}
+	}
+	describe(&s, f.Doc, f.Deprecated)
+	if f.Default.Written() {
+		s.set("default", f.Default.V)
+	}
+	return s
+}
+
+// enum lists the values, each with what is said about it.
+func enum(s *object, t *catalog.Type) {
+	kind := "string"
+	if t.Integer {
+		kind = "integer"
+	}
+	s.set("type", kind)
+	plain := !t.Integer && !slices.ContainsFunc(t.Values, func(v *catalog.EnumValue) bool { return v.Doc != "" || v.Deprecated.Written() })
+	if plain {
+		var values []string
+		for _, v := range t.Values {
+			values = append(values, v.Name.V)
+		}
+		s.set("enum", values)
+		return
+	}
+	var values []object
+	for _, v := range t.Values {
+		one := object{}
+		if t.Integer {
+			one.set("const", v.Number)
+			one.set("title", v.Name.V)
+		} else {
+			one.set("const", v.Name.V)
+		}
+		describe(&one, v.Doc, v.Deprecated)
+		values = append(values, one)
+	}
+	s.set("oneOf", values)
+}
+
+// union says that the discriminator chooses one of the structs.
+func (d dialect) union(s *object, t *catalog.Type) {
+	key := t.Discriminator.V
+	var names []string
+	var variants []object
+	for _, v := range t.Variants {
+		names = append(names, v.Name.V)
+		variants = append(variants, object{
+			{"title", v.Name.V},
+			{"allOf", []object{
+				{{"$ref", d.refs + v.Type.Name.V}},
+				{{"properties", object{{key, object{{"const", v.Name.V}}}}}},
+			}},
+		})
+	}
+	s.set("type", "object")
+	s.set("properties", object{{key, object{{"type", "string"}, {"enum", names}}}})
+	s.set("required", []string{key})
+	s.set("oneOf", variants)
+}

@@ -1,0 +1,134 @@
+package export
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// typeOf is the schema of a value of a type.
+func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
+	s := object{}
+	switch t.Kind {
+	case catalog.JSON: // anything
+	case catalog.Bool:
+		s.set("type", "boolean")
+	case catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64:
+		number(&s, t.Kind, c)
+	case catalog.List:
+		s.set("type", "array")
+		s.set("items", d.typeOf(t.Elem, catalog.Constraints{}))
+		count(&s, "minItems", c.MinItems)
+		count(&s, "maxItems", c.MaxItems)
+		if c.Unique.V {
+			s.set("uniqueItems", true)
+		}
+	case catalog.Map:
+		s.set("type", "object")
+		s.set("additionalProperties", d.typeOf(t.Elem, catalog.Constraints{}))
+		count(&s, "minProperties", c.MinItems)
+		count(&s, "maxProperties", c.MaxItems)
+	case catalog.Named:
+		s.set("$ref", d.refs+t.Named.Name.V)
+	default:
+		text(&s, t.Kind, c)
+	}
+	if t.Optional || t.Kind == catalog.List || t.Kind == catalog.Map || t.Kind == catalog.Bytes {
+		return nullable(s)
+	}
+	return s
+}
+
+// nullable adds null, which stands for what is absent, or nil in Go.
+func nullable(s object) object {
+	switch {
+	case s.get("$ref") != nil:
+		return object{{"anyOf", []object{s, {{"type", "null"}}}}}
+	case s.get("type") != nil:
+		s.set("type", []any{s.get("type"), "null"})
+	}
+	return s
+}
+
+// number describes a number by its limits, and by the name that OpenAPI has for
+// its size.
+func number(s *object, kind catalog.Kind, c catalog.Constraints) {
+	least, most := "", ""
+	s.set("type", "integer")
+	switch kind {
+	case catalog.Int, catalog.Int64:
+		s.set("format", "int64")
+	case catalog.Int32:
+		s.set("format", "int32")
+		least, most = "-2147483648", "2147483647"
+	case catalog.Uint64:
+		s.set("format", "uint64")
+		least = "0"
+	default:
+		s.set("type", "number")
+		s.set("format", "double")
+	}
+	if c.Min.Written() {
+		least = c.Min.V
+	}
+	if c.Max.Written() {
+		most = c.Max.V
+	}
+	if least != "" {
+		s.set("minimum", json.RawMessage(least))
+	}
+	if most != "" {
+		s.set("maximum", json.RawMessage(most))
+	}
+}
+
+// formats are the names that JSON Schema has for formats of the catalogue.
+var formats = map[string]string{"email": "email", "url": "uri", "hostname": "hostname", "ipv4": "ipv4", "ipv6": "ipv6"}
+
+// What JSON Schema has no format for.
+const (
+	durationPattern = `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`
+	decimalPattern  = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
+)
+
+// text describes a value that travels as a JSON text.
+func text(s *object, kind catalog.Kind, c catalog.Constraints) {
+	s.set("type", "string")
+	switch kind {
+	case catalog.Bytes:
+		s.set("contentEncoding", "base64")
+		count(s, "minLength", inBase64(c.MinLength))
+		count(s, "maxLength", inBase64(c.MaxLength))
+		return
+	case catalog.Time:
+		s.set("format", "date-time")
+	case catalog.Date:
+		s.set("format", "date")
+	case catalog.UUID:
+		s.set("format", "uuid")
+	case catalog.Duration:
+		s.set("pattern", durationPattern)
+	case catalog.Decimal:
+		s.set("pattern", decimalPattern)
+	}
+	s.text("format", formats[c.Format.V])
+	if c.Format.V == "ip" {
+		s.set("anyOf", []object{{{"format", "ipv4"}}, {{"format", "ipv6"}}})
+	}
+	count(s, "minLength", c.MinLength)
+	count(s, "maxLength", c.MaxLength)
+	s.text("pattern", c.Pattern.V)
+}
+
+// inBase64 is how long so many bytes are as a text.
+func inBase64(n catalog.Value[int]) catalog.Value[int] {
+	n.V = (n.V + 2) / 3 * 4
+	return n
+}
+
+func count(s *object, key string, n catalog.Value[int]) {
+	if n.Written() {
+		s.set(key, json.RawMessage(strconv.Itoa(n.V)))
+	}
+}

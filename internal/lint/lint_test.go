@@ -1,0 +1,193 @@
+package lint_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// header makes a catalogue of the pieces in the examples of rules.
+const header = "version: 1\npackage: p"
+
+// found lints a catalogue that has no findings of the reader's.
+func found(t *testing.T, source string) []lint.Finding {
+	t.Helper()
+	c, findings := catalog.Parse("events.yaml", []byte(source))
+	if findings != nil {
+		t.Fatalf("%v\n%s", findings, source)
+	}
+	all, err := lint.Run(c, func(string) ([]byte, error) { return []byte(source), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// lines are findings as people read them, with their severity.
+func lines(all []lint.Finding) []string {
+	var texts []string
+	for _, f := range all {
+		texts = append(texts, f.Severity.String()+" "+f.String())
+	}
+	return texts
+}
+
+func ofRule(all []lint.Finding, id string) []lint.Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f lint.Finding) bool { return string(f.Rule) != id })
+}
+
+// switchedOn makes a rule report even if it is off by itself.
+func switchedOn(id string) string { return "\nlint: { " + id + ": error }" }
+
+func TestEachRuleReportsItsBadExampleAndNotTheGoodOne(t *testing.T) {
+	for _, rule := range lint.Rules() {
+		t.Run(rule.ID, func(t *testing.T) {
+			bad := ofRule(found(t, header+switchedOn(rule.ID)+rule.Bad), rule.ID)
+			if len(bad) == 0 {
+				t.Error("the bad example is not reported")
+			}
+			for _, f := range bad {
+				if f.Severity != lint.Error || f.Hint == "" || f.Subject == "" || f.Line == "" || f.Pos.Column+f.Length-1 > len(f.Line) {
+					t.Errorf("incomplete: %+v", f)
+				}
+			}
+			if good := ofRule(found(t, header+switchedOn(rule.ID)+rule.Good), rule.ID); len(good) > 0 {
+				t.Errorf("the good example is reported: %q", lines(good))
+			}
+		})
+	}
+}
+
+func TestTheReaderOfCataloguesKnowsTheRules(t *testing.T) {
+	var ids []string
+	for _, rule := range lint.Rules() {
+		ids = append(ids, rule.ID)
+		if !strings.HasSuffix(rule.Purpose, ".") || rule.Severity.String() == "" {
+			t.Errorf("%s: %+v", rule.ID, rule)
+		}
+	}
+	if diff := cmp.Diff(catalog.LintRules(), ids); diff != "" {
+		t.Errorf("rules (-catalogue +lint):\n%s", diff)
+	}
+	for _, word := range catalog.LintSeverities() {
+		if s, err := lint.ParseSeverity(word); err != nil || s.String() != word {
+			t.Errorf("%s is read as %v, %v", word, s, err)
+		}
+	}
+}
+
+const twoEvents = `version: 1
+package: p
+events:
+  ui.clicked: {}
+  order.placed: {}
+`
+
+func TestACatalogueChoosesTheSeverityOfARule(t *testing.T) {
+	for word, want := range map[string]int{"off": 0, "note": 2, "warning": 2, "error": 2} {
+		for _, form := range []string{"event-doc: " + word, "event-doc: { severity: " + word + " }"} {
+			all := ofRule(found(t, twoEvents+"lint: { "+form+" }\n"), "event-doc")
+			if len(all) != want || want > 0 && all[0].Severity.String() != word {
+				t.Errorf("%s: %q", form, lines(all))
+			}
+		}
+	}
+}
+
+func TestACatalogueExceptsEventsAndTypes(t *testing.T) {
+	source := twoEvents + `types: { Size: { enum: [small] }, Unit: { enum: [kg] } }
+lint:
+  event-doc: { except: [ui.*] }
+  unused-type: { except: [Size], severity: note }
+  type-doc: { except: ["*"] }
+`
+	want := []string{
+		`warning events.yaml:5:3: event order.placed has no doc; add a doc that says what happened [event-doc]`,
+		`note events.yaml:6:35: no event uses type Unit; remove it, or use it [unused-type]`,
+	}
+	if diff := cmp.Diff(want, lines(found(t, source))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A policy is one mistake, however many events inherit it.
+func TestInheritedSettingsAreReportedOnceAtTheirLine(t *testing.T) {
+	source := `version: 1
+package: p
+defaults: { timeout: 5s }
+policies:
+  order.*: { slow_after: 7s }
+lint: { event-doc: off }
+events:
+  order.placed: { subscriptions: { audit: { timeout: 6s }, mail: {} } }
+  order.paid: {}
+  order.sent: { slow_after: "10s" }
+  user.changed: {}
+`
+	all := found(t, source)
+	want := []string{
+		`warning events.yaml:5:26: slow_after 7s of event order.placed (and 2 more) is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+		`warning events.yaml:5:26: slow_after 7s of subscription audit of event order.placed is never reached: the timeout is 6s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+		`warning events.yaml:10:29: slow_after 10s of event order.sent is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+	}
+	if diff := cmp.Diff(want, lines(all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if last := all[len(all)-1]; last.Length != len(`"10s"`) || len(last.Related) != 1 || last.Related[0].Pos.Line != 3 {
+		t.Errorf("the last one is %+v", last)
+	}
+}
+
+func TestAnExceptedEventDoesNotCount(t *testing.T) {
+	source := header + `
+defaults: { retry: { jitter: 0 } }
+lint: { event-doc: off, no-jitter: { except: [a.done, c.done] } }
+events: { a.done: {}, b.done: {}, c.done: {} }`
+	all := found(t, source)
+	if len(all) != 1 || !strings.HasPrefix(all[0].Message, "event b.done is retried") {
+		t.Errorf("got %q", lines(all))
+	}
+}
+
+func TestTheExampleCatalogueIsClean(t *testing.T) {
+	for _, path := range []string{"../../examples/events.yaml", "../../templates/starter/events.yaml"} {
+		c, findings, err := catalog.Load(path)
+		if err != nil || findings != nil {
+			t.Fatal(err, findings)
+		}
+		all, err := lint.Run(c, os.ReadFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = slices.DeleteFunc(all, func(f lint.Finding) bool { return f.Severity < lint.Warning })
+		if len(all) > 0 {
+			t.Errorf("%s", strings.Join(lines(all), "\n"))
+		}
+	}
+}
+
+func TestAFileThatCannotBeShownIsAnError(t *testing.T) {
+	c, _ := catalog.Parse("events.yaml", []byte(twoEvents))
+	gone := errors.New("gone")
+	if _, err := lint.Run(c, func(string) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatTheReaderFindsAreErrors(t *testing.T) {
+	_, findings := catalog.Parse("events.yaml", []byte("version: 2\n"))
+	all := lint.Errors(findings)
+	if len(all) != len(findings) || len(all) == 0 || all[0].Severity != lint.Error || all[0].Finding != findings[0] {
+		t.Errorf("got %+v", all)
+	}
+	if _, err := lint.ParseSeverity("grave"); err == nil || err.Error() != `there is no severity "grave": it is off, note, warning or error` {
+		t.Errorf("got %v", err)
+	}
+}

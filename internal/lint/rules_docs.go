@@ -1,0 +1,83 @@
+package lint
+
+import "github.com/busgen/busgen/internal/catalog"
+
+var eventDoc = Rule{
+	ID:       "event-doc",
+	Severity: Warning,
+	Purpose:  "Whoever handles an event must know when it happens, which its name alone does not say.",
+	Bad: `
+events:
+  order.placed: { payload: { order_id: uuid } }`,
+	Good: `
+events:
+  order.placed:
+    doc: A customer placed an order. Nothing is paid yet.
+    payload: { order_id: uuid }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if e.Doc == "" {
+				p.report(e.Name.V, e.Name.Pos, "add a doc that says what happened", "event %s has no doc", e.Name.V)
+			}
+		}
+	},
+}
+
+var typeDoc = Rule{
+	ID:       "type-doc",
+	Severity: Note,
+	Purpose:  "A type is used in many places, and each of its users asks what it means.",
+	Bad: `
+types:
+  Currency: { enum: [EUR, USD] }
+events:
+  order.placed: { payload: { currency: Currency } }`,
+	Good: `
+types:
+  Currency: { doc: Currency is an ISO 4217 code., enum: [EUR, USD] }
+events:
+  order.placed: { payload: { currency: Currency } }`,
+	check: func(p *pass) {
+		for _, t := range p.Types {
+			if t.Doc == "" && !t.Inline {
+				p.report(t.Name.V, t.Name.Pos, "add a doc", "type %s has no doc", t.Name.V)
+			}
+		}
+	},
+}
+
+var fieldDoc = Rule{
+	ID:       "field-doc",
+	Severity: Note,
+	Purpose:  "A name says what a field is called, a doc in what unit it is, who fills it in, and when it is absent.",
+	Bad: `
+events:
+  payment.captured: { payload: { amount: int64 } }`,
+	Good: `
+events:
+  payment.captured:
+    payload:
+      amount: { type: int64, doc: In cents. }`,
+	check: func(p *pass) {
+		p.eachField(func(owner, subject string, f *catalog.Field) {
+			if f.Doc == "" {
+				p.report(subject, f.Name.Pos, "write it as { type: "+f.Type.Text+", doc: … }", "field %s of %s has no doc", f.Name.V, owner)
+			}
+		})
+	},
+}
+
+// eachField visits the fields of payloads and types. owner is for messages,
+// subject for exceptions.
+func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {
+	for _, t := range p.Types {
+		for _, f := range t.Fields {
+			visit("type "+t.Name.V, t.Name.V, f)
+		}
+	}
+	for _, e := range p.Events {
+		for _, f := range e.Fields {
+			visit("event "+e.Name.V, e.Name.V, f)
+		}
+	}
+}

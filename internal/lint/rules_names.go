@@ -1,0 +1,43 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+)
+
+var pastTense = Rule{
+	ID:       "past-tense",
+	Severity: Note,
+	Purpose:  "An event is a fact. A name in the imperative reads like a command, and sooner or later somebody refuses it.",
+	Bad: `
+events:
+  order.place: {}`,
+	Good: `
+events:
+  order.placed: {}
+  mail.sent: {}
+  user.email_changed: {}`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
+			if !slices.ContainsFunc(strings.Split(last, "_"), isPast) {
+				p.report(e.Name.V, e.Name.Pos, "name what has happened, as in order.placed", "%s of event %s does not read like something that has happened", last, e.Name.V)
+			}
+		}
+	},
+}
+
+// isPast tells whether a word can be a past participle.
+func isPast(word string) bool {
+	return strings.HasSuffix(word, "ed") || slices.Contains(irregular, word)
+}
+
+// irregular are participles that end in something else, and other words that say
+// what has become of something.
+var irregular = strings.Fields(`
+	begun born bought bound bound broken brought built burnt cast caught chosen cut dealt done drawn driven fallen fed felt
+	forgotten fought found frozen given gone got gotten grown heard held hidden hit hung hurt kept known laid learnt led left
+	lent let lit lost made meant met offline online overdue overridden paid put quit read rebuilt redone reset resent rerun
+	ridden risen rung run said seen sent set shaken shown shrunk shut sold sought spent split spoken spread spun stolen stood
+	struck stuck sunk swept sworn taken taught thought thrown told torn undone understood unset upset withdrawn won worn
+	woken written`)

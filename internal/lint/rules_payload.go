@@ -1,0 +1,170 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+var secretField = Rule{
+	ID:       "secret-field",
+	Severity: Warning,
+	Purpose:  "Payloads are kept in the file, shown by tools and quoted in dead letters, all in clear text.",
+	Bad: `
+events:
+  user.registered: { payload: { email: string, password: string } }`,
+	Good: `
+events:
+  user.registered: { payload: { email: string, password_changed: bool, secret_id: uuid } }`,
+	check: func(p *pass) {
+		p.eachField(func(owner, subject string, f *catalog.Field) {
+			if k := bottom(f.Type).Kind; k != catalog.String && k != catalog.Bytes && k != catalog.JSON {
+				return
+			}
+			if word := among(f.Name.V, secretWords); word != "" {
+				p.report(subject, f.Name.Pos, "leave it out, or send a reference to where it is kept",
+					"field %s of %s looks like a secret", f.Name.V, owner)
+			}
+		})
+	},
+}
+
+var secretWords = []string{
+	"password", "passwd", "passphrase", "secret", "api_key", "apikey", "private_key", "access_token", "refresh_token", "auth_token",
+	"credentials", "credit_card", "card_number", "cvc", "cvv", "iban", "pin", "ssn",
+}
+
+var floatMoney = Rule{
+	ID:       "float-money",
+	Severity: Warning,
+	Purpose:  "Floating point does not add up: a sum of prices is off by a cent, and nobody finds out where.",
+	Bad: `
+events:
+  payment.captured: { payload: { amount: float64 } }`,
+	Good: `
+events:
+  payment.captured: { payload: { amount: int64, price_ratio: float64 } }`,
+	check: func(p *pass) {
+		p.eachField(func(owner, subject string, f *catalog.Field) {
+			words := strings.Split(f.Name.V, "_")
+			if bottom(f.Type).Kind == catalog.Float64 && slices.Contains(moneyWords, words[len(words)-1]) {
+				p.report(subject, f.Name.Pos, "count in the smallest unit, as an int64",
+					"field %s of %s looks like money and is a %s", f.Name.V, owner, f.Type.Text)
+			}
+		})
+	},
+}
+
+var moneyWords = []string{"amount", "balance", "cost", "costs", "discount", "fee", "fees", "money", "payout", "price", "refund", "salary", "subtotal", "tax"}
+
+var unusedType = Rule{
+	ID:       "unused-type",
+	Severity: Warning,
+	Purpose:  "A type that no event carries is left over, or an event forgot to use it.",
+	Bad: `
+types:
+  Currency: { enum: [EUR, USD] }
+events:
+  order.placed: {}`,
+	Good: `
+types:
+  Currency: { enum: [EUR, USD] }
+events:
+  order.placed: { payload: { currencies: "[]Currency" } }`,
+	check: func(p *pass) {
+		used := map[*catalog.Type]bool{}
+		for _, e := range p.Events {
+			markFields(used, e.Fields)
+		}
+		for _, t := range p.Types {
+			if !used[t] && !t.Inline {
+				p.report(t.Name.V, t.Name.Pos, "remove it, or use it", "no event uses type %s", t.Name.V)
+			}
+		}
+	},
+}
+
+func markFields(used map[*catalog.Type]bool, fields []*catalog.Field) {
+	for _, f := range fields {
+		if t := bottom(f.Type).Named; t != nil {
+			markType(used, t)
+		}
+	}
+}
+
+func markType(used map[*catalog.Type]bool, t *catalog.Type) {
+	if used[t] {
+		return
+	}
+	used[t] = true
+	markFields(used, t.Fields)
+	for _, v := range t.Variants {
+		markType(used, v.Type)
+	}
+}
+
+// bottom is the type of the elements of elements.
+func bottom(t *catalog.TypeRef) *catalog.TypeRef {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	return t
+}
+
+// among returns the word that a name is, or that it ends in as a part of its own.
+func among(name string, words []string) string {
+	for _, word := range words {
+		if name == word || strings.HasSuffix(name, "_"+word) {
+			return word
+		}
+	}
+	return ""
+}
+
+var partitionGap = Rule{
+	ID:       "partition-gap",
+	Severity: Note,
+	Purpose:  "Events of one thing are kept in order by partition_by. One that lacks it can overtake the others.",
+	Bad: `
+events:
+  order.placed: { partition_by: order_id, payload: { order_id: uuid } }
+  order.paid: { payload: { order_id: uuid } }`,
+	Good: `
+events:
+  order.placed: { partition_by: order_id, payload: { order_id: uuid } }
+  order.paid: { partition_by: order_id, payload: { order_id: uuid } }
+  order.searched: { payload: { words: string } }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if e.PartitionBy != nil {
+				continue
+			}
+			for _, other := range p.Events {
+				if field := gap(e, other); field != nil {
+					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Name.V,
+						"event %s has a field %s, by which %s is partitioned, and is not itself", e.Name.V, field.Name.V, other.Name.V)
+					p.see(f, other.Name.Pos, "event %s is here", other.Name.V)
+					break
+				}
+			}
+		}
+	},
+}
+
+// gap returns the field of e by which other, of the same namespace, is partitioned.
+func gap(e, other *catalog.Event) *catalog.Field {
+	if other.PartitionBy == nil || namespace(e) == "" || namespace(e) != namespace(other) {
+		return nil
+	}
+	for _, f := range e.Fields {
+		if f.Name.V == other.PartitionBy.Name.V && f.Type.Text == other.PartitionBy.Type.Text {
+			return f
+		}
+	}
+	return nil
+}
+
+func namespace(e *catalog.Event) string {
+	return e.Name.V[:max(0, strings.LastIndexByte(e.Name.V, '.'))]
+}

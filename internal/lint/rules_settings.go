@@ -1,0 +1,203 @@
+package lint
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+var slowAfterUnreached = Rule{
+	ID:       "slow-after-unreached",
+	Severity: Warning,
+	Purpose:  "An attempt ends at its timeout, so a slow_after that is not shorter is never logged.",
+	Bad: `
+defaults: { timeout: 5s, slow_after: 10s }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { timeout: 5s, slow_after: 2s }
+events:
+  order.placed: {}
+  order.paid: { slow_after: off }`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			if !s.SlowAfter.Written() || s.SlowAfter.V == 0 || s.SlowAfter.V < s.Timeout.V {
+				return nil
+			}
+			return &flaw{
+				at: s.SlowAfter.Pos, also: s.Timeout.Pos, alsoWhat: "the timeout is here",
+				what: fmt.Sprintf("slow_after %s of %%s is never reached: the timeout is %s", catalog.Short(s.SlowAfter.V), catalog.Short(s.Timeout.V)),
+				hint: "make it shorter than the timeout, or write slow_after: off",
+			}
+		})
+	},
+}
+
+var timeoutBeyondExpiry = Rule{
+	ID:       "timeout-beyond-expiry",
+	Severity: Warning,
+	Purpose:  "An attempt that may take longer than the event lives leaves no time for another one.",
+	Bad: `
+defaults: { timeout: 1m, expires_after: 30s }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { timeout: 10s, expires_after: 1m }
+events:
+  order.placed: {}`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			if s.ExpiresAfter.V == 0 || s.Timeout.V < s.ExpiresAfter.V || s.MaxAttempts.V == 1 {
+				return nil
+			}
+			return &flaw{
+				at: s.ExpiresAfter.Pos, also: s.Timeout.Pos, alsoWhat: "the timeout is here",
+				what: fmt.Sprintf("expires_after %s of %%s is over when the first attempt times out, after %s", catalog.Short(s.ExpiresAfter.V), catalog.Short(s.Timeout.V)),
+				hint: "lower the timeout, or let the event live longer",
+			}
+		})
+	},
+}
+
+var attemptsBeyondExpiry = Rule{
+	ID:       "attempts-beyond-expiry",
+	Severity: Warning,
+	Purpose:  "Attempts that the waits alone put behind the expiry are never made: max_attempts promises too much.",
+	Bad: `
+defaults: { expires_after: 10s, timeout: 2s, retry: { max_attempts: 8 } }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { expires_after: 5m, timeout: 2s, retry: { max_attempts: 8 } }
+events:
+  order.placed: {}`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			late := lateAttempt(s)
+			if late == 0 {
+				return nil
+			}
+			return &flaw{
+				at: s.ExpiresAfter.Pos, also: s.MaxAttempts.Pos, alsoWhat: "max_attempts is here",
+				what: fmt.Sprintf("expires_after %s of %%s comes before attempt %d of %d", catalog.Short(s.ExpiresAfter.V), late, s.MaxAttempts.V),
+				hint: "let the event live longer, or lower max_attempts or the delays",
+			}
+		})
+	},
+}
+
+// lateAttempt is the first that would be made after the expiry if the ones
+// before took no time; 0 if there is none.
+func lateAttempt(s catalog.Settings) int {
+	if s.ExpiresAfter.V == 0 {
+		return 0
+	}
+	var waited time.Duration
+	for n := 2; n <= s.MaxAttempts.V; n++ {
+		if waited += s.Policy().Delay(n); waited >= s.ExpiresAfter.V {
+			return n
+		}
+	}
+	return 0
+}
+
+var neverRetried = Rule{
+	ID:       "never-retried",
+	Severity: Note,
+	Purpose:  "With one attempt and no redrive, a moment's trouble makes a dead letter that waits for a person.",
+	Bad: `
+defaults: { retry: { max_attempts: 1 } }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { retry: { max_attempts: 1 }, redrive: { every: 10m } }
+events:
+  order.placed: {}
+  order.paid: { redrive: off, retry: { max_attempts: 2, backoff: none } }`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			if s.MaxAttempts.V > 1 || !s.Redrive.Off.V {
+				return nil
+			}
+			return &flaw{
+				at: s.MaxAttempts.Pos, what: "%s is tried once and never again",
+				hint: "allow a second attempt, or add a redrive",
+			}
+		})
+	},
+}
+
+var noJitter = Rule{
+	ID:       "no-jitter",
+	Severity: Note,
+	Purpose:  "Without jitter everything that failed together is tried again together, and fails together again.",
+	Bad: `
+defaults: { retry: { jitter: 0 } }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { retry: { jitter: 0.1 } }
+events:
+  order.placed: {}
+  order.paid: { retry: { jitter: 0, backoff: none } }`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			if s.Jitter.V > 0 || s.MaxAttempts.V == 1 || s.Backoff.V == retry.None {
+				return nil
+			}
+			return &flaw{at: s.Jitter.Pos, what: "%s is retried without jitter", hint: "set jitter to 0.1, say"}
+		})
+	},
+}
+
+// A flaw is what is wrong with the settings of one event or subscription.
+type flaw struct {
+	at       catalog.Position // of the setting that is to be changed
+	also     catalog.Position // of the one that it does not go with, if it is written
+	alsoWhat string
+	what     string // with %s for those who have the settings
+	hint     string
+}
+
+// eachSettings judges the settings of every event and subscription. Settings are
+// inherited: what comes from the same lines is reported once, for all who have it.
+func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
+	type origin struct{ at, also catalog.Position }
+	type group struct {
+		flaw           *flaw
+		subject, first string
+		others         int
+	}
+	var order []origin
+	groups := map[origin]*group{}
+	add := func(subject, who string, s catalog.Settings) {
+		f := judge(s)
+		if f == nil || p.excepted(subject) {
+			return
+		}
+		from := origin{f.at, f.also}
+		if g := groups[from]; g != nil {
+			g.others++
+			return
+		}
+		groups[from] = &group{flaw: f, subject: subject, first: who}
+		order = append(order, from)
+	}
+	for _, e := range p.Events {
+		add(e.Name.V, "event "+e.Name.V, e.Settings)
+		for _, s := range e.Subscriptions {
+			add(e.Name.V, "subscription "+s.Name.V+" of event "+e.Name.V, s.Settings)
+		}
+	}
+	for _, from := range order {
+		g := groups[from]
+		who := g.first
+		if g.others > 0 {
+			who += fmt.Sprintf(" (and %d more)", g.others)
+		}
+		f := p.report(g.subject, g.flaw.at, g.flaw.hint, g.flaw.what, who)
+		p.see(f, g.flaw.also, "%s", g.flaw.alsoWhat)
+	}
+}

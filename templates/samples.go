@@ -1,0 +1,65 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// samples lists the constructs of samples.gen.go.
+func samples(c *catalog.Catalogue) []jen.Code {
+	var constructs []jen.Code
+	for _, e := range c.Events {
+		constructs = append(constructs, sample(e))
+	}
+	return constructs
+}
+
+// sample emits
+//
+//	// Sample<Event> returns the first example of <event.name> in the catalogue. …
+//	func Sample<Event>() <Event> {
+//		return wire.MustParse[<Event>](`<json>`)
+//	}
+func sample(e *catalog.Event) *jen.Statement {
+	which := "a payload of " + e.Name.V + " that was made up"
+	if len(e.Examples) > 0 {
+		which = "the first example of " + e.Name.V
+	}
+	return comment("Sample"+e.GoName+" returns "+which+": valid, and a new one each time.", deprecated(e.Deprecated)).
+		Func().Id("Sample" + e.GoName).Params().Id(e.GoName).
+		Block(jen.Return(inWire("MustParse").Types(jen.Id(e.GoName)).Call(rawJSON(e.Sample()))))
+}
+
+// rawJSON emits JSON as a raw string, with a line for each field.
+func rawJSON(text json.RawMessage) *jen.Statement {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "\t", "\t"); err != nil {
+		panic(fmt.Sprintf("templates: the sample %s is not JSON: %v", text, err))
+	}
+	return jen.Id("`" + escapeInJSON(indented.String()) + "`")
+}
+
+// escapeInJSON replaces what cannot stand in a raw string, or cannot be seen, by
+// the escapes of JSON. Outside of texts JSON has none of it.
+func escapeInJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '`' || !unicode.IsPrint(r) && r != '\n' && r != '\t':
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
