@@ -60,8 +60,12 @@ type EventType[T Payload] struct {
 	spec    Spec[T]
 	codec   *wire.Codec[T]
 	sharing sharing
-	copy    *copier // nil unless a shared payload has to be copied
+	clones  bool    // generated code copies a shared payload
+	copy    *copier // copies it otherwise; nil if assigning does
 }
+
+// cloner is implemented by pointers to generated payloads.
+type cloner[T any] interface{ Clone() T }
 
 // Define returns the event type that spec describes. It panics if spec could
 // not have come from busgen: a name or a policy that is not valid.
@@ -85,7 +89,9 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		codec:   wire.NewCodec[T](),
 		sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{}),
 	}
-	if t.sharing == byCopy {
+	if _, clones := any(new(T)).(cloner[T]); clones && t.codec.Generated() {
+		t.clones = true
+	} else if t.sharing == byCopy {
 		t.copy = copierOf(reflect.TypeFor[T](), map[reflect.Type]*copier{})
 	}
 	return t
@@ -126,11 +132,18 @@ func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 	if err != nil || !ok { // of another program's type of the same name
 		return t.parse(r.Payload)
 	}
-	value = *original
-	if t.copy != nil {
-		(*t.copy)(reflect.ValueOf(&value).Elem())
+	switch {
+	case t.clones:
+		return any(original).(cloner[T]).Clone(), nil
+	case t.copy != nil:
+		return copied(*original, *t.copy), nil
 	}
-	return value, nil
+	return *original, nil
+}
+
+func copied[T any](value T, c copier) T {
+	c(reflect.ValueOf(&value).Elem())
+	return value
 }
 
 func (t *EventType[T]) parse(payload []byte) (value T, err error) {

@@ -58,6 +58,10 @@ func NewCodec[T any]() *Codec[T] {
 	return c
 }
 
+// Generated says whether it uses the generated methods of T. If not, T is left to
+// encoding/json.
+func (c *Codec[T]) Generated() bool { return c.scratch.New != nil }
+
 // Encode returns the JSON of value, in memory of its own.
 func (c *Codec[T]) Encode(value T) ([]byte, error) {
 	if c.scratch.New != nil {
