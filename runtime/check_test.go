@@ -87,10 +87,10 @@ func TestACheckedPayloadIsExactlyWhatTheCatalogueSays(t *testing.T) {
 func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 	id := customer
 	for eventType, payload := range map[string]any{
-		"user.registered":   events.UserRegistered{UserID: id, Preferences: map[string]string{"language": "de", "": "x"}},
-		"ml.run.started":    events.MLRunStarted{RunID: id, Parameters: json.RawMessage(`{"a":[1,{"b":null}],"c":null}`)},
-		"ml.run.finished":   events.MLRunFinished{RunID: id, Took: 5, Checksum: []byte{1, 2}},
-		"ml.trial.finished": events.MLTrialFinished{RunID: id, State: events.TrialStateCompleted, Losses: [][]float64{{1, 2}, nil}},
+		"user.registered":   events.UserRegistered{UserID: id, Email: "ada@example.org", Preferences: map[string]string{"language": "de", "": "x"}},
+		"ml.run.started":    events.MLRunStarted{RunID: id, Devices: []string{"cpu"}, Parameters: json.RawMessage(`{"a":[1,{"b":null}],"c":null}`)},
+		"ml.run.finished":   events.MLRunFinished{RunID: id, Took: 5, Checksum: make([]byte, 32)},
+		"ml.trial.finished": events.MLTrialFinished{RunID: id, Trial: 1, State: events.TrialStateCompleted, Losses: [][]float64{{1, 2}, nil}},
 	} {
 		encoded, err := json.Marshal(payload)
 		must(t, err)

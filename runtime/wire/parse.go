@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -9,7 +10,12 @@ import (
 // none: it is for samples in generated code, which the generator has checked. A
 // custom Go type that refuses its own sample is the one thing that it cannot check.
 func MustParse[T any](text string) (value T) {
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
+	var compact bytes.Buffer // values that keep their JSON shall not keep the blanks of the source code
+	err := json.Compact(&compact, []byte(text))
+	if err == nil {
+		err = json.Unmarshal(compact.Bytes(), &value)
+	}
+	if err != nil {
 		panic(fmt.Sprintf("the example of %T in the catalogue does not fit: %v", value, err))
 	}
 	return value

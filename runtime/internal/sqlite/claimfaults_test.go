@@ -236,7 +236,7 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 			again.Begin(m.held[0].Delivery, 1, time.Now())
 			again.Idle(1)
 		}
-		if n := len(m.log.claims.last); n != 2 {
+		if n := len(m.log.claims.places); n != 2 {
 			m.fail("two workers have %d places", n)
 		}
 	})

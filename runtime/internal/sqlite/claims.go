@@ -21,11 +21,37 @@ import (
 type claims struct {
 	path string
 
-	mu     sync.Mutex
+	// Changed by who holds mu and the locks of all places, so that one of them
+	// is enough to read it: workers must not wait for each other.
 	file   *os.File // nil unless this process dispatches
 	mapped []byte   // the first places of file; nil where there is no mapping
-	last   []claim  // by place: as written
 	life   uint32   // of this process as the owner; the log knows the newest
+
+	mu     sync.Mutex
+	places []*place
+}
+
+// place is where a worker writes its claims.
+type place struct {
+	number int
+	mu     sync.Mutex
+	last   claim // as written
+	_      [64]byte
+}
+
+// lock takes mu and the locks of all places, for who changes what workers read.
+func (c *claims) lock() {
+	c.mu.Lock()
+	for _, p := range c.places {
+		p.mu.Lock()
+	}
+}
+
+func (c *claims) unlock() {
+	for _, p := range c.places {
+		p.mu.Unlock()
+	}
+	c.mu.Unlock()
 }
 
 const (
@@ -90,8 +116,8 @@ func (c *claims) own() error {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(errNotPlain, err, file.Close())
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.lock()
+	defer c.unlock()
 	c.file = file
 	return nil
 }
@@ -150,8 +176,8 @@ func beforeTorn(one claim, beside []byte) claim {
 // clear forgets what the last owner left, which is in the log by now, and
 // prepares the file for this one, whose life it is.
 func (c *claims) clear(life uint32) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.lock()
+	defer c.unlock()
 	c.life = life
 	if err := c.file.Truncate(0); err != nil {
 		return err
@@ -165,54 +191,69 @@ func (c *claims) clear(life uint32) error {
 }
 
 // reserve returns a place for one more worker.
-func (c *claims) reserve() int {
+func (c *claims) reserve() *place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = append(c.last, claim{})
-	return len(c.last) - 1
+	p := &place{number: len(c.places)}
+	c.places = append(c.places, p)
+	return p
 }
 
-// begin says that the worker at place is busy with seq. An error is not
-// reported: the worst it does is that a crash is charged to nobody.
-func (c *claims) begin(place int, subscription, seq int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := &c.last[place]
-	*last = claim{subscription: subscription, running: seq, highest: max(seq, last.highest), life: c.life, turn: last.turn + 1}
-	c.write(place)
-}
-
-// idle says that the worker at place is busy with nothing.
-func (c *claims) idle(place int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last := &c.last[place]; last.running != 0 {
-		last.running = 0
-		last.turn++
-		c.write(place)
+// begin says that the worker at p is busy with seq. An error is not reported:
+// the worst it does is that a crash is charged to nobody.
+func (c *claims) begin(p *place, subscription, seq int64) {
+	p.mu.Lock()
+	p.last = claim{subscription: subscription, running: seq, highest: max(seq, p.last.highest), life: c.life, turn: p.last.turn + 1}
+	ok := c.write(p)
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
 	}
 }
 
-// write puts the claim at place into the file. What cannot be written must
-// not stay as it was: it would be charged, although it is over. Then the claims
-// are given up that can be, and a crash is charged to nobody.
-func (c *claims) write(place int) {
+// idle says that the worker at p is busy with nothing.
+func (c *claims) idle(p *place) {
+	ok := true
+	p.mu.Lock()
+	if p.last.running != 0 {
+		p.last.running = 0
+		p.last.turn++
+		ok = c.write(p)
+	}
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
+	}
+}
+
+// write puts the claim of p into the file. It reports false when the mapping
+// cannot be written to. What cannot be written must not stay as it was: it would
+// be charged, although it is over. Then the claims are given up that can be, and a
+// crash is charged to nobody. The caller holds the place's mu.
+func (c *claims) write(p *place) bool {
 	if c.file == nil {
-		return
+		return true
 	}
-	at := (2*place + int(c.last[place].turn%2)) * claimSize
+	at := (2*p.number + int(p.last.turn%2)) * claimSize
 	if at+claimSize <= len(c.mapped) {
-		if poke(c.mapped[at:at+claimSize], c.last[place]) {
-			return
-		}
-		unmapFile(c.mapped)
-		c.mapped = nil
+		return poke(c.mapped[at:at+claimSize], p.last)
 	}
 	encoded := make([]byte, claimSize)
-	c.last[place].encode(encoded)
+	p.last.encode(encoded)
 	if _, err := c.file.WriteAt(encoded, int64(at)); err != nil {
 		c.file.Truncate(int64(len(c.mapped)))
 	}
+	return true
+}
+
+// giveUpMapping makes all workers write to the file from now on, the one at p
+// what it could not write before.
+func (c *claims) giveUpMapping(p *place) {
+	c.lock()
+	defer c.unlock()
+	unmapFile(c.mapped)
+	c.mapped = nil
+	c.write(p)
 }
 
 // poke writes to mapped memory. It reports false when there is nothing behind
@@ -227,27 +268,27 @@ func poke(b []byte, one claim) (ok bool) {
 
 // release gives the lock back. Nothing runs any more, so nothing is claimed.
 func (c *claims) release() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.lock()
+	defer c.unlock()
 	if c.file == nil {
 		return nil
 	}
-	return errors.Join(c.file.Truncate(0), c.unlock())
+	return errors.Join(c.file.Truncate(0), c.close())
 }
 
 // abandon gives the lock back, and leaves what the file says to the next
 // owner: not everything of it is in the log.
 func (c *claims) abandon() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.lock()
+	defer c.unlock()
 	if c.file == nil {
 		return nil
 	}
-	return c.unlock()
+	return c.close()
 }
 
-// unlock closes the file. The caller holds mu.
-func (c *claims) unlock() error {
+// close gives the file back. The caller holds all locks.
+func (c *claims) close() error {
 	err := errors.Join(unmapFile(c.mapped), c.file.Close())
 	c.file, c.mapped = nil, nil
 	return err

@@ -42,7 +42,7 @@ type consumer struct {
 	reading     bool                // Poll is reading rows
 	settled     []int64             // whose verdicts were written meanwhile
 	queued      int                 // the writer knows that there is something to write
-	workers     []int               // by worker: its place in the claims file
+	workers     []*place            // by worker: its place in the claims file
 }
 
 // never is a due time that does not come.
@@ -246,7 +246,7 @@ func (c *consumer) Idle(worker int) {
 }
 
 // place returns the worker's place in the claims file.
-func (c *consumer) place(worker int) int {
+func (c *consumer) place(worker int) *place {
 	for len(c.workers) <= worker {
 		c.workers = append(c.workers, c.log.claims.reserve())
 	}

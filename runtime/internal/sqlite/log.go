@@ -110,7 +110,7 @@ func (l *Log) add(c *consumer) {
 
 // yield gives the places in the claims file away. Should a worker come back
 // nevertheless, it gets a new one.
-func (c *consumer) yield() (places []int) {
+func (c *consumer) yield() (places []*place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	places, c.workers = c.workers, nil

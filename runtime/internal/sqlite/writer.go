@@ -40,6 +40,7 @@ type writer struct {
 	done     chan struct{}
 	complete chan struct{} // the queue is as long as expected
 	patience *time.Timer   // of regroup
+	doubt    int           // grows while it waits in vain
 
 	logger   *slog.Logger
 	lost     error // of the last verdicts, if they could not be written
@@ -57,7 +58,7 @@ type writer struct {
 func newWriter(log *Log, c *conn) *writer {
 	w := &writer{
 		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
-		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour),
+		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
 	w.turn <- struct{}{}
@@ -95,16 +96,18 @@ func (w *writer) work() (wait time.Duration, closing bool) {
 		}
 		began := time.Now()
 		w.write(group)
-		w.regroup(len(group.requests), time.Since(began)/4)
+		w.regroup(len(group.requests), time.Since(began))
 	}
 }
 
 // regroup lets those who have waited for the last transaction queue what they
 // do next, so that the next one is as large: without it every other would sync
-// for one or two of them only. It waits for no longer than limit. The last of
-// them wakes the writer, which the scheduler then prefers to handlers that have
-// been woken before.
-func (w *writer) regroup(size int, limit time.Duration) {
+// for one or two of them only. The last of them wakes the writer, which the
+// scheduler then prefers to handlers that have been woken before.
+//
+// It waits for no longer than the last transaction took, and for less and less
+// while it waits in vain: publishers may have something else to do.
+func (w *writer) regroup(size int, took time.Duration) {
 	if size < 2 {
 		return
 	}
@@ -115,10 +118,12 @@ func (w *writer) regroup(size int, limit time.Duration) {
 	}
 	w.expected = size
 	w.mu.Unlock()
-	w.patience.Reset(limit)
+	w.patience.Reset(took / time.Duration(w.doubt))
 	select {
 	case <-w.complete:
+		w.doubt = max(1, w.doubt/2)
 	case <-w.patience.C:
+		w.doubt = min(64, w.doubt*2)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
