@@ -89,7 +89,8 @@ func TestAnOrderWaitsForADeclaredSubscriptionThatNobodyHandlesYet(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := events.OrderPlaced{Number: 7, Total: events.Money{Currency: events.CurrencyEUR}, Method: events.PaymentMethodCard}
+	order := events.SampleOrderPlaced()
+	order.Number = 7
 	if _, err := events.PublishOrderPlaced(ctx, publisher, order); err != nil {
 		t.Fatal(err)
 	}

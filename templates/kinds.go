@@ -15,7 +15,7 @@ func hasCodec(t *catalog.TypeRef) bool {
 // changed.
 func needsClone(t *catalog.TypeRef) bool {
 	return reaches(t, map[*catalog.Type]bool{}, func(t *catalog.TypeRef) bool {
-		return t.Optional || hasNil(t) && !isUnion(t) || isCustom(t)
+		return (t.Optional || hasNil(t)) && !isUnion(t) || isCustom(t)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 func newGenerate() *cobra.Command {
 	var out string
-	var quiet bool
+	var quiet, watching bool
 	var form format
 	cmd := &cobra.Command{
 		Use:   "generate [events.yaml]",
@@ -27,6 +27,9 @@ A file that is right already is not touched. A generated file that is no longer
 needed is removed. A file that was not generated is never changed. If anything
 is wrong with the catalogue, all of it is reported and nothing is written.
 
+With --watch it goes on, and generates again whenever the catalogue changes,
+until it is interrupted. Findings do not end it.
+
 ` + formatHelp + `
 
 Exit status: 0 the code is up to date now, 1 the catalogue has findings,
@@ -35,16 +38,24 @@ Exit status: 0 the code is up to date now, 1 the catalogue has findings,
   busgen generate events/events.yaml
   busgen generate api/events.yaml --out internal/events`,
 		Args: atMostOne("catalogue"),
-		RunE: verb(func(args []string) (string, error) {
-			report, err := generate(args, out)
-			if quiet {
-				report = ""
+		RunE: func(cmd *cobra.Command, args []string) error {
+			round := func(args []string) (string, error) {
+				report, err := generate(args, out)
+				if quiet {
+					report = ""
+				}
+				return form.of(report, err)
 			}
-			return form.of(report, err)
-		}),
+			if !watching {
+				return verb(round)(cmd, args)
+			}
+			again := func() (string, error) { return round(args) }
+			return watch(cmd.Context(), cataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	outFlag(cmd, &out)
 	formatFlag(cmd, &form)
+	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "generate again whenever the catalogue changes")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
 	return cmd
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/edit"
 )
 
 // catalogueVerbs are the commands that work on a catalogue, those of their
@@ -49,6 +51,39 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 	}
 	if ran < 10 {
 		t.Errorf("found %d examples only", ran)
+	}
+}
+
+// The guide's commands are run one after the other, beside the catalogue of the
+// examples under both of its names, with code that is up to date.
+func TestTheCommandsInTheGuideWork(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("../../examples/events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := edit.Format(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFolder(t, map[string]string{"events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
+	busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
+	ran := 0
+	for line := range strings.Lines(string(guide)) {
+		command, ok := strings.CutPrefix(line, "    $ ")
+		if !ok || strings.Contains(command, "--watch") {
+			continue
+		}
+		ran++
+		if got := typed(t, strings.TrimSpace(command), ""); got.status != 0 || got.stderr != "" {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	if ran < 15 {
+		t.Errorf("the guide has %d commands only", ran)
 	}
 }
 

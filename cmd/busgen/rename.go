@@ -94,8 +94,8 @@ func newRenameType() *cobra.Command {
 	return renaming(&cobra.Command{
 		Use:   "type OLD NEW",
 		Short: "Rename a type",
-		Long: `Type renames a type, and changes the fields that are of it. The name of a type is
-not stored in events.
+		Long: `Type renames a type, and changes the fields that are of it. The name of a type
+is not stored in events.
 ` + editStatus,
 		Example: `  busgen rename type Money Amount`,
 	}, edit.RenameType)

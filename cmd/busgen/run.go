@@ -19,8 +19,8 @@ const (
 	statusNothing = 3 // what was asked for is not there: no such event, no dead letter that matches
 )
 
-// run executes the command line and returns the exit status. It is the only
-// place that prints errors. When ctx ends, a verb stops at the next occasion.
+// run executes the command line and returns the exit status. Errors are
+// printed here, and by a verb that goes on after them. When ctx ends, a verb stops at the next occasion.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -32,12 +32,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
-	var found *findingsError
-	var done *printed
-	if errors.As(err, &found) && !errors.As(err, &done) {
-		found.findings.Render(stderr)
-	}
-	fmt.Fprintln(stderr, "busgen:", err)
+	explain(stderr, err)
 
 	var no *negative
 	var nothing *nothing
@@ -48,6 +43,19 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return statusNothing
 	}
 	return statusTrouble
+}
+
+// explain prints an error, if there is one, with the findings that it is about.
+func explain(stderr io.Writer, err error) {
+	if err == nil {
+		return
+	}
+	var found *findingsError
+	var done *printed
+	if errors.As(err, &found) && !errors.As(err, &done) {
+		found.findings.Render(stderr)
+	}
+	fmt.Fprintln(stderr, "busgen:", err)
 }
 
 // verb adapts a function that returns its report to cobra. The report is

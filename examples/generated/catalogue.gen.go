@@ -43,7 +43,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
-	Shape:       "c5a1d1d29da3",
+	Shape:       "c45fc058dac0",
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedChargeCard,
@@ -155,7 +155,7 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 		},
 	},
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
-	Shape:       "3925c1de840b",
+	Shape:       "2cc01b714cdf",
 })
 
 // UserRegisteredType describes user.registered to the runtime.
@@ -169,7 +169,7 @@ var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
-	Shape:       "9750402e5a07",
+	Shape:       "180423357b2e",
 })
 
 // UserEmailChangedType describes user.email_changed to the runtime.
@@ -183,7 +183,7 @@ var UserEmailChangedType = runtime.Define(runtime.Spec[UserEmailChanged]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p UserEmailChanged) string { return p.UserID.String() },
-	Shape:       "4f78bff36dbf",
+	Shape:       "52dbacf9d303",
 })
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
@@ -213,7 +213,7 @@ var MLRunStartedType = runtime.Define(runtime.Spec[MLRunStarted]{
 		Redrive:   runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
 	},
 	PartitionBy: func(p MLRunStarted) string { return p.RunID.String() },
-	Shape:       "a7d21c7f34f0",
+	Shape:       "963f59bb1c48",
 })
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
@@ -228,7 +228,7 @@ var MLRunFinishedType = runtime.Define(runtime.Spec[MLRunFinished]{
 		Redrive:   runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
 	},
 	PartitionBy: func(p MLRunFinished) string { return p.RunID.String() },
-	Shape:       "7a560ab60aa2",
+	Shape:       "bc31a82425d3",
 })
 
 // MLRunFailedType describes ml.run.failed to the runtime.
@@ -258,7 +258,7 @@ var MLTrialStartedType = runtime.Define(runtime.Spec[MLTrialStarted]{
 	},
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialStarted) string { return p.RunID.String() },
-	Shape:       "686d053c0aa9",
+	Shape:       "1768e6baf5e8",
 })
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
@@ -273,7 +273,7 @@ var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
 	},
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
-	Shape:       "862e3484b93a",
+	Shape:       "f7623cab93d0",
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
@@ -317,7 +317,7 @@ var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]
 		Breaker: breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Priority: runtime.PriorityLow,
-	Shape:    "328c56dc3767",
+	Shape:    "cf5442cc1674",
 })
 
 // SystemDiskLowType describes system.disk_low to the runtime.
@@ -330,7 +330,7 @@ var SystemDiskLowType = runtime.Define(runtime.Spec[SystemDiskLow]{
 		Breaker: breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Priority: runtime.PriorityHigh,
-	Shape:    "7fce81222d85",
+	Shape:    "9bd949efa03a",
 })
 
 // Catalogue holds every event type of events.yaml.

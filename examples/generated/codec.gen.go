@@ -2,7 +2,14 @@
 
 package events
 
-import "github.com/busgen/busgen/runtime/wire"
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/wire"
+)
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {
@@ -184,33 +191,36 @@ func (p *PaymentDeclined) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PaymentRefunded) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("amount")
-	p.Amount.WriteJSON(w)
-	w.Key("reference")
-	w.String(p.Reference)
-	w.EndObject()
+// jsonOfPaymentRefunded is PaymentRefunded as encoding/json writes and reads
+// it.
+type jsonOfPaymentRefunded struct {
+	OrderID   uuid.UUID    `json:"order_id"`
+	Amount    Money        `json:"amount"`
+	Refund    jsonOfRefund `json:"refund"`
+	Reference string       `json:"reference"`
 }
 
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PaymentRefunded) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
+// MarshalJSON implements json.Marshaler.
+func (p PaymentRefunded) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jsonOfPaymentRefunded{
+		OrderID:   p.OrderID,
+		Amount:    p.Amount,
+		Refund:    jsonOfRefund{p.Refund},
+		Reference: p.Reference,
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *PaymentRefunded) UnmarshalJSON(data []byte) error {
+	var j jsonOfPaymentRefunded
+	err := json.Unmarshal(data, &j)
+	*p = PaymentRefunded{
+		OrderID:   j.OrderID,
+		Amount:    j.Amount,
+		Refund:    j.Refund.value,
+		Reference: j.Reference,
 	}
-	if r.Key("amount") {
-		p.Amount.ReadJSON(r)
-	}
-	if r.Key("reference") {
-		p.Reference = r.String()
-	}
-	r.EndObject()
+	return err
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -224,6 +234,10 @@ func (p UserRegistered) WriteJSON(w *wire.Writer) {
 	w.String(p.Email)
 	w.Key("newsletter")
 	w.Bool(p.Newsletter)
+	if p.Language != nil {
+		w.Key("language")
+		w.String(*p.Language)
+	}
 	w.Key("preferences")
 	wire.WriteMap(w, p.Preferences, w.String)
 	w.EndObject()
@@ -240,6 +254,9 @@ func (p *UserRegistered) ReadJSON(r *wire.Reader) {
 	}
 	if r.Key("newsletter") {
 		p.Newsletter = r.Bool()
+	}
+	if r.Key("language") {
+		p.Language = wire.ReadOptional(r, r.String)
 	}
 	if r.Key("preferences") {
 		p.Preferences = wire.ReadMap(r, r.String)
@@ -311,6 +328,10 @@ func (p MLRunStarted) WriteJSON(w *wire.Writer) {
 	w.String(p.Model)
 	w.Key("devices")
 	wire.WriteList(w, p.Devices, w.String)
+	if p.Budget != nil {
+		w.Key("budget")
+		w.String(string(*p.Budget))
+	}
 	w.Key("parameters")
 	w.JSON(p.Parameters)
 	w.EndObject()
@@ -327,6 +348,9 @@ func (p *MLRunStarted) ReadJSON(r *wire.Reader) {
 	}
 	if r.Key("devices") {
 		p.Devices = wire.ReadList(r, r.String)
+	}
+	if r.Key("budget") {
+		p.Budget = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
 	}
 	if r.Key("parameters") {
 		p.Parameters = r.JSON()
@@ -524,6 +548,8 @@ func (p SystemBackupFinished) WriteJSON(w *wire.Writer) {
 	w.Uint64(p.Size)
 	w.Key("tables")
 	wire.WriteMap(w, p.Tables, w.Uint64)
+	w.Key("stored")
+	p.Stored.WriteJSON(w)
 	w.EndObject()
 }
 
@@ -539,34 +565,8 @@ func (p *SystemBackupFinished) ReadJSON(r *wire.Reader) {
 	if r.Key("tables") {
 		p.Tables = wire.ReadMap(r, r.Uint64)
 	}
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p SystemDiskLow) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("host")
-	w.String(p.Host)
-	w.Key("mount")
-	w.String(p.Mount)
-	w.Key("bytes_free")
-	w.Uint64(p.BytesFree)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *SystemDiskLow) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("host") {
-		p.Host = r.String()
-	}
-	if r.Key("mount") {
-		p.Mount = r.String()
-	}
-	if r.Key("bytes_free") {
-		p.BytesFree = r.Uint64()
+	if r.Key("stored") {
+		p.Stored.ReadJSON(r)
 	}
 	r.EndObject()
 }
@@ -732,6 +732,35 @@ func (v *Gift) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// jsonOfRefund is Refund in JSON: the variant, and in front of its fields its
+// name as "to".
+type jsonOfRefund struct {
+	value Refund
+}
+
+func (j jsonOfRefund) MarshalJSON() ([]byte, error) {
+	switch v := j.value.(type) {
+	case nil:
+		return []byte("null"), nil
+	case RefundCard:
+		return wire.MarshalVariant("to", "card", v)
+	case RefundVoucher:
+		return wire.MarshalVariant("to", "voucher", v)
+	}
+	return nil, runtime.NotAVariant(j.value, "RefundCard", "RefundVoucher")
+}
+
+func (j *jsonOfRefund) UnmarshalJSON(data []byte) error {
+	name, err := wire.VariantName(data, "to", "card", "voucher")
+	switch name {
+	case "card":
+		j.value, err = wire.UnmarshalVariant[RefundCard](data)
+	case "voucher":
+		j.value, err = wire.UnmarshalVariant[RefundVoucher](data)
+	}
+	return err
+}
+
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v PaymentMethod) WriteJSON(w *wire.Writer) {
 	w.String(string(v))
@@ -780,4 +809,86 @@ func (v TrialState) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *TrialState) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, TrialStateCompleted, TrialStatePruned, TrialStateFailed)
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Severity) WriteJSON(w *wire.Writer) {
+	w.Int(int(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Severity) ReadJSON(r *wire.Reader) {
+	*v = Severity(r.Int())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v RefundCard) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("last_four")
+	w.String(v.LastFour)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *RefundCard) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("last_four") {
+		v.LastFour = r.String()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v RefundVoucher) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("code")
+	w.String(v.Code)
+	if v.ExpiresOn != nil {
+		w.Key("expires_on")
+		wire.WriteText(w, *v.ExpiresOn)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *RefundVoucher) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("code") {
+		v.Code = r.String()
+	}
+	if r.Key("expires_on") {
+		v.ExpiresOn = wire.ReadOptional(r, func() (item runtime.Date) {
+			r.Check(item.UnmarshalText(r.Text()))
+			return item
+		})
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v SystemBackupFinishedStored) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("bucket")
+	w.String(v.Bucket)
+	w.Key("key")
+	w.String(v.Key)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *SystemBackupFinishedStored) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("bucket") {
+		v.Bucket = r.String()
+	}
+	if r.Key("key") {
+		v.Key = r.String()
+	}
+	r.EndObject()
 }

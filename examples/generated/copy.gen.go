@@ -70,15 +70,23 @@ func (p PaymentDeclined) Equal(other PaymentDeclined) bool {
 }
 
 // Clone returns a copy of p that shares nothing with it that can be changed.
-func (p PaymentRefunded) Clone() PaymentRefunded { return p }
+func (p PaymentRefunded) Clone() PaymentRefunded {
+	p.Refund = cloneRefund(p.Refund)
+	return p
+}
 
-// Equal tells whether p and other have the same content.
+// Equal tells whether p and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
 func (p PaymentRefunded) Equal(other PaymentRefunded) bool {
-	return p == other
+	return p.OrderID == other.OrderID &&
+		p.Amount == other.Amount &&
+		equalRefund(p.Refund, other.Refund) &&
+		p.Reference == other.Reference
 }
 
 // Clone returns a copy of p that shares nothing with it that can be changed.
 func (p UserRegistered) Clone() UserRegistered {
+	p.Language = deep.Pointer(p.Language)
 	p.Preferences = maps.Clone(p.Preferences)
 	return p
 }
@@ -89,6 +97,7 @@ func (p UserRegistered) Equal(other UserRegistered) bool {
 	return p.UserID == other.UserID &&
 		p.Email == other.Email &&
 		p.Newsletter == other.Newsletter &&
+		deep.EqualPointers(p.Language, other.Language) &&
 		maps.Equal(p.Preferences, other.Preferences)
 }
 
@@ -111,6 +120,7 @@ func (p UserDeletionRequested) Equal(other UserDeletionRequested) bool {
 // Clone returns a copy of p that shares nothing with it that can be changed.
 func (p MLRunStarted) Clone() MLRunStarted {
 	p.Devices = slices.Clone(p.Devices)
+	p.Budget = deep.Pointer(p.Budget)
 	p.Parameters = slices.Clone(p.Parameters)
 	return p
 }
@@ -121,6 +131,7 @@ func (p MLRunStarted) Equal(other MLRunStarted) bool {
 	return p.RunID == other.RunID &&
 		p.Model == other.Model &&
 		slices.Equal(p.Devices, other.Devices) &&
+		deep.EqualPointers(p.Budget, other.Budget) &&
 		bytes.Equal(p.Parameters, other.Parameters)
 }
 
@@ -204,15 +215,24 @@ func (p SystemBackupFinished) Clone() SystemBackupFinished {
 func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool {
 	return p.FinishedAt.Equal(other.FinishedAt) &&
 		p.Size == other.Size &&
-		maps.Equal(p.Tables, other.Tables)
+		maps.Equal(p.Tables, other.Tables) &&
+		p.Stored == other.Stored
 }
 
 // Clone returns a copy of p that shares nothing with it that can be changed.
-func (p SystemDiskLow) Clone() SystemDiskLow { return p }
+func (p SystemDiskLow) Clone() SystemDiskLow {
+	p.Address = deep.PointerFunc(p.Address, deep.Custom)
+	return p
+}
 
-// Equal tells whether p and other have the same content.
+// Equal tells whether p and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
 func (p SystemDiskLow) Equal(other SystemDiskLow) bool {
-	return p == other
+	return p.Host == other.Host &&
+		deep.EqualPointersFunc(p.Address, other.Address, deep.EqualCustom) &&
+		p.Mount == other.Mount &&
+		p.BytesFree == other.BytesFree &&
+		p.Severity == other.Severity
 }
 
 // Clone returns a copy of v that shares nothing with it that can be changed.
@@ -271,4 +291,53 @@ func (v Gift) Clone() Gift {
 func (v Gift) Equal(other Gift) bool {
 	return v.Paper == other.Paper &&
 		deep.EqualPointers(v.Message, other.Message)
+}
+
+func cloneRefund(v Refund) Refund {
+	switch v := v.(type) {
+	case RefundVoucher:
+		return v.Clone()
+	}
+	return v
+}
+
+func equalRefund(a Refund, b Refund) bool {
+	switch a := a.(type) {
+	case RefundCard:
+		b, same := b.(RefundCard)
+		return same && a == b
+	case RefundVoucher:
+		b, same := b.(RefundVoucher)
+		return same && a.Equal(b)
+	}
+	return a == b
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v RefundCard) Clone() RefundCard { return v }
+
+// Equal tells whether v and other have the same content.
+func (v RefundCard) Equal(other RefundCard) bool {
+	return v == other
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v RefundVoucher) Clone() RefundVoucher {
+	v.ExpiresOn = deep.Pointer(v.ExpiresOn)
+	return v
+}
+
+// Equal tells whether v and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
+func (v RefundVoucher) Equal(other RefundVoucher) bool {
+	return v.Code == other.Code &&
+		deep.EqualPointers(v.ExpiresOn, other.ExpiresOn)
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v SystemBackupFinishedStored) Clone() SystemBackupFinishedStored { return v }
+
+// Equal tells whether v and other have the same content.
+func (v SystemBackupFinishedStored) Equal(other SystemBackupFinishedStored) bool {
+	return v == other
 }

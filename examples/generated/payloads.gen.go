@@ -4,6 +4,9 @@ package events
 
 import (
 	"encoding/json"
+	netip "net/netip"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +17,8 @@ import (
 // OrderPlaced is the payload of order.placed.
 //
 // A customer placed an order. Nothing is paid yet.
+//
+// Owner: the shop team. Tags: orders, personal-data.
 type OrderPlaced struct {
 	// Identifies the order everywhere.
 	OrderID uuid.UUID `json:"order_id"`
@@ -41,6 +46,7 @@ func (p OrderPlaced) Validate() error {
 	for i, item := range p.Lines {
 		problems.Item("lines", i, item.Validate())
 	}
+	problems.MinItems("lines", len(p.Lines), 1)
 	problems.Nested("total", p.Total.Validate())
 	problems.Nested("method", p.Method.Validate())
 	if p.Gift != nil {
@@ -139,6 +145,8 @@ type PaymentRefunded struct {
 	OrderID uuid.UUID `json:"order_id"`
 	// How much the customer gets back; it may be a part.
 	Amount Money `json:"amount"`
+	// Where it goes.
+	Refund Refund `json:"refund"`
 	// The provider's number of the refund.
 	Reference string `json:"reference"`
 }
@@ -147,6 +155,7 @@ type PaymentRefunded struct {
 func (p PaymentRefunded) Validate() error {
 	var problems runtime.Problems
 	problems.Nested("amount", p.Amount.Validate())
+	problems.Nested("refund", validateRefund(p.Refund))
 	problems.Text("reference", p.Reference)
 	return problems.Err()
 }
@@ -154,26 +163,51 @@ func (p PaymentRefunded) Validate() error {
 // UserRegistered is the payload of user.registered.
 //
 // Someone opened an account.
+//
+// Owner: the accounts team. Tags: personal-data.
 type UserRegistered struct {
 	// The new account.
 	UserID uuid.UUID `json:"user_id"`
 	// The address that was verified.
 	Email string `json:"email"`
 	// Whether the person asked for it.
+	//
+	// Deprecated: the preferences have it, as newsletter
 	Newsletter bool `json:"newsletter"`
+	// What letters are written in.
+	Language *string `json:"language,omitzero"`
 	// Settings by name, such as language: de.
 	Preferences map[string]string `json:"preferences"`
+}
+
+var patternsOfUserRegistered = struct {
+	Language *regexp.Regexp
+}{
+	Language: regexp.MustCompile(`^[a-z]{2}$`),
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UserRegistered) Validate() error {
 	var problems runtime.Problems
 	problems.Text("email", p.Email)
+	problems.Format("email", p.Email, "email")
+	if p.Language != nil {
+		problems.Text("language", *p.Language)
+		problems.Pattern("language", *p.Language, patternsOfUserRegistered.Language)
+	}
 	for key, value := range p.Preferences {
 		problems.Key("preferences", key)
 		problems.TextEntry("preferences", key, value)
 	}
 	return problems.Err()
+}
+
+// LanguageOrDefault returns Language, or "en" if it is absent.
+func (p UserRegistered) LanguageOrDefault() string {
+	if p.Language == nil {
+		return "en"
+	}
+	return *p.Language
 }
 
 // UserEmailChanged is the payload of user.email_changed.
@@ -192,7 +226,9 @@ type UserEmailChanged struct {
 func (p UserEmailChanged) Validate() error {
 	var problems runtime.Problems
 	problems.Text("old_email", p.OldEmail)
+	problems.Format("old_email", p.OldEmail, "email")
 	problems.Text("new_email", p.NewEmail)
+	problems.Format("new_email", p.NewEmail, "email")
 	return problems.Err()
 }
 
@@ -223,6 +259,8 @@ type MLRunStarted struct {
 	Model string `json:"model"`
 	// The machines that work on it, such as cuda:0.
 	Devices []string `json:"devices"`
+	// What it may cost in EUR.
+	Budget *runtime.Decimal `json:"budget,omitzero"`
 	// Whatever the trainer was configured with.
 	Parameters json.RawMessage `json:"parameters"`
 }
@@ -233,6 +271,12 @@ func (p MLRunStarted) Validate() error {
 	problems.Text("model", p.Model)
 	for i, item := range p.Devices {
 		problems.TextItem("devices", i, item)
+	}
+	problems.MinItems("devices", len(p.Devices), 1)
+	runtime.Unique(&problems, "devices", p.Devices)
+	if p.Budget != nil {
+		problems.Nested("budget", p.Budget.Validate())
+		problems.DecimalAtLeast("budget", *p.Budget, "0")
 	}
 	return problems.Err()
 }
@@ -258,6 +302,8 @@ func (p MLRunFinished) Validate() error {
 		problems.Key("metrics", key)
 		problems.FiniteEntry("metrics", key, value)
 	}
+	problems.MinBytes("checksum", p.Checksum, 32)
+	problems.MaxBytes("checksum", p.Checksum, 32)
 	return problems.Err()
 }
 
@@ -286,7 +332,7 @@ func (p MLRunFailed) Validate() error {
 type MLTrialStarted struct {
 	// The run that searches.
 	RunID uuid.UUID `json:"run_id"`
-	// The number of the trial in its run, from 1.
+	// The number of the trial in its run.
 	Trial int `json:"trial"`
 	// The combination, by name.
 	Parameters map[string]float64 `json:"parameters"`
@@ -295,6 +341,7 @@ type MLTrialStarted struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialStarted) Validate() error {
 	var problems runtime.Problems
+	runtime.AtLeast(&problems, "trial", p.Trial, 1)
 	for key, value := range p.Parameters {
 		problems.Key("parameters", key)
 		problems.FiniteEntry("parameters", key, value)
@@ -308,7 +355,7 @@ func (p MLTrialStarted) Validate() error {
 type MLTrialFinished struct {
 	// The run that searches.
 	RunID uuid.UUID `json:"run_id"`
-	// The number of the trial in its run, from 1.
+	// The number of the trial in its run.
 	Trial int `json:"trial"`
 	// How it ended.
 	State TrialState `json:"state"`
@@ -319,6 +366,7 @@ type MLTrialFinished struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialFinished) Validate() error {
 	var problems runtime.Problems
+	runtime.AtLeast(&problems, "trial", p.Trial, 1)
 	problems.Nested("state", p.State.Validate())
 	for i, item := range p.Losses {
 		var inner runtime.Problems
@@ -377,6 +425,8 @@ type SystemBackupFinished struct {
 	Size uint64 `json:"size"`
 	// Rows saved, by table.
 	Tables map[string]uint64 `json:"tables"`
+	// Where it was written to.
+	Stored SystemBackupFinishedStored `json:"stored"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -385,6 +435,7 @@ func (p SystemBackupFinished) Validate() error {
 	for key := range p.Tables {
 		problems.Key("tables", key)
 	}
+	problems.Nested("stored", p.Stored.Validate())
 	return problems.Err()
 }
 
@@ -394,17 +445,26 @@ func (p SystemBackupFinished) Validate() error {
 type SystemDiskLow struct {
 	// The machine.
 	Host string `json:"host"`
+	// Where it can be reached.
+	Address *netip.Addr `json:"address,omitzero"`
 	// Where the disk is mounted.
 	Mount string `json:"mount"`
 	// What is left.
 	BytesFree uint64 `json:"bytes_free"`
+	// How bad that is.
+	Severity Severity `json:"severity"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p SystemDiskLow) Validate() error {
 	var problems runtime.Problems
 	problems.Text("host", p.Host)
+	problems.Format("host", p.Host, "hostname")
+	if p.Address != nil {
+		problems.Nested("address", runtime.ValidateCustom(*p.Address))
+	}
 	problems.Text("mount", p.Mount)
+	problems.Nested("severity", p.Severity.Validate())
 	return problems.Err()
 }
 
@@ -485,13 +545,21 @@ type Address struct {
 	Country string `json:"country"`
 }
 
+var patternsOfAddress = struct {
+	Country *regexp.Regexp
+}{
+	Country: regexp.MustCompile(`^[A-Z]{2}$`),
+}
+
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Address) Validate() error {
 	var problems runtime.Problems
 	problems.Text("street", v.Street)
 	problems.Text("postcode", v.Postcode)
+	problems.MaxLength("postcode", v.Postcode, 12)
 	problems.Text("city", v.City)
 	problems.Text("country", v.Country)
+	problems.Pattern("country", v.Country, patternsOfAddress.Country)
 	return problems.Err()
 }
 
@@ -509,7 +577,9 @@ type Customer struct {
 func (v Customer) Validate() error {
 	var problems runtime.Problems
 	problems.Text("name", v.Name)
+	problems.MinLength("name", v.Name, 1)
 	problems.Text("email", v.Email)
+	problems.Format("email", v.Email, "email")
 	return problems.Err()
 }
 
@@ -517,7 +587,7 @@ func (v Customer) Validate() error {
 type OrderLine struct {
 	// The article number.
 	Article string `json:"article"`
-	// How many pieces; at least 1.
+	// How many pieces.
 	Quantity int32 `json:"quantity"`
 	// The price of one piece.
 	UnitPrice Money `json:"unit_price"`
@@ -529,6 +599,7 @@ type OrderLine struct {
 func (v OrderLine) Validate() error {
 	var problems runtime.Problems
 	problems.Text("article", v.Article)
+	runtime.AtLeast(&problems, "quantity", v.Quantity, 1)
 	problems.Nested("unit_price", v.UnitPrice.Validate())
 	for key, value := range v.Options {
 		problems.Key("options", key)
@@ -553,6 +624,44 @@ func (v Gift) Validate() error {
 		problems.Text("message", *v.Message)
 	}
 	return problems.Err()
+}
+
+// Refund is where money goes back to.
+//
+// It is RefundCard or RefundVoucher. No other type implements it, so a type
+// switch can be complete; VisitRefund makes sure that it is.
+type Refund interface {
+	isRefund()
+}
+
+func (RefundCard) isRefund()    {}
+func (RefundVoucher) isRefund() {}
+
+// VisitRefund calls the function for what v is, and returns its result. There
+// is a function for each variant, so that whoever calls it has to think of a
+// new one. It panics if v is nil; that of a valid payload is not.
+func VisitRefund[R any](
+	v Refund,
+	onRefundCard func(RefundCard) R,
+	onRefundVoucher func(RefundVoucher) R,
+) R {
+	switch v := v.(type) {
+	case RefundCard:
+		return onRefundCard(v)
+	case RefundVoucher:
+		return onRefundVoucher(v)
+	}
+	panic(runtime.NotAVariant(v, "RefundCard", "RefundVoucher"))
+}
+
+func validateRefund(v Refund) error {
+	switch v := v.(type) {
+	case RefundCard:
+		return v.Validate()
+	case RefundVoucher:
+		return v.Validate()
+	}
+	return runtime.NotAVariant(v, "RefundCard", "RefundVoucher")
 }
 
 // PaymentMethod is how an order is paid.
@@ -610,9 +719,12 @@ type DeclineReason string
 
 // The values of DeclineReason.
 const (
+	// There is not enough money.
 	DeclineReasonInsufficientFunds DeclineReason = "insufficient_funds"
-	DeclineReasonExpiredCard       DeclineReason = "expired_card"
-	DeclineReasonSuspectedFraud    DeclineReason = "suspected_fraud"
+	// The customer has a newer card.
+	DeclineReasonExpiredCard DeclineReason = "expired_card"
+	// The bank wants to talk to the customer.
+	DeclineReasonSuspectedFraud DeclineReason = "suspected_fraud"
 )
 
 // AllDeclineReason returns the values of DeclineReason, in the order of the
@@ -803,6 +915,127 @@ func (v *TrialState) UnmarshalText(text []byte) error {
 // UnmarshalJSON takes any text, so that events of another version of the
 // catalogue can be read. Validate tells the values apart.
 func (v *TrialState) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
+
+// Severity is how soon somebody should look.
+type Severity int
+
+// The values of Severity.
+const (
+	SeverityNotice   Severity = 10
+	SeverityWarning  Severity = 20
+	SeverityCritical Severity = 30
+)
+
+// AllSeverity returns the values of Severity, in the order of the catalogue.
+func AllSeverity() []Severity {
+	return []Severity{SeverityNotice, SeverityWarning, SeverityCritical}
+}
+
+// Valid reports whether v is one of the values of Severity.
+func (v Severity) Valid() bool {
+	switch v {
+	case SeverityNotice, SeverityWarning, SeverityCritical:
+		return true
+	}
+	return false
+}
+
+// Validate returns nil if v is one of the values of Severity.
+func (v Severity) Validate() error {
+	if v.Valid() {
+		return nil
+	}
+	return runtime.NotANumberOf(int(v), "10 (notice)", "20 (warning)", "30 (critical)")
+}
+
+// String returns the name of v.
+func (v Severity) String() string {
+	switch v {
+	case SeverityNotice:
+		return "notice"
+	case SeverityWarning:
+		return "warning"
+	case SeverityCritical:
+		return "critical"
+	}
+	return "Severity(" + strconv.Itoa(int(v)) + ")"
+}
+
+// MarshalText implements encoding.TextMarshaler with the name of v.
+func (v Severity) MarshalText() ([]byte, error) { return []byte(v.String()), v.Validate() }
+
+// MarshalJSON writes v as a number.
+func (v Severity) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(v), 10), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
+// Severity and nothing else.
+func (v *Severity) UnmarshalText(text []byte) error {
+	for _, value := range AllSeverity() {
+		if value.String() == string(text) {
+			*v = value
+			return nil
+		}
+	}
+	return runtime.NotInEnum(string(text), "notice", "warning", "critical")
+}
+
+// UnmarshalJSON takes any whole number, so that events of another version of
+// the catalogue can be read. Validate tells the values apart.
+func (v *Severity) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int)(v)) }
+
+// RefundCard is the card that was charged.
+type RefundCard struct {
+	// The end of its number.
+	LastFour string `json:"last_four"`
+}
+
+var patternsOfRefundCard = struct {
+	LastFour *regexp.Regexp
+}{
+	LastFour: regexp.MustCompile(`^[0-9]{4}$`),
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v RefundCard) Validate() error {
+	var problems runtime.Problems
+	problems.Text("last_four", v.LastFour)
+	problems.Pattern("last_four", v.LastFour, patternsOfRefundCard.LastFour)
+	return problems.Err()
+}
+
+// RefundVoucher is for those who will be back.
+type RefundVoucher struct {
+	// What the customer types in.
+	Code string `json:"code"`
+	// The last day that it is taken.
+	ExpiresOn *runtime.Date `json:"expires_on,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v RefundVoucher) Validate() error {
+	var problems runtime.Problems
+	problems.Text("code", v.Code)
+	if v.ExpiresOn != nil {
+		problems.Nested("expires_on", v.ExpiresOn.Validate())
+	}
+	return problems.Err()
+}
+
+// SystemBackupFinishedStored is a part of event payloads.
+type SystemBackupFinishedStored struct {
+	// The container.
+	Bucket string `json:"bucket"`
+	// The name in it.
+	Key string `json:"key"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v SystemBackupFinishedStored) Validate() error {
+	var problems runtime.Problems
+	problems.Text("bucket", v.Bucket)
+	problems.Text("key", v.Key)
+	return problems.Err()
+}
 
 // AnyEvent is the payload of any event of this catalogue. No other type
 // implements it, so a type switch over the payloads can be complete.

@@ -4,44 +4,42 @@ package events
 
 import "github.com/busgen/busgen/runtime/wire"
 
-// SampleOrderPlaced returns a payload of order.placed that was made up: valid,
-// and a new one each time.
+// SampleOrderPlaced returns the first example of order.placed: valid, and a new
+// one each time.
 func SampleOrderPlaced() OrderPlaced {
 	return wire.MustParse[OrderPlaced](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
-		"number": 1,
+		"number": 1000,
 		"customer": {
-			"user_id": "018f4f2e-0000-7000-8000-000000000001",
-			"name": "name",
-			"email": "email"
+			"name": "Ada Lovelace",
+			"email": "ada@example.org"
 		},
 		"ship_to": {
-			"street": "street",
-			"postcode": "postcode",
-			"city": "city",
-			"country": "country"
+			"street": "St James's Square 12",
+			"postcode": "SW1Y 4JH",
+			"city": "London",
+			"country": "GB"
 		},
 		"lines": [
 			{
-				"article": "article",
-				"quantity": 1,
+				"article": "A-1815",
+				"quantity": 2,
 				"unit_price": {
-					"amount": 1,
+					"amount": 1250,
 					"currency": "EUR"
 				},
 				"options": {
-					"key": "options"
+					"color": "blue"
 				}
 			}
 		],
 		"total": {
-			"amount": 1,
+			"amount": 2995,
 			"currency": "EUR"
 		},
 		"method": "card",
 		"gift": {
-			"paper": "paper",
-			"message": "message"
+			"paper": "stars"
 		}
 	}`)
 }
@@ -98,6 +96,10 @@ func SamplePaymentRefunded() PaymentRefunded {
 			"amount": 1,
 			"currency": "EUR"
 		},
+		"refund": {
+			"to": "card",
+			"last_four": "0000"
+		},
 		"reference": "reference"
 	}`)
 }
@@ -107,8 +109,9 @@ func SamplePaymentRefunded() PaymentRefunded {
 func SampleUserRegistered() UserRegistered {
 	return wire.MustParse[UserRegistered](`{
 		"user_id": "018f4f2e-0000-7000-8000-000000000001",
-		"email": "email",
+		"email": "ada@example.org",
 		"newsletter": true,
+		"language": "aa",
 		"preferences": {
 			"key": "preferences"
 		}
@@ -120,8 +123,8 @@ func SampleUserRegistered() UserRegistered {
 func SampleUserEmailChanged() UserEmailChanged {
 	return wire.MustParse[UserEmailChanged](`{
 		"user_id": "018f4f2e-0000-7000-8000-000000000001",
-		"old_email": "old_email",
-		"new_email": "new_email"
+		"old_email": "ada@example.org",
+		"new_email": "ada@example.org"
 	}`)
 }
 
@@ -143,6 +146,7 @@ func SampleMLRunStarted() MLRunStarted {
 		"devices": [
 			"devices"
 		],
+		"budget": "1.50",
 		"parameters": {
 			"any": [
 				"JSON"
@@ -160,7 +164,7 @@ func SampleMLRunFinished() MLRunFinished {
 		"metrics": {
 			"key": 0.5
 		},
-		"checksum": "AAECAw=="
+		"checksum": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 	}`)
 }
 
@@ -229,6 +233,10 @@ func SampleSystemBackupFinished() SystemBackupFinished {
 		"size": 1,
 		"tables": {
 			"key": 1
+		},
+		"stored": {
+			"bucket": "bucket",
+			"key": "key"
 		}
 	}`)
 }
@@ -237,8 +245,10 @@ func SampleSystemBackupFinished() SystemBackupFinished {
 // valid, and a new one each time.
 func SampleSystemDiskLow() SystemDiskLow {
 	return wire.MustParse[SystemDiskLow](`{
-		"host": "host",
+		"host": "example.org",
+		"address": "address",
 		"mount": "mount",
-		"bytes_free": 1
+		"bytes_free": 1,
+		"severity": 10
 	}`)
 }

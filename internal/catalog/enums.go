@@ -30,7 +30,7 @@ func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
 			if text, ok := r.text(item, "a value of "+e.what); ok {
-				e.value(text, item)
+				e.value(text, item, e.goName(text.V))
 			}
 		}
 	default:
@@ -39,21 +39,21 @@ func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
 	return e.values
 }
 
-// value adds a value whose text is at n, unless it is refused.
-func (e *enumReader) value(text Value[string], n *yaml.Node) *EnumValue {
-	name := e.goName(text.V)
+// value adds a value whose text is at n, unless it is refused. The Go name is
+// without that of the type.
+func (e *enumReader) value(text Value[string], n *yaml.Node, goName string) *EnumValue {
 	switch {
 	case e.named[text.V] != nil:
 		e.report(e.place(n), RuleEnum, "value %q is already in %s", text.V, e.what).
 			see(e.place(e.named[text.V]), "it is here")
 		return nil
-	case name == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
+	case goName == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
 		e.report(e.place(n), RuleEnum, "value %q of %s cannot be the name of a Go constant", text.V, e.what).
 			Hint = "a value needs a letter or a digit and no control characters"
 		return nil
 	}
 	e.named[text.V] = n
-	v := &EnumValue{Name: text, GoName: e.t.GoName + name}
+	v := &EnumValue{Name: text, GoName: e.t.GoName + goName}
 	e.values = append(e.values, v)
 	return v
 }
@@ -63,13 +63,11 @@ func (e *enumReader) detailed(n *yaml.Node) {
 	entries, _ := e.mapping(n, e.what)
 	var numbered, others []*EnumValue
 	for _, entry := range entries {
-		v := e.value(Value[string]{V: entry.name, Pos: e.position(entry.key)}, entry.key)
-		if v == nil {
-			continue
-		}
-		if e.details(v, entry) {
+		switch v, hasNumber := e.details(entry); {
+		case v == nil:
+		case hasNumber:
 			numbered = append(numbered, v)
-		} else {
+		default:
 			others = append(others, v)
 		}
 	}
@@ -83,25 +81,27 @@ func (e *enumReader) detailed(n *yaml.Node) {
 	}
 }
 
-// details reads what is said of a value. It returns whether that has a number.
-func (e *enumReader) details(v *EnumValue, entry entry) (numbered bool) {
-	what := "value " + label(v.Name.V) + " of " + e.what
-	if isNumber(entry.value) {
-		e.number(v, what, entry)
-		return true
-	}
-	if entry.value.Kind == yaml.ScalarNode && entry.value.ShortTag() == "!!str" {
-		e.wrongKind(entry.value, what, "a whole number or a mapping")
-		return false
+// details reads a value and what is said of it.
+func (e *enumReader) details(entry entry) (v *EnumValue, hasNumber bool) {
+	text, what := Value[string]{V: entry.name, Pos: e.position(entry.key)}, "value "+label(entry.name)+" of "+e.what
+	if entry.value.Kind == yaml.ScalarNode {
+		if v = e.value(text, entry.key, e.goName(entry.name)); v != nil && isNumber(entry.value) {
+			e.number(v, what, entry)
+		} else if !isNumber(entry.value) {
+			e.wrongKind(entry.value, what, "a whole number or a mapping")
+		}
+		return v, isNumber(entry.value)
 	}
 	o, _ := e.object(entry.value, what, "number", "doc", "deprecated", "go_name")
+	if v = e.value(text, entry.key, e.ownGoName(o, e.goName(entry.name))); v == nil {
+		return nil, false
+	}
 	v.Doc, v.Deprecated = e.doc(o), e.deprecated(o)
-	v.GoName = e.t.GoName + e.ownGoName(o, strings.TrimPrefix(v.GoName, e.t.GoName))
-	number, ok := o.entries["number"]
-	if ok {
+	number, hasNumber := o.entries["number"]
+	if hasNumber {
 		e.number(v, what, number)
 	}
-	return ok
+	return v, hasNumber
 }
 
 // number reads the number by which a value travels.

@@ -20,7 +20,7 @@ type LintSetting struct {
 // package lint, in its order.
 func LintRules() []string {
 	return []string{
-		"event-doc", "type-doc", "field-doc", "past-tense",
+		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "past-tense",
 		"secret-field", "float-money", "unused-type", "partition-gap",
 		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter",
 	}

@@ -164,7 +164,7 @@ func vary(kind Kind, value string, n int) string {
 	case Int, Int32, Int64, Uint64:
 		return strconv.Itoa(n + 1)
 	case Float64, Decimal:
-		return strconv.Itoa(n) + value[strings.IndexByte(value, '.'):]
+		return strconv.Itoa(n+1) + value[strings.IndexByte(value, '.'):]
 	case String:
 		return value + strconv.Itoa(n+1)
 	case Date:

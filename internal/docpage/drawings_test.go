@@ -1,6 +1,7 @@
 package docpage
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,7 +29,12 @@ func TestATimelineHasADotForEachAttemptAndLinesThatGrowWithTheDelay(t *testing.T
 		if first, last := line.Dots[0], line.Dots[len(line.Dots)-1]; first.Text != "1" || last.Text != number(p.MaxAttempts) {
 			t.Errorf("the dots go from %s to %s", first.Text, last.Text)
 		}
+		shown, more := len(line.Dots), 0
 		for i, s := range line.Segments {
+			if s.Skipped {
+				fmt.Sscanf(s.Text, "%d more", &more)
+				shown += more
+			}
 			if s.From != line.Dots[i].X+dotRadius || s.To != line.Dots[i+1].X-dotRadius || s.From >= s.To {
 				t.Errorf("line %d goes from %d to %d between %+v", i, s.From, s.To, line.Dots)
 			}
@@ -38,6 +44,9 @@ func TestATimelineHasADotForEachAttemptAndLinesThatGrowWithTheDelay(t *testing.T
 			if i > 0 && !s.Skipped && !line.Segments[i-1].Skipped && s.To-s.From < line.Segments[i-1].To-line.Segments[i-1].From {
 				t.Errorf("a longer delay has a shorter line: %+v", line.Segments)
 			}
+		}
+		if shown != p.MaxAttempts {
+			t.Errorf("%d attempts of %d are drawn or counted", shown, p.MaxAttempts)
 		}
 		if line.End <= line.Dots[len(line.Dots)-1].X+dotRadius || line.Width <= line.End || line.Width > 900 {
 			t.Errorf("it ends at %d of %d", line.End, line.Width)

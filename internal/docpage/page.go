@@ -138,7 +138,7 @@ func eventViewOf(e *catalog.Event) eventView {
 	v := eventView{
 		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.GoName,
 		Doc: paragraphs(e.Doc), Deprecated: e.Deprecated.V, IsDeprecated: e.Deprecated.Written(), Owner: e.Owner.V,
-		Fields: fieldViews(e.Fields), Example: pretty(exampleOf(e)), Delivery: deliveryOf(e.Settings),
+		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(e.Name.Pos),
 	}
 	for _, tag := range e.Tags {
@@ -179,7 +179,11 @@ func typeParts(t *catalog.TypeRef) []typePart {
 	if named == nil {
 		return []typePart{{Text: text}}
 	}
-	if before, found := strings.CutSuffix(text, named.Name.V); found && before != "" {
+	name := named.Name.V
+	if named.Inline {
+		name = "{}"
+	}
+	if before, found := strings.CutSuffix(text, name); found && before != "" {
 		return []typePart{{Text: before}, link(named)}
 	}
 	return []typePart{link(named)}
@@ -201,6 +205,8 @@ func typeViewOf(t *catalog.Type) typeView {
 		Fields: fieldViews(t.Fields),
 	}
 	switch {
+	case t.Inline:
+		v.Kind = "struct in place"
 	case t.IsEnum():
 		v.Kind = "enum"
 		for _, value := range t.Values {

@@ -1,6 +1,7 @@
 package docpage
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -174,6 +175,27 @@ func TestTextOfACatalogueStaysText(t *testing.T) {
 	for _, want := range []string{"<img src=x onerror=alert(1)> unclosed and code` and <style>*{}</style>", "*/ --> ]]> &lt;", `'"><svg onload=alert(1)>`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestConstraintsAreSaidInWords(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"type: int, min: 1, max: 10":                              "1 to 10",
+		"type: int, min: 3, max: 3":                               "exactly 3",
+		"type: duration, max: 400d":                               "at most 400d",
+		"type: string, min_length: 1":                             "at least 1 character",
+		"type: bytes, min_length: 1, max_length: 2":               "1 to 2 bytes",
+		`type: "[]int", max_items: 1, unique: true`:               "at most 1 item|no two the same",
+		`type: "string?", format: url, pattern: x, default: http`: `format url|matches x|if absent: "http"`,
+		"type: string":                                            "",
+	} {
+		field := parse(t, "version: 1\npackage: p\nevents: { a.done: { payload: { f: { "+strings.Replace(yaml, ", default: http", "", 1)+" } } } }").Events[0].Fields[0]
+		if strings.Contains(yaml, "default") {
+			field.Default = catalog.Value[json.RawMessage]{V: json.RawMessage(`"http"`), Pos: field.Name.Pos}
+		}
+		if got := strings.Join(rules(field), "|"); got != want {
+			t.Errorf("%s is %q, want %q", yaml, got, want)
 		}
 	}
 }

@@ -55,10 +55,10 @@ func timelineOf(p retry.Policy, redrive catalog.Redrive) timeline {
 	for i := 1; i < len(steps); i++ {
 		skip := len(steps) > mostDots && i == mostDots-2
 		if skip {
-			left := len(steps) - mostDots + 1
+			left := len(steps) - mostDots + 1 // waits, between one attempt less
 			i += left - 1
 			to := x + shortest + 2*dotRadius
-			t.Segments = append(t.Segments, segment{From: x + dotRadius, To: to - dotRadius, Middle: (x + to) / 2, Text: strconv.Itoa(left) + " more", Skipped: true})
+			t.Segments = append(t.Segments, segment{From: x + dotRadius, To: to - dotRadius, Middle: (x + to) / 2, Text: strconv.Itoa(left-1) + " more", Skipped: true})
 			x = to
 			t.Dots = append(t.Dots, dot{x, strconv.Itoa(steps[i].Attempt)})
 			continue
@@ -88,7 +88,7 @@ func timelineOf(p retry.Policy, redrive catalog.Redrive) timeline {
 }
 
 // legible is how narrow a drawing of some width may become.
-func legible(width int) int { return width * 3 / 4 }
+func legible(width int) int { return width * 2 / 3 }
 
 // length is how long the line of a delay is.
 func length(d, least time.Duration) int {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -51,24 +52,17 @@ func rules(f *catalog.Field) []string {
 	c := f.Constraints
 	var all []string
 	bounds := func(least, most, unit string) {
-		switch {
-		case least != "" && least == most:
-			all = append(all, "exactly "+least+unit)
-		case least != "" && most != "":
-			all = append(all, least+" to "+most+unit)
-		case least != "":
-			all = append(all, "at least "+least+unit)
-		case most != "":
-			all = append(all, "at most "+most+unit)
+		if text := within(least, most); text != "" {
+			all = append(all, text+plural(unit, max(least, most)))
 		}
 	}
-	bounds(c.Min.V, c.Max.V, "")
-	size := " characters"
+	bounds(bound(f, c.Min.V), bound(f, c.Max.V), "")
+	size := " character"
 	if f.Type.Kind == catalog.Bytes {
-		size = " bytes"
+		size = " byte"
 	}
 	bounds(written(c.MinLength), written(c.MaxLength), size)
-	bounds(written(c.MinItems), written(c.MaxItems), " items")
+	bounds(written(c.MinItems), written(c.MaxItems), " item")
 	if c.Unique.V {
 		all = append(all, "no two the same")
 	}
@@ -82,6 +76,36 @@ func rules(f *catalog.Field) []string {
 		all = append(all, "if absent: "+string(f.Default.V))
 	}
 	return all
+}
+
+// within says between which bounds something is; either may be empty.
+func within(least, most string) string {
+	switch {
+	case least == most && least != "":
+		return "exactly " + least
+	case least != "" && most != "":
+		return least + " to " + most
+	case least != "":
+		return "at least " + least
+	case most != "":
+		return "at most " + most
+	}
+	return ""
+}
+
+func plural(unit, n string) string {
+	if unit == "" || n == "1" {
+		return unit
+	}
+	return unit + "s"
+}
+
+// bound writes the bound of a duration as catalogues do.
+func bound(f *catalog.Field, text string) string {
+	if d, err := time.ParseDuration(text); err == nil && f.Type.Kind == catalog.Duration {
+		return catalog.Short(d)
+	}
+	return text
 }
 
 func written(n catalog.Value[int]) string {

@@ -21,19 +21,24 @@ var (
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
 	fieldKeys = &context{keys: []string{
-		"type", "fields", "go_name", "doc", "deprecated", "min", "max", "min_length", "max_length", "pattern", "format",
-		"min_items", "max_items", "unique", "default",
+		"type", "doc", "deprecated", "go_name", "min", "max", "min_length", "max_length", "pattern", "format",
+		"min_items", "max_items", "unique", "default", "fields",
 	}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys:  []string{"doc", "deprecated", "go_name", "go", "json", "discriminator", "one_of", "fields", "enum"},
-		below: map[string]*context{"fields": fieldNames, "go": {keys: []string{"import", "type"}}},
+		keys: []string{"doc", "deprecated", "go_name", "go", "type", "discriminator", "one_of", "fields", "enum"},
+		below: map[string]*context{
+			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
+			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "fields"}, below: map[string]*context{"fields": fieldNames}}},
+			"enum":   {each: &context{keys: []string{"number", "doc", "deprecated", "go_name"}}},
+		},
 	}
-	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "aliases"}, settingOrder), below: settingBelow}
+	// A subscription has no priority.
+	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "version", "aliases", "go_name", "partition_by"},
-			settingOrder, []string{"payload", "examples", "history", "subscriptions"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "partition_by"},
+			settingOrder, []string{"payload", "examples", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,
@@ -41,7 +46,7 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"},
+		keys: []string{"version", "package", "initialisms", "lint", "defaults", "policies", "types", "events"},
 		below: map[string]*context{
 			"lint": {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},

@@ -102,13 +102,11 @@ func RenameField(source []byte, owner, from, to string) (*Change, error) {
 	if _, by := value(event, "partition_by"); by != nil && by.Value == from {
 		r.scalar(by, from, to)
 	}
-	if _, examples := value(event, "examples"); examples != nil {
-		for _, example := range examples.Content {
-			if key, _ := value(example, from); key != nil {
-				r.scalar(key, from, to)
-			}
-		}
+	c, findings := catalog.Parse("", source)
+	if findings != nil {
+		return nil, findings
 	}
+	r.inExamples(c, owner, from, to)
 	return r.change()
 }
 

@@ -75,6 +75,48 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// A field of a type is renamed in the examples of all events that carry it, and
+// one of the same name that is not of the type is left alone.
+func TestAFieldIsRenamedInExamples(t *testing.T) {
+	source := `version: 1
+package: p
+types:
+  Money: { fields: { amount: int64 } }
+  Card: { fields: { limit: Money, amount: int } }
+  Method: { discriminator: kind, one_of: { card: Card, cash: { fields: { amount: int } } } }
+events:
+  order.placed:
+    payload: { amount: int, total: Money, all: "[]Money", by: "map[string]Money", method: Method, odd: json }
+    examples:
+    - amount: 1
+      total: { amount: 2 }
+      all: [{ amount: 3 }]
+      by: { amount: { "amount": 4 } }
+      method: { kind: card, limit: { amount: 5 }, amount: 6 }
+      odd: { amount: 7 }
+    - { amount: 1, total: { amount: 2 }, all: [], by: {}, method: { kind: cash, amount: 8 }, odd: null }
+`
+	change, err := edit.RenameField([]byte(source), "Money", "amount", "cents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		"{ amount: int64 }", "{ cents: int64 }", "total: { amount: 2 }", "total: { cents: 2 }", "{ amount: 3 }", "{ cents: 3 }",
+		`{ "amount": 4 }`, `{ "cents": 4 }`, "limit: { amount: 5 }", "limit: { cents: 5 }",
+	).Replace(source)
+	if diff := cmp.Diff(want, string(change.Text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	change, err = edit.RenameField([]byte(source), "order.placed", "amount", "count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = strings.NewReplacer("payload: { amount: int,", "payload: { count: int,", "- amount: 1", "- count: 1", "{ amount: 1,", "{ count: 1,").Replace(source)
+	if diff := cmp.Diff(want, string(change.Text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsNotThereCannotBeRenamed(t *testing.T) {
 	for _, test := range []struct {
 		rename func() (*edit.Change, error)

@@ -3,6 +3,7 @@ package export_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestAnExportedSchemaIsOneOfTheStandardAndTakesTheExamples(t *testing.T) {
 }
 
 func examples(e *catalog.Event) [][]byte {
-	var all [][]byte
+	all := [][]byte{e.Sample()}
 	for _, example := range e.Examples {
 		all = append(all, example.JSON)
 	}
@@ -186,10 +187,21 @@ const everyKind = `version: 1
 package: p
 types:
   Size: { enum: [small, large] }
+  Level: { enum: { low: 1, high: { number: -2, doc: Not low. } } }
   Box: { fields: { size: Size, label: "string?", inner: "Box?" } }
+  Shape: { discriminator: kind, one_of: { box: Box, ball: { fields: { radius: int } } } }
+  Addr: { go: { import: net/netip, type: Addr }, type: string }
 events:
   e.sent:
     payload:
+      c0: { type: int, min: 1, max: 10 }
+      c1: { type: string, min_length: 2, max_length: 3 }
+      c2: { type: string, pattern: "^a|z$" }
+      c3: { type: "[]int", min_items: 1, max_items: 2, unique: true }
+      c4: { type: "map[string]int?", max_items: 1 }
+      c5: { type: string, format: ipv4 }
+      c6: { type: float64, max: 0.5 }
+      c7: { type: string, format: ip }
 KINDS
 `
 
@@ -198,7 +210,7 @@ KINDS
 // not mind fields that it does not know; such payloads are not drawn.
 func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	var fields strings.Builder
-	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "Size", "Box", "[]int", "map[string]Box", "[][]Size"} {
+	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "decimal", "Size", "Level", "Box", "Shape", "Addr", "[]int", "map[string]Box", "[][]Size"} {
 		fmt.Fprintf(&fields, "      f%d: %q\n      o%d: %q\n", i, kind, i, kind+"?")
 	}
 	c := parse(t, strings.Replace(everyKind, "KINDS\n", fields.String(), 1))
@@ -239,15 +251,42 @@ func (p payloads) object(fields []*catalog.Field, depth int) string {
 		if absent != p.astray() {
 			continue
 		}
-		members = append(members, fmt.Sprintf("%q:%s", f.Name.V, p.value(f.Type, depth)))
+		members = append(members, fmt.Sprintf("%q:%s", f.Name.V, p.value(f, depth)))
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-func (p payloads) value(t *catalog.TypeRef, depth int) string {
+func (p payloads) value(f *catalog.Field, depth int) string {
+	t := f.Type
 	if p.astray() {
 		return rapid.SampledFrom([]string{`"text"`, `true`, `7`, `-1`, `0.5`, `[]`, `{}`, `null`, `"2024-02-30"`, `3000000000`}).Draw(p.T, "odd")
 	}
+	if good := withinBounds[f.Name.V]; good != nil {
+		if p.wrong > 0 && rapid.IntRange(0, 9).Draw(p.T, "bound") == 0 {
+			good = nearBounds
+		}
+		return rapid.SampledFrom(good).Draw(p.T, "within bounds")
+	}
+	return p.plain(t, depth)
+}
+
+// withinBounds are values that the constraints of the fields of that name take.
+var withinBounds = map[string][]string{
+	"c0": {"1", "10"}, "c1": {`"ab"`, `"äöü"`}, "c2": {`"apple"`, `"jazz"`}, "c3": {"[1]", "[1,2]"}, "c4": {"{}", `{"a":1}`, "null"},
+	"c5": {`"127.0.0.1"`}, "c6": {"0.5", "-7"}, "c7": {`"127.0.0.1"`, `"::1"`},
+}
+
+// nearBounds are values of which each constraint takes some and refuses others.
+var nearBounds = []string{
+	"0", "1", "10", "11", "0.5", "0.51", `""`, `"ab"`, `"äöü"`, `"äöüß"`, `"apple"`, `"jazz"`, `"plum"`, "[]", "[1]", "[1,2]", "[1,1]", "[1,2,3]",
+	"{}", `{"a":1}`, `{"a":1,"b":2}`, `"127.0.0.1"`, `"::1"`, `"127.0.0.256"`, "null",
+}
+
+func (p payloads) element(t *catalog.TypeRef, depth int) string {
+	return p.value(&catalog.Field{Type: t}, depth)
+}
+
+func (p payloads) plain(t *catalog.TypeRef, depth int) string {
 	one := func(texts ...string) string { return rapid.SampledFrom(texts).Draw(p.T, "value") }
 	switch t.Kind {
 	case catalog.Bool:
@@ -273,14 +312,37 @@ func (p payloads) value(t *catalog.TypeRef, depth int) string {
 	case catalog.JSON:
 		return one(`{"any":[1]}`, "null", `"text"`)
 	case catalog.List:
-		return one("null", "[]", "["+p.value(t.Elem, depth+1)+"]", "["+p.value(t.Elem, depth+1)+","+p.value(t.Elem, depth+1)+"]")
+		return one("null", "[]", "["+p.element(t.Elem, depth+1)+"]", "["+p.element(t.Elem, depth+1)+","+p.element(t.Elem, depth+1)+"]")
 	case catalog.Map:
-		return one("null", "{}", `{"a":`+p.value(t.Elem, depth+1)+"}")
+		return one("null", "{}", `{"a":`+p.element(t.Elem, depth+1)+"}")
 	case catalog.Named:
-		if t.Named.IsEnum() {
+		switch {
+		case t.Named.Integer:
+			return one("1", "-2")
+		case t.Named.IsEnum():
 			return one(`"` + t.Named.Values[0].Name.V + `"`)
+		case t.Named.IsCustom():
+			return one(`"127.0.0.1"`)
+		case t.Named.IsUnion():
+			return p.union(t.Named, depth+1)
 		}
 		return p.object(t.Named.Fields, depth+1)
+	case catalog.Decimal:
+		return one(`"0"`, `"-12.50"`, `"100000000000000000000.1"`)
 	}
 	return one(`""`, `"a text"`, `"☃"`)
+}
+
+// union draws a variant, with the discriminator as a field in front.
+func (p payloads) union(t *catalog.Type, depth int) string {
+	v := rapid.SampledFrom(t.Variants).Draw(p.T, "variant")
+	kind := strconv.Quote(v.Name.V)
+	if p.astray() {
+		kind = rapid.SampledFrom([]string{`"cone"`, "1", "null"}).Draw(p.T, "odd kind")
+	}
+	object := p.object(v.Type.Fields, depth)
+	if object == "{}" {
+		return "{" + strconv.Quote(t.Discriminator.V) + ":" + kind + "}"
+	}
+	return "{" + strconv.Quote(t.Discriminator.V) + ":" + kind + "," + object[1:]
 }

@@ -13,7 +13,7 @@ type Rule struct {
 // Rules lists the rules: what is said, names, payloads, settings.
 func Rules() []Rule {
 	return []Rule{
-		eventDoc, typeDoc, fieldDoc, pastTense,
+		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense,
 		secretField, floatMoney, unusedType, partitionGap,
 		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter,
 	}

@@ -67,6 +67,47 @@ events:
 	},
 }
 
+var eventOwner = Rule{
+	ID:       "event-owner",
+	Severity: Off,
+	Purpose:  "In a catalogue of several teams somebody must answer for each event.",
+	Bad: `
+events:
+  order.placed: { doc: A customer placed an order. }`,
+	Good: `
+events:
+  order.placed: { doc: A customer placed an order., owner: team-checkout }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if !e.Owner.Written() {
+				p.report(e.Name.V, e.Name.Pos, "add the owner", "nobody answers for event %s", e.Name.V)
+			}
+		}
+	},
+}
+
+var eventExample = Rule{
+	ID:       "event-example",
+	Severity: Off,
+	Purpose:  "An example says more than a list of types, and tests, pages and exports use it.",
+	Bad: `
+events:
+  order.placed: { payload: { order_id: uuid, email: string } }`,
+	Good: `
+events:
+  order.placed:
+    payload: { order_id: uuid, email: string }
+    examples: [{ order_id: 018f4f2e-0000-7000-8000-000000000001, email: ada@example.org }]
+  user.left: {}`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if len(e.Fields) > 0 && len(e.Examples) == 0 {
+				p.report(e.Name.V, e.Name.Pos, "add examples with a payload", "event %s has no example", e.Name.V)
+			}
+		}
+	},
+}
+
 // eachField visits the fields of payloads and types. owner is for messages,
 // subject for exceptions.
 func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/dlq"
 )
 
@@ -289,12 +290,28 @@ func TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
 	})
 }
 
+func TestACanaryIsPartOfTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := buryMany(t, 20)
+		f.repair()
+		i := f.inspect()
+		for _, s := range []dlq.Selection{{Canary: 3, Limit: 5}, {Canary: 7, Limit: 4}} {
+			if counts, err := i.Retry(t.Context(), s); counts.Moved != s.Limit || err != nil {
+				t.Errorf("with %d and a limit of %d: %+v, %v", s.Canary, s.Limit, counts, err)
+			}
+		}
+	})
+}
+
 func TestACanaryThatDiesAgainStopsTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bury(t, 0, 1, 2, 3, 4)
 		f.failing(func(n int) error {
-			if n%2 == 0 {
-				return broken(n)
+			switch n {
+			case 0:
+				return runtime.Permanent(broken(n)) // at once
+			case 2:
+				return broken(n) // after another attempt
 			}
 			return nil
 		})

@@ -248,15 +248,20 @@ func TestALetterWithoutFingerprintGetsOne(t *testing.T) {
 	})
 }
 
-func TestAPayloadThatIsNotJSONIsKeptByteForByte(t *testing.T) {
+func TestAPayloadIsKeptByteForByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1)
-		execute(t, f.path, "UPDATE log SET payload = CAST(x'7b00ff22' AS TEXT)")
-		line := f.inspect().export(dlq.Filter{})
-		i := open(t).inspect()
-		i.load(line)
-		if got := i.newest().Payload; string(got) != "{\x00\xff\"" {
-			t.Errorf("the payload is %q from %s", got, line)
+		for stored, want := range map[string]string{
+			`'{"number":1,"note":"<&\u2028>"}'`: `{"number":1,"note":"<&\u2028>"}`,
+			`CAST(x'7b00ff22' AS TEXT)`:         "{\x00\xff\"", // no JSON at all
+		} {
+			f := bury(t, 1)
+			execute(t, f.path, "UPDATE log SET payload = "+stored)
+			line := f.inspect().export(dlq.Filter{})
+			i := open(t).inspect()
+			i.load(line)
+			if got := i.newest().Payload; string(got) != want {
+				t.Errorf("the payload is %q from %s", got, line)
+			}
 		}
 	})
 }

@@ -25,6 +25,7 @@ func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
 		{"commit 3fa2b1c9 and 12345678 and deadbeef1", "commit <n> and <n> and <n>"},
 		{"at 0xc000123456: nil pointer", "at <n>: nil pointer"},
 		{"customer cus_NffrFeUfNV2Hib, key 01ARZ3NDEKTSV4RRFFQ69G5FAV", "customer cus_<n>, key <n>"},
+		{"upload AbCdEfGhIjKlMnOpQ12, upload2", "upload <n>, upload<n>"},
 		{"took 1m30.5s of 30s, 1,234.50 EUR, 1e+06 and 5.5e-7", "took <n> of <n>, <n> EUR, <n> and <n>"},
 		{"dial tcp 10.0.0.1:5432: connect: connection refused", "dial tcp <addr>: connect: connection refused"},
 		{"read 10.1.2.3:80->10.0.0.2:9999: reset", "read <addr>-><addr>: reset"},
@@ -36,6 +37,7 @@ func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
 		{`field "na\"me" is 'x y', not ` + "`z`", "field <text> is <text>, not <text>"},
 		{"can't read the users' file", "can't read the users' file"},
 		{"can't read 'a'", "can't read <text>"},
+		{"the 'a'1", "the 'a'<n>"},
 		{`an "unclosed and 5`, `an "unclosed and <n>`},
 		{`{"code":"E17","n":5}`, `{<text>:<text>,<text>:<n>}`},
 		{"since 2026-11-21T16:51:02.123456Z and 2026/11/21 16:51:02", "since <time> and <time>"},
@@ -49,6 +51,9 @@ func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
 	} {
 		if got := fingerprint.Normalize(test.message); got != test.want {
 			t.Errorf("%q becomes\n%q, want\n%q", test.message, got, test.want)
+		}
+		if got := fingerprint.Normalize(test.want); got != test.want {
+			t.Errorf("%q becomes %q: it was normalised before", test.want, got)
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// spoken is an output that can be read while it is written.
+type spoken struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(p)
+}
+
+// take returns what was written since the last time.
+func (s *spoken) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.all.Reset()
+	return s.all.String()
+}
+
+func TestGenerateWatchesTheCatalogue(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": simple})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		var out, errs spoken
+		status := make(chan int, 1)
+		go func() { status <- run(ctx, []string{"--watch"}, strings.NewReader(""), &out, &errs) }()
+		says := func(stdout, stderr string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got := out.take(); stdout == "" && got != "" || !strings.HasPrefix(got, stdout) {
+				t.Errorf("stdout has %q, want %q", got, stdout)
+			}
+			if got := errs.take(); stderr == "" && got != "" || !strings.Contains(got, stderr) {
+				t.Errorf("stderr has %q, want %q", got, stderr)
+			}
+		}
+		says("shop: 1 event, ", "")
+		says("", "") // nothing has changed
+
+		changed(t, simple+"  order.paid: {}\n")
+		says("shop: 2 events, ", "")
+		changed(t, broken)
+		says("", "busgen: 2 findings in events.yaml; nothing was written\n")
+		os.Remove("events.yaml")
+		says("", "busgen: there is no events.yaml in this folder")
+		changed(t, simple)
+		says("shop: 1 event, ", "")
+
+		interrupt()
+		if got := <-status; got != 0 {
+			t.Errorf("status %d", got)
+		}
+	})
+}
+
+// A file that is another at every look is left alone until it is not.
+func TestAFileThatIsBeingWrittenIsLeftToSettle(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": simple})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		var out spoken
+		var rounds atomic.Int32
+		done := make(chan error, 1)
+		go func() {
+			done <- watch(ctx, "events.yaml", func() (string, error) { rounds.Add(1); return "", nil }, &out, &out)
+		}()
+		synctest.Wait()
+		for i := range 5 {
+			changed(t, simple+strings.Repeat("#\n", i+1))
+			time.Sleep(lookEvery)
+			synctest.Wait()
+		}
+		if rounds.Load() != 1 {
+			t.Errorf("%d rounds while the file was written, want the first only", rounds.Load())
+		}
+		time.Sleep(3 * lookEvery)
+		synctest.Wait()
+		if rounds.Load() != 2 {
+			t.Errorf("%d rounds when it was written, want 2", rounds.Load())
+		}
+		interrupt()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// versions makes every version of a file another one, whatever the clock of the
+// file system can tell apart.
+var versions time.Duration
+
+func changed(t *testing.T, content string) {
+	t.Helper()
+	if err := os.WriteFile("events.yaml", []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	versions += time.Minute
+	at := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC).Add(versions)
+	if err := os.Chtimes("events.yaml", at, at); err != nil {
+		t.Fatal(err)
+	}
+}

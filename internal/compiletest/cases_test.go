@@ -1,0 +1,166 @@
+package compiletest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/templates"
+)
+
+const casesFolder = "../catalog/testdata/cases"
+
+// Every catalogue of the cases that is free of findings makes a package. All of
+// them are compiled and vetted in one go, as a module of their own, with a program
+// that sends their samples through JSON and back.
+func TestTheCodeOfAllValidCasesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
+	module := newModule(t)
+	var packages, checks []string
+	for _, path := range validCases(t) {
+		c, findings, err := catalog.Load(path)
+		if err != nil || len(findings) > 0 {
+			t.Fatal(err, findings)
+		}
+		files, err := templates.Files(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(path))
+		packages = append(packages, name)
+		for _, file := range files {
+			module.add(name+"/"+file.Name, string(file.Content))
+		}
+		for _, e := range c.Events {
+			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
+		}
+	}
+	if len(packages) < 15 {
+		t.Fatalf("found %d valid cases", len(packages))
+	}
+	module.add("main.go", samplesProgram(packages, checks))
+
+	module.run("vet", "./...")
+	if got, want := module.run("run", "."), fmt.Sprintf("%d samples\n", len(checks)); got != want {
+		t.Errorf("the program says\n%swant\n%s", got, want)
+	}
+}
+
+// validCases returns the paths of the catalogues without findings.
+func validCases(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(casesFolder + "/valid_*/events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// samplesProgram prints what is wrong with the samples of packages.
+func samplesProgram(packages, checks []string) string {
+	var imports strings.Builder
+	for _, name := range packages {
+		fmt.Fprintf(&imports, "\t%s %q\n", name, "example.com/cases/"+name)
+	}
+	return `package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/wire"
+
+` + imports.String() + `)
+
+type payload[T any] interface {
+	runtime.Payload
+	Clone() T
+	Equal(T) bool
+}
+
+var checked int
+
+func check[T payload[T]](name string, sample func() T) {
+	checked++
+	value := sample()
+	if err := value.Validate(); err != nil {
+		fmt.Println(name, "is not valid:", err)
+	}
+	slow, err := json.Marshal(value)
+	if err != nil {
+		fmt.Println(name, "cannot be written:", err)
+		return
+	}
+	codec := wire.NewCodec[T]()
+	quick, err := codec.Encode(value)
+	if err != nil || string(quick) != string(slow) {
+		fmt.Printf("%s is written as\n%s, %v\nand by encoding/json as\n%s\n", name, quick, err, slow)
+	}
+	back, err := codec.Decode(quick)
+	if err != nil || !back.Equal(value) || !back.Clone().Equal(value) {
+		fmt.Printf("%s is not the same after JSON: %v\n%+v\n%+v\n", name, err, value, back)
+	}
+	var again T
+	if err := json.Unmarshal(slow, &again); err != nil || !again.Equal(value) {
+		fmt.Printf("%s is not the same after encoding/json: %v\n%+v\n%+v\n", name, err, value, again)
+	}
+}
+
+func main() {
+	` + strings.Join(checks, "\n\t") + `
+	fmt.Println(checked, "samples")
+}
+`
+}
+
+// A module is a folder that the go command takes for one that depends on busgen.
+type module struct {
+	t      *testing.T
+	folder string
+}
+
+func newModule(t *testing.T) module {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := module{t, t.TempDir()}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.add(name, string(content))
+	}
+	m.run("mod", "edit", "-module=example.com/cases", "-droptool=github.com/busgen/busgen/cmd/busgen",
+		"-require=github.com/busgen/busgen@v0.0.0", "-replace=github.com/busgen/busgen="+root)
+	return m
+}
+
+func (m module) add(path, content string) {
+	m.t.Helper()
+	path = filepath.Join(m.folder, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		m.t.Fatal(err)
+	}
+	write(m.t, path, content)
+}
+
+// run calls the go command in the module, without the network.
+func (m module) run(args ...string) (stdout string) {
+	m.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = m.folder, &out, &errs
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if err := cmd.Run(); err != nil {
+		m.t.Fatalf("go %v: %v\n%s%s", args, err, out.String(), errs.String())
+	}
+	return out.String()
+}

@@ -1,0 +1,285 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/export"
+)
+
+// beyondASchema lists the findings that a schema cannot have: those of a rule
+// whose text matches.
+var beyondASchema = []struct {
+	rule catalog.Rule
+	text string
+	why  string
+}{
+	{catalog.RuleEncoding, "", "a schema sees values, not bytes"},
+	{catalog.RuleSyntax, "", "a schema sees values, not bytes"},
+	{catalog.RuleOneDocument, "", "a schema sees one document"},
+	{catalog.RuleAlias, "", "a schema sees what an alias stands for"},
+	{catalog.RuleDuplicateKey, "", "a schema sees one of two equal keys"},
+	{catalog.RuleDuplicateName, "subscription", "names in different places"},
+	{catalog.RuleReserved, "", "Go names"},
+	{catalog.RuleCollision, "", "Go names"},
+	{catalog.RuleUnknownType, `unknown type "[A-Z]`, "what is declared elsewhere"},
+	{catalog.RuleRecursiveType, "", "what is declared elsewhere"},
+	{catalog.RuleUnion, "no struct|both|told apart", "what is declared elsewhere"},
+	{catalog.RulePolicyTie, "", "keys in different places"},
+	{catalog.RulePolicyUnused, "", "keys in different places"},
+	{catalog.RuleDelayOrder, "", "values in different places"},
+	{catalog.RulePartition, "", "what is declared elsewhere"},
+	{catalog.RuleExample, "", "values by types that are declared elsewhere"},
+	{catalog.RuleDefault, "", "values by types that are declared elsewhere"},
+	{catalog.RuleConstraint, "", "values by types that are declared elsewhere"},
+	{catalog.RuleEnum, "has the number of", "values in different places"},
+	{catalog.RuleBadType, "is inside of", "how deep a value is in others"},
+	{catalog.RuleWrongKind, "tagged|a key of", "a schema sees values without tags, and all keys as texts"},
+	{catalog.RuleOutOfRange, `is -?[\d.]+(ns|us|µs|ms|s|m|h|d)|\d+d\d*h?`, "a duration is a text"},
+}
+
+func beyond(f *catalog.Finding) bool {
+	for _, b := range beyondASchema {
+		if b.rule == f.Rule && regexp.MustCompile(b.text).MatchString(f.Message) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTheSchemaOfCataloguesAgreesWithTheReader compares verdicts on all catalogues of
+// the repository, line by line: the schema accepts what has no findings, and where
+// there is a finding that a schema can have, it complains in the same line.
+func TestTheSchemaOfCataloguesAgreesWithTheReader(t *testing.T) {
+	schema := schemaIn(t, export.CatalogueSchema(), "")
+	judged := map[bool]int{}
+	used := map[catalog.Rule]bool{}
+	for _, path := range everyCatalogue(t) {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, findings := catalog.Parse("events.yaml", source)
+		for _, f := range findings {
+			used[f.Rule] = true
+		}
+		root, ok := yamlRoot(source)
+		if !ok {
+			continue
+		}
+		complaints := complaintsOf(schema, root)
+		judged[findings == nil]++
+		if findings == nil && complaints != nil {
+			t.Errorf("%s has no findings, but the schema says %v", path, complaints)
+		}
+		for _, f := range findings {
+			if !beyond(f) && complaints[f.Pos.Line] == nil {
+				t.Errorf("%s: the schema does not mind %s", path, f)
+			}
+		}
+		// All complaints must be about something that is wrong, too.
+		for line, said := range complaints {
+			if findings != nil && !slices.ContainsFunc(findings, func(f *catalog.Finding) bool { return f.Pos.Line == line }) {
+				t.Errorf("%s:%d: only the schema minds: %v", path, line, said)
+			}
+		}
+	}
+	if judged[true] < 3 || judged[false] < 20 {
+		t.Errorf("judged %v", judged)
+	}
+	for _, b := range beyondASchema {
+		if !used[b.rule] {
+			t.Errorf("no catalogue has a finding of rule %s", b.rule)
+		}
+	}
+}
+
+func everyCatalogue(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/*/*.yaml", "../../bench/*.yaml", "../catalog/testdata/cases/*/*.yaml", "testdata/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, paths...)
+	}
+	return all
+}
+
+// yamlRoot parses a file that is one YAML document without aliases.
+func yamlRoot(source []byte) (*yaml.Node, bool) {
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	var doc yaml.Node
+	if decoder.Decode(&doc) != nil || !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) || hasAlias(&doc) {
+		return nil, false
+	}
+	return doc.Content[0], true
+}
+
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge" || slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// complaintsOf returns what the schema says, by line.
+func complaintsOf(schema *jsonschema.Schema, root *yaml.Node) map[int][]string {
+	err := schema.Validate(jsonOf(root))
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return nil
+	}
+	all := map[int][]string{}
+	var visit func(e *jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			if _, ofKey := e.ErrorKind.(*kind.PropertyNames); !ofKey { // those are about a text of its own
+				visit(cause)
+			}
+		}
+		if _, ofKey := e.ErrorKind.(*kind.PropertyNames); ofKey || len(e.Causes) == 0 {
+			for _, line := range linesOf(root, e) {
+				all[line] = append(all[line], fmt.Sprint(e.InstanceLocation, e.ErrorKind))
+			}
+		}
+	}
+	visit(invalid)
+	return all
+}
+
+// linesOf is where the key and the value are that an error is about.
+func linesOf(root *yaml.Node, e *jsonschema.ValidationError) []int {
+	if k, ofKey := e.ErrorKind.(*kind.PropertyNames); ofKey {
+		return keysOf(root, k.Property) // the library mixes up where it is
+	}
+	key, node := root, root
+	for _, name := range e.InstanceLocation {
+		key, node = entryOf(node, name)
+	}
+	lines := []int{key.Line, node.Line}
+	if k, ofKeys := e.ErrorKind.(*kind.AdditionalProperties); ofKeys {
+		lines = nil
+		for _, name := range k.Properties {
+			key, _ := entryOf(node, name)
+			lines = append(lines, key.Line)
+		}
+	}
+	return lines
+}
+
+// keysOf lists the lines of all keys of a name.
+func keysOf(n *yaml.Node, name string) (lines []int) {
+	for i, below := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && below.Value == name {
+			lines = append(lines, below.Line)
+		}
+		lines = append(lines, keysOf(below, name)...)
+	}
+	return lines
+}
+
+func entryOf(n *yaml.Node, name string) (key, value *yaml.Node) {
+	if n.Kind == yaml.SequenceNode {
+		i, err := strconv.Atoi(name)
+		if err != nil || i >= len(n.Content) {
+			return n, n
+		}
+		return n.Content[i], n.Content[i]
+	}
+	for i := len(n.Content) - 2; i >= 0; i -= 2 { // of equal keys the last one counts
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return n, n
+}
+
+// jsonOf converts YAML the way editors do: by the core schema of YAML 1.2.
+func jsonOf(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			object[n.Content[i].Value] = jsonOf(n.Content[i+1])
+		}
+		return object
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, jsonOf(item))
+		}
+		return list
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE"
+	case "!!int", "!!float":
+		var f float64
+		if n.Decode(&f) == nil {
+			if text, err := json.Marshal(f); err == nil {
+				return json.Number(text)
+			}
+		}
+	}
+	return n.Value
+}
+
+// The words in the schema are those of the reader.
+func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
+	var schema any
+	if err := json.Unmarshal(export.CatalogueSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string][]string{
+		"#/definitions/lint/propertyNames/enum":                       catalog.LintRules(),
+		"#/definitions/severity/enum":                                 catalog.LintSeverities(),
+		"#/definitions/field/properties/format/enum":                  catalog.Formats(),
+		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": catalog.RedriveReasons(),
+	} {
+		var got []string
+		values, _ := inside(schema, pointer).([]any)
+		for _, v := range values {
+			got = append(got, fmt.Sprint(v))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-reader +schema):\n%s", pointer, diff)
+		}
+	}
+}
+
+func inside(value any, pointer string) any {
+	for key := range strings.SplitSeq(strings.TrimPrefix(pointer, "#/"), "/") {
+		if list, ok := value.([]any); ok {
+			i, _ := strconv.Atoi(key)
+			value = list[i]
+			continue
+		}
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}
+
+func TestTheSchemaOfCataloguesIsOneOfTheStandard(t *testing.T) {
+	metaschema := schemaIn(t, []byte(`{"$ref": "http://json-schema.org/draft-07/schema"}`), "")
+	if err := metaschema.Validate(unmarshal(t, export.CatalogueSchema())); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,63 @@
+package lint
+
+import "github.com/busgen/busgen/internal/catalog"
+
+var deprecatedSubscribed = Rule{
+	ID:       "deprecated-subscribed",
+	Severity: Warning,
+	Purpose:  "An event that should not be used any more still has handlers that wait for it.",
+	Bad: `
+events:
+  order.placed: { deprecated: use order.accepted, subscriptions: { send-receipt: {} } }`,
+	Good: `
+events:
+  order.placed: { deprecated: use order.accepted }
+  order.accepted: { subscriptions: { send-receipt: {} } }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if !e.Deprecated.Written() {
+				continue
+			}
+			for _, s := range e.Subscriptions {
+				f := p.report(e.Name.V, s.Name.Pos, "move it to the event that is to be used instead",
+					"subscription %s is for event %s, which is deprecated", s.Name.V, e.Name.V)
+				p.see(f, e.Deprecated.Pos, "the reason is here")
+			}
+		}
+	},
+}
+
+var deprecatedType = Rule{
+	ID:       "deprecated-type",
+	Severity: Warning,
+	Purpose:  "A type that should not be used any more is carried by a field that may be used.",
+	Bad: `
+types:
+  Price: { deprecated: use Money, fields: { cents: int64 } }
+events:
+  order.placed: { payload: { total: Price } }`,
+	Good: `
+types:
+  Price: { deprecated: use Money, fields: { cents: int64 } }
+events:
+  order.placed: { payload: { total: { type: "Price?", deprecated: use sum } } }
+  order.drafted: { deprecated: use order.placed, payload: { total: Price } }`,
+	check: func(p *pass) {
+		old := map[string]bool{}
+		for _, e := range p.Events {
+			old[e.Name.V] = e.Deprecated.Written()
+		}
+		for _, t := range p.Types {
+			old[t.Name.V] = t.Deprecated.Written()
+		}
+		p.eachField(func(owner, subject string, f *catalog.Field) {
+			t := bottom(f.Type).Named
+			if t == nil || !t.Deprecated.Written() || f.Deprecated.Written() || old[subject] {
+				return
+			}
+			finding := p.report(subject, f.Name.Pos, "use another type, or deprecate the field too",
+				"field %s of %s is of type %s, which is deprecated", f.Name.V, owner, t.Name.V)
+			p.see(finding, t.Deprecated.Pos, "the reason is here")
+		})
+	},
+}
