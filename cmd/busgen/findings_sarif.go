@@ -87,7 +87,7 @@ func findingsSARIF(all []lint.Finding) (string, error) {
 			*rules = append(*rules, sarifRuleOf(id))
 		}
 		result := sarifResult{
-			RuleID: id, RuleIndex: 0, Level: f.Severity.String(),
+			RuleID: id, RuleIndex: index, Level: f.Severity.String(),
 			Message: sarifMessage{f.Message}, Locations: []sarifLocation{locationOf(f.Place)},
 		}
 		if f.Hint != "" {

@@ -104,7 +104,7 @@ func (f *fixture) failing() (times func() []time.Duration) {
 	})
 	f.must(err)
 	f.must(f.bus.Start(f.Context()))
-	_, err = events.PublishUserRegistered(f.Context(), f.bus, events.UserRegistered{Preferences: map[string]string{}})
+	_, err = events.PublishUserRegistered(f.Context(), f.bus, events.SampleUserRegistered())
 	f.must(err)
 	return func() []time.Duration {
 		mu.Lock()
