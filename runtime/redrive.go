@@ -18,21 +18,9 @@ const (
 // redrive tries dead letters again as the settings in force say, until the bus
 // is shut down.
 func (b *Bus) redrive(ctx context.Context) {
-	tick := time.NewTicker(redriveEvery)
-	defer tick.Stop()
-	failing := false
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		err := b.redriveDue(ctx)
-		if err != nil && ctx.Err() == nil && !failing {
-			b.config.logger.Error("dead letters cannot be redriven; trying again", "error", err)
-		}
-		failing = err != nil
-	}
+	every(ctx, redriveEvery, b.redriveDue, func(err error) {
+		b.config.logger.Error("dead letters cannot be redriven; trying again", "error", err)
+	})
 }
 
 func (b *Bus) redriveDue(ctx context.Context) error {

@@ -13,24 +13,15 @@ func (b *Bus) prune(ctx context.Context) {
 	if b.config.retention == Forever {
 		return
 	}
-	tick := time.NewTicker(pruneEvery)
-	defer tick.Stop()
-	failing := false
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	every(ctx, pruneEvery, func(ctx context.Context) error {
 		n, err := b.log.Prune(ctx, time.Now().Add(-b.config.retention))
 		if n > 0 {
 			b.config.logger.Debug("settled events pruned", "events", n)
 		}
-		if err != nil && ctx.Err() == nil && !failing {
-			b.config.logger.Error("settled events cannot be pruned; trying again every minute", "error", err)
-		}
-		failing = err != nil
-	}
+		return err
+	}, func(err error) {
+		b.config.logger.Error("settled events cannot be pruned; trying again every minute", "error", err)
+	})
 }
 
 // Compact gives the space of deleted events back to the file system and returns

@@ -39,7 +39,7 @@ func TestEveryActionOfAnOperatorIsInTheAudit(t *testing.T) {
 			}
 		}
 		if want := []string{"import", "purge", "discard", "edit", "retry"}; !slices.Equal(got, want) {
-			t.Errorf("the actions are %v, want %v", got, want)
+			t.Fatalf("the actions are %v, want %v", got, want)
 		}
 		counts := strings.Fields(query(t, f.path, "SELECT group_concat(count, ' ') FROM audit"))
 		if want := []string{"1", "1", "120", "128", "128"}; !slices.Equal(counts, want) {
