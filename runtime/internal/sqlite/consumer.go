@@ -116,7 +116,7 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return l.writer.do(ctx, nil, func(c *conn) error {
+	return l.writer.do(ctx, func(c *conn) error {
 		for _, spec := range missing {
 			if err := declareConsumer(c, spec); err != nil {
 				return err

@@ -163,7 +163,7 @@ func (l *Log) refresh(c *conn) {
 // Flush implements [engine.Log].
 func (l *Log) Flush(ctx context.Context) error {
 	l.writer.hasten()
-	err := l.writer.do(ctx, nil, nil) // in the same transaction
+	err := l.writer.do(ctx, nil) // in the same transaction
 	return storageError("write", l.path, err)
 }
 

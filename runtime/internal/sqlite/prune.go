@@ -34,7 +34,7 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 		for len(seqs) > 0 && err == nil {
 			step := seqs[:min(len(seqs), pruneDelete)]
 			seqs = seqs[len(step):]
-			err = l.writer.do(ctx, nil, func(c *conn) error { return deleteEvents(c, step) })
+			err = l.writer.do(ctx, func(c *conn) error { return deleteEvents(c, step) })
 			if err == nil {
 				pruned += len(step)
 				err = pause(ctx)
@@ -125,7 +125,7 @@ func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
 	const step = 64 // pages
 	for {
 		var before, after, size int64
-		err := l.writer.do(ctx, nil, func(c *conn) error {
+		err := l.writer.do(ctx, func(c *conn) error {
 			var err error
 			if size, err = c.int64("PRAGMA page_size"); err != nil {
 				return err

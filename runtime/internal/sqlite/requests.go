@@ -17,22 +17,22 @@ type request struct {
 	pending bool  // in the queue, and may still be withdrawn
 }
 
-// do queues a transaction and waits for its outcome. A context that ends
-// while it is still queued withdraws it; later the outcome is waited for,
-// because only the outcome tells whether it is stored.
-func (w *writer) do(ctx context.Context, events []logged, exec func(*conn) error) error {
-	return w.request(ctx, events, exec, false)
+// do executes something in a transaction and waits for its outcome. A context
+// that ends while it is still queued withdraws it; later the outcome is waited
+// for, because only the outcome tells whether it is stored.
+func (w *writer) do(ctx context.Context, exec func(*conn) error) error {
+	return w.execute(ctx, exec, false)
 }
 
-// doSynced is do for something to execute that must be on disk.
+// doSynced is do for what must be on disk.
 func (w *writer) doSynced(ctx context.Context, exec func(*conn) error) error {
-	return w.request(ctx, nil, exec, true)
+	return w.execute(ctx, exec, true)
 }
 
-func (w *writer) request(ctx context.Context, events []logged, exec func(*conn) error, full bool) error {
+func (w *writer) execute(ctx context.Context, exec func(*conn) error, full bool) error {
 	r := w.newRequest()
 	defer w.free(r)
-	r.events, r.exec, r.full = append(r.events, events...), exec, full
+	r.exec, r.full = exec, full
 	return w.submit(ctx, r)
 }
 

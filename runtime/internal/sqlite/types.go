@@ -78,7 +78,7 @@ func (l *Log) DeclareTypes(ctx context.Context, names []string) error {
 	if !missing {
 		return nil
 	}
-	err := l.writer.do(ctx, nil, func(c *conn) error {
+	err := l.writer.do(ctx, func(c *conn) error {
 		for _, name := range names {
 			if _, err := declareType(c, name); err != nil {
 				return err
