@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,11 +17,10 @@ import (
 
 // The model test draws a life of a bus from a seed: publishing in all ways,
 // handlers that succeed and fail in all ways, subscriptions that come and go,
-// pauses, dead letters that are retried and purged, orderly restarts, and kills. Beside
-// the bus stands a model of what it promises (modelstate_test.go), which is told
+// pauses, dead letters that are retried and purged, orderly restarts, kills, and
+// steps of the clock. Beside the bus stands a model of what it promises (modelstate_test.go), which is told
 // of every execution (modelrun_test.go) and objects to what must not be; in the
-// end the file is compared with it (modelaudit_test.go). Time is virtual. A step
-// of the wall clock is not among the operations: virtual time has one clock only.
+// end the file is compared with it (modelaudit_test.go). Time is virtual.
 //
 // A failure names its seed, and a run of that seed says what it does. The seed
 // decides all but the order of what happens at the same instant, so a mistake in
@@ -252,7 +252,23 @@ func (w *world) restart() {
 	}
 	w.model.shutDown()
 	w.rest()
+	w.stepClock(w.bus.path)
 	w.open(w.bus.path)
+}
+
+// stepClock moves the wall clock while nobody uses the file, now and then.
+// Virtual time has one clock only, so it is the file that is moved against it.
+func (w *world) stepClock(path string) {
+	if w.IntN(2) == 0 {
+		return
+	}
+	w.counts["clock step"]++
+	step := time.Duration(w.IntN(20_000_000)-10_000_000) * time.Microsecond
+	w.trace("the clock is set forward by %v", step)
+	must(w.T, execFile(path, fmt.Sprintf(`
+		UPDATE deliveries SET due_at = max(1, due_at - %d) WHERE state = 'waiting' AND due_at > 0;
+		UPDATE log SET due_at = max(1, due_at - %[1]d) WHERE due_at IS NOT NULL`, step.Microseconds())))
+	w.model.stepClock(step)
 }
 
 // kill goes on with what a process leaves that is killed at this moment. The
@@ -269,5 +285,6 @@ func (w *world) kill() {
 	w.model.kill()
 	w.bus.stop()
 	w.rest()
+	w.stepClock(path)
 	w.open(path)
 }

@@ -181,6 +181,26 @@ func (m *model) kill() {
 	m.vanish()
 }
 
+// stepClock moves what waits for a time. What was due already may have been
+// taken up and given back: then it no longer waits for one.
+func (m *model) stepClock(step time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	m.each(func(p *pair) {
+		if p.due.After(now) {
+			p.due = p.due.Add(-step)
+		} else {
+			p.exact = false
+		}
+	})
+	for _, e := range m.events { // for subscriptions that are yet to come
+		if e.due.After(now) {
+			e.due = e.due.Add(-step)
+		}
+	}
+}
+
 // vanish ends the handlers of all attachments there were.
 func (m *model) vanish() {
 	for _, s := range m.subscriptions {

@@ -54,6 +54,9 @@ func TestFindingsAsAnnotationsOfGitHub(t *testing.T) {
 	inFolder(t, map[string]string{"a,b 100%/events.yaml": collided})
 	var stdout, stderr strings.Builder
 	run(t.Context(), []string{"a,b 100%/events.yaml", "--format", "github"}, strings.NewReader(""), &stdout, &stderr)
+	if got := githubProperty.Replace("C:/x\r\n"); got != "C%3A/x%0D%0A" {
+		t.Errorf("a path with a colon is written as %s", got)
+	}
 	want := "::error file=a%2Cb 100%25/events.yaml,line=5,col=3,endColumn=15,title=go-name-collision::" +
 		"event user_created makes the Go name UserCreated, and so does event user.created; rename one of them, or give it another go_name" +
 		"%0Aa,b 100%25/events.yaml:4:3: event user.created is here\n"

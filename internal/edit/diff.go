@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -46,76 +47,93 @@ type step struct {
 	left, right int // numbers of the line, from 1; of the next one where it has none
 }
 
-// script returns the steps from a to b, by a longest common subsequence. What is
-// equal at both ends is left out of the quadratic part.
+// script returns the steps from a to b: as few as there can be, found as Myers does
+// (An O(ND) Difference Algorithm and Its Variations, 1986).
 func script(a, b []string) []step {
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
+	rounds := furthest(a, b)
+	if rounds == nil {
+		return replaced(a, b)
 	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	x, y := a[head:len(a)-tail], b[head:len(b)-tail]
-	longest := common(x, y)
-	var steps []step
-	i, j := 0, 0
-	add := func(op byte, text string) {
-		steps = append(steps, step{op, text, i + 1, j + 1})
-		if op != '+' {
-			i++
+	var steps []step // from the end to the beginning
+	x, y := len(a), len(b)
+	for d := len(rounds) - 1; d >= 0; d-- {
+		k, before := x-y, 0 // of the diagonal, and of the one before
+		if d > 0 {
+			before = k - 1
+			if k == -d || k != d && rounds[d-1].at(k-1) < rounds[d-1].at(k+1) {
+				before = k + 1
+			}
 		}
-		if op != '-' {
-			j++
+		fromX, fromY := 0, 0
+		if d > 0 {
+			fromX = rounds[d-1].at(before)
+			fromY = fromX - before
 		}
-	}
-	for _, line := range a[:head] {
-		add(' ', line)
-	}
-	for i < head+len(x) || j < head+len(y) {
-		m, n := i-head, j-head
+		for x > fromX && y > fromY {
+			x, y = x-1, y-1
+			steps = append(steps, step{' ', a[x], x + 1, y + 1})
+		}
 		switch {
-		case m < len(x) && n < len(y) && x[m] == y[n]:
-			add(' ', x[m])
-		case n == len(y) || m < len(x) && longest[m+1][n] >= longest[m][n+1]:
-			add('-', x[m])
+		case d == 0:
+		case x > fromX:
+			x--
+			steps = append(steps, step{'-', a[x], x + 1, y + 1})
 		default:
-			add('+', y[n])
+			y--
+			steps = append(steps, step{'+', b[y], x + 1, y + 1})
 		}
 	}
-	for _, line := range a[len(a)-tail:] {
-		add(' ', line)
-	}
+	slices.Reverse(steps)
 	return steps
 }
 
-// most is how much memory a comparison may take; larger ones show all of the old
-// lines and then all of the new ones.
-const most = 16 << 20
+// A round is how far one gets in a with so many changes, by diagonal: x-y.
+type round []int
 
-// common returns the lengths of the longest common subsequences of the ends of x
-// and y.
-func common(x, y []string) [][]int32 {
-	longest := make([][]int32, len(x)+1)
-	if (len(x)+1)*(len(y)+1) > most {
-		zeros := make([]int32, len(y)+1)
-		for i := range longest {
-			longest[i] = zeros
-		}
-		return longest
-	}
-	for i := len(x); i >= 0; i-- {
-		longest[i] = make([]int32, len(y)+1)
-		for j := len(y) - 1; j >= 0 && i < len(x); j-- {
-			if x[i] == y[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			} else {
-				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+func (r round) at(diagonal int) int { return r[diagonal+len(r)/2] }
+
+// mostChanges bounds the work, which grows with their square. Texts that have less
+// in common are replaced as a whole.
+const mostChanges = 1500
+
+// furthest returns the rounds up to the one that reaches the end of both texts;
+// nil if there would be too many.
+func furthest(a, b []string) []round {
+	var rounds []round
+	for d := 0; d <= mostChanges; d++ {
+		r := make(round, 2*d+3)
+		for k := -d; k <= d; k += 2 {
+			x := 0
+			switch {
+			case d == 0:
+			case k == -d || k != d && rounds[d-1].at(k-1) < rounds[d-1].at(k+1):
+				x = rounds[d-1].at(k + 1)
+			default:
+				x = rounds[d-1].at(k-1) + 1
+			}
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			r[k+len(r)/2] = x
+			if x >= len(a) && x-k >= len(b) {
+				return append(rounds, r)
 			}
 		}
+		rounds = append(rounds, r)
 	}
-	return longest
+	return nil
+}
+
+// replaced removes all of a and adds all of b.
+func replaced(a, b []string) []step {
+	var steps []step
+	for i, line := range a {
+		steps = append(steps, step{'-', line, i + 1, 1})
+	}
+	for i, line := range b {
+		steps = append(steps, step{'+', line, len(a) + 1, i + 1})
+	}
+	return steps
 }
 
 // hunks are the changes with what is around them.

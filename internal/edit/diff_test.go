@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,6 +48,28 @@ func TestDiffShowsLineEnds(t *testing.T) {
 	}
 	if got := edit.Diff("f", []byte("a\n"), []byte("a\n")); got != "" {
 		t.Errorf("got %q for what is the same", got)
+	}
+}
+
+func TestTextsWithLittleInCommonAreReplacedAsAWhole(t *testing.T) {
+	before, after := strings.Repeat("a\n", 4000), strings.Repeat("b\n", 4000)
+	got := edit.Diff("f", []byte(before), []byte(after))
+	want := "--- f\n+++ f\n@@ -1,4000 +1,4000 @@\n" + strings.Repeat("-a\n", 4000) + strings.Repeat("+b\n", 4000)
+	if got != want {
+		t.Errorf("got %.200s", got)
+	}
+}
+
+func TestTwoChangesFarApartAreTwoHunks(t *testing.T) {
+	lines := make([]string, 100_000)
+	for i := range lines {
+		lines[i] = strconv.Itoa(i) + "\n"
+	}
+	before := strings.Join(lines, "")
+	lines[5], lines[99_000] = "five\n", "far\n"
+	got := edit.Diff("f", []byte(before), []byte(strings.Join(lines, "")))
+	if strings.Count(got, "\n@@") != 2 || strings.Count(got, "\n") != 2+2*(1+3+2+3) {
+		t.Errorf("got %.400s", got)
 	}
 }
 

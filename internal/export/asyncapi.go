@@ -21,15 +21,15 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	}
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
 	for _, e := range c.Events {
-		channels.set(e.Name.V, channel(e))
-		operations.set("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
+		channels.add(e.Name.V, channel(e))
+		operations.add("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
 		for _, s := range e.Subscriptions {
-			operations.set("handle."+s.Name.V, operation("receive", e.Name.V, s.Doc, settings(s.Settings)))
+			operations.add("handle."+s.Name.V, operation("receive", e.Name.V, s.Doc, settings(s.Settings)))
 		}
-		messages.set(e.Name.V, message(e))
+		messages.add(e.Name.V, message(e))
 	}
 	for _, t := range c.Types {
-		schemas.set(t.Name.V, asyncSchema.named(t))
+		schemas.add(t.Name.V, asyncSchema.named(t))
 	}
 	components := object{{"messages", messages}}
 	if len(schemas) > 0 {

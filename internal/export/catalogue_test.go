@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/types"
 	"io"
 	"os"
 	"path/filepath"
@@ -239,6 +240,69 @@ func jsonOf(n *yaml.Node) any {
 		}
 	}
 	return n.Value
+}
+
+// TestTheSchemaHasTheLimitsOfTheReader compares verdicts on both sides of each limit
+// of a number.
+func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
+	schema := schemaIn(t, export.CatalogueSchema(), "")
+	around := map[string][]string{
+		"defaults: { retry: { max_attempts: % } }":                         {"0", "1", "1000", "1001", "1.5"},
+		"defaults: { retry: { max_retries: % } }":                          {"-1", "0", "999", "1000"},
+		"defaults: { retry: { multiplier: % } }":                           {"0.99", "1", "1000", "1000.1"},
+		"defaults: { retry: { jitter: % } }":                               {"-0.01", "0", "0.5", "0.51"},
+		"defaults: { breaker: { threshold: % } }":                          {"-0.01", "0", "0.99", "1"},
+		"defaults: { breaker: { min_samples: % } }":                        {"0", "1", "10000", "10001"},
+		"defaults: { brake: % }":                                           {"0", "1", "10000", "10001", "off", "no"},
+		"defaults: { redrive: { max: % } }":                                {"0", "1", "1000", "1001"},
+		"types: { T: { fields: { f: { type: string, min_length: % } } } }": {"-1", "0", "1073741824", "1073741825"},
+		"types: { T: { fields: { f: { type: string, max_length: % } } } }": {"-1", "0", "1073741824", "1073741825"},
+		`types: { T: { fields: { f: { type: "[]int", min_items: % } } } }`: {"-1", "0", "1048576", "1048577"},
+		`types: { T: { fields: { f: { type: "[]int", max_items: % } } } }`: {"-1", "0", "1048576", "1048577"},
+		"types: { T: { enum: { a: % } } }":                                 {"-2147483649", "-2147483648", "2147483647", "2147483648"},
+		"types: { T: { enum: { a: { number: % } } } }":                     {"-2147483649", "-2147483648", "2147483647", "2147483648"},
+		`types: { T: { fields: { f: "%int" } } }`:                          {strings.Repeat("[]", 16), strings.Repeat("[]", 17), strings.Repeat("map[string]", 17)},
+		"events: { a.done: { subscriptions: { %: {} } } }":                 {strings.Repeat("a", 200), strings.Repeat("a", 201)},
+		"events: { a.done: { timeout: % } }":                               {"5s", "1d12h", "1.5h", ".5m", "3", "s", "-1s", "5 s", "1h2d", "µs", "\"\"", "off"},
+		"events: { a.done: { slow_after: % } }":                            {"off", "5s", "never"},
+		"events: { a.done: { priority: % } }":                              {"high", "normal", "low", "urgent"},
+		"events: { a.done: { retry: { backoff: % } } }":                    {"exponential", "linear", "constant", "none", "cubic"},
+		"events: { a.done: { tags: [%] } }":                                {"a", "a-b", "A", "a--b", "a, a"},
+		"events: { %: {} }":                                                {"a", "a.b", "a_b.c1", "a.", "A", "a..b", "1a", "a.b-c", strings.Repeat("a", 300)},
+		`policies: { "%": {} }`:                                            {"*", "a.*", "*.done", "a.*.done", "a*", "a.**", ""},
+		"types: { T: { go: { import: %, type: Addr }, type: string } }":    {"net/netip", "unsafe", "C", "a b", "/a"},
+		"types: { T: { one_of: { %: { fields: {} } } } }":                  {"a", "A-b", "a b", "-a"},
+		`types: { T: { enum: ["%"] } }`:                                    {"a", "-", "é", "a\\tb", "1", " "},
+	}
+	for format, values := range around {
+		for _, value := range values {
+			agree(t, schema, strings.Replace(format, "%", value, 1))
+		}
+	}
+	for _, name := range append(types.Universe.Names(), "func", "type", "events", "Événements", "e2", "2e", "a-b", "_", "main", "a_test", "breaker", "context", "json", "retry", "runtime", "strconv", "time", "uuid", "wire") {
+		agree(t, schema, "package: "+strconv.Quote(name))
+	}
+}
+
+// agree compares verdicts on a catalogue that is right but for what the piece says.
+func agree(t *testing.T, schema *jsonschema.Schema, piece string) {
+	t.Helper()
+	source := piece + "\nversion: 1\n"
+	for key, rest := range map[string]string{"package": "package: p\n", "events": "events: { a.done: {} }\n"} {
+		if !strings.HasPrefix(piece, key+":") {
+			source += rest
+		}
+	}
+	_, findings := catalog.Parse("events.yaml", []byte(source))
+	findings = slices.DeleteFunc(findings, func(f *catalog.Finding) bool { return f.Rule == catalog.RulePolicyUnused })
+	root, ok := yamlRoot([]byte(source))
+	if !ok {
+		t.Fatalf("not YAML: %s", source)
+	}
+	err := schema.Validate(jsonOf(root))
+	if (err == nil) != (len(findings) == 0) {
+		t.Errorf("%s: the schema says %v, the reader %v", piece, err, findings)
+	}
 }
 
 // The words in the schema are those of the reader.

@@ -14,10 +14,10 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
 	defs := object{}
 	for _, e := range c.Events {
-		defs.set(e.Name.V, schema2020.payload(e))
+		defs.add(e.Name.V, schema2020.payload(e))
 	}
 	for _, t := range c.Types {
-		defs.set(t.Name.V, schema2020.named(t))
+		defs.add(t.Name.V, schema2020.named(t))
 	}
 	s.set("$defs", defs)
 	return document(s)
@@ -33,7 +33,7 @@ func EventSchema(e *catalog.Event) ([]byte, error) {
 	}
 	defs := object{}
 	for _, t := range typesOf(e.Fields) {
-		defs.set(t.Name.V, schema2020.named(t))
+		defs.add(t.Name.V, schema2020.named(t))
 	}
 	if len(defs) > 0 {
 		s.set("$defs", defs)

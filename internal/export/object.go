@@ -13,7 +13,11 @@ type member struct {
 	value any
 }
 
-// set adds a key, or replaces its value.
+// add adds a key that is not there.
+func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
+
+// set adds a key, or replaces its value. It looks for the key, so it is for small
+// objects.
 func (o *object) set(key string, value any) {
 	for i := range *o {
 		if (*o)[i].key == key {
@@ -21,7 +25,7 @@ func (o *object) set(key string, value any) {
 			return
 		}
 	}
-	*o = append(*o, member{key, value})
+	o.add(key, value)
 }
 
 // text sets a key to a text unless that is empty.

@@ -61,7 +61,7 @@ func (d dialect) fields(s *object, fields []*catalog.Field) {
 	s.set("type", "object")
 	properties, required := object{}, []string{}
 	for _, f := range fields {
-		properties.set(f.Name.V, d.field(f))
+		properties.add(f.Name.V, d.field(f))
 		if !f.Type.Optional {
 			required = append(required, f.Name.V)
 		}
