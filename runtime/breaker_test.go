@@ -57,9 +57,9 @@ func TestTheBreakerOpensWhenMoreThanHalfOfFourFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := openFragile(t)
-				call := 0
+				var calls atomic.Int32
 				s, err := runtime.Subscribe(f.Bus, fragileType, "fragile", func(context.Context, runtime.Event[orderPlaced]) error {
-					call++
+					call := int(calls.Add(1))
 					if call <= len(test.outcomes) && test.outcomes[call-1] == 'F' {
 						return runtime.Permanent(errBoom)
 					}
@@ -74,7 +74,7 @@ func TestTheBreakerOpensWhenMoreThanHalfOfFourFail(t *testing.T) {
 				}
 				f.fragile(100, 100) // waits if the breaker is open
 				time.Sleep(time.Second)
-				if got := call == len(test.outcomes); got != test.opens {
+				if got := int(calls.Load()) == len(test.outcomes); got != test.opens {
 					t.Errorf("after %s the next event waits: %v, want %v (%s)", test.outcomes, got, test.opens, s.Name())
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,9 +102,9 @@ func TestADeadLetterOfADeadLetterIsNotAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
 		f.handle("failing", func(context.Context, runtime.Event[orderPlaced]) error { return runtime.Permanent(errBoom) })
-		calls := 0
+		var calls atomic.Int32
 		_, err := runtime.SubscribeDead(f.Bus, placedType, "mourner", func(context.Context, runtime.Event[runtime.DeadLetter[orderPlaced]]) error {
-			calls++
+			calls.Add(1)
 			return runtime.Permanent(errors.New("I cannot bear it"))
 		})
 		must(t, err)
@@ -111,8 +112,8 @@ func TestADeadLetterOfADeadLetterIsNotAnnounced(t *testing.T) {
 		f.publish(1)
 		f.idle()
 		time.Sleep(time.Hour)
-		if calls != 1 {
-			t.Errorf("it was called %d times", calls)
+		if calls.Load() != 1 {
+			t.Errorf("it was called %d times", calls.Load())
 		}
 		if n := f.sql("SELECT count(*) FROM deliveries WHERE state = 'dead'"); n != "2" {
 			t.Errorf("there are %s dead letters, want both", n)

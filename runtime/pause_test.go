@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,18 +54,18 @@ func TestAPauseSurvivesARestart(t *testing.T) {
 		must(t, f.PauseSubscription(t.Context(), "paused"))
 		f.stop()
 		f = reopen(t, f.path)
-		handled := 0
-		f.handle("paused", func(context.Context, runtime.Event[orderPlaced]) error { handled++; return nil })
+		var handled atomic.Int32
+		f.handle("paused", func(context.Context, runtime.Event[orderPlaced]) error { handled.Add(1); return nil })
 		f.start()
 		f.publish(1)
 		time.Sleep(time.Minute)
-		if handled != 0 {
+		if handled.Load() != 0 {
 			t.Error("it was delivered")
 		}
 		must(t, f.ResumeSubscription(t.Context(), "paused"))
 		f.idle()
-		if handled != 1 {
-			t.Errorf("handled %d", handled)
+		if handled.Load() != 1 {
+			t.Errorf("handled %d", handled.Load())
 		}
 	})
 }
@@ -157,8 +158,8 @@ func TestPausesOfOtherProcessesAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
 		other := reopen(t, f.path)
-		handled := 0
-		_, err := runtime.SubscribePattern(f.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Raw]) error { handled++; return nil })
+		var handled atomic.Int32
+		_, err := runtime.SubscribePattern(f.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Raw]) error { handled.Add(1); return nil })
 		must(t, err)
 		f.start()
 		for round, pause := range []struct {
@@ -169,15 +170,15 @@ func TestPausesOfOtherProcessesAreNoticed(t *testing.T) {
 			target := []string{"order.placed", "all"}[round]
 			must(t, pause.do(t.Context(), target))
 			time.Sleep(time.Second)
-			before := handled
+			before := handled.Load()
 			f.publish(1)
 			time.Sleep(time.Minute)
-			if handled != before {
+			if handled.Load() != before {
 				t.Errorf("round %d: delivered during the pause", round)
 			}
 			must(t, pause.undo(t.Context(), target))
 			time.Sleep(time.Second)
-			if handled != before+1 {
+			if handled.Load() != before+1 {
 				t.Errorf("round %d: not delivered a second after the pause", round)
 			}
 		}
