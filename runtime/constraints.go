@@ -30,14 +30,14 @@ func AtMost[T cmp.Ordered](p *Problems, path string, value, most T) {
 // DecimalAtLeast is AtLeast for decimals. One that is not valid is left to
 // Nested.
 func (p *Problems) DecimalAtLeast(path string, value, least Decimal) {
-	if value.Validate() == nil && value.Compare(least) < 0 {
+	if format.IsDecimal(string(value)) && value.Compare(least) < 0 {
 		p.add(path, fmt.Sprintf("is %s; it must be at least %s", value, least))
 	}
 }
 
 // DecimalAtMost is AtMost for decimals. One that is not valid is left to Nested.
 func (p *Problems) DecimalAtMost(path string, value, most Decimal) {
-	if value.Validate() == nil && value.Compare(most) > 0 {
+	if format.IsDecimal(string(value)) && value.Compare(most) > 0 {
 		p.add(path, fmt.Sprintf("is %s; it must be at most %s", value, most))
 	}
 }

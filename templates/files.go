@@ -1,8 +1,10 @@
 package templates
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"github.com/dave/jennifer/jen"
 
@@ -13,26 +15,33 @@ import (
 // Files generates the Go code of a catalogue, which must be free of findings.
 // An error means a defect in this package, not in the catalogue.
 func Files(c *catalog.Catalogue) ([]emit.File, error) {
-	emitted := []struct {
+	emitters := []struct {
 		name       string
-		constructs []jen.Code
+		constructs func(*catalog.Catalogue) []jen.Code
 	}{
-		{"payloads.gen.go", payloads(c)},
-		{"codec.gen.go", codec(c)},
-		{"copy.gen.go", copies(c)},
-		{"publish.gen.go", publish(c)},
-		{"subscribe.gen.go", subscribe(c)},
-		{"catalogue.gen.go", catalogue(c)},
-		{"samples.gen.go", samples(c)},
+		{"payloads.gen.go", payloads},
+		{"codec.gen.go", codec},
+		{"copy.gen.go", copies},
+		{"publish.gen.go", publish},
+		{"subscribe.gen.go", subscribe},
+		{"catalogue.gen.go", catalogue},
+		{"samples.gen.go", samples},
 	}
 	header := "// " + emit.Header(oneLine(filepath.Base(c.File)))
-	var files []emit.File
-	for _, e := range emitted {
-		content, err := source(header, c, e.constructs)
-		if err != nil {
-			return nil, fmt.Errorf("generating %s: %w", e.name, err)
-		}
-		files = append(files, emit.File{Name: e.name, Content: content})
+	files, failures := make([]emit.File, len(emitters)), make([]error, len(emitters))
+	var running sync.WaitGroup
+	for i, e := range emitters {
+		running.Go(func() {
+			content, err := source(header, c, e.constructs(c))
+			if err != nil {
+				failures[i] = fmt.Errorf("generating %s: %w", e.name, err)
+			}
+			files[i] = emit.File{Name: e.name, Content: content}
+		})
+	}
+	running.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
 	}
 	return files, nil
 }

@@ -5,56 +5,15 @@ import "github.com/busgen/busgen/internal/catalog"
 // hasCodec tells whether a type is written and read without encoding/json: not
 // if there is a union in it, which is read in two steps, or a custom Go type,
 // which does it in its own way.
-func hasCodec(t *catalog.TypeRef) bool {
-	return !reaches(t, map[*catalog.Type]bool{}, func(t *catalog.TypeRef) bool {
-		return t.Kind == catalog.Named && (t.Named.IsUnion() || t.Named.IsCustom())
-	})
-}
+func hasCodec(t *catalog.TypeRef) bool { return !t.Traits().Reflected }
 
-// needsClone tells whether a copy of a value shares something with it that can be
-// changed.
-func needsClone(t *catalog.TypeRef) bool {
-	return reaches(t, map[*catalog.Type]bool{}, func(t *catalog.TypeRef) bool {
-		return (t.Optional || hasNil(t)) && !isUnion(t) || isCustom(t)
-	})
-}
-
-// isComparable tells whether == compares values as Equal does.
-func isComparable(t *catalog.TypeRef) bool {
-	return !reaches(t, map[*catalog.Type]bool{}, func(t *catalog.TypeRef) bool {
-		return t.Optional || hasNil(t) || isCustom(t) || t.Kind == catalog.Time
-	})
-}
+func needsClone(t *catalog.TypeRef) bool   { return t.Traits().Shares }
+func isComparable(t *catalog.TypeRef) bool { return !t.Traits().Incomparable }
 
 func isUnion(t *catalog.TypeRef) bool  { return t.Kind == catalog.Named && t.Named.IsUnion() }
 func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsCustom() }
 func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
 func isEnum(t *catalog.TypeRef) bool   { return t.Kind == catalog.Named && t.Named.IsEnum() }
-
-// reaches tells whether is says yes to t or to a type inside of it.
-func reaches(t *catalog.TypeRef, seen map[*catalog.Type]bool, is func(*catalog.TypeRef) bool) bool {
-	if is(t) {
-		return true
-	}
-	if t.Elem != nil {
-		return reaches(t.Elem, seen, is)
-	}
-	if t.Named == nil || seen[t.Named] {
-		return false
-	}
-	seen[t.Named] = true
-	for _, f := range t.Named.Fields {
-		if reaches(f.Type, seen, is) {
-			return true
-		}
-	}
-	for _, v := range t.Named.Variants {
-		if reaches(structRef(v.Type), seen, is) {
-			return true
-		}
-	}
-	return false
-}
 
 // structRef is the type of a field that has a declared type.
 func structRef(t *catalog.Type) *catalog.TypeRef {

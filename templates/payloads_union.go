@@ -83,10 +83,11 @@ func validateUnion(t *catalog.Type) *jen.Statement {
 
 // unionParams emits the parameters of a function of a union.
 func unionParams(t *catalog.Type, names ...string) []jen.Code {
-	var params []jen.Code
+	var values []jen.Code
 	for _, name := range names {
-		params = append(params, jen.Id(name).Id(t.GoName))
+		values = append(values, jen.Id(name))
 	}
+	params := []jen.Code{jen.List(values...).Id(t.GoName)}
 	if t.Recursive {
 		params = append(params, descentParam())
 	}

@@ -33,6 +33,7 @@ func inDeep(name string) *jen.Statement { return jen.Qual(deepPath, name) }
 func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte, error) {
 	file := jen.NewFile(c.Package.V)
 	file.HeaderComment(header)
+	file.NoFormat = true // it is done below, when the imports are in groups
 	for _, t := range c.Types {
 		if t.IsCustom() {
 			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
@@ -47,7 +48,10 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 	if err := file.Render(&rendered); err != nil {
 		return nil, err
 	}
-	return format.Source(groupImports(rendered.Bytes()))
+	// Jennifer leaves a blank in front of what follows a comment. To the formatter that is then no doc comment, and
+	// it would be another one the next time.
+	unindented := bytes.ReplaceAll(rendered.Bytes(), []byte("\n "), []byte("\n"))
+	return format.Source(groupImports(unindented))
 }
 
 // groupImports splits the import block, which jennifer writes as one sorted

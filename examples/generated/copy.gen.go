@@ -301,7 +301,7 @@ func cloneRefund(v Refund) Refund {
 	return v
 }
 
-func equalRefund(a Refund, b Refund) bool {
+func equalRefund(a, b Refund) bool {
 	switch a := a.(type) {
 	case RefundCard:
 		b, same := b.(RefundCard)

@@ -75,7 +75,7 @@ func (r *reader) catalogue(root *yaml.Node) *Catalogue {
 	r.typesOK = len(r.findings) == before
 	c.Events = r.eventSection(o)
 	c.Types = append(c.Types, r.inlines...)
-	markRecursive(c.Types)
+	markTypes(c.Types)
 	r.inherit(c.Events, r.defaults(o), r.policies(o, c.Events))
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()

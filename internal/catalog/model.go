@@ -59,6 +59,15 @@ type Type struct {
 
 	// Recursive says that a value can contain another of the same type.
 	Recursive bool
+	// Traits are those of a value with everything inside of it.
+	Traits Traits
+}
+
+// Traits say how Go code has to treat values.
+type Traits struct {
+	Shares       bool // a copy by assignment shares something that can be changed
+	Incomparable bool // == does not tell whether two are equal
+	Reflected    bool // nothing but encoding/json can write and read it
 }
 
 // IsEnum tells an enum from the others.

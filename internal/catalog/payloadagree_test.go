@@ -3,6 +3,8 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/templates/testdata/features"
 )
 
 // What a catalogue says about a payload is what the code that was generated from
@@ -107,3 +110,84 @@ func (g *payloadGenerator) value(t *catalog.TypeRef) string {
 	}
 	return `"text"`
 }
+
+// The same for every construct of the language: a valid payload with one value
+// replaced.
+func TestCheckPayloadAgreesWithGeneratedCodeOnSpoiledSamples(t *testing.T) {
+	c, findings, err := catalog.Load("../../templates/testdata/features.yaml")
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	var all []*catalog.Event
+	for _, e := range c.Events {
+		if e.Name.V != "host.seen" { // what a custom Go type takes is its own affair
+			all = append(all, e)
+		}
+	}
+	accepted, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		event := rapid.SampledFrom(all).Draw(t, "event")
+		var payload any
+		decoder := json.NewDecoder(strings.NewReader(string(event.Sample())))
+		decoder.UseNumber()
+		if err := decoder.Decode(&payload); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "times") {
+			payload = spoilt(t, payload)
+		}
+		text, err := json.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byCatalogue, byCode := c.CheckPayload(event.Name.V, text), features.Catalogue.Check(event.Name.V, text)
+		if (byCatalogue == nil) != (byCode == nil) {
+			t.Fatalf("%s %s\ncatalogue: %v\ncode:      %v", event.Name.V, text, byCatalogue, byCode)
+		}
+		if byCode == nil {
+			accepted++
+		} else {
+			refused++
+		}
+	})
+	if accepted == 0 || refused == 0 {
+		t.Errorf("accepted %d and refused %d payloads", accepted, refused)
+	}
+}
+
+// spoilt returns a JSON value with one value inside of it replaced by another.
+func spoilt(t *rapid.T, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(value))
+		if len(keys) == 0 || rapid.IntRange(0, 9).Draw(t, "here") == 0 {
+			break
+		}
+		key := rapid.SampledFrom(keys).Draw(t, "key")
+		switch rapid.IntRange(0, 9).Draw(t, "what") {
+		case 0:
+			delete(value, key)
+		case 1:
+			value["unknown"] = json.Number("1")
+		default:
+			value[key] = spoilt(t, value[key])
+		}
+		return value
+	case []any:
+		if len(value) == 0 || rapid.IntRange(0, 2).Draw(t, "here") == 0 {
+			break
+		}
+		i := rapid.IntRange(0, len(value)-1).Draw(t, "i")
+		value[i] = spoilt(t, value[i])
+		return append(value, value[:rapid.IntRange(0, 1).Draw(t, "again")]...)
+	}
+	return json.RawMessage(rapid.SampledFrom(spoils).Draw(t, "spoil"))
+}
+
+// spoils are values that some field takes.
+var spoils = append([]string{
+	`0`, `0.5`, `2`, `5`, `-9`, `10`, `11`, `-6`, `"0.01"`, `"0.009"`, `"1000.0"`, `"1001"`, `"1s"`, `"999ms"`, `"9600h"`, `"ab"`, `"abcde"`, `"äöüß"`, `"AAEC"`, `"AAECAw=="`,
+	`"12345678"`, `"a b"`, `"ada@example.org"`, `"Ada <ada@example.org>"`, `["a","a"]`, `["a","b","c"]`, `["monday","friday"]`, `["monday","monday"]`, `{"a":1,"b":2}`, `{"a":1,"b":2,"c":3}`,
+	`"red"`, `"2024-02-29"`, `"dark-green"`, `{"kind":"card","last_four":"1","tags":[]}`, `{"kind":"in-cash"}`, `{"kind":"in-cash","x":1}`, `{"kind":"invoice","due_on":"2024-02-29"}`, `{"kind":"cheque"}`,
+	`{"type":"number","value":1}`, `{"type":"sum","left":{"type":"product","factors":[]}}`, `{"street":"x","floor":null}`, `"018F4F2E-0000-7000-8000-000000000001"`,
+}, odd...)

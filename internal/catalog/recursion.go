@@ -30,24 +30,46 @@ func (f *Field) needs() *Type {
 // order that what a value needs comes before it. A struct has one if all that it
 // needs has; a union, if one of its variants has.
 func finite(types []*Type) map[*Type]int {
-	rank := map[*Type]int{}
-	isFinite := func(t *Type) bool {
-		for _, f := range t.Fields {
-			if next := f.needs(); next != nil && rank[next] == 0 {
-				return false
-			}
+	missing, dependents := map[*Type]int{}, map[*Type][]*Type{}
+	var ready []*Type
+	for _, t := range types {
+		for _, next := range t.needs() {
+			missing[t]++
+			dependents[next] = append(dependents[next], t)
 		}
-		return !t.IsUnion() || slices.ContainsFunc(t.Variants, func(v *Variant) bool { return rank[v.Type] > 0 })
+		if t.IsUnion() {
+			missing[t] = 1
+		}
+		if missing[t] == 0 {
+			ready = append(ready, t)
+		}
 	}
-	for grew := true; grew; {
-		grew = false
-		for _, t := range types {
-			if rank[t] == 0 && isFinite(t) {
-				rank[t], grew = len(rank)+1, true
+	rank := map[*Type]int{}
+	for len(ready) > 0 {
+		t := ready[0]
+		ready = ready[1:]
+		rank[t] = len(rank) + 1
+		for _, dependent := range dependents[t] {
+			if missing[dependent]--; missing[dependent] == 0 {
+				ready = append(ready, dependent)
 			}
 		}
 	}
 	return rank
+}
+
+// needs lists the types of which a value of t has one, or of which it is one.
+func (t *Type) needs() []*Type {
+	var all []*Type
+	for _, f := range t.Fields {
+		if next := f.needs(); next != nil {
+			all = append(all, next)
+		}
+	}
+	for _, v := range t.Variants {
+		all = append(all, v.Type)
+	}
+	return all
 }
 
 // checkRecursion reports types that contain themselves so that no value could ever be
@@ -108,11 +130,12 @@ func (r *reader) recursive(e edge, cycle []*Type) {
 		Hint = e.hint
 }
 
-// markRecursive finds the types whose values can contain others of the same type:
-// those on a cycle of references. It is Tarjan's algorithm for strongly connected
-// components.
-func markRecursive(types []*Type) {
-	m := &recursionMarker{order: map[*Type]int{}, low: map[*Type]int{}, open: map[*Type]bool{}}
+// markTypes finds out what is true of the values of types with everything inside of
+// them: which can contain others of the same type, because they are on a cycle of
+// references, and their traits. It is Tarjan's algorithm, which finds such cycles
+// (strongly connected components) after everything that they lead to.
+func markTypes(types []*Type) {
+	m := &marker{order: map[*Type]int{}, low: map[*Type]int{}, open: map[*Type]bool{}}
 	for _, t := range types {
 		if m.order[t] == 0 {
 			m.visit(t)
@@ -120,21 +143,18 @@ func markRecursive(types []*Type) {
 	}
 }
 
-type recursionMarker struct {
+type marker struct {
 	order, low map[*Type]int // when a type was met, and the earliest that it leads to
 	stack      []*Type
 	open       map[*Type]bool // on the stack
 }
 
-func (m *recursionMarker) visit(t *Type) {
+func (m *marker) visit(t *Type) {
 	m.order[t] = len(m.order) + 1
 	m.low[t] = m.order[t]
 	m.stack = append(m.stack, t)
 	m.open[t] = true
 	for _, next := range t.references() {
-		if next == t {
-			t.Recursive = true
-		}
 		if m.order[next] == 0 {
 			m.visit(next)
 			m.low[t] = min(m.low[t], m.low[next])
@@ -142,15 +162,66 @@ func (m *recursionMarker) visit(t *Type) {
 			m.low[t] = min(m.low[t], m.order[next])
 		}
 	}
-	if m.low[t] != m.order[t] {
-		return
+	if m.low[t] == m.order[t] {
+		i := slices.Index(m.stack, t)
+		m.mark(m.stack[i:])
+		m.stack = m.stack[:i]
 	}
-	i := slices.Index(m.stack, t)
-	for _, member := range m.stack[i:] {
-		member.Recursive = member.Recursive || len(m.stack)-i > 1
-		m.open[member] = false
+}
+
+// mark marks the types of one component. Those that it leads to are marked.
+func (m *marker) mark(component []*Type) {
+	var traits Traits
+	for _, t := range component {
+		t.Recursive = len(component) > 1 || slices.Contains(t.references(), t)
+		traits = traits.or(t.ownTraits())
+		for _, next := range t.references() {
+			traits = traits.or(next.Traits)
+		}
+		m.open[t] = false
 	}
-	m.stack = m.stack[:i]
+	for _, t := range component {
+		t.Traits = traits
+	}
+}
+
+func (a Traits) or(b Traits) Traits {
+	return Traits{a.Shares || b.Shares, a.Incomparable || b.Incomparable, a.Reflected || b.Reflected}
+}
+
+// ownTraits are those of t without the types that it is made of.
+func (t *Type) ownTraits() Traits {
+	switch {
+	case t.IsCustom():
+		return Traits{Shares: true, Incomparable: true, Reflected: true}
+	case t.IsUnion():
+		return Traits{Incomparable: true, Reflected: true}
+	}
+	var traits Traits
+	for _, f := range t.Fields {
+		traits = traits.or(f.Type.ownTraits())
+	}
+	return traits
+}
+
+// ownTraits are those of a value of type t without the declared type in it.
+func (t *TypeRef) ownTraits() Traits {
+	switch {
+	case t.Kind == Named && t.Named.IsUnion(): // which has a nil of its own
+		return Traits{}
+	case t.Optional, t.Elem != nil, t.Kind == Bytes, t.Kind == JSON:
+		return Traits{Shares: true, Incomparable: true}
+	}
+	return Traits{Incomparable: t.Kind == Time}
+}
+
+// Traits are those of a value of type t.
+func (t *TypeRef) Traits() Traits {
+	traits := t.ownTraits()
+	if named := t.named(); named != nil {
+		traits = traits.or(named.Traits)
+	}
+	return traits
 }
 
 // references lists the declared types that t is made of.

@@ -19,9 +19,18 @@ func (e *Event) Sample() json.RawMessage {
 	return text
 }
 
-// madeUp makes up a payload. The error says what is wrong with it.
+// madeUp makes up a payload: with everything in it or, where that would be too
+// large, with what it must have. The error says what is wrong with it.
 func madeUp(e *Event) (json.RawMessage, *PayloadProblem) {
-	m := maker{within: map[*Type]bool{}, ranks: finite(reachable(e.Fields)), left: maxSample}
+	ranks := finite(reachable(e.Fields))
+	text, problem := (&maker{within: map[*Type]bool{}, ranks: ranks, left: maxSample}).payload(e)
+	if problem != nil {
+		text, problem = (&maker{within: map[*Type]bool{}, ranks: ranks, left: maxSample, sparse: true}).payload(e)
+	}
+	return text, problem
+}
+
+func (m *maker) payload(e *Event) (json.RawMessage, *PayloadProblem) {
 	text := m.object(e.Fields)
 	if m.left < 0 {
 		return nil, &PayloadProblem{Message: fmt.Sprintf("it would be larger than %d bytes", maxSample)}
@@ -56,6 +65,8 @@ type maker struct {
 	within map[*Type]bool // the types around the current value
 	ranks  map[*Type]int  // what a value needs has a lower rank
 	left   int            // bytes that may still be written; below 0 it is over
+	sparse bool           // only what must be there
+	wrong  int            // values so far that are against a constraint
 }
 
 func (m *maker) object(fields []*Field) json.RawMessage {
@@ -63,23 +74,25 @@ func (m *maker) object(fields []*Field) json.RawMessage {
 	for _, f := range fields {
 		text, ok := m.field(f)
 		if ok {
-			parts = append(parts, `"`+f.Name.V+`":`+string(text))
+			parts = append(parts, string(m.take(`"`+f.Name.V+`":`))+string(text))
 		}
 	}
-	return m.take("{" + strings.Join(parts, ",") + "}")
+	return m.enclosed('{', parts, '}')
 }
 
 // field returns false for an optional field that is better left out.
 func (m *maker) field(f *Field) (json.RawMessage, bool) {
-	if f.Type.Optional && m.contains(f.Type) {
+	if f.Type.Optional && (m.sparse || m.contains(f.Type)) {
 		return nil, false
 	}
+	before := m.wrong
 	text := m.value(f.Type, f.Name.V, f.Constraints, 0)
-	if f.Type.Optional {
-		var check payloadCheck
-		if check.field("", f, text); len(check.problems) > 0 {
-			return nil, false
-		}
+	var check payloadCheck
+	check.constraints("", f, text)
+	m.wrong += len(check.problems)
+	if f.Type.Optional && m.wrong > before {
+		m.wrong = before
+		return nil, false
 	}
 	return text, true
 }
@@ -88,6 +101,12 @@ func (m *maker) field(f *Field) (json.RawMessage, bool) {
 func (m *maker) contains(t *TypeRef) bool {
 	named := t.named()
 	return named != nil && m.within[named]
+}
+
+// enclosed puts what was counted already into brackets.
+func (m *maker) enclosed(opening byte, parts []string, closing byte) json.RawMessage {
+	m.left -= 2 + len(parts)
+	return json.RawMessage(string(opening) + strings.Join(parts, ",") + string(closing))
 }
 
 // take counts what was written.
@@ -103,9 +122,9 @@ func (m *maker) value(t *TypeRef, name string, c Constraints, n int) json.RawMes
 	}
 	switch t = t.wire(); t.Kind {
 	case List:
-		return m.take("[" + strings.Join(m.items(t, name, c, func(int) string { return "" }), ",") + "]")
+		return m.enclosed('[', m.items(t, name, c, func(int) string { return "" }), ']')
 	case Map:
-		return m.take("{" + strings.Join(m.items(t, name, c, mapKey), ",") + "}")
+		return m.enclosed('{', m.items(t, name, c, mapKey), '}')
 	case Named:
 		return m.named(t.Named, n)
 	case JSON:
@@ -123,7 +142,7 @@ func (m *maker) value(t *TypeRef, name string, c Constraints, n int) json.RawMes
 // there must be more or less of them.
 func (m *maker) items(t *TypeRef, name string, c Constraints, key func(i int) string) []string {
 	n := 1
-	if m.contains(t) {
+	if m.sparse || m.contains(t) {
 		n = 0
 	}
 	if n = max(n, c.MinItems.V); c.MaxItems.Written() {
@@ -184,7 +203,8 @@ func (m *maker) union(t *Type) json.RawMessage {
 	if text != "{}" {
 		front += ","
 	}
-	return m.take(front + strings.TrimPrefix(text, "{"))
+	m.left -= len(front)
+	return json.RawMessage(front + strings.TrimPrefix(text, "{"))
 }
 
 func (m *maker) rank(v *Variant) int {

@@ -467,7 +467,7 @@ func clonePayment(v Payment) Payment {
 	return v
 }
 
-func equalPayment(a Payment, b Payment) bool {
+func equalPayment(a, b Payment) bool {
 	switch a := a.(type) {
 	case Card:
 		b, same := b.(Card)
@@ -492,7 +492,7 @@ func cloneExpression(v Expression, d *deep.Descent) Expression {
 	return v
 }
 
-func equalExpression(a Expression, b Expression, d *deep.Descent) bool {
+func equalExpression(a, b Expression, d *deep.Descent) bool {
 	switch a := a.(type) {
 	case Sum:
 		b, same := b.(Sum)
