@@ -181,12 +181,6 @@ type RedriveSpec struct {
 	Limit        int       // at most this many in one call
 }
 
-// Chooses reports whether a reason, or a kind of attempt, is one of those the
-// spec is for.
-func (s RedriveSpec) Chooses(reason string) bool {
-	return len(s.Reasons) == 0 || slices.Contains(s.Reasons, reason)
-}
-
 // Lag is how far a durable consumer is behind.
 type Lag struct {
 	Name    string
