@@ -217,8 +217,9 @@ func (c *consumer) start() {
 	} else if reorders || config.Concurrency > 1 {
 		config.Key = c.partitionKey
 	}
-	c.runner = dispatch.Start(c.position, config)
-	c.bus.pausing.watch(c)
+	c.runner = dispatch.New(c.position, config)
+	c.bus.pausing.watch(c) // before the first delivery
+	c.runner.Start()
 }
 
 func (c *consumer) stop(ctx context.Context) error {

@@ -184,3 +184,25 @@ func TestPausesOfOtherProcessesAreNoticed(t *testing.T) {
 		}
 	})
 }
+
+func TestASubscriptionThatIsMadeDuringAPauseBeginsPaused(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			f := open(t)
+			f.start()
+			f.publish(numbers(1, 50)...)
+			must(t, f.PauseTypes(t.Context(), "order.*"))
+			var handled atomic.Int32
+			f.handle("late", func(context.Context, runtime.Event[orderPlaced]) error { handled.Add(1); return nil }, runtime.FromBeginning())
+			time.Sleep(time.Minute)
+			if handled.Load() != 0 {
+				t.Errorf("%d were delivered during the pause", handled.Load())
+			}
+			must(t, f.ResumeTypes(t.Context(), "order.*"))
+			f.idle()
+			if handled.Load() != 50 {
+				t.Errorf("%d were delivered after it, want 50", handled.Load())
+			}
+		})
+	}
+}

@@ -134,8 +134,8 @@ type Subscription struct {
 	stopped atomic.Bool
 }
 
-// Start begins to deliver.
-func Start(consumer engine.Consumer, cfg Config) *Subscription {
+// New returns a subscription that does not deliver yet.
+func New(consumer engine.Consumer, cfg Config) *Subscription {
 	s := &Subscription{
 		cfg: cfg, consumer: consumer,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stopping: make(chan struct{}),
@@ -143,17 +143,21 @@ func Start(consumer engine.Consumer, cfg Config) *Subscription {
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.alarm.ring = s.expire
 	s.turn <- struct{}{}
-	for range max(cfg.Concurrency, 1) {
-		s.open()
-	}
 	if cfg.Breaker != nil {
 		cfg.Breaker.Notify(func(old, now breaker.Status) {
 			s.signal()
 			cfg.BreakerChanged(old, now)
 		})
 	}
-	consumer.Notify(s.signal)
 	return s
+}
+
+// Start begins to deliver.
+func (s *Subscription) Start() {
+	for range max(s.cfg.Concurrency, 1) {
+		s.open()
+	}
+	s.consumer.Notify(s.signal)
 }
 
 // signal wakes the lane that waits for something to do.
