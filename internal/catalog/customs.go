@@ -38,7 +38,7 @@ func (r *reader) goPart(o object, key, hint string, syntax *regexp.Regexp) Value
 		return Value[string]{}
 	}
 	v, ok := r.text(e.value, key+" of "+o.what)
-	if ok && (!syntax.MatchString(v.V) || v.V == "C" || v.V == "unsafe") {
+	if ok && (!syntax.MatchString(v.V) || key == "import" && (v.V == "C" || v.V == "unsafe")) {
 		r.report(r.place(e.value), RuleBadName, "%s of %s is %s", key, o.what, label(v.V)).
 			Hint = "write " + hint
 	}

@@ -13,8 +13,13 @@
 //	source.go         lines and columns: where a node is written
 //	document.go       text → YAML nodes; what YAML itself finds wrong
 //	decode.go         mappings, lists and scalars; unknown and duplicate keys
-//	types.go          `types:` and the fields of structs; typeref.go: the text of a type
+//	types.go          `types:`, and what kind each is; typeref.go: the text of a type
+//	structs.go        fields, and structs in place; constraints.go: what narrows down their values
+//	enums.go          values; unions.go: variants; customs.go: types that somebody else has written
+//	recursion.go      types that contain themselves, and what else is true of all values of a type
 //	events.go         `events:`, payloads and partition keys
+//	annotations.go    what is only said about things: deprecated, owner, tags
+//	examples.go       `examples:`, from YAML to JSON
 //	subscriptions.go  the names declared under an event
 //	settings.go       how events are delivered, as written in one place
 //	retries.go        of these `retry`; breaker.go, errorrules.go, redrive.go: those in parts
@@ -23,6 +28,9 @@
 //	names.go          from catalogue names to Go names
 //	collisions.go     Go names that two things would share
 //	namespaces.go     the prefixes of event names
+//
+// payloadcheck.go and payloadconstraints.go hold the JSON of a payload against a catalogue,
+// examples among them. sample.go and samplevalues.go make up a payload for an event without examples.
 //
 // model.go and model_settings.go are the result. A value in it knows where it was written, so that
 // everything built on the model can point at the catalogue too. findings.go,

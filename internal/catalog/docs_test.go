@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
 
 // The reference of the language must not promise what is not so. A ```yaml
-// block in it is a whole catalogue; "yaml broken" is one with findings, which
-// the ```text block after it shows; "yaml fragment" is a piece of one.
+// block in it is a catalogue, which package compiletest compiles; "yaml broken" is
+// one with findings, which the ```text block after it shows.
 const reference = "../../docs/catalogue.md"
 
 func TestCataloguesInTheReferenceAreFreeOfFindings(t *testing.T) {
@@ -69,18 +68,9 @@ func rewrite(t *testing.T, shown []block) {
 	}
 }
 
-func TestFragmentsInTheReferenceAreYAML(t *testing.T) {
-	for _, b := range blocksOf(t, "yaml fragment") {
-		var node yaml.Node
-		if err := yaml.Unmarshal([]byte(b.text), &node); err != nil {
-			t.Errorf("%s: %v", b.at, err)
-		}
-	}
-}
-
 func TestEveryBlockInTheReferenceIsOfAKindThatIsChecked(t *testing.T) {
 	for _, b := range blocks(t) {
-		if !slices.Contains([]string{"yaml", "yaml broken", "yaml fragment", "text"}, b.info) {
+		if !slices.Contains([]string{"yaml", "yaml broken", "text"}, b.info) {
 			t.Errorf("%s is marked %q", b.at, b.info)
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A Finding is one thing that is wrong in a catalogue.
@@ -54,6 +56,9 @@ func (fs Findings) Error() string {
 
 // tidy sorts the findings and drops repetitions.
 func (fs Findings) tidy() Findings {
+	for _, f := range fs {
+		f.Hint = visible(f.Hint)
+	}
 	slices.SortStableFunc(fs, func(a, b *Finding) int {
 		return cmp.Or(
 			comparePositions(a.Pos, b.Pos),
@@ -70,13 +75,31 @@ func comparePositions(a, b Position) int {
 
 // report adds a finding and returns it, for a hint or related places.
 func (r *reader) report(at Place, rule Rule, format string, args ...any) *Finding {
-	f := &Finding{Place: at, Rule: rule, Message: fmt.Sprintf(format, args...)}
+	f := &Finding{Place: at, Rule: rule, Message: visible(fmt.Sprintf(format, args...))}
 	r.findings = append(r.findings, f)
 	return f
 }
 
 // see adds a related place.
 func (f *Finding) see(at Place, format string, args ...any) *Finding {
-	f.Related = append(f.Related, Related{Place: at, Message: fmt.Sprintf(format, args...)})
+	f.Related = append(f.Related, Related{Place: at, Message: visible(fmt.Sprintf(format, args...))})
 	return f
+}
+
+// visible escapes what cannot be seen, or makes a terminal do things: a message
+// may repeat what is written in a catalogue.
+func visible(text string) string {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

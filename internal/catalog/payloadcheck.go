@@ -309,7 +309,7 @@ func (p *payloadCheck) union(path string, t *Type, raw json.RawMessage) {
 	})
 	var names []string
 	for _, v := range t.Variants {
-		if name != nil && jsonKind(name) == "a text" && unquoteJSON(name) == v.Name.V {
+		if name != nil && unquoteJSON(name) == v.Name.V {
 			p.object(path, append([]*Field{discriminator}, v.Type.Fields...), raw)
 			return
 		}

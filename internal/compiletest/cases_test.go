@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,24 +14,21 @@ import (
 	"github.com/busgen/busgen/templates"
 )
 
-const casesFolder = "../catalog/testdata/cases"
-
-// Every catalogue of the cases that is free of findings makes a package. All of
-// them are compiled and vetted in one go, as a module of their own, with a program
-// that sends their samples through JSON and back.
-func TestTheCodeOfAllValidCasesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
+// Every catalogue that is free of findings, of the cases and of the reference of the
+// language, makes a package. All of them are compiled and vetted in one go, as a
+// module of their own, with a program that sends their samples through JSON and back.
+func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
 	module := newModule(t)
 	var packages, checks []string
-	for _, path := range validCases(t) {
-		c, findings, err := catalog.Load(path)
-		if err != nil || len(findings) > 0 {
-			t.Fatal(err, findings)
+	for name, text := range validCatalogues(t) {
+		c, findings := catalog.Parse("events.yaml", text)
+		if len(findings) > 0 {
+			t.Fatal(name, findings)
 		}
 		files, err := templates.Files(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Base(filepath.Dir(path))
 		packages = append(packages, name)
 		for _, file := range files {
 			module.add(name+"/"+file.Name, string(file.Content))
@@ -38,9 +36,6 @@ func TestTheCodeOfAllValidCasesCompilesAndItsSamplesGoThroughJSON(t *testing.T) 
 		for _, e := range c.Events {
 			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
 		}
-	}
-	if len(packages) < 15 {
-		t.Fatalf("found %d valid cases", len(packages))
 	}
 	module.add("main.go", samplesProgram(packages, checks))
 
@@ -50,14 +45,35 @@ func TestTheCodeOfAllValidCasesCompilesAndItsSamplesGoThroughJSON(t *testing.T) 
 	}
 }
 
-// validCases returns the paths of the catalogues without findings.
-func validCases(t *testing.T) []string {
+// validCatalogues returns the catalogues without findings, by a name for each.
+func validCatalogues(t *testing.T) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob(casesFolder + "/valid_*/events.yaml")
+	all := map[string][]byte{}
+	paths, err := filepath.Glob("../catalog/testdata/cases/valid_*/events.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paths
+	for _, path := range paths {
+		all[filepath.Base(filepath.Dir(path))] = read(t, path)
+	}
+	reference := string(read(t, "../../docs/catalogue.md"))
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
+	for i, block := range blocks {
+		all[fmt.Sprintf("reference%d", i)] = []byte(block[1])
+	}
+	if len(paths) < 15 || len(blocks) < 10 {
+		t.Fatalf("found %d valid cases and %d catalogues in the reference", len(paths), len(blocks))
+	}
+	return all
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // samplesProgram prints what is wrong with the samples of packages.
@@ -132,11 +148,7 @@ func newModule(t *testing.T) module {
 	}
 	m := module{t, t.TempDir()}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.add(name, string(content))
+		m.add(name, string(read(t, filepath.Join(root, name))))
 	}
 	m.run("mod", "edit", "-module=example.com/cases", "-droptool=github.com/busgen/busgen/cmd/busgen",
 		"-require=github.com/busgen/busgen@v0.0.0", "-replace=github.com/busgen/busgen="+root)

@@ -2,6 +2,9 @@
 // generated code: a wrong payload, a wrong handler, a misspelt event, an event
 // of another namespace and stale generated code are compile errors.
 //
+// It also compiles, and runs the samples of, every catalogue that the tests and the reference
+// of the language have.
+//
 // It holds tests only. testdata/events.yaml is the catalogue, and
 // testdata/program.go a program that uses it rightly. The tests generate the
 // catalogue's package in a temporary folder, compile it and the program, and

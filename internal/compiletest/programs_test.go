@@ -83,6 +83,26 @@ func TestAWrongProgramDoesNotCompile(t *testing.T) {
 			from: `e.Payload.Total.Amount`, to: `e.Payload.Totals.Amount`,
 			says: []string{"e.Payload.Totals undefined", "events.OrderPlaced has no field or method Totals"},
 		},
+		"a union is given a struct that is none of its variants": {
+			from: `Payment: events.Card{LastFour: "4242"}`, to: `Payment: events.Money{}`,
+			says: []string{"events.Money", "events.Payment", "missing method isPayment"},
+		},
+		"a union is given a text": {
+			from: `Payment: events.Card{LastFour: "4242"}`, to: `Payment: "cash"`,
+			says: []string{"string", "events.Payment", "missing method isPayment"},
+		},
+		"a variant is forgotten": {
+			from: `return events.VisitPayment(p, onCard, onCash)`, to: `_ = onCash; return events.VisitPayment(p, onCard)`,
+			says: []string{"not enough arguments", "func(events.PaymentCash) R"},
+		},
+		"the functions of variants are mixed up": {
+			from: `events.VisitPayment(p, onCard, onCash)`, to: `events.VisitPayment(p, onCash, onCard)`,
+			says: []string{"func(events.PaymentCash) string", "func(events.Card) R"},
+		},
+		"an optional field with a default is read as if it were always there": {
+			from: `paid.RetriesOrDefault()`, to: `paid.Retries + 1`,
+			says: []string{"paid.Retries", "*int"},
+		},
 		"a type of the program poses as an event of a namespace": {
 			from: `note := "leave it at the door"`,
 			to:   `note := "leave it at the door"; var _ events.OrderEvent = struct{ events.UserCreated }{}`,

@@ -35,6 +35,19 @@ func subscribe(bus *runtime.Bus) error {
 	return err
 }
 
+func pay(ctx context.Context, bus *runtime.Bus) error {
+	paid := events.OrderPaid{Payment: events.Card{LastFour: "4242"}}
+	println(describe(paid.Payment), paid.RetriesOrDefault())
+	_, err := events.PublishOrderPaid(ctx, bus, paid)
+	return err
+}
+
+func describe(p events.Payment) string {
+	onCard := func(c events.Card) string { return c.LastFour }
+	onCash := func(events.PaymentCash) string { return "cash" }
+	return events.VisitPayment(p, onCard, onCash)
+}
+
 func sendReceipt(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 	println(e.Payload.Total.Amount)
 	return nil
@@ -46,6 +59,8 @@ func audit(ctx context.Context, e runtime.Event[events.OrderEvent]) error {
 		println("placed", order.OrderID.String())
 	case events.OrderCancelled:
 		println("cancelled", order.Reason)
+	case events.OrderPaid:
+		println("paid", describe(order.Payment))
 	}
 	return nil
 }
