@@ -13,7 +13,7 @@ func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}
-	files, err := templates.Files(c)
+	files, err := templates.Files(c, templates.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Files generates the Go code of a catalogue, which must be free of findings.
 // An error means a defect in this package, not in the catalogue.
-func Files(c *catalog.Catalogue) ([]emit.File, error) {
+func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 	emitters := []struct {
 		name       string
 		constructs func(*catalog.Catalogue) []jen.Code

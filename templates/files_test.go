@@ -27,7 +27,7 @@ func features(t *testing.T) []emit.File {
 
 func generate(t *testing.T, c *catalog.Catalogue) []emit.File {
 	t.Helper()
-	files, err := Files(c)
+	files, err := Files(c, Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

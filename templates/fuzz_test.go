@@ -78,11 +78,11 @@ type tb interface {
 // requireGood checks the code of a catalogue.
 func requireGood(t tb, c *catalog.Catalogue) {
 	t.Helper()
-	files, err := Files(c)
+	files, err := Files(c, Target{})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	again, err := Files(c)
+	again, err := Files(c, Target{})
 	if diff := cmp.Diff(files, again); err != nil || diff != "" {
 		t.Fatalf("the second time it is something else: %v\n%s", err, diff)
 	}

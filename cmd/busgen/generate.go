@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -90,12 +91,19 @@ func compare(args []string, out string) (*catalog.Catalogue, *emit.Plan, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := templates.Files(c)
+	files, err := templates.Files(c, target(out))
 	if err != nil {
 		return nil, nil, err
 	}
 	plan, err := emit.Compare(out, files)
 	return c, plan, err
+}
+
+// target tells generated code about the folder where it will be. Outside of a
+// module that has no import path, which is an error only if the code needs one.
+func target(out string) templates.Target {
+	path, err := gomod.ImportPath(out)
+	return templates.Target{ImportPath: path, Unknown: err}
 }
 
 // summary says what became of the files: 4 files (1 changed, 3 unchanged).

@@ -2,6 +2,11 @@ package catalog
 
 import "regexp"
 
+// isImportPath tells whether Go can import something by a path.
+func isImportPath(path string) bool {
+	return importPath.MatchString(path) && path != "C" && path != "unsafe"
+}
+
 var (
 	importPath = regexp.MustCompile(`^[A-Za-z0-9_.~+-]+(/[A-Za-z0-9_.~+-]+)*$`)
 	exported   = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
@@ -13,8 +18,8 @@ func (r *reader) custom(o object, t *Type) {
 	t.Custom = &Custom{}
 	inner, ok := r.object(o.entries["go"].value, "go of "+o.what, "import", "type")
 	if ok {
-		t.Custom.Import = r.goPart(inner, "import", "the path of a package, such as github.com/shopspring/decimal", importPath)
-		t.Custom.Name = r.goPart(inner, "type", "the name of a type that the package exports, such as Decimal", exported)
+		t.Custom.Import = r.goPart(inner, "import", "the path of a package, such as github.com/shopspring/decimal", isImportPath)
+		t.Custom.Name = r.goPart(inner, "type", "the name of a type that the package exports, such as Decimal", exported.MatchString)
 	}
 	e, ok := r.required(o, "type", "add what its JSON is, such as type: string")
 	if !ok {
@@ -32,13 +37,13 @@ func (r *reader) custom(o object, t *Type) {
 }
 
 // goPart reads a text of Go's own.
-func (r *reader) goPart(o object, key, hint string, syntax *regexp.Regexp) Value[string] {
+func (r *reader) goPart(o object, key, hint string, fits func(string) bool) Value[string] {
 	e, ok := r.required(o, key, "add "+hint)
 	if !ok {
 		return Value[string]{}
 	}
 	v, ok := r.text(e.value, key+" of "+o.what)
-	if ok && (!syntax.MatchString(v.V) || key == "import" && (v.V == "C" || v.V == "unsafe")) {
+	if ok && !fits(v.V) {
 		r.report(r.place(e.value), RuleBadName, "%s of %s is %s", key, o.what, label(v.V)).
 			Hint = "write " + hint
 	}

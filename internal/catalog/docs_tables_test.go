@@ -268,7 +268,7 @@ func TestTheReferenceListsEverythingThatIsGenerated(t *testing.T) {
 // generate returns the generated files by name.
 func generate(t *testing.T, source string) map[string]string {
 	t.Helper()
-	files, err := templates.Files(parse(t, source))
+	files, err := templates.Files(parse(t, source), templates.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

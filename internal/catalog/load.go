@@ -61,13 +61,14 @@ type reader struct {
 }
 
 func (r *reader) catalogue(root *yaml.Node) *Catalogue {
-	o, ok := r.object(root, "the catalogue", "version", "package", "initialisms", "lint", "defaults", "policies", "types", "events")
+	o, ok := r.object(root, "the catalogue", "version", "package", "import_path", "initialisms", "lint", "defaults", "policies", "types", "events")
 	if !ok {
 		return nil
 	}
 	c := &Catalogue{File: r.file}
 	c.Version = r.version(o)
 	c.Package = r.packageName(o)
+	c.ImportPath = r.ownImportPath(o)
 	c.Lint = r.lint(o)
 	r.readInitialisms(o)
 	before := len(r.findings)

@@ -32,6 +32,7 @@ type Catalogue struct {
 	File       string        // as given to Load
 	Version    Value[int]    // of the catalogue language; 1
 	Package    Value[string] // Go package name of the generated code
+	ImportPath Value[string] // Go import path of the generated code; not written if go.mod is to say it
 	Types      []*Type       // those of `types:` in file order, then those in place
 	Events     []*Event      // in file order
 	Namespaces []*Namespace  // sorted by name

@@ -155,6 +155,20 @@ func (r *reader) packageName(o object) Value[string] {
 	return name
 }
 
+// ownImportPath reads `import_path:`, which stands in for go.mod.
+func (r *reader) ownImportPath(o object) Value[string] {
+	e, ok := o.entries["import_path"]
+	if !ok {
+		return Value[string]{}
+	}
+	v, ok := r.text(e.value, "import_path")
+	if ok && !isImportPath(v.V) {
+		r.report(r.place(e.value), RuleBadName, "import_path is %s, which no Go package can have", label(v.V)).
+			Hint = "write what others import the generated package by, such as example.org/shop/events"
+	}
+	return v
+}
+
 // syntaxOf reports a key that is no event name or pattern, at the character
 // where err says that it goes wrong. The format takes the key and the reason.
 func (r *reader) syntaxOf(e entry, err error, rule Rule, format string) {

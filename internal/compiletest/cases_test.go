@@ -25,7 +25,7 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 		if len(findings) > 0 {
 			t.Fatal(name, findings)
 		}
-		files, err := templates.Files(c)
+		files, err := templates.Files(c, templates.Target{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func generated(t *testing.T) map[string]string {
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}
-	emitted, err := templates.Files(c)
+	emitted, err := templates.Files(c, templates.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,70 @@
+// Package gomod tells the Go import path of a folder. It reads go.mod as text:
+// no package is loaded, and none has to compile.
+package gomod
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+// ImportPath returns the import path of the package in dir, by the nearest
+// go.mod in it or above. Neither dir nor the folders between need to exist.
+//
+// The error is a *[NoModuleError] if there is no go.mod. Otherwise it says what
+// is wrong with that file, or with the name of a folder that no package can have.
+func ImportPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell the Go import path of %s: %w", dir, err)
+	}
+	root, found := findModule(abs)
+	if !found {
+		return "", &NoModuleError{Dir: dir}
+	}
+	file := filepath.Join(root, goMod)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell the Go import path of %s: %w", dir, err)
+	}
+	modulePath := modfile.ModulePath(content)
+	if modulePath == "" {
+		return "", fmt.Errorf("cannot tell the Go import path of %s: %s has no line that begins with \"module\"", dir, file)
+	}
+	below, err := filepath.Rel(root, abs)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell the Go import path of %s: %w", dir, err)
+	}
+	whole := path.Join(modulePath, filepath.ToSlash(below))
+	if err := module.CheckImportPath(whole); err != nil {
+		return "", fmt.Errorf("no Go package can be imported from %s: %w", dir, err)
+	}
+	return whole, nil
+}
+
+const goMod = "go.mod"
+
+// findModule returns the nearest folder with a go.mod, from dir upwards.
+func findModule(dir string) (root string, found bool) {
+	for root = dir; ; root = filepath.Dir(root) {
+		if info, err := os.Stat(filepath.Join(root, goMod)); err == nil && !info.IsDir() {
+			return root, true
+		}
+		if root == filepath.Dir(root) {
+			return "", false
+		}
+	}
+}
+
+// NoModuleError says that a folder belongs to no Go module.
+type NoModuleError struct{ Dir string }
+
+// Error says what to do.
+func (e *NoModuleError) Error() string {
+	return fmt.Sprintf("cannot tell the Go import path of %s, because there is no go.mod in it or above: "+
+		"run \"go mod init\", or write import_path into the catalogue", e.Dir)
+}
