@@ -87,7 +87,7 @@ func requireGood(t tb, c *catalog.Catalogue) {
 		t.Fatalf("the second time it is something else: %v\n%s", err, diff)
 	}
 	for _, e := range c.Events {
-		if err := c.CheckPayload(e.Name.V, e.Sample()); err != nil {
+		if err := c.CheckPayload(e.Name.V, e.Version.V, e.Sample()); err != nil {
 			t.Fatalf("the sample of %s is not valid: %v\n%s", e.Name.V, err, e.Sample())
 		}
 	}

@@ -62,7 +62,7 @@ func payloadCheck(path string) (func(eventType string, payload []byte) error, er
 	if len(findings) > 0 {
 		return nil, &findingsError{path, findings}
 	}
-	return c.CheckPayload, nil
+	return func(eventType string, payload []byte) error { return c.CheckPayload(eventType, 1, payload) }, nil
 }
 
 func checkDB(c *call, catalogue string) (string, error) {

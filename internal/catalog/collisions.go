@@ -1,6 +1,9 @@
 package catalog
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // A claim is something in a catalogue that makes Go names in the package that
 // is generated from it.
@@ -42,6 +45,9 @@ func (r *reader) claims(c *Catalogue) []claim {
 	for _, e := range c.Events {
 		n := e.GoName
 		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead", "Sample"+n)
+		for _, old := range e.History {
+			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Name.V, r.wordAt(old.Version.Pos), []string{old.UpcastName()}})
+		}
 	}
 	for _, e := range c.Events {
 		for _, s := range e.Subscriptions {

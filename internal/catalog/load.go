@@ -76,6 +76,7 @@ func (r *reader) catalogue(root *yaml.Node) *Catalogue {
 	r.typesOK = len(r.findings) == before
 	c.Events = r.eventSection(o)
 	c.Types = append(c.Types, r.inlines...)
+	r.checkEventAliases(c.Events)
 	markTypes(c.Types)
 	r.inherit(c.Events, r.defaults(o), r.policies(o, c.Events))
 	c.Namespaces = r.namespaces(c.Events)

@@ -49,7 +49,7 @@ type Type struct {
 	GoName     string
 	Doc        string
 	Deprecated Value[string] // the reason; not written if it is in use
-	Inline     bool          // a struct in place: the type of one field or of one variant
+	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
 
 	Fields        []*Field      // of a struct, in file order
 	Values        []*EnumValue  // of an enum, in file order
@@ -173,6 +173,11 @@ type Event struct {
 	GoName string        // OrderPlaced
 	Doc    string
 	Fields []*Field // the payload, in file order
+	// Version numbers what the payload means to its readers; 1 if nobody has
+	// written one.
+	Version Value[int]
+	History []*OldShape     // the versions before that can still be read, without gaps up to the present one
+	Aliases []Value[string] // the names it had before
 
 	Deprecated Value[string]   // the reason; not written if it is in use
 	Owner      Value[string]   // who answers for it
@@ -188,6 +193,13 @@ type Event struct {
 	PartitionBy *Field
 }
 
+// OldShape is the payload that an event had in a version before its present one.
+type OldShape struct {
+	Version Value[int]
+	Doc     string
+	Type    *Type // a struct in place; OrderPlacedV1
+}
+
 // Example is a payload that an event shows. It is valid.
 type Example struct {
 	JSON json.RawMessage // as it travels, without blanks
@@ -197,9 +209,10 @@ type Example struct {
 // Subscription is an entry of an event's `subscriptions:`. Its name is the only
 // one of its kind in the catalogue.
 type Subscription struct {
-	Name   Value[string] // send-receipt; the durable name
-	GoName string        // of the constant, including the event: OnOrderPlacedSendReceipt
-	Doc    string
+	Name    Value[string] // send-receipt; the durable name
+	GoName  string        // of the constant, including the event: OnOrderPlacedSendReceipt
+	Doc     string
+	Aliases []Value[string] // the durable names it had before
 
 	Settings Settings // those of the event, where it has none of its own
 }

@@ -61,13 +61,13 @@ func (e *PayloadError) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// CheckPayload returns nil if the JSON is a payload that generated code decodes
-// and finds valid. It is stricter than decoding: every required field must be
-// there, and no field that the catalogue does not know. The error is a
-// *[PayloadError] with all there is to say, or an *[UnknownEventError].
-func (c *Catalogue) CheckPayload(eventType string, payload []byte) error {
-	i := slices.IndexFunc(c.Events, func(e *Event) bool { return e.Name.V == eventType })
-	if i < 0 {
+// CheckPayload returns nil if the JSON is a payload of the given version that
+// generated code decodes and finds valid. It is stricter than decoding: every
+// required field must be there, and no field that the catalogue does not know. The
+// error is a *[PayloadError] with all there is to say, or an *[UnknownEventError].
+func (c *Catalogue) CheckPayload(eventType string, version int, payload []byte) error {
+	e := c.EventNamed(eventType)
+	if e == nil {
 		var names []string
 		for _, e := range c.Events {
 			names = append(names, e.Name.V)
@@ -75,13 +75,16 @@ func (c *Catalogue) CheckPayload(eventType string, payload []byte) error {
 		return &UnknownEventError{EventType: eventType, Catalogue: c.File, hint: didYouMean(eventType, names)}
 	}
 	var check payloadCheck
+	fields, known := e.FieldsOf(version)
 	switch {
+	case !known:
+		check.report("", "it has version %d; %s has version %d%s", version, c.File, e.Version.V, e.olderVersions())
 	case !json.Valid(payload):
 		check.report("", "it is not JSON: %v", json.Unmarshal(payload, new(any)))
 	case !utf8.Valid(payload):
 		check.report("", "it is not valid UTF-8")
 	default:
-		check.object("", c.Events[i].Fields, payload)
+		check.object("", fields, payload)
 	}
 	if len(check.problems) == 0 {
 		return nil

@@ -111,7 +111,7 @@ func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
 		"more than one":        {[]byte(`{} {}`), []string{"it is not JSON: invalid character '{' after top-level value"}},
 		"not UTF-8":            {payload("text", "\"\xff\""), []string{"it is not valid UTF-8"}},
 	} {
-		err := c.CheckPayload("order.placed", test.payload)
+		err := c.CheckPayload("order.placed", 1, test.payload)
 		var problems *catalog.PayloadError
 		var got []string
 		if errors.As(err, &problems) {
@@ -125,7 +125,7 @@ func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if err := c.CheckPayload("order.eaten", []byte(`{}`)); err != nil {
+	if err := c.CheckPayload("order.eaten", 1, []byte(`{}`)); err != nil {
 		t.Errorf("an event without a payload: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
 func TestAnEventThatIsNotInTheCatalogueIsNamed(t *testing.T) {
 	c, _ := catalog.Parse("events.yaml", []byte(everyType))
 	var unknown *catalog.UnknownEventError
-	err := c.CheckPayload("order.place", []byte(`{}`))
+	err := c.CheckPayload("order.place", 1, []byte(`{}`))
 	if !errors.As(err, &unknown) || err.Error() != `event type order.place is not in events.yaml; did you mean "order.placed"?` {
 		t.Errorf("got %v", err)
 	}

@@ -33,14 +33,14 @@ func TestConstraintsHoldUpToTheirBounds(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := parse(t, "version: 1\npackage: events\nevents: { e: { payload: { f: "+test.field+" } } }\n")
-		if err := c.CheckPayload("e", []byte(`{"f":`+test.good+`}`)); err != nil {
+		if err := c.CheckPayload("e", 1, []byte(`{"f":`+test.good+`}`)); err != nil {
 			t.Errorf("%s refuses %s: %v", test.field, test.good, err)
 		}
 		want := test.problem
 		if want[:2] != "f[" {
 			want = "f: " + want
 		}
-		if err := c.CheckPayload("e", []byte(`{"f":`+test.bad+`}`)); err == nil || err.Error() != want {
+		if err := c.CheckPayload("e", 1, []byte(`{"f":`+test.bad+`}`)); err == nil || err.Error() != want {
 			t.Errorf("%s, %s: got %v, want %s", test.field, test.bad, err, want)
 		}
 	}
@@ -53,11 +53,11 @@ package: events
 events: { e: { payload: { f: { type: "string?", min_length: 3 }, g: { type: "[]int?", min_items: 2 } } } }
 `)
 	for _, payload := range []string{`{}`, `{"f":null,"g":null}`} {
-		if err := c.CheckPayload("e", []byte(payload)); err != nil {
+		if err := c.CheckPayload("e", 1, []byte(payload)); err != nil {
 			t.Errorf("%s: %v", payload, err)
 		}
 	}
-	if c.CheckPayload("e", []byte(`{"g":[]}`)) == nil {
+	if c.CheckPayload("e", 1, []byte(`{"g":[]}`)) == nil {
 		t.Error("an optional list that is there may be too short")
 	}
 }

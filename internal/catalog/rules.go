@@ -38,5 +38,6 @@ const (
 	RuleUnion         Rule = "union"             // variants that are different structs, without a field of the discriminator's name
 	RuleDefault       Rule = "default"           // defaults that are valid values, of optional fields
 	RuleConstraint    Rule = "constraint"        // constraints that fit the type of their field, and one another
+	RuleHistory       Rule = "history"           // the payload of every version before the present one
 	RulePartition     Rule = "partition-key"     // a partition key that every event has
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +16,12 @@ func (e *Event) Shape() string {
 	lines := fieldLines("field ", e.Fields, map[*Type]bool{})
 	if e.PartitionBy != nil {
 		lines = append(lines, "partition "+e.PartitionBy.Name.V)
+	}
+	if e.Version.V > 1 {
+		lines = append(lines, "version "+strconv.Itoa(e.Version.V))
+	}
+	for _, old := range e.History {
+		lines = append(lines, fieldLines("version "+strconv.Itoa(old.Version.V)+" field ", old.Type.Fields, map[*Type]bool{})...)
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))

@@ -31,7 +31,7 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 	var all []*Subscription
 	for _, e := range entries {
 		what := "subscription " + label(e.name) + " of " + event.what
-		o, _ := r.object(e.value, what, append([]string{"doc", "go_name"}, subscriptionKeys...)...)
+		o, _ := r.object(e.value, what, append([]string{"doc", "go_name", "aliases"}, subscriptionKeys...)...)
 		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
 		s.GoName = "On" + eventGoName + r.ownGoName(o, r.goName(e.name))
 		s.Doc = r.doc(o)
@@ -39,6 +39,7 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 		if r.checkSubscriptionName(e, what) {
 			all = append(all, s)
 		}
+		s.Aliases = r.subscriptionAliases(o)
 	}
 	return all
 }

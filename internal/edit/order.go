@@ -34,15 +34,16 @@ var (
 		},
 	}
 	// A subscription has no priority.
-	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name"}, settingOrder[1:]), below: settingBelow}
+	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "partition_by"},
-			settingOrder, []string{"payload", "examples", "subscriptions"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by"},
+			settingOrder, []string{"payload", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,
 			"payload": fieldNames, "subscriptions": {each: subscriptionKeys},
+			"history": {each: &context{keys: []string{"doc", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},
 	}
 	rootKeys = &context{

@@ -223,7 +223,7 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := payloads{t, rapid.SampledFrom([]int{0, 20, 200}).Draw(t, "one in so many is wrong")}
 		payload := drawn.object(c.Events[0].Fields, 0)
-		ofSchema, ofCatalogue := schema.Validate(unmarshal(t, []byte(payload))), c.CheckPayload("e.sent", []byte(payload))
+		ofSchema, ofCatalogue := schema.Validate(unmarshal(t, []byte(payload))), c.CheckPayload("e.sent", 1, []byte(payload))
 		if (ofSchema == nil) != (ofCatalogue == nil) {
 			t.Fatalf("the schema says %v, the catalogue %v of\n%s", ofSchema, ofCatalogue, payload)
 		}
