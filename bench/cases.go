@@ -48,4 +48,6 @@ var cases = []benchCase{
 		deadLetters(10_000)},
 	{"purge-10k", "one publisher while an operator purges half of 10,000 dead letters; limit: publishing alone",
 		purge(10_000)},
+	{"generate-1000", "events of a catalogue with 1,000 events and 10,000 fields to Go code; limit: formatting that code",
+		generation(1000)},
 }

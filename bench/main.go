@@ -15,8 +15,8 @@
 // cases.go lists what is measured. throughput.go holds the cases about events
 // per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
 // lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go
-// are cases that measure times too, codec.go has those about JSON alone, and
-// report.go prints.
+// are cases that measure times too, codec.go has those about JSON alone,
+// generate.go the one about the generator, and report.go prints.
 package main
 
 import (

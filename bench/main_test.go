@@ -46,6 +46,7 @@ var extras = map[string][]string{
 	"history-1m":       {"events"},
 	"recover-100":      {"recover_ms"},
 	"dead-letters-10k": {"first_page_ms", "last_page_ms"},
+	"generate-1000":    {"generate_ms", "again_ms"},
 }
 
 func TestEveryCaseIsReportedAsOneLineOfJSON(t *testing.T) {

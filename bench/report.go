@@ -41,6 +41,10 @@ type result struct {
 	// Of dead-letters-10k.
 	FirstPage float64 `json:"first_page_ms,omitempty"`
 	LastPage  float64 `json:"last_page_ms,omitempty"`
+
+	// Of generate-1000: into an empty folder, and again into the same one.
+	Generate float64 `json:"generate_ms,omitempty"`
+	Again    float64 `json:"again_ms,omitempty"`
 }
 
 // A report is printed case by case, as they are done.
@@ -56,7 +60,7 @@ type lines struct{ w io.Writer }
 func (l *lines) begin() {}
 
 func (l *lines) add(r result) error {
-	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS} {
+	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS, &r.Generate, &r.Again} {
 		*number = math.Round(*number*10) / 10
 	}
 	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
@@ -105,6 +109,7 @@ func note(r result) string {
 	add(r.RSS > 0, "%.0f MiB above idle", r.RSS)
 	add(r.Recover > 0, "recovered in %.1f ms", r.Recover)
 	add(r.FirstPage > 0, "first page %.2f ms, last page %.2f ms", r.FirstPage, r.LastPage)
+	add(r.Generate > 0, "all in %.0f ms, and for nothing in %.0f ms", r.Generate, r.Again)
 	if parts == nil {
 		return ""
 	}

@@ -53,31 +53,36 @@ var verbatim = regexp.MustCompile(`^(\s|[-*+•#]\s|\d+[.)]\s)`)
 // blank lines, code, lists and headings stay as they are.
 func wrap(text string) []string {
 	var lines []string
-	filling := false // whether the last line takes more words
+	var words []string // of lines that run on, so far
 	for _, line := range strings.Split(strings.Trim(plain(text), "\n"), "\n") {
 		line = strings.TrimRight(line, " \t")
-		if line == "" || verbatim.MatchString(line) {
-			lines = append(lines, notBuildTag(line))
-			filling = false
+		if line != "" && !verbatim.MatchString(line) {
+			words = append(words, strings.Fields(line)...)
 			continue
 		}
-		for _, word := range strings.Fields(line) {
-			if filling && fits(lines[len(lines)-1], word) {
-				lines[len(lines)-1] += " " + word
-			} else {
-				lines = append(lines, notBuildTag(word))
-			}
-			filling = true
-		}
+		lines = append(filled(lines, words), notBuildTag(line))
+		words = nil
 	}
+	lines = filled(lines, words)
 	if len(lines) == 1 && lines[0] == "" {
 		return nil
 	}
 	return lines
 }
 
-func fits(line, word string) bool {
-	return utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= commentWidth
+// filled adds lines of as many words as fit.
+func filled(lines, words []string) []string {
+	for len(words) > 0 {
+		n, width := 1, utf8.RuneCountInString(words[0])
+		for ; n < len(words); n++ {
+			if width += 1 + utf8.RuneCountInString(words[n]); width > commentWidth {
+				break
+			}
+		}
+		lines = append(lines, notBuildTag(strings.Join(words[:n], " ")))
+		words = words[n:]
+	}
+	return lines
 }
 
 // notBuildTag keeps a line from being taken for a build constraint of the old
@@ -94,10 +99,13 @@ func notBuildTag(line string) string {
 // read differently than it compiles) by its escape.
 func plain(text string) string {
 	const joiner = '\u200d' // holds compound emoji together
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	seen := func(r rune) bool { return unicode.IsPrint(r) || r == '\n' || r == '\t' || r == joiner }
+	if !strings.ContainsFunc(text, func(r rune) bool { return !seen(r) }) {
+		return text
+	}
 	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) || r == '\n' || r == '\t' || r == joiner {
+	for _, r := range lineEnds.Replace(text) {
+		if seen(r) {
 			b.WriteRune(r)
 		} else {
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
@@ -105,6 +113,8 @@ func plain(text string) string {
 	}
 	return b.String()
 }
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // oneLine is plain for text that must stay on one line, such as a file's name.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }

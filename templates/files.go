@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 
 	"github.com/dave/jennifer/jen"
@@ -30,8 +31,11 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 	header := "// " + emit.Header(oneLine(filepath.Base(c.File)))
 	files, failures := make([]emit.File, len(emitters)), make([]error, len(emitters))
 	var running sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // more at once would only take more memory
 	for i, e := range emitters {
+		free <- struct{}{}
 		running.Go(func() {
+			defer func() { <-free }()
 			content, err := source(header, c, e.constructs(c))
 			if err != nil {
 				failures[i] = fmt.Errorf("generating %s: %w", e.name, err)

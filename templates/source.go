@@ -40,7 +40,10 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 		}
 	}
 	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", deepPath: "deep", uuidPath: "uuid"})
-	for _, construct := range constructs {
+	for i, construct := range constructs {
+		if i%constructsPerPiece == 0 {
+			file.Id(cut).Line()
+		}
 		file.Add(construct)
 		file.Line()
 	}
@@ -51,7 +54,36 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 	// Jennifer leaves a blank in front of what follows a comment. To the formatter that is then no doc comment, and
 	// it would be another one the next time.
 	unindented := bytes.ReplaceAll(rendered.Bytes(), []byte("\n "), []byte("\n"))
-	return format.Source(groupImports(unindented))
+	return formatted(groupImports(unindented))
+}
+
+// A file is formatted piece by piece: the syntax tree of a large one is a
+// hundred times the size of its text. Go has no word like the one that
+// separates the pieces.
+const (
+	cut                = "\x00"
+	constructsPerPiece = 50
+)
+
+// formatted is what gofmt makes of a file. What is between two cuts are whole
+// declarations, with blank lines around them.
+func formatted(code []byte) ([]byte, error) {
+	const clause = "package p\n"
+	var out bytes.Buffer
+	for i, piece := range bytes.Split(code, []byte(cut)) {
+		if i > 0 {
+			piece = append([]byte(clause), piece...)
+		}
+		text, err := format.Source(piece)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = bytes.TrimPrefix(text, []byte(clause))
+		}
+		out.Write(text)
+	}
+	return out.Bytes(), nil
 }
 
 // groupImports splits the import block, which jennifer writes as one sorted

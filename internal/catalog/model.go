@@ -183,6 +183,7 @@ type Event struct {
 	Owner      Value[string]   // who answers for it
 	Tags       []Value[string] // in file order, none of them twice
 	Examples   []*Example      // in file order
+	madeUp     json.RawMessage // a payload, if there are no examples
 
 	Settings Settings
 	// Subscriptions are the durable names that exist from the moment a bus is

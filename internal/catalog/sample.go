@@ -15,8 +15,7 @@ func (e *Event) Sample() json.RawMessage {
 	if len(e.Examples) > 0 {
 		return e.Examples[0].JSON
 	}
-	text, _ := madeUp(e)
-	return text
+	return e.madeUp
 }
 
 // madeUp makes up a payload: with everything in it or, where that would be too
@@ -43,13 +42,14 @@ func (m *maker) payload(e *Event) (json.RawMessage, *PayloadProblem) {
 	return text, nil
 }
 
-// checkSamples reports events of which no payload can be made up.
+// checkSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
 func (r *reader) checkSamples(events []*Event) {
 	for _, e := range events {
 		if len(e.Examples) > 0 {
 			continue
 		}
-		if _, problem := madeUp(e); problem != nil {
+		text, problem := madeUp(e)
+		if e.madeUp = text; problem != nil {
 			r.report(r.nameAt(e.Name), RuleExample, "no example of event %s can be made up: %s", e.Name.V, problem).
 				Hint = "add one under its key examples"
 		}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"go/format"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/templates"
+)
+
+// generation returns a runner that generates the code of a catalogue of that
+// many events into an empty folder, and once more into the same folder.
+func generation(events int) runner {
+	return func(ctx context.Context, s *setting) (result, error) {
+		path := filepath.Join(s.dir, "events.yaml")
+		if err := os.WriteFile(path, manyEvents(events), 0o666); err != nil {
+			return result{}, err
+		}
+		var folder string
+		var files []emit.File
+		anew := func(time.Duration) (_ int, err error) {
+			if folder, err = os.MkdirTemp(s.dir, "code-"); err != nil {
+				return 0, err
+			}
+			files, _, err = generate(path, folder)
+			return events, err
+		}
+		again := func(time.Duration) (int, error) {
+			_, plan, err := generate(path, folder)
+			if err == nil && !plan.UpToDate() {
+				err = errors.New("the second run was not for nothing")
+			}
+			return events, err
+		}
+		gofmt := func(time.Duration) (int, error) { return events, formatAll(files) }
+		if _, err := anew(0); err != nil { // the second run and the limit are about its files
+			return result{}, err
+		}
+		rounds, err := takeTurns(ctx, s.total, 0, anew, again, gofmt)
+		if err != nil {
+			return result{}, err
+		}
+		r := compare(rounds, 0, 2).result()
+		r.Generate, r.Again = milliseconds(rounds, 0), milliseconds(rounds, 1)
+		return r, nil
+	}
+}
+
+// generate does what busgen generate does.
+func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
+	c, findings, err := catalog.Load(path)
+	if err == nil && findings != nil {
+		err = findings
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := templates.Files(c, templates.Target{ImportPath: "example.org/many"})
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := emit.Compare(folder, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return files, plan, plan.Apply()
+}
+
+// formatAll formats code that is formatted already, all files at once.
+func formatAll(files []emit.File) error {
+	failures := make([]error, len(files))
+	var running sync.WaitGroup
+	for i, file := range files {
+		running.Go(func() { _, failures[i] = format.Source(file.Content) })
+	}
+	running.Wait()
+	return errors.Join(failures...)
+}
+
+// milliseconds is what a slice of one side took, the median of the rounds.
+func milliseconds(rounds []round, side int) float64 {
+	var took []time.Duration
+	for _, r := range rounds {
+		took = append(took, r[side].took)
+	}
+	slices.Sort(took)
+	return float64(took[len(took)/2].Microseconds()) / 1000
+}
