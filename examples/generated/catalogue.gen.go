@@ -320,9 +320,9 @@ var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]
 	Shape:    "cf5442cc1674",
 })
 
-// SystemDiskLowType describes system.disk_low to the runtime.
-var SystemDiskLowType = runtime.Define(runtime.Spec[SystemDiskLow]{
-	Name: "system.disk_low",
+// SystemDiskFilledType describes system.disk_filled to the runtime.
+var SystemDiskFilledType = runtime.Define(runtime.Spec[SystemDiskFilled]{
+	Name: "system.disk_filled",
 	Doc:  "A machine is running out of space.",
 	Settings: runtime.Settings{
 		Retry:   retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
@@ -352,7 +352,7 @@ var Catalogue = runtime.NewCatalogue(
 	UICommandCartChangedType,
 	UICommandCheckoutSubmittedType,
 	SystemBackupFinishedType,
-	SystemDiskLowType,
+	SystemDiskFilledType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

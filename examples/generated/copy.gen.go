@@ -220,14 +220,14 @@ func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool {
 }
 
 // Clone returns a copy of p that shares nothing with it that can be changed.
-func (p SystemDiskLow) Clone() SystemDiskLow {
+func (p SystemDiskFilled) Clone() SystemDiskFilled {
 	p.Address = deep.PointerFunc(p.Address, deep.Custom)
 	return p
 }
 
 // Equal tells whether p and other have the same content. Times are compared as
 // moments, and nil is the same as an empty list or map.
-func (p SystemDiskLow) Equal(other SystemDiskLow) bool {
+func (p SystemDiskFilled) Equal(other SystemDiskFilled) bool {
 	return p.Host == other.Host &&
 		deep.EqualPointersFunc(p.Address, other.Address, deep.EqualCustom) &&
 		p.Mount == other.Mount &&

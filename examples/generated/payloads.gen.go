@@ -439,10 +439,10 @@ func (p SystemBackupFinished) Validate() error {
 	return problems.Err()
 }
 
-// SystemDiskLow is the payload of system.disk_low.
+// SystemDiskFilled is the payload of system.disk_filled.
 //
 // A machine is running out of space.
-type SystemDiskLow struct {
+type SystemDiskFilled struct {
 	// The machine.
 	Host string `json:"host"`
 	// Where it can be reached.
@@ -456,7 +456,7 @@ type SystemDiskLow struct {
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
-func (p SystemDiskLow) Validate() error {
+func (p SystemDiskFilled) Validate() error {
 	var problems runtime.Problems
 	problems.Text("host", p.Host)
 	problems.Format("host", p.Host, "hostname")
@@ -1061,7 +1061,7 @@ func (MLTrialFinished) isAnyEvent()            {}
 func (UICommandCartChanged) isAnyEvent()       {}
 func (UICommandCheckoutSubmitted) isAnyEvent() {}
 func (SystemBackupFinished) isAnyEvent()       {}
-func (SystemDiskLow) isAnyEvent()              {}
+func (SystemDiskFilled) isAnyEvent()           {}
 
 // MLEvent is the payload of an event of ml.*: MLRunStarted, MLRunFinished,
 // MLRunFailed, MLTrialStarted or MLTrialFinished.
@@ -1120,14 +1120,14 @@ func (PaymentDeclined) isPaymentEvent() {}
 func (PaymentRefunded) isPaymentEvent() {}
 
 // SystemEvent is the payload of an event of system.*: SystemBackupFinished or
-// SystemDiskLow.
+// SystemDiskFilled.
 type SystemEvent interface {
 	AnyEvent
 	isSystemEvent()
 }
 
 func (SystemBackupFinished) isSystemEvent() {}
-func (SystemDiskLow) isSystemEvent()        {}
+func (SystemDiskFilled) isSystemEvent()     {}
 
 // UIEvent is the payload of an event of ui.*: UICommandCartChanged or
 // UICommandCheckoutSubmitted.

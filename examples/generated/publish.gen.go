@@ -260,17 +260,17 @@ func PublishSystemBackupFinishedBatch(ctx context.Context, bus *runtime.Bus, pay
 	return runtime.PublishBatch(ctx, bus, SystemBackupFinishedType, payloads, opts...)
 }
 
-// PublishSystemDiskLow publishes one system.disk_low. If it returns nil the
-// event is on disk; if it returns an error nothing was stored. See
+// PublishSystemDiskFilled publishes one system.disk_filled. If it returns nil
+// the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
 //
 // A machine is running out of space.
-func PublishSystemDiskLow(ctx context.Context, bus *runtime.Bus, payload SystemDiskLow, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, SystemDiskLowType, payload, opts...)
+func PublishSystemDiskFilled(ctx context.Context, bus *runtime.Bus, payload SystemDiskFilled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, SystemDiskFilledType, payload, opts...)
 }
 
-// PublishSystemDiskLowBatch publishes one system.disk_low per payload in one
-// transaction: all of them or none. See [runtime.PublishBatch].
-func PublishSystemDiskLowBatch(ctx context.Context, bus *runtime.Bus, payloads []SystemDiskLow, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, SystemDiskLowType, payloads, opts...)
+// PublishSystemDiskFilledBatch publishes one system.disk_filled per payload in
+// one transaction: all of them or none. See [runtime.PublishBatch].
+func PublishSystemDiskFilledBatch(ctx context.Context, bus *runtime.Bus, payloads []SystemDiskFilled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, SystemDiskFilledType, payloads, opts...)
 }

@@ -241,10 +241,10 @@ func SampleSystemBackupFinished() SystemBackupFinished {
 	}`)
 }
 
-// SampleSystemDiskLow returns a payload of system.disk_low that was made up:
-// valid, and a new one each time.
-func SampleSystemDiskLow() SystemDiskLow {
-	return wire.MustParse[SystemDiskLow](`{
+// SampleSystemDiskFilled returns a payload of system.disk_filled that was made
+// up: valid, and a new one each time.
+func SampleSystemDiskFilled() SystemDiskFilled {
+	return wire.MustParse[SystemDiskFilled](`{
 		"host": "example.org",
 		"address": "address",
 		"mount": "mount",

@@ -331,21 +331,21 @@ func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler ru
 	return runtime.SubscribeDead(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskLow calls handler for every system.disk_low, as the
+// SubscribeSystemDiskFilled calls handler for every system.disk_filled, as the
 // subscription called name. See [runtime.Subscribe].
 //
 // An attempt may take 30s. An event that fails is tried up to 3 times in all,
 // 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It goes
 // ahead of events of normal priority.
-func SubscribeSystemDiskLow(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskLow], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, SystemDiskLowType, name, handler, opts...)
+func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskLowDead calls handler for every system.disk_low that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeSystemDiskFilledDead calls handler for every system.disk_filled that
+// a subscription dead-letters, as the subscription called name. See
 // [runtime.SubscribeDead].
-func SubscribeSystemDiskLowDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskLow]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, SystemDiskLowType, name, handler, opts...)
+func SubscribeSystemDiskFilledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskFilled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
 // SubscribeML calls handler for every event of ml.*, as the subscription called

@@ -94,7 +94,7 @@ func TestWhatTheCompilerHasSeenNeedsABuild(t *testing.T) {
 			{"user.deletion_requested:\n", "event type user.deletion_requested has another payload or partition key"},
 		}},
 		{"priority: high\n    payload", "payload", []difference{
-			{"low\n    slow_after: off", "event type system.disk_low has another priority"},
+			{"low\n    slow_after: off", "event type system.disk_filled has another priority"},
 		}},
 		{"priority: high\n    timeout", "timeout", []difference{
 			{"", "event type ui.command.cart_changed has another priority"},

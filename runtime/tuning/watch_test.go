@@ -55,7 +55,7 @@ func TestAChangeOfTheFileIsAppliedWithinASecond(t *testing.T) {
 		f.wantLog("INFO order.placed charge-card send-receipt print-gift-card order.shipped order.cancelled " +
 			"payment.captured payment.declined payment.refunded user.registered user.email_changed user.deletion_requested " +
 			"ml.run.started ml.run.finished ml.run.failed ml.trial.started ml.trial.finished " +
-			"ui.command.cart_changed ui.command.checkout_submitted system.backup_finished system.disk_low")
+			"ui.command.cart_changed ui.command.checkout_submitted system.backup_finished system.disk_filled")
 
 		time.Sleep(time.Second)
 		f.edit("jitter: 0.2 ", "jitter: 0 ", defaultDelay, "base_delay: 1m")
