@@ -20,9 +20,9 @@ func newCheckDB() *cobra.Command {
 		Short: "Look for damage in a file, and for events that cannot be decoded",
 		Long: `Check-db reads the whole file. It finds damaged pages and indexes, rows that
 contradict one another, and payloads of open events and dead letters that cannot
-be decoded: with --catalogue those that do not fit it, which is worth knowing
-before a new version of the program is deployed, and else those that are not
-JSON.
+be decoded: with --catalogue those that the code generated from it does not
+decode, which is worth knowing before a new version of the program is deployed
+(see "busgen breaking"), and else those that are not JSON.
 
 The rules are integrity (pages and indexes are sound), reference (no row points
 to one that is missing), cursor (no subscription stands beyond the log), above
@@ -50,25 +50,23 @@ func catalogueFlag(cmd *cobra.Command, catalogue *string) {
 	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
 }
 
-// payloadCheck returns what a catalogue says about payloads; nil without one.
-func payloadCheck(path string) (func(eventType string, payload []byte) error, error) {
+// onlyCatalogue reads a catalogue for a verb that works on a file; nil if none is
+// named.
+func onlyCatalogue(path string) (*catalog.Catalogue, error) {
 	if path == "" {
 		return nil, nil
 	}
-	c, findings, err := catalog.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(findings) > 0 {
-		return nil, &findingsError{path, findings}
-	}
-	return func(eventType string, payload []byte) error { return c.CheckPayload(eventType, 1, payload) }, nil
+	return catalogueAt([]string{path})
 }
 
 func checkDB(c *call, catalogue string) (string, error) {
-	check, err := payloadCheck(catalogue)
+	fits, err := onlyCatalogue(catalogue)
 	if err != nil {
 		return "", err
+	}
+	var check func(admin.Unsettled) error
+	if fits != nil {
+		check = func(e admin.Unsettled) error { return fits.CheckDecode(e.Type, e.Version, e.Payload) }
 	}
 	file, err := c.open()
 	if err != nil {

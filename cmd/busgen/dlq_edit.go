@@ -47,17 +47,18 @@ there is no such dead letter.`,
 }
 
 func editLetter(c *call, catalogue, payload string) (string, error) {
-	check, err := payloadCheck(catalogue)
+	fits, err := onlyCatalogue(catalogue)
 	if err != nil {
 		return "", err
 	}
-	if check == nil {
+	if fits == nil {
 		return "", errors.New("name the catalogue that the new payload must fit with --catalogue, as in --catalogue events.yaml")
 	}
 	key, err := c.key()
 	if err != nil {
 		return "", err
 	}
+	check := func(eventType string, payload []byte) error { return fits.CheckPayload(eventType, 1, payload) }
 	inspector, err := c.letters(dlq.WithEditing(check))
 	if err != nil {
 		return "", err

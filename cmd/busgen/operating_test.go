@@ -39,8 +39,8 @@ var happenings = map[string]func(*testing.T, *shop){
 		s.order(21, "customer21", 2100)
 		must(t, s.Shutdown(t.Context()))
 	},
-	"a new catalogue asks for a currency": func(t *testing.T, _ *shop) {
-		next := strings.Replace(shopCatalogue, "email: string", "email: string, currency: string", 1)
+	"a new catalogue has another type of email": func(t *testing.T, _ *shop) {
+		next := strings.Replace(shopCatalogue, "email: string", "email: bool", 1)
 		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))
 	},
 }

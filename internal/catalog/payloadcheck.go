@@ -66,19 +66,15 @@ func (e *PayloadError) Error() string {
 // required field must be there, and no field that the catalogue does not know. The
 // error is a *[PayloadError] with all there is to say, or an *[UnknownEventError].
 func (c *Catalogue) CheckPayload(eventType string, version int, payload []byte) error {
-	e := c.EventNamed(eventType)
-	if e == nil {
-		var names []string
-		for _, e := range c.Events {
-			names = append(names, e.Name.V)
-		}
-		return &UnknownEventError{EventType: eventType, Catalogue: c.File, hint: didYouMean(eventType, names)}
+	e, err := c.event(eventType)
+	if err != nil {
+		return err
 	}
 	var check payloadCheck
 	fields, known := e.FieldsOf(version)
 	switch {
 	case !known:
-		check.report("", "it has version %d; %s has version %d%s", version, c.File, e.Version.V, e.olderVersions())
+		check.report("", "%s", c.unknownVersion(e, version))
 	case !json.Valid(payload):
 		check.report("", "it is not JSON: %v", json.Unmarshal(payload, new(any)))
 	case !utf8.Valid(payload):
@@ -90,6 +86,23 @@ func (c *Catalogue) CheckPayload(eventType string, version int, payload []byte) 
 		return nil
 	}
 	return &PayloadError{EventType: eventType, Problems: check.problems}
+}
+
+// event finds an event type; the error is an *[UnknownEventError].
+func (c *Catalogue) event(name string) (*Event, error) {
+	if e := c.EventNamed(name); e != nil {
+		return e, nil
+	}
+	var names []string
+	for _, e := range c.Events {
+		names = append(names, e.Name.V)
+	}
+	return nil, &UnknownEventError{EventType: name, Catalogue: c.File, hint: didYouMean(name, names)}
+}
+
+// unknownVersion says of a payload that nobody knows its version.
+func (c *Catalogue) unknownVersion(e *Event, version int) string {
+	return fmt.Sprintf("it has version %d; %s has version %d%s", version, c.File, e.Version.V, e.olderVersions())
 }
 
 // payloadCheck collects what is wrong with one payload, whose JSON is valid.

@@ -55,16 +55,16 @@ const undecodableSamples = 3
 // errNotJSON is the finding of a check without a catalogue.
 var errNotJSON = errors.New("the payload is not JSON")
 
-// Check reads the whole file and reports what is wrong with it. The payloads of
-// events that are open or dead are given to check, which returns why a handler
-// could not decode one; with nil it is only seen whether they are JSON.
+// Check reads the whole file and reports what is wrong with it. The events that
+// are open or dead are given to check, which returns why a handler could not
+// decode one; with nil it is only seen whether their payloads are JSON.
 //
 // It changes nothing, and nobody waits for it, but the write-ahead log beside
 // the file cannot shrink while it runs.
-func (f *File) Check(ctx context.Context, check func(eventType string, payload []byte) error) (Report, error) {
+func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, error) {
 	if check == nil {
-		check = func(_ string, payload []byte) error {
-			if !json.Valid(payload) {
+		check = func(e Unsettled) error {
+			if !json.Valid(e.Payload) {
 				return errNotJSON
 			}
 			return nil
@@ -82,13 +82,16 @@ func (f *File) Check(ctx context.Context, check func(eventType string, payload [
 		if err != nil {
 			return err
 		}
-		return a.Unsettled(ctx, func(e sqlite.Unsettled) { report.add(e, check(e.Type, e.Payload)) })
+		return a.Unsettled(ctx, func(one sqlite.Unsettled) {
+			e := unsettled(one)
+			report.add(e, check(e))
+		})
 	})
 	return report, err
 }
 
 // add counts an event that is not settled, and what is wrong with it.
-func (r *Report) add(e sqlite.Unsettled, problem error) {
+func (r *Report) add(e Unsettled, problem error) {
 	r.Open += e.Open
 	r.Dead += e.Dead
 	if problem == nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/busgen/busgen/runtime/admin"
 )
 
 func TestAFileWithWorkInEveryStateIsSound(t *testing.T) {
@@ -84,9 +86,9 @@ func TestDamagedPagesAreFound(t *testing.T) {
 func TestPayloadsThatCannotBeDecodedAreCountedByType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mixed(t)
-		report, err := f.file.Check(t.Context(), func(eventType string, payload []byte) error {
+		report, err := f.file.Check(t.Context(), func(e admin.Unsettled) error {
 			var o struct{ Number int }
-			if eventType != "order.placed" || json.Unmarshal(payload, &o) != nil || o.Number < 4 {
+			if e.Type != "order.placed" || json.Unmarshal(e.Payload, &o) != nil || o.Number < 4 {
 				return errors.New("field number: too small")
 			}
 			return nil

@@ -1,0 +1,170 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/templates/testdata/features"
+)
+
+func TestDecodingIsLenient(t *testing.T) {
+	c, findings := catalog.Parse("events.yaml", []byte(everyType))
+	if len(findings) > 0 {
+		t.Fatal(render(t, findings))
+	}
+	for name, test := range map[string]struct {
+		payload []byte
+		want    string
+	}{
+		"all that is required":          {payload(), ""},
+		"a field that is missing":       {payload("text", ""), ""},
+		"a field that is unknown":       {payload("extra", `[{"a":"]}"},2]`), ""},
+		"a field in other letters":      {payload("text", "", "Text", `"x"`), ""},
+		"the same in other letters":     {payload("Text", `1`), "text: want a text (string), got a number"},
+		"null anywhere":                 {payload("text", "null", "total", "null", "day", "null", "small", "null", "lines", "[null]"), ""},
+		"null as a whole":               {[]byte(" null "), ""},
+		"a value of no enum":            {payload("total", `{"currency":"eur"}`), ""},
+		"not UTF-8":                     {payload("text", "\"\xff\""), ""},
+		"bytes as a list":               {payload("raw", `[0, 255, null]`), ""},
+		"bytes as a list of more":       {payload("raw", `[256, "x"]`), "raw[0]: is not a byte; raw[1]: want a number (bytes), got a text"},
+		"a time with an escape":         {payload("at", `"2024-02-29T12:30:00\u005a"`), "at: is not a time, as in 2024-02-29T12:30:00Z"},
+		"values of other kinds":         {payload("yes", `"x"`, "small", `"1"`, "lines", `{}`, "rates", `[]`, "total", `[]`, "day", `5`), "yes: want true or false (bool), got a text; small: want a number (int32), got a text; day: want a text (date), got a number; total: want an object, got a list; lines: want a list ([]Money), got an object; rates: want an object (map[string]float64), got a list"},
+		"numbers that do not fit":       {payload("small", "1e3", "big", "-1", "ratio", "1e999"), "small: is not a value of int32; big: is not a value of uint64; ratio: is not a value of float64"},
+		"texts that do not fit":         {payload("raw", `"%"`, "day", `"2023-02-29"`, "wait", `"5"`, "id", `"7"`), "raw: is not base64; day: is not a value of date; wait: is not a value of duration; id: is not a value of uuid"},
+		"deep inside":                   {payload("lines", `[{"amount":1},{"amount":"1"}]`, "rates", `{"a b":"x"}`), `lines[1].amount: want a number (int64), got a text; rates["a b"]: want a number (float64), got a text`},
+		"the second of the same field":  {[]byte(`{"text":"x","text":1}`), "text: want a text (string), got a number"},
+		"no object":                     {[]byte(`[1]`), "want an object, got a list"},
+		"not JSON":                      {[]byte(`{"text":}`), "it is not JSON"},
+		"nothing":                       {nil, "it is not JSON"},
+		"braces and quotes in the text": {payload("text", `"}]\\\"{"`, "any", `{"\"}":["\\"]}`, "small", `true`), "small: want a number (int32), got true or false"},
+	} {
+		err := c.CheckDecode("order.placed", 1, test.payload)
+		if got := ""; err != nil {
+			if got = err.Error(); got != test.want {
+				t.Errorf("%s: got %s\nwant %s", name, got, test.want)
+			}
+		} else if test.want != "" {
+			t.Errorf("%s: got nothing, want %s", name, test.want)
+		}
+	}
+	var unknown *catalog.UnknownEventError
+	if err := c.CheckDecode("order.place", 1, []byte(`{}`)); !errors.As(err, &unknown) {
+		t.Errorf("an event type that is not there: %v", err)
+	}
+	if err := c.CheckDecode("order.placed", 2, []byte(`{}`)); err == nil || err.Error() != "it has version 2; events.yaml has version 1" {
+		t.Errorf("a version that is not there: %v", err)
+	}
+}
+
+func TestAnOldPayloadIsDecodedAsItWas(t *testing.T) {
+	c, findings := catalog.Parse("events.yaml", []byte(`version: 1
+package: events
+events:
+  order.placed:
+    version: 3
+    aliases: [order.made]
+    payload: { total: string }
+    history: { 1: dropped, 2: { payload: { total: int64 } } }
+`))
+	if len(findings) > 0 {
+		t.Fatal(render(t, findings))
+	}
+	for version, want := range map[int]string{
+		1: "it has version 1; events.yaml has version 3, and those from 2 on",
+		2: "total: want a number (int64), got a text",
+		3: "<nil>",
+		4: "it has version 4; events.yaml has version 3, and those from 2 on",
+	} {
+		for _, name := range []string{"order.placed", "order.made"} {
+			if got := fmt.Sprint(c.CheckDecode(name, version, []byte(`{"total":"5"}`))); got != want {
+				t.Errorf("%s %d: %s, want %s", name, version, got, want)
+			}
+		}
+	}
+}
+
+// decoders decode the payloads of the features as a bus does.
+var decoders = map[string]func([]byte) error{
+	"ping": decoded[features.Ping], "order.placed": decoded[features.OrderPlaced], "order.line.added": decoded[features.OrderLineAdded],
+	"order.line.removed": decoded[features.OrderLineRemoved], "order.paid": decoded[features.OrderSettled], "order.computed": decoded[features.OrderComputed],
+	"order.limited": decoded[features.OrderLimited], "hostile.text": decoded[features.HostileText], "partition.by.bool": decoded[features.PartitionByBool],
+	"partition.by.int": decoded[features.PartitionByInt], "partition.by.int32": decoded[features.PartitionByInt32], "partition.by.uint64": decoded[features.PartitionByUint64],
+	"partition.by.level": decoded[features.PartitionByLevel], "partition.by.enum": decoded[features.PartitionByEnum],
+}
+
+func decoded[T any](payload []byte) error {
+	_, err := wire.NewCodec[T]().Decode(payload)
+	return err
+}
+
+// What a catalogue says of a stored payload is what the code that was generated
+// from it does with it.
+func TestCheckDecodeAgreesWithGeneratedCode(t *testing.T) {
+	c, findings, err := catalog.Load("../../templates/testdata/features.yaml")
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	var all []*catalog.Event
+	for _, e := range c.Events {
+		if decoders[e.Name.V] != nil {
+			all = append(all, e)
+		} else if e.Name.V != "host.seen" { // what a custom Go type takes is its own affair
+			t.Errorf("no decoder of %s", e.Name.V)
+		}
+	}
+	decodes, fails := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		event := rapid.SampledFrom(all).Draw(t, "event")
+		text := []byte(event.Sample())
+		for range rapid.IntRange(0, 3).Draw(t, "times") {
+			text = spoiltText(t, text)
+		}
+		byCatalogue, byCode := c.CheckDecode(event.Name.V, 1, text), decoders[event.Name.V](text)
+		if (byCatalogue == nil) != (byCode == nil) {
+			t.Fatalf("%s %s\ncatalogue: %v\ncode:      %v", event.Name.V, text, byCatalogue, byCode)
+		}
+		if byCode == nil {
+			decodes++
+		} else {
+			fails++
+		}
+	})
+	if decodes == 0 || fails == 0 {
+		t.Errorf("%d payloads decode and %d do not", decodes, fails)
+	}
+}
+
+// spoiltText changes JSON in one place, or its text.
+func spoiltText(t *rapid.T, text []byte) []byte {
+	var payload any
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	if decoder.Decode(&payload) != nil {
+		return text
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "how") {
+	case 0: // another case of a letter
+		if i := strings.Index(string(text), `":`); i > 0 {
+			return append(append(append([]byte{}, text[:i-1]...), strings.ToUpper(string(text[i-1]))...), text[i:]...)
+		}
+	case 1: // a second value of a key
+		if text[0] == '{' && len(text) > 2 {
+			key, _, _ := strings.Cut(string(text[1:]), ":")
+			return []byte("{" + key + ":" + rapid.SampledFrom(spoils).Draw(t, "second") + "," + string(text[1:]))
+		}
+	case 2:
+		return text[:rapid.IntRange(0, len(text)).Draw(t, "cut")]
+	}
+	text, err := json.Marshal(spoilt(t, payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
