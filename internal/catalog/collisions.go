@@ -60,7 +60,7 @@ func (r *reader) claims(c *Catalogue) []claim {
 	for _, ns := range c.Namespaces {
 		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
 	}
-	slices.SortStableFunc(all, func(a, b claim) int { return comparePositions(a.at.Pos, b.at.Pos) })
+	slices.SortStableFunc(all, func(a, b claim) int { return r.compare(a.at.Pos, b.at.Pos) })
 	return all
 }
 

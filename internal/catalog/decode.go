@@ -36,7 +36,14 @@ var elsewhere = map[string]string{
 	"min_samples":   "it belongs under breaker",
 	"open_for":      "it belongs under breaker",
 	"reasons":       "it belongs under redrive",
+	"package":       ofTheWhole,
+	"import_path":   ofTheWhole,
+	"initialisms":   ofTheWhole,
+	"lint":          ofTheWhole,
+	"defaults":      ofTheWhole,
 }
+
+const ofTheWhole = "it is said once, of the whole catalogue: at the top of the file that includes the others"
 
 // object reads a mapping that may only have the known keys. It is empty, and
 // the result false, if n is no mapping.

@@ -13,50 +13,52 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// document parses source and returns the root of its only YAML document, or
+// document parses the text of a file and returns the root of its only YAML document, or
 // nil after reporting why there is none. YAML aliases stay what they are, so
 // a document cannot grow beyond what is written in it.
-func (r *reader) document(source []byte) *yaml.Node {
-	if !r.checkEncoding(source) {
+func (r *reader) document(file string, text []byte) *yaml.Node {
+	src := r.sources.add(file, text)
+	if !r.checkEncoding(src) {
 		return nil
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) || err == nil && isNull(doc.Content[0]) {
-		r.report(r.placeAt(1, 1, 1), RuleOneDocument, "the catalogue is empty").
+		r.report(r.placeAt(Position{file, 1, 1}, 1), RuleOneDocument, "the catalogue is empty").
 			Hint = "\"busgen init\" writes one to start from"
 		return nil
 	}
 	if err != nil {
-		r.syntaxError(source, err)
+		r.syntaxError(src, text, err)
 		return nil
 	}
 	switch err := decoder.Decode(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		r.syntaxError(source, err)
+		r.syntaxError(src, text, err)
 	default:
-		r.report(r.placeAt(next.Line, next.Column, 1), RuleOneDocument, "a second YAML document begins here").
+		r.report(r.placeAt(Position{file, next.Line, next.Column}, 1), RuleOneDocument, "a second YAML document begins here").
 			Hint = "a catalogue is one document: move this into a file of its own"
 	}
+	src.number(doc.Content[0])
 	return doc.Content[0]
 }
 
 // checkEncoding finds bytes that YAML refuses without saying where.
-func (r *reader) checkEncoding(source []byte) bool {
+func (r *reader) checkEncoding(src *source) bool {
 	ok := true
-	for i, line := range r.lines {
+	for i, line := range src.lines {
 		column := 0
 		for at, c := range line {
 			column++
 			_, width := utf8.DecodeRuneInString(line[at:])
 			switch {
 			case c == utf8.RuneError && width == 1:
-				r.report(r.placeAt(i+1, column, 1), RuleEncoding, "this byte is not UTF-8").
+				r.report(r.placeAt(Position{src.file, i + 1, column}, 1), RuleEncoding, "this byte is not UTF-8").
 					Hint = "save the file as UTF-8"
 			case unicode.IsControl(c) && c != '\t' || c == '\uFEFF' || c == '\uFFFE' || c == '\uFFFF':
-				r.report(r.placeAt(i+1, column, 1), RuleEncoding, "control character %U is not allowed", c).
+				r.report(r.placeAt(Position{src.file, i + 1, column}, 1), RuleEncoding, "control character %U is not allowed", c).
 					Hint = "remove it, or write it as an escape in double quotes"
 			default:
 				continue
@@ -71,14 +73,14 @@ func (r *reader) checkEncoding(source []byte) bool {
 // syntaxError reports what the YAML parser refused. The parser's own line is
 // that of the construct around the error, and sometimes off by one, so the
 // line is found by asking: which is the first that makes it fail like this?
-func (r *reader) syntaxError(source []byte, err error) {
+func (r *reader) syntaxError(src *source, text []byte, err error) {
 	message := syntaxMessage(err)
-	lines := bytes.SplitAfter(lineEndsOnly(source), []byte("\n"))
+	lines := bytes.SplitAfter(lineEndsOnly(text), []byte("\n"))
 	first := sort.Search(len(lines), func(n int) bool {
 		partial := parseError(bytes.Join(lines[:n+1], nil))
 		return partial != nil && partial.Error() == err.Error()
 	})
-	at := r.lineContent(first + 1)
+	at := r.lineContent(src.file, first+1)
 	r.report(at, RuleSyntax, "this is not well-formed YAML: %s", message).Hint = syntaxHint(at.Line, message)
 }
 

@@ -64,14 +64,14 @@ func (r *reader) declareClass(rule *ErrorRule) {
 	switch {
 	case i < 0:
 		r.classes = append(r.classes, &ErrorClass{Name: rule.Class, GoName: rule.GoName})
-	case comparePositions(rule.Class.Pos, r.classes[i].Name.Pos) < 0:
+	case r.compare(rule.Class.Pos, r.classes[i].Name.Pos) < 0:
 		r.classes[i].Name.Pos = rule.Class.Pos
 	}
 }
 
 // errorClasses returns all classes in the order in which they are named.
 func (r *reader) errorClasses() []*ErrorClass {
-	slices.SortFunc(r.classes, func(a, b *ErrorClass) int { return comparePositions(a.Name.Pos, b.Name.Pos) })
+	slices.SortFunc(r.classes, func(a, b *ErrorClass) int { return r.compare(a.Name.Pos, b.Name.Pos) })
 	return r.classes
 }
 

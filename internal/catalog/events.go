@@ -1,23 +1,17 @@
 package catalog
 
-import "github.com/busgen/busgen/internal/glob"
+import (
+	"gopkg.in/yaml.v3"
 
-// eventSection reads `events:`. Each event's Settings are only its own; policies.go
-// lets it inherit the rest.
-func (r *reader) eventSection(root object) []*Event {
-	e, ok := root.entries["events"]
-	if !ok {
-		r.report(r.place(root.node), RuleNoEvents, "the catalogue has no events").
-			Hint = "declare one under the key events"
-		r.eventsIncomplete = true
-		return nil
-	}
-	entries, ok := r.mapping(e.value, "events")
-	if ok && len(e.value.Content) == 0 {
-		r.report(r.place(e.value), RuleNoEvents, "the catalogue has no events").
-			Hint = "declare one here, such as order.placed: {}"
-	}
-	r.eventsIncomplete = len(entries) == 0
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// eventSection reads `events:` of all files. Each event's Settings are only its own;
+// policies.go lets it inherit the rest.
+func (r *reader) eventSection(parts []*part) []*Event {
+	entries := r.sections(parts, "events", "event")
+	r.checkSomeEvents(parts)
+	r.eventsIncomplete = len(entries) == 0 || r.incomplete
 	var events []*Event
 	for _, e := range entries {
 		if ev := r.event(e); ev != nil {
@@ -25,6 +19,29 @@ func (r *reader) eventSection(root object) []*Event {
 		}
 	}
 	return events
+}
+
+// checkSomeEvents reports a catalogue without events, at the first place where some should be.
+func (r *reader) checkSomeEvents(parts []*part) {
+	var empty *yaml.Node
+	for _, p := range parts {
+		e, written := p.entries["events"]
+		switch {
+		case !written:
+		case e.value.Kind != yaml.MappingNode || len(e.value.Content) > 0:
+			return // some, or a finding
+		case empty == nil:
+			empty = e.value
+		}
+	}
+	switch {
+	case empty != nil:
+		r.report(r.place(empty), RuleNoEvents, "the catalogue has no events").
+			Hint = "declare one here, such as order.placed: {}"
+	case !r.incomplete:
+		r.report(r.place(parts[0].node), RuleNoEvents, "the catalogue has no events").
+			Hint = "declare one under the key events"
+	}
 }
 
 // event returns nil if the name is refused; what is inside is checked anyway.

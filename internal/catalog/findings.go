@@ -41,7 +41,7 @@ func (f *Finding) String() string {
 	return fmt.Sprintf("%s: %s [%s]", f.Pos, text, f.Rule)
 }
 
-// Findings are all that is wrong in a catalogue, in the order of their
+// Findings are all that is wrong in a catalogue, by file, in the order of their
 // positions and none of them twice.
 type Findings []*Finding
 
@@ -55,22 +55,18 @@ func (fs Findings) Error() string {
 }
 
 // tidy sorts the findings and drops repetitions.
-func (fs Findings) tidy() Findings {
+func (fs Findings) tidy(order func(a, b Position) int) Findings {
 	for _, f := range fs {
 		f.Hint = visible(f.Hint)
 	}
 	slices.SortStableFunc(fs, func(a, b *Finding) int {
 		return cmp.Or(
-			comparePositions(a.Pos, b.Pos),
+			order(a.Pos, b.Pos),
 			cmp.Compare(a.Rule, b.Rule),
 			cmp.Compare(a.Message, b.Message),
 		)
 	})
 	return slices.CompactFunc(fs, func(a, b *Finding) bool { return a.String() == b.String() })
-}
-
-func comparePositions(a, b Position) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
 // report adds a finding and returns it, for a hint or related places.

@@ -9,32 +9,37 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Load reads the catalogue at path. The error is about the file itself, such
-// as one that does not exist; everything wrong inside it is in the Findings,
-// and then the Catalogue is nil.
+// Load reads the catalogue at path, with the files that it includes. The error is
+// about the file itself, such as one that does not exist; everything wrong inside it is in
+// the Findings, and then the Catalogue is nil.
 func Load(path string) (*Catalogue, Findings, error) {
-	source, err := os.ReadFile(path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the catalogue: %w", err)
 	}
-	c, findings := Parse(path, source)
+	c, findings := ParseWith(Disk{}, path, text)
 	return c, findings, nil
 }
 
-// Parse reads a catalogue from source; file is only its name in positions.
-// The Catalogue is nil exactly if there are findings. It is safe for
-// concurrent use.
-func Parse(file string, source []byte) (*Catalogue, Findings) {
-	r := newReader(file, source)
+// Parse reads a catalogue from text; file is only its name in positions. It includes
+// nothing. The Catalogue is nil exactly if there are findings. It is safe for concurrent use.
+func Parse(file string, text []byte) (*Catalogue, Findings) {
+	return ParseWith(Texts{}, file, text)
+}
+
+// ParseWith is [Parse] for a catalogue that includes some of files. Their names begin in
+// the folder of file.
+func ParseWith(files Files, file string, text []byte) (*Catalogue, Findings) {
+	r := &reader{files: files, sources: &sources{}, types: map[string]*Type{}, subscribed: map[string]subscribed{}}
 	var c *Catalogue
-	if root := r.document(source); root != nil {
-		c = r.catalogue(root)
+	if root := r.document(file, text); root != nil {
+		c = r.catalogue(root, file)
 	}
 	if len(r.findings) > 0 {
-		return nil, r.findings.tidy()
+		return nil, r.findings.tidy(r.compare)
 	}
 	return c, nil
 }
@@ -43,9 +48,15 @@ func Parse(file string, source []byte) (*Catalogue, Findings) {
 // methods report and go on, so that one run finds everything; what could not
 // be read is left out of their results.
 type reader struct {
-	file  string
-	lines []string         // of the source, without line ends
-	runes [][]rune         // the same lines, for counting columns
+	*sources // what was read so far
+
+	files    Files
+	included map[string]*part // the parts of the catalogue so far, by identity
+	bytes    int              // of all included files
+	full     bool             // nothing more can be included
+	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
+	incomplete bool
+
 	types map[string]*Type // by name, also those whose body is broken
 	// typesOK is set if there was nothing wrong with the types.
 	typesOK bool
@@ -60,25 +71,29 @@ type reader struct {
 	findings         Findings
 }
 
-func (r *reader) catalogue(root *yaml.Node) *Catalogue {
-	o, ok := r.object(root, "the catalogue", "version", "package", "import_path", "initialisms", "lint", "defaults", "policies", "types", "events")
-	if !ok {
+func (r *reader) catalogue(node *yaml.Node, file string) *Catalogue {
+	parts := r.parts(node, file)
+	if parts == nil {
 		return nil
 	}
-	c := &Catalogue{File: r.file}
-	c.Version = r.version(o)
-	c.Package = r.packageName(o)
-	c.ImportPath = r.ownImportPath(o)
-	c.Lint = r.lint(o)
-	r.readInitialisms(o)
+	root := parts[0].object
+	c := &Catalogue{File: file}
+	for _, p := range parts {
+		c.Files = append(c.Files, p.file)
+	}
+	c.Version = r.version(root)
+	c.Package = r.packageName(root)
+	c.ImportPath = r.ownImportPath(root)
+	c.Lint = r.lint(root)
+	r.readInitialisms(root)
 	before := len(r.findings)
-	c.Types = r.typeSection(o)
-	r.typesOK = len(r.findings) == before
-	c.Events = r.eventSection(o)
+	c.Types = r.typeSection(parts)
+	r.typesOK = len(r.findings) == before && !r.incomplete
+	c.Events = r.eventSection(parts)
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventAliases(c.Events)
 	markTypes(c.Types)
-	r.inherit(c.Events, r.defaults(o), r.policies(o, c.Events))
+	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
 	r.checkCollisions(c)

@@ -29,12 +29,13 @@ func (v Value[T]) Written() bool { return v.Pos != Position{} }
 // Catalogue is a checked events.yaml: every name is resolved, every policy is
 // inherited, and nothing in it can fail to compile once it is emitted.
 type Catalogue struct {
-	File       string        // as given to Load
+	File       string        // as given to Load: the root
+	Files      []string      // the root, and what it includes
 	Version    Value[int]    // of the catalogue language; 1
 	Package    Value[string] // Go package name of the generated code
 	ImportPath Value[string] // Go import path of the generated code; not written if go.mod is to say it
-	Types      []*Type       // those of `types:` in file order, then those in place
-	Events     []*Event      // in file order
+	Types      []*Type       // those of `types:` in the order of Files, then those in place
+	Events     []*Event      // in the order of Files
 	Namespaces []*Namespace  // sorted by name
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.

@@ -26,16 +26,11 @@ func (r *reader) defaults(root object) Settings {
 	return r.settings(o)
 }
 
-// policies reads the policies in file order and checks that each is for some
+// policies reads the policies of all files, in file order, and checks that each is for some
 // of the events.
-func (r *reader) policies(root object, events []*Event) []policy {
-	e, ok := root.entries["policies"]
-	if !ok {
-		return nil
-	}
+func (r *reader) policies(parts []*part, events []*Event) []policy {
 	var all []policy
-	entries, _ := r.mapping(e.value, "policies")
-	for _, e := range entries {
+	for _, e := range r.sections(parts, "policies", "policy") {
 		o, _ := r.object(e.value, "policy "+label(e.name), settingKeys...)
 		p := policy{key: e.key, settings: r.settings(o)}
 		var err error

@@ -59,7 +59,7 @@ func (r *reader) attempts(o object) Value[int] {
 	switch {
 	case hasAttempts && hasRetries:
 		first, second := attempts, retries
-		if comparePositions(r.position(retries.key), r.position(attempts.key)) < 0 {
+		if r.compare(r.position(retries.key), r.position(attempts.key)) < 0 {
 			first, second = retries, attempts
 		}
 		r.report(r.place(second.key), RuleConflict, "%s has max_attempts and max_retries", o.what).

@@ -1,76 +1,129 @@
 package catalog
 
 import (
+	"cmp"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
 
-// newReader splits source into lines the way YAML counts them, which knows
-// more line ends than most editors do.
-func newReader(file string, source []byte) *reader {
-	text := lineEnds.Replace(strings.TrimPrefix(string(source), byteOrderMark))
-	r := &reader{file: file, lines: strings.Split(text, "\n"), types: map[string]*Type{}, subscribed: map[string]subscribed{}}
-	for _, line := range r.lines {
-		r.runes = append(r.runes, []rune(line))
+// A source is the text of one file, in lines the way YAML counts them, which
+// knows more line ends than most editors do.
+type source struct {
+	file  string
+	lines []string // without line ends
+	runes [][]rune // the same lines, for counting columns
+	// rank is the place of the file among all, and before the number of lines in
+	// those before it: YAML nodes know their line, and not their file, so the lines
+	// of all files are numbered through.
+	rank, before int
+}
+
+// sources are the files of a catalogue so far, in the order in which they were
+// read.
+type sources struct {
+	all    []*source
+	byName map[string]*source
+}
+
+func (s *sources) add(file string, text []byte) *source {
+	plain := lineEnds.Replace(strings.TrimPrefix(string(text), byteOrderMark))
+	src := &source{file: file, lines: strings.Split(plain, "\n"), rank: len(s.all)}
+	for _, line := range src.lines {
+		src.runes = append(src.runes, []rune(line))
 	}
-	return r
+	if src.rank > 0 {
+		last := s.all[src.rank-1]
+		src.before = last.before + len(last.lines) + 1 // YAML can see an end in the line behind the last
+	}
+	if s.byName == nil {
+		s.byName = map[string]*source{}
+	}
+	s.all, s.byName[file] = append(s.all, src), src
+	return src
 }
 
 const byteOrderMark = "\uFEFF"
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// position is where a node begins.
-func (r *reader) position(n *yaml.Node) Position {
-	return Position{File: r.file, Line: n.Line, Column: n.Column}
+// number moves the lines of n, and of what is inside, behind those of the files
+// before.
+func (s *source) number(n *yaml.Node) {
+	if s.before == 0 {
+		return
+	}
+	n.Line += s.before
+	for _, inside := range n.Content {
+		s.number(inside)
+	}
 }
 
-// placeAt makes a place of a line, column and length, all moved into the file
-// where they are outside of it.
-func (r *reader) placeAt(line, column, length int) Place {
-	line = min(max(line, 1), len(r.lines))
-	width := len(r.runes[line-1])
-	column = min(max(column, 1), width+1)
+// position is where a node begins.
+func (s *sources) position(n *yaml.Node) Position {
+	i := sort.Search(len(s.all), func(i int) bool { return s.all[i].before >= n.Line }) - 1
+	src := s.all[max(i, 0)]
+	return Position{File: src.file, Line: n.Line - src.before, Column: n.Column}
+}
+
+// compare sorts positions by file, in the order in which they were read, and then by place.
+func (s *sources) compare(a, b Position) int {
+	if a.File != b.File {
+		return cmp.Compare(s.byName[a.File].rank, s.byName[b.File].rank)
+	}
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// placeAt makes a place of a position and a length in characters, both moved
+// into the file where they are outside of it.
+func (s *sources) placeAt(pos Position, length int) Place {
+	src := s.byName[pos.File]
+	pos.Line = min(max(pos.Line, 1), len(src.lines))
+	width := len(src.runes[pos.Line-1])
+	pos.Column = min(max(pos.Column, 1), width+1)
 	return Place{
-		Pos:    Position{File: r.file, Line: line, Column: column},
-		Length: min(max(length, 1), max(1, width-column+1)),
-		Line:   r.lines[line-1],
+		Pos:    pos,
+		Length: min(max(length, 1), max(1, width-pos.Column+1)),
+		Line:   src.lines[pos.Line-1],
 	}
 }
 
 // from is the rest of the line in which p is, from p on.
-func (r *reader) from(p Place) []rune { return r.runes[p.Pos.Line-1][p.Pos.Column-1:] }
+func (s *sources) from(p Place) []rune {
+	return s.byName[p.Pos.File].runes[p.Pos.Line-1][p.Pos.Column-1:]
+}
 
 // lineContent is the place of what a line says, without its indentation.
-func (r *reader) lineContent(line int) Place {
-	p := r.placeAt(line, 1, 1)
+func (s *sources) lineContent(file string, line int) Place {
+	p := s.placeAt(Position{file, line, 1}, 1)
 	content := strings.TrimSpace(p.Line)
 	indent := utf8.RuneCountInString(p.Line[:strings.Index(p.Line, content)])
-	return r.placeAt(p.Pos.Line, indent+1, utf8.RuneCountInString(content))
+	p.Pos.Column = indent + 1
+	return s.placeAt(p.Pos, utf8.RuneCountInString(content))
 }
 
 // place is where a node is written: all of a scalar that fits its line, and
 // the beginning of everything else.
-func (r *reader) place(n *yaml.Node) Place {
+func (s *sources) place(n *yaml.Node) Place {
+	length := 1
 	switch n.Kind {
 	case yaml.ScalarNode:
 		switch {
 		case isQuoted(n):
-			return r.quotedAt(r.position(n))
-		case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-			return r.placeAt(n.Line, n.Column, 1)
+			return s.quotedAt(s.position(n))
+		case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
+			length = utf8.RuneCountInString(n.Value)
 		}
-		return r.placeAt(n.Line, n.Column, utf8.RuneCountInString(n.Value))
 	case yaml.AliasNode:
-		return r.placeAt(n.Line, n.Column, 1+utf8.RuneCountInString(n.Value))
+		length = 1 + utf8.RuneCountInString(n.Value)
 	case yaml.MappingNode:
 		if n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0 {
-			return r.place(n.Content[0])
+			return s.place(n.Content[0])
 		}
 	}
-	return r.placeAt(n.Line, n.Column, 1)
+	return s.placeAt(s.position(n), length)
 }
 
 func isQuoted(n *yaml.Node) bool {
@@ -79,9 +132,9 @@ func isQuoted(n *yaml.Node) bool {
 
 // quotedAt is the place of a quoted scalar up to its closing quote, or to the
 // end of the line if it goes on in the next.
-func (r *reader) quotedAt(pos Position) Place {
-	p := r.placeAt(pos.Line, pos.Column, 1)
-	text := r.from(p)
+func (s *sources) quotedAt(pos Position) Place {
+	p := s.placeAt(pos, 1)
+	text := s.from(p)
 	for i := 1; i < len(text); i++ {
 		switch {
 		case text[i] == '\\' && text[0] == '"':
@@ -99,9 +152,9 @@ func (r *reader) quotedAt(pos Position) Place {
 
 // placeIn is the place of length bytes from offset on in a scalar's text. Where
 // escapes or folding make text and source differ, it is the whole scalar.
-func (r *reader) placeIn(n *yaml.Node, offset, length int) Place {
-	p := r.place(n)
-	text, skip := r.from(p), 0
+func (s *sources) placeIn(n *yaml.Node, offset, length int) Place {
+	p := s.place(n)
+	text, skip := s.from(p), 0
 	if isQuoted(n) && len(text) > 0 {
 		skip = 1
 	}
@@ -111,13 +164,14 @@ func (r *reader) placeIn(n *yaml.Node, offset, length int) Place {
 	}
 	before := utf8.RuneCountInString(n.Value[:offset])
 	within := utf8.RuneCountInString(n.Value[offset : offset+length])
-	return r.placeAt(p.Pos.Line, p.Pos.Column+skip+before, within)
+	p.Pos.Column += skip + before
+	return s.placeAt(p.Pos, within)
 }
 
 // wordAt is the place of a value without spaces that was read before.
-func (r *reader) wordAt(pos Position) Place {
-	p := r.placeAt(pos.Line, pos.Column, 1)
-	for _, c := range r.from(p)[1:] {
+func (s *sources) wordAt(pos Position) Place {
+	p := s.placeAt(pos, 1)
+	for _, c := range s.from(p)[1:] {
 		if strings.ContainsRune(" \t,}]#", c) {
 			break
 		}
@@ -127,10 +181,10 @@ func (r *reader) wordAt(pos Position) Place {
 }
 
 // nameAt is the place of a name that was read before.
-func (r *reader) nameAt(name Value[string]) Place {
-	p := r.placeAt(name.Pos.Line, name.Pos.Column, utf8.RuneCountInString(name.V))
-	if text := r.from(p); len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
-		return r.quotedAt(name.Pos)
+func (s *sources) nameAt(name Value[string]) Place {
+	p := s.placeAt(name.Pos, utf8.RuneCountInString(name.V))
+	if text := s.from(p); len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
+		return s.quotedAt(name.Pos)
 	}
 	return p
 }

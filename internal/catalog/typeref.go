@@ -94,13 +94,16 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		r.report(at, RuleBadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
 		return nil
 	}
+	if r.incomplete {
+		return nil // it may be declared in a file that could not be read
+	}
 	r.report(at, RuleUnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
 	return nil
 }
 
 // typeAt is the place of a type that was read before.
 func (r *reader) typeAt(t *TypeRef) Place {
-	return r.placeAt(t.Pos.Line, t.Pos.Column, utf8.RuneCountInString(t.Text))
+	return r.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
 }
 
 // isWord reports whether text could be the name of a type.

@@ -8,14 +8,10 @@ import (
 
 var typeName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// typeSection reads `types:`. All names are known before the first body is
+// typeSection reads `types:` of all files. All names are known before the first body is
 // read, so that types may refer to one another in any order.
-func (r *reader) typeSection(root object) []*Type {
-	e, ok := root.entries["types"]
-	if !ok {
-		return nil
-	}
-	entries, _ := r.mapping(e.value, "types")
+func (r *reader) typeSection(parts []*part) []*Type {
+	entries := r.sections(parts, "types", "type")
 	var types []*Type
 	for _, e := range entries {
 		t := &Type{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
