@@ -56,11 +56,11 @@ func validCases(t testing.TB) map[string]*catalog.Catalogue {
 	for _, path := range paths {
 		name := filepath.Base(filepath.Dir(path))
 		if strings.HasPrefix(name, "valid_") {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
+			c, findings, err := catalog.Load(path)
+			if err != nil || findings != nil {
+				t.Fatal(err, findings)
 			}
-			valid[name] = parseFile(t, "events.yaml", text)
+			valid[name] = c
 		}
 	}
 	if len(valid) < 15 {

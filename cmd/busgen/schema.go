@@ -8,6 +8,7 @@ import (
 
 func newSchema() *cobra.Command {
 	var out string
+	var included bool
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write the JSON Schema of the catalogue language, for editors",
@@ -19,15 +20,29 @@ too:
 
   # yaml-language-server: $schema=catalogue.schema.json
 
+Files that a catalogue includes have fewer keys, and with --included the schema
+is theirs.
+
 The schema is that of this busgen. What the names in a catalogue refer to, and
 how its parts fit together, it does not know: generate, check and lint do.
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen schema
-  busgen schema --out catalogue.schema.json`,
+  busgen schema --out catalogue.schema.json
+  busgen schema --included --out included.schema.json`,
 		Args: noArgs,
-		RunE: verb(func([]string) (string, error) { return delivered(export.CatalogueSchema(), out) }),
+		RunE: verb(func([]string) (string, error) {
+			if !included {
+				return delivered(export.CatalogueSchema(), out)
+			}
+			schema, err := export.IncludedSchema()
+			if err != nil {
+				return "", err
+			}
+			return delivered(schema, out)
+		}),
 	}
+	cmd.Flags().BoolVar(&included, "included", false, "write that of included files")
 	outFile(cmd, &out)
 	return cmd
 }

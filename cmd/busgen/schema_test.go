@@ -15,6 +15,11 @@ func TestSchemaPrintsTheSchemaOfTheLanguage(t *testing.T) {
 	if got := text(t, "catalogue.schema.json"); got != string(export.CatalogueSchema()) {
 		t.Errorf("the file has %.100s", got)
 	}
+	included, err := export.IncludedSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	busgen(t, "schema --included").wants(t, 0, string(included), "")
 	busgen(t, "schema events.yaml").wantsErrors(t, statusTrouble, `busgen schema takes no argument, but got "events.yaml"`)
 }
 

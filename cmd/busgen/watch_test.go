@@ -69,6 +69,36 @@ func TestGenerateWatchesTheCatalogue(t *testing.T) {
 	})
 }
 
+func TestGenerateWatchesWhatTheCatalogueIncludes(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: shop\ninclude: [\"team*.yaml\"]\n", "team1.yaml": "version: 1\nevents: { order.placed: {} }\n"})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		var out, errs spoken
+		status := make(chan int, 1)
+		go func() { status <- run(ctx, []string{"--watch"}, strings.NewReader(""), &out, &errs) }()
+		says := func(want string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got := out.take() + errs.take(); want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("it says %q, want %q", got, want)
+			}
+		}
+		says("shop: 1 event, ")
+		says("") // nothing has changed
+		changedFile(t, "team1.yaml", "version: 1\nevents: { order.placed: {}, order.paid: {} }\n")
+		says("shop: 2 events, ")
+		changedFile(t, "team2.yaml", "version: 1\nevents: { user.left: {} }\n")
+		says("shop: 3 events, ")
+		changedFile(t, "team2.yaml", "version: 1\nevnts: { user.left: {} }\n")
+		says("busgen: 1 finding in events.yaml; nothing was written\n")
+		os.Remove("team2.yaml")
+		says("shop: 2 events, ")
+		interrupt()
+		<-status
+	})
+}
+
 // A file that is another at every look is left alone until it is not.
 func TestAFileThatIsBeingWrittenIsLeftToSettle(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
@@ -107,12 +137,17 @@ var versions time.Duration
 
 func changed(t *testing.T, content string) {
 	t.Helper()
-	if err := os.WriteFile("events.yaml", []byte(content), 0o600); err != nil {
+	changedFile(t, "events.yaml", content)
+}
+
+func changedFile(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	versions += time.Minute
 	at := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC).Add(versions)
-	if err := os.Chtimes("events.yaml", at, at); err != nil {
+	if err := os.Chtimes(name, at, at); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 // The reference of the language must not promise what is not so. A ```yaml
 // block in it is a catalogue, which package compiletest compiles; "yaml broken" is
-// one with findings, which the ```text block after it shows.
+// one with findings, which the ```text block after it shows, and "yaml some/file.yaml"
+// is a file that catalogues include.
 const reference = "../../docs/catalogue.md"
 
 func TestCataloguesInTheReferenceAreFreeOfFindings(t *testing.T) {
@@ -24,7 +25,7 @@ func TestCataloguesInTheReferenceAreFreeOfFindings(t *testing.T) {
 		t.Fatalf("found %d catalogues", len(whole))
 	}
 	for _, b := range whole {
-		if _, findings := catalog.Parse("events.yaml", []byte(b.text)); len(findings) > 0 {
+		if _, findings := catalog.ParseWith(included(t), "events.yaml", []byte(b.text)); len(findings) > 0 {
 			t.Errorf("%s has findings:\n%s", b.at, render(t, findings))
 		}
 	}
@@ -36,7 +37,7 @@ func TestBrokenCataloguesInTheReferenceGiveTheFindingsShown(t *testing.T) {
 		t.Fatalf("found %d broken catalogues and %d times findings", len(broken), len(shown))
 	}
 	for i, b := range broken {
-		_, findings := catalog.Parse("events.yaml", []byte(b.text))
+		_, findings := catalog.ParseWith(included(t), "events.yaml", []byte(b.text))
 		got := render(t, findings)
 		if diff := cmp.Diff(shown[i].text, got); diff != "" && !*update {
 			t.Errorf("%s shows other findings than there are (-shown +got), -update accepts them:\n%s", shown[i].at, diff)
@@ -46,6 +47,18 @@ func TestBrokenCataloguesInTheReferenceGiveTheFindingsShown(t *testing.T) {
 	if *update {
 		rewrite(t, shown)
 	}
+}
+
+// included are the files that catalogues in the reference include.
+func included(t *testing.T) catalog.Texts {
+	t.Helper()
+	files := catalog.Texts{Text: map[string][]byte{}}
+	for _, b := range blocks(t) {
+		if name, isFile := strings.CutPrefix(b.info, "yaml "); isFile && strings.HasSuffix(name, ".yaml") {
+			files.Text[name] = []byte(b.text)
+		}
+	}
+	return files
 }
 
 // rewrite replaces the text blocks of the reference.
@@ -70,7 +83,7 @@ func rewrite(t *testing.T, shown []block) {
 
 func TestEveryBlockInTheReferenceIsOfAKindThatIsChecked(t *testing.T) {
 	for _, b := range blocks(t) {
-		if !slices.Contains([]string{"yaml", "yaml broken", "text"}, b.info) {
+		if !slices.Contains([]string{"yaml", "yaml broken", "text"}, b.info) && !strings.HasSuffix(b.info, ".yaml") {
 			t.Errorf("%s is marked %q", b.at, b.info)
 		}
 	}

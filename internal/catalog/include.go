@@ -33,6 +33,9 @@ var (
 	partKeys = []string{"version", "include", "policies", "types", "events"}
 )
 
+// IncludedKeys are the top-level keys of included files.
+func IncludedKeys() []string { return slices.Clone(partKeys) }
+
 // parts returns the root and everything that it includes, each file before those that it
 // includes itself. It is nil if the root is no mapping.
 func (r *reader) parts(root *yaml.Node, file string) []*part {
@@ -63,7 +66,7 @@ func (r *reader) includes(p *part) []*part {
 			continue
 		}
 		for _, name := range r.fileNames(item, text.V, p) {
-			if next := r.includedFile(name, r.place(item), p); next != nil {
+			if next := r.includedFile(name, item, p); next != nil {
 				all = append(append(all, next), r.includes(next)...)
 			}
 		}
@@ -129,14 +132,15 @@ func splitPattern(text string) (folder, pattern string) {
 }
 
 // includedFile reads one file that p includes. It returns nil if the file cannot be a part.
-func (r *reader) includedFile(name string, at Place, p *part) *part {
+func (r *reader) includedFile(name string, item *yaml.Node, p *part) *part {
+	at := r.place(item)
 	if !r.mayInclude(name, at, p) {
 		r.incomplete = true
 		return nil
 	}
 	next := &part{file: name, in: p, at: at}
 	r.included[identity(name)] = next
-	root := r.fileAt(name, at)
+	root := r.fileAt(name, item)
 	if root == nil {
 		r.incomplete = true
 		return nil
@@ -168,21 +172,21 @@ func (r *reader) mayInclude(name string, at Place, p *part) bool {
 	return false
 }
 
-// fileAt reads a file that is named at some place, and returns its root, or nil after
-// a finding.
-func (r *reader) fileAt(name string, at Place) *yaml.Node {
+// fileAt reads a file that n names, and returns its root, or nil after a finding.
+func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 	if r.full {
 		return nil
 	}
+	at := r.place(n)
 	text, err := r.files.ReadFile(name)
 	r.bytes += len(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var names []string
 		for _, other := range r.files.Glob(filepath.Dir(name), "*") {
-			names = append(names, filepath.Base(other))
+			names = append(names, path.Join(path.Dir(n.Value), filepath.Base(other)))
 		}
-		r.report(at, RuleInclude, "there is no file %s", label(name)).Hint = didYouMean(filepath.Base(name), names)
+		r.report(at, RuleInclude, "there is no file %s", label(name)).Hint = didYouMean(n.Value, names)
 		return nil
 	case err != nil:
 		var inner *fs.PathError

@@ -14,7 +14,7 @@ const (
 	RuleUnknownKey    Rule = "unknown-key"       // only keys that the language has
 	RuleDuplicateKey  Rule = "duplicate-key"     // a key once per mapping
 	RuleDuplicateName Rule = "duplicate-name"    // one type, event, policy and subscription of a name in the whole catalogue, one tag of a name in an event
-	RuleInclude       Rule = "include"           // included files that are there, once, and say nothing for the whole catalogue
+	RuleInclude       Rule = "include"           // included files that can be read, each of them once
 	RuleMissingKey    Rule = "missing-key"       // the keys that cannot be left out
 	RuleConflict      Rule = "conflicting-keys"  // not two keys that say the same thing in two ways
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads

@@ -20,11 +20,7 @@ import (
 func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
 	module := newModule(t)
 	var packages, checks []string
-	for name, text := range validCatalogues(t) {
-		c, findings := catalog.Parse("events.yaml", text)
-		if len(findings) > 0 {
-			t.Fatal(name, findings)
-		}
+	for name, c := range validCatalogues(t) {
 		files, err := templates.Files(c, templates.Target{})
 		if err != nil {
 			t.Fatal(err)
@@ -46,20 +42,31 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 }
 
 // validCatalogues returns the catalogues without findings, by a name for each.
-func validCatalogues(t *testing.T) map[string][]byte {
+func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 	t.Helper()
-	all := map[string][]byte{}
+	all := map[string]*catalog.Catalogue{}
+	add := func(name, file string, text []byte, files catalog.Files) {
+		c, findings := catalog.ParseWith(files, file, text)
+		if len(findings) > 0 {
+			t.Fatal(name, findings)
+		}
+		all[name] = c
+	}
 	paths, err := filepath.Glob("../catalog/testdata/cases/valid_*/events.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		all[filepath.Base(filepath.Dir(path))] = read(t, path)
+		add(filepath.Base(filepath.Dir(path)), path, read(t, path), catalog.Disk{})
 	}
 	reference := string(read(t, "../../docs/catalogue.md"))
+	included := catalog.Texts{Text: map[string][]byte{}}
+	for _, block := range regexp.MustCompile("(?s)```yaml (\\S+\\.yaml)\n(.*?)```").FindAllStringSubmatch(reference, -1) {
+		included.Text[block[1]] = []byte(block[2])
+	}
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
 	for i, block := range blocks {
-		all[fmt.Sprintf("reference%d", i)] = []byte(block[1])
+		add(fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), included)
 	}
 	if len(paths) < 15 || len(blocks) < 10 {
 		t.Fatalf("found %d valid cases and %d catalogues in the reference", len(paths), len(blocks))

@@ -1,6 +1,13 @@
 package export
 
-import _ "embed"
+import (
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 //go:embed catalogue.schema.json
 var catalogueSchema []byte
@@ -9,3 +16,20 @@ var catalogueSchema []byte
 // language of catalogues. It refuses what a schema can: what a name refers to, and
 // how parts of a file fit together, is left to the reader of catalogues.
 func CatalogueSchema() []byte { return catalogueSchema }
+
+// IncludedSchema returns that of the files that catalogues include, which have fewer keys.
+func IncludedSchema() ([]byte, error) {
+	var schema map[string]any
+	if err := json.Unmarshal(catalogueSchema, &schema); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"$id", "if", "then"} {
+		delete(schema, key)
+	}
+	schema["title"] = "A file that a catalogue of busgen includes"
+	schema["required"] = []string{"version"}
+	properties, _ := schema["properties"].(map[string]any)
+	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(catalog.IncludedKeys(), key) })
+	text, err := json.MarshalIndent(schema, "", "  ")
+	return append(text, '\n'), err
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // Run applies the rules to a catalogue and returns what they find, in the order
-// of the file. read returns the content of the files that it was read from, so
+// of its files. read returns the content of the files that it was read from, so
 // that findings can show the lines.
 func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) ([]Finding, error) {
 	src := &source{read: read, files: map[string][]string{}}
@@ -29,7 +29,7 @@ func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) ([]Findin
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
+			cmp.Compare(slices.Index(c.Files, a.Pos.File), slices.Index(c.Files, b.Pos.File)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
 		)
 	})
 	return all, src.err

@@ -24,6 +24,9 @@
 // for each content of the file. So are files that the bus refuses because they
 // do not go together with the options of a subscription.
 //
+// What a catalogue includes belongs to it: such files are watched too, and those
+// that come to be matched by a pattern.
+//
 // Files are compared by their content, which is looked at once a second if the
 // file's time, size or identity have changed. That works for editors that
 // replace a file instead of writing to it, for symbolic links that are pointed

@@ -2,53 +2,118 @@ package tuning
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"hash"
 	"os"
 	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
 )
 
-// A watched file, and what was seen of it.
+// A watched catalogue, and what was seen of it.
 type watched struct {
-	path string
-	info os.FileInfo // of the last look that read it; nil if it could not be read
-	// young says that the file was written so shortly before that look that it
-	// could be written again without another modification time.
-	young   bool
-	applied [sha256.Size]byte // the content that was taken
-	seen    [sha256.Size]byte // the content of the last look
+	path    string
+	last    *snapshot // of the last look that read it; nil if it could not be read
+	applied [sha256.Size]byte
+	seen    [sha256.Size]byte // the content at the last look
 }
 
 // A file system keeps modification times no coarser than this.
 const coarsestTime = 2 * time.Second
 
-// look returns the content if it has changed. A patient look takes only what
-// was there at the look before: whoever writes the file may not be through with
+// look returns the catalogue if its files have changed. A patient look takes only what
+// was there at the look before: whoever writes a file may not be through with
 // it. settled is false while there is reason to look again soon.
-func (w *watched) look(patient bool) (content []byte, settled bool, err error) {
-	info, err := os.Stat(w.path) // what a symbolic link leads to
-	if err == nil && w.same(info) {
+func (w *watched) look(patient bool) (changed *snapshot, settled bool, err error) {
+	if w.last != nil && w.last.same() {
 		return nil, true, nil
 	}
-	if err == nil {
-		content, err = os.ReadFile(w.path)
-	}
+	now, err := snapshotOf(w.path)
 	if err != nil {
-		w.info = nil
+		w.last = nil
 		return nil, false, err
 	}
 	before := w.seen
-	w.seen = sha256.Sum256(content)
+	w.seen = [sha256.Size]byte(now.sum.Sum(nil))
 	if patient && w.seen != w.applied && w.seen != before {
 		return nil, false, nil
 	}
-	w.info, w.young = info, time.Since(info.ModTime()) < coarsestTime
+	w.last = now
 	if w.seen == w.applied {
 		return nil, true, nil
 	}
 	w.applied = w.seen
-	return content, true, nil
+	return now, true, nil
 }
 
-// same tells whether there is no sign of a change since the last look.
-func (w *watched) same(info os.FileInfo) bool {
-	return w.info != nil && !w.young && os.SameFile(w.info, info) && w.info.Size() == info.Size() && w.info.ModTime().Equal(info.ModTime())
+// A snapshot is a catalogue as it was read once, and the signs by which a change of
+// its files shows.
+type snapshot struct {
+	path     string
+	c        *catalog.Catalogue
+	findings catalog.Findings
+
+	signs []sign
+	trace catalog.Trace // what patterns have matched
+	sum   hash.Hash     // of all contents
+}
+
+// A sign is what a file system says of a file.
+type sign struct {
+	name string
+	info os.FileInfo // nil if there is no such file
+	// young says that the file was written so shortly before it was read that it
+	// could be written again without another modification time.
+	young bool
+}
+
+func signOf(name string) sign {
+	info, err := os.Stat(name) // what a symbolic link leads to
+	if err != nil {
+		return sign{name: name}
+	}
+	return sign{name, info, time.Since(info.ModTime()) < coarsestTime}
+}
+
+// snapshotOf reads the catalogue at path, with the files that it includes. The error
+// is about the catalogue's own file.
+func snapshotOf(path string) (*snapshot, error) {
+	s := &snapshot{path: path, sum: sha256.New(), signs: []sign{signOf(path)}}
+	s.trace.Files = s
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s.sum.Write(text)
+	s.c, s.findings = catalog.ParseWith(&s.trace, path, text)
+	return s, nil
+}
+
+// ReadFile implements [catalog.Files]. It looks for signs before it reads.
+func (s *snapshot) ReadFile(name string) ([]byte, error) {
+	s.signs = append(s.signs, signOf(name))
+	text, err := catalog.Disk{}.ReadFile(name)
+	fmt.Fprintf(s.sum, "\n%s %d %t\n", name, len(text), err == nil)
+	s.sum.Write(text)
+	return text, err
+}
+
+// Glob implements [catalog.Files].
+func (s *snapshot) Glob(folder, pattern string) []string {
+	return catalog.Disk{}.Glob(folder, pattern)
+}
+
+// same tells whether there is no sign of a change since.
+func (s *snapshot) same() bool {
+	for _, before := range s.signs {
+		now := signOf(before.name)
+		switch {
+		case before.info == nil && now.info == nil:
+		case before.info == nil || now.info == nil || before.young:
+			return false
+		case !os.SameFile(before.info, now.info) || before.info.Size() != now.info.Size() || !before.info.ModTime().Equal(now.info.ModTime()):
+			return false
+		}
+	}
+	return !s.trace.Moved()
 }

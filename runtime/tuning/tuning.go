@@ -2,7 +2,6 @@ package tuning
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -21,28 +20,27 @@ type Report struct {
 	NeedsBuild []string
 }
 
-// Apply reads the catalogue at path and tunes bus by it, once. The error is a
+// Apply reads the catalogue at path, with the files that it includes, and tunes bus by it, once. The error is a
 // *[FindingsError] if the catalogue has findings; otherwise the file could not
 // be read or the bus refuses the settings. On an error nothing is changed.
 //
 // It is safe for concurrent use, and the last call wins.
 func Apply(bus *runtime.Bus, path string) (Report, error) {
-	source, err := os.ReadFile(path)
+	file, err := snapshotOf(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err)
 	}
-	report, _, err := apply(bus, path, source)
+	report, _, err := apply(bus, file)
 	return report, err
 }
 
-func apply(bus *runtime.Bus, path string, source []byte) (Report, runtime.Tuning, error) {
-	c, findings := catalog.Parse(path, source)
-	if len(findings) > 0 {
-		return Report{}, runtime.Tuning{}, findingsError(path, findings)
+func apply(bus *runtime.Bus, file *snapshot) (Report, runtime.Tuning, error) {
+	if len(file.findings) > 0 {
+		return Report{}, runtime.Tuning{}, findingsError(file.path, file.findings)
 	}
-	tuning, report := compare(bus.Catalogue(), c)
+	tuning, report := compare(bus.Catalogue(), file.c)
 	if err := bus.Tune(tuning); err != nil {
-		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", path, err)
+		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", file.path, err)
 	}
 	return report, tuning, nil
 }
@@ -50,7 +48,7 @@ func apply(bus *runtime.Bus, path string, source []byte) (Report, runtime.Tuning
 // FindingsError says that a catalogue has findings. It was not applied.
 type FindingsError struct {
 	Path     string
-	Findings []Finding // in the order of the file
+	Findings []Finding // in the order of the files
 }
 
 // Finding is one thing that is wrong in a catalogue.

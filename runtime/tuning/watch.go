@@ -77,8 +77,8 @@ func Notify(f func(Report, error)) Option {
 	}
 }
 
-// Watch tunes bus by the catalogue at path, before it returns and whenever the
-// file changes, until ctx ends or the watcher is closed. The settings stay when
+// Watch tunes bus by the catalogue at path, before it returns and whenever that
+// file or one that it includes changes, until ctx ends or the watcher is closed. The settings stay when
 // it ends. Close it before the bus is shut down.
 //
 // What is wrong with the file, then or later, is logged and no error: a service
@@ -143,13 +143,13 @@ func (w *Watcher) watch(ctx context.Context) {
 
 // look applies the file if it has changed. It reports false to be called again soon.
 func (w *Watcher) look(patient bool) (settled bool) {
-	content, settled, err := w.file.look(patient)
+	changed, settled, err := w.file.look(patient)
 	if err != nil {
 		return w.problem(err)
 	}
 	w.unreadable = 0
-	if content != nil {
-		w.apply(content)
+	if changed != nil {
+		w.apply(changed)
 	}
 	return settled
 }
@@ -165,8 +165,8 @@ func (w *Watcher) problem(err error) (settled bool) {
 	return w.unreadable > 1
 }
 
-func (w *Watcher) apply(content []byte) {
-	report, tuning, err := apply(w.bus, w.file.path, content)
+func (w *Watcher) apply(file *snapshot) {
+	report, tuning, err := apply(w.bus, file)
 	var found *FindingsError
 	switch {
 	case errors.As(err, &found):

@@ -210,7 +210,7 @@ func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 				failures = append(failures, err)
 			}
 		}))
-		f.wantLog("ERROR stat events.yaml: no such file or directory") // at once
+		f.wantLog("ERROR open events.yaml: no such file or directory") // at once
 		time.Sleep(time.Hour)
 		f.wantLog()
 		if len(failures) != 1 || !errors.Is(failures[0], fs.ErrNotExist) {
@@ -222,7 +222,7 @@ func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 
 		f.must(os.Remove(f.path))
 		time.Sleep(time.Hour)
-		f.wantLog("ERROR stat events.yaml: no such file or directory")
+		f.wantLog("ERROR open events.yaml: no such file or directory")
 		f.edit("brake: 5", "brake: 6")
 		time.Sleep(time.Hour)
 		f.wantLog() // the same as before it was gone
@@ -275,4 +275,28 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+func TestWhatTheCatalogueIncludesIsWatchedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		team := func(name, policy string) {
+			f.must(os.WriteFile(filepath.Join(filepath.Dir(f.path), name), []byte("version: 1\npolicies: { "+policy+" }\n"), 0o666))
+			time.Sleep(2 * time.Second)
+		}
+		team("team1.yaml", "ml.trial.started: { brake: 9 }")
+		f.edit("package: events   #", "include: [\"team*.yaml\"]\npackage: events   #")
+		f.watch()
+		f.wantLog("INFO ml.trial.started")
+
+		team("team1.yaml", "ml.trial.finished: { brake: 9 }")
+		f.wantLog("INFO ml.trial.started ml.trial.finished")
+		team("team2.yaml", "system.disk_low: { brake: 9 }")
+		f.wantLog("INFO system.disk_low")
+		team("team2.yaml", "system.disk_low: { brake: 0 }")
+		f.wantLog("ERROR team2.yaml:2:39 brake of policy system.disk_low is 0; it is off or counts failures in a row and must be between 1 and 10000 out-of-range")
+		f.must(os.Remove(filepath.Join(filepath.Dir(f.path), "team2.yaml")))
+		time.Sleep(2 * time.Second)
+		f.wantLog("INFO system.disk_low")
+	})
 }
