@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,4 +95,29 @@ func run(t *testing.T, name string, args ...string) (stdout string) {
 		t.Fatalf("%s %v: %v\n%s%s", name, args, err, out.String(), errs.String())
 	}
 	return out.String()
+}
+
+// Which file of a catalogue declares something changes nothing but the order.
+func TestACatalogueInSeveralFilesMakesTheSameCode(t *testing.T) {
+	text, err := os.ReadFile("testdata/features.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(text)
+	types, events := strings.Index(whole, "\ntypes:"), strings.Index(whole, "\nevents:")
+	if types < 0 || events < types {
+		t.Fatal("features.yaml has no types before its events")
+	}
+	files := catalog.Texts{Text: map[string][]byte{
+		"more/types.yaml":  []byte("version: 1" + whole[types:events]),
+		"more/events.yaml": []byte("version: 1" + whole[events:]),
+	}}
+	c, findings := catalog.ParseWith(files, "features.yaml", []byte(whole[:types]+"\ninclude: [\"more/*.yaml\"]\n"))
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	want := generate(t, parseFile(t, "features.yaml", text))
+	if diff := cmp.Diff(want, generate(t, c)); diff != "" {
+		t.Errorf("(-one file +several):\n%.3000s", diff)
+	}
 }

@@ -89,6 +89,21 @@ func TestRenameChangesTheCatalogue(t *testing.T) {
 	}
 }
 
+func TestRenameChangesWhatTheCatalogueIncludes(t *testing.T) {
+	inFolder(t, map[string]string{
+		"shop/events.yaml":     "version: 1\npackage: shop\ninclude: [more/types.yaml]\nevents: { order.placed: { payload: { total: Money } } }\n",
+		"shop/more/types.yaml": "version: 1\ntypes: { Money: { fields: { amount: int } } } # in cents\n",
+	})
+	got := busgen(t, "rename type Money Amount -c shop/events.yaml --diff")
+	if !strings.Contains(got.stdout, "+++ shop/events.yaml\n") || !strings.Contains(got.stdout, "+++ shop/more/types.yaml\n") {
+		t.Errorf("%+v", got)
+	}
+	busgen(t, "rename type Money Amount -c shop/events.yaml").wants(t, 0, "shop/events.yaml, shop/more/types.yaml: Money is Amount now, in 2 places\n", "")
+	if got, want := text(t, "shop/more/types.yaml"), "version: 1\ntypes: { Amount: { fields: { amount: int } } } # in cents\n"; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestNewEventAddsToTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
 	got := typed(t, `busgen new event order.paid --doc "Money came." --field order_id:uuid --field "note:string?:Why: perhaps." --partition-by order_id --subscription ship`, "")

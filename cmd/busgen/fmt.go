@@ -25,6 +25,8 @@ whatever else has a name stay in the order in which they are written, and so do
 comments with what they are about. Quotes, alignment and broken lines are left
 alone.
 
+A file that a catalogue includes is formatted like any other, if it is named.
+
 It prints the result, or with --write changes the file, with --diff shows what
 would change, and with --check says whether something would.
 

@@ -29,10 +29,11 @@ func newNewEvent() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "event NAME",
 		Short: "Add an event type",
-		Long: `Event adds an event type behind the last one of its namespace, or at the end of
-the events. A field is written name:type or name:type:doc, with the types of the
-language, as in lines:[]OrderLine or "note:string?:What the customer wrote.". It
-is refused if it does not fit the catalogue.
+		Long: `Event adds an event type behind the last one of its namespace, also in an
+included file, or at the end of the events. A field is written name:type or
+name:type:doc, with the types of the language, as in lines:[]OrderLine or
+"note:string?:What the customer wrote.". It is refused if it does not fit the
+catalogue.
 ` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
 		Example: `  busgen new event order.returned
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
@@ -53,8 +54,8 @@ is refused if it does not fit the catalogue.
 				event.Fields = append(event.Fields, f)
 			}
 			return e.change(
-				func(source []byte) (*edit.Change, error) { return edit.AddEvent(source, event) },
-				func(int) string { return e.file + ": added " + event.Name },
+				func(c *edit.Catalogue) (*edit.Change, error) { return edit.AddEvent(c, event) },
+				func(files string, _ int) string { return files + ": added " + event.Name },
 			)
 		}),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/emit"
 )
@@ -28,16 +29,14 @@ const editStatus = `
 Exit status: 0 done, 1 the catalogue has findings or would have them, 2 trouble
 with the command line or with the file, 3 there is nothing of that name.`
 
-// change edits the catalogue. done says what was done to how many places.
-func (e *editing) change(do func(source []byte) (*edit.Change, error), done func(places int) string) (report string, err error) {
-	if _, err := catalogueAt([]string{e.file}); err != nil {
-		return "", refused(err)
-	}
-	source, err := os.ReadFile(e.file)
+// change edits the catalogue. done says what was done in which files and to how many
+// places.
+func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done func(files string, places int) string) (report string, err error) {
+	before, err := e.read()
 	if err != nil {
 		return "", err
 	}
-	change, err := do(source)
+	change, err := do(before)
 	var wrong *edit.RefusedError
 	var missing *edit.NotFoundError
 	switch {
@@ -48,12 +47,45 @@ func (e *editing) change(do func(source []byte) (*edit.Change, error), done func
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", e.file, err)
 	case e.diff:
-		return edit.Diff(e.file, source, change.Text), nil
+		return differences(before, change), nil
 	}
-	if _, err := emit.Replace(e.file, change.Text); err != nil {
-		return "", err
+	var names []string
+	for _, file := range change.Files {
+		if _, err := emit.Replace(file.Name, file.Text); err != nil {
+			return "", err
+		}
+		names = append(names, file.Name)
 	}
-	return done(change.Places) + "\n", nil
+	return done(strings.Join(names, ", "), change.Places) + "\n", nil
+}
+
+// read reads the catalogue with what it includes. It must be free of findings.
+func (e *editing) read() (*edit.Catalogue, error) {
+	c, err := catalogueAt([]string{e.file})
+	if err != nil {
+		return nil, refused(err)
+	}
+	all := &edit.Catalogue{Below: catalog.Disk{}}
+	for _, name := range c.Files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all.Files = append(all.Files, edit.File{Name: name, Text: text})
+	}
+	return all, nil
+}
+
+func differences(before *edit.Catalogue, change *edit.Change) string {
+	var all strings.Builder
+	for _, old := range before.Files {
+		for _, file := range change.Files {
+			if file.Name == old.Name {
+				all.WriteString(edit.Diff(file.Name, old.Text, file.Text))
+			}
+		}
+	}
+	return all.String()
 }
 
 func newRename() *cobra.Command {
@@ -61,9 +93,9 @@ func newRename() *cobra.Command {
 		Use:   "rename",
 		Short: "Rename an event, a type or a field of a catalogue",
 		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
-refers to it. Comments and layout stay. Programs find the rest with the help of
-the compiler, after the next generate. A name that cannot be is refused, and
-nothing is changed.
+refers to it, in all of its files. Comments and layout stay. Programs find the
+rest with the help of the compiler, after the next generate. A name that cannot
+be is refused, and nothing is changed.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen rename event order.placed order.accepted
@@ -114,17 +146,17 @@ is decoded as if the field were not there: let the programs handle it before.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
   busgen rename field Money.amount cents`,
-	}, func(source []byte, from, to string) (*edit.Change, error) {
+	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
 		dot := strings.LastIndexByte(from, '.')
 		if dot < 0 {
 			return nil, fmt.Errorf("%s is no field: name its event or type too, as in order.placed.%s or Money.%s", from, from, from)
 		}
-		return edit.RenameField(source, from[:dot], from[dot+1:], to)
+		return edit.RenameField(c, from[:dot], from[dot+1:], to)
 	})
 }
 
 // renaming completes a verb with an old name and a new one.
-func renaming(cmd *cobra.Command, rename func(source []byte, from, to string) (*edit.Change, error)) *cobra.Command {
+func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error)) *cobra.Command {
 	var e editing
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 2 {
@@ -135,9 +167,9 @@ func renaming(cmd *cobra.Command, rename func(source []byte, from, to string) (*
 	cmd.RunE = verb(func(args []string) (string, error) {
 		from, to := args[0], args[1]
 		return e.change(
-			func(source []byte) (*edit.Change, error) { return rename(source, from, to) },
-			func(places int) string {
-				return fmt.Sprintf("%s: %s is %s now, in %s", e.file, from, to, counted(places, "place"))
+			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },
+			func(files string, places int) string {
+				return fmt.Sprintf("%s: %s is %s now, in %s", files, from, to, counted(places, "place"))
 			},
 		)
 	})

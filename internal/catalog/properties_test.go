@@ -168,3 +168,27 @@ func checkInside(t *testing.T, p catalog.Place, lines []string) {
 		t.Errorf("column %d, length %d is not in a line of %d characters", p.Pos.Column, p.Length, width)
 	}
 }
+
+// An included file is as hostile as any. Its findings are in its own lines.
+func FuzzIncludedFile(f *testing.F) {
+	for _, seed := range []string{"version: 1\ntypes: { T: { fields: { x: U } } }\n", "a: *b", "version: 1\ninclude: [other.yaml, \"*\", events.yaml]\n", "version: 1\nevents: { a.done: {} }\n", "\n\n[", ""} {
+		f.Add(seed)
+	}
+	const root = "version: 1\npackage: p\ninclude: [other.yaml]\npolicies: { a.*: { timeout: 5s } }\nevents:\n  a.done: { payload: { x: \"T?\" } }\n"
+	f.Fuzz(func(t *testing.T, other string) {
+		c, findings := catalog.ParseWith(catalog.Texts{Text: map[string][]byte{"other.yaml": []byte(other)}}, "events.yaml", []byte(root))
+		if (c == nil) != (len(findings) > 0) {
+			t.Fatalf("got catalogue %v with %d findings", c, len(findings))
+		}
+		lines := map[string][]string{
+			"events.yaml": strings.Split(root, "\n"),
+			"other.yaml":  strings.Split(yamlLineEnds.Replace(strings.TrimPrefix(other, "\uFEFF")), "\n"),
+		}
+		for _, finding := range findings {
+			checkInside(t, finding.Place, lines[finding.Pos.File])
+			for _, related := range finding.Related {
+				checkInside(t, related.Place, lines[related.Pos.File])
+			}
+		}
+	})
+}

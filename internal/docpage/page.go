@@ -99,7 +99,7 @@ func viewOf(c *catalog.Catalogue, title string) view {
 	v := view{Title: title, Source: filepath.Base(c.File), Flow: flowOf(c)}
 	subscriptions := 0
 	for _, e := range c.Events {
-		v.add(eventViewOf(e))
+		v.add(eventViewOf(c, e))
 		subscriptions += len(e.Subscriptions)
 		if len(e.Subscriptions) == 0 {
 			v.Without++
@@ -133,13 +133,13 @@ func (v *view) add(e eventView) {
 	v.Groups = append(v.Groups, group{name, []eventView{e}})
 }
 
-func eventViewOf(e *catalog.Event) eventView {
+func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	cut := strings.LastIndexByte(e.Name.V, '.') + 1
 	v := eventView{
 		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.GoName,
 		Doc: paragraphs(e.Doc), Deprecated: e.Deprecated.V, IsDeprecated: e.Deprecated.Written(), Owner: e.Owner.V,
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
-		At: place(e.Name.Pos),
+		At: place(c, e.Name.Pos),
 	}
 	for _, tag := range e.Tags {
 		v.Tags = append(v.Tags, tag.V)

@@ -248,3 +248,16 @@ func TestDocsAreSplitIntoParagraphsAndCode(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEventOfAnIncludedFileSaysWhereItIs(t *testing.T) {
+	c, findings := catalog.ParseWith(
+		catalog.Texts{Text: map[string][]byte{"shop/teams/a.yaml": []byte("version: 1\nevents:\n  a.done: {}\n")}},
+		"shop/events.yaml", []byte("version: 1\npackage: p\ninclude: [teams/a.yaml]\n"),
+	)
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	if page := rendered(t, c); !strings.Contains(page, "teams/a.yaml:3") || strings.Contains(page, "shop/teams") {
+		t.Error("the page does not say teams/a.yaml:3")
+	}
+}

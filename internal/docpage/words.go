@@ -43,8 +43,13 @@ func paragraphs(doc string) []paragraph {
 
 func number(n int) string { return strconv.Itoa(n) }
 
-func place(pos catalog.Position) string {
-	return fmt.Sprintf("%s:%d", filepath.Base(pos.File), pos.Line)
+// place is where something is written, seen from the folder of the catalogue.
+func place(c *catalog.Catalogue, pos catalog.Position) string {
+	file, err := filepath.Rel(filepath.Dir(c.File), pos.File)
+	if err != nil {
+		file = filepath.Base(pos.File)
+	}
+	return fmt.Sprintf("%s:%d", filepath.ToSlash(file), pos.Line)
 }
 
 // rules says in words what is asked of a field besides its type.

@@ -4,6 +4,7 @@
 //	format.go   [Format]: keys in their canonical order, indentation, blank lines
 //	flow.go     the same inside { } in one line
 //	order.go    what the canonical order is
+//	catalogue.go the files of a catalogue, and what is replaced in them
 //	rename.go   [RenameEvent], [RenameType], [RenameField]: a name and all that refers to it
 //	insert.go   [AddEvent]: a new event beside its relatives
 //	diff.go     [Diff]: what has changed, for people

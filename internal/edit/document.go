@@ -13,6 +13,7 @@ import (
 
 // A document is the text of a catalogue and what YAML makes of it.
 type document struct {
+	name  string     // of its file, for messages
 	lines []string   // without ends; line 1 is lines[0]
 	root  *yaml.Node // a mapping
 }
@@ -33,7 +34,7 @@ func read(source []byte) (*document, error) {
 	if root.Kind != yaml.MappingNode {
 		return nil, errors.New("it is not a mapping with keys such as version and events")
 	}
-	return &document{strings.Split(strings.TrimRight(text, "\n"), "\n"), root}, nil
+	return &document{lines: strings.Split(strings.TrimRight(text, "\n"), "\n"), root: root}, nil
 }
 
 // text is the document with a line end after each line.

@@ -8,14 +8,14 @@ import (
 
 // inExamples renames a field wherever an example has it. The owner is an event or
 // a type.
-func (r *renamer) inExamples(c *catalog.Catalogue, owner, from, to string) {
+func (ed *editor) inExamples(c *catalog.Catalogue, owner, from, to string) {
 	w := exampleWalker{func(of string, key *yaml.Node) {
 		if of == owner && key.Value == from {
-			r.scalar(key, from, to)
+			ed.scalar(key, from, to)
 		}
 	}}
 	for _, e := range c.Events {
-		if examples := r.at("events", e.Name.V, "examples"); examples != nil {
+		if examples := ed.at("events", e.Name.V, "examples"); examples != nil {
 			for _, example := range examples.Content {
 				w.fields(example, e.Name.V, e.Fields)
 			}

@@ -21,27 +21,45 @@ type Event struct {
 // A Field is one of its payload.
 type Field struct{ Name, Type, Doc string }
 
-// AddEvent adds an event behind the last one of its namespace, or at the end. There
-// must be a block of events already.
-func AddEvent(source []byte, e Event) (*Change, error) {
-	d, err := read(source)
+// AddEvent adds an event behind the last one of its namespace, in the file that has
+// that, or else at the end of the events of the root. What events there are must be a block.
+func AddEvent(c *Catalogue, e Event) (*Change, error) {
+	ed, err := newEditor(c)
 	if err != nil {
 		return nil, err
 	}
+	if key := ed.key("events", e.Name); key != nil {
+		return nil, fmt.Errorf("there is an event %s already, in line %d of %s", e.Name, key.Line, ed.home[key].name)
+	}
+	i := ed.fileFor(e.Name)
+	d := ed.documents[i]
 	events := d.at("events")
-	if !isBlock(events) {
+	switch {
+	case events == nil:
+		d.lines = append(append(d.lines, "", "events:"), e.lines(indentation)...)
+	case !isBlock(events):
 		return nil, errors.New("its events are in { }: write each on a line of its own first")
+	default:
+		lines := e.lines(events.Content[0].Column - 1)
+		if d.spaced(events) {
+			lines = append([]string{""}, lines...)
+		}
+		d.lines = slices.Insert(d.lines, d.behind(events, e.Name), lines...)
 	}
-	if key, _ := value(events, e.Name); key != nil {
-		return nil, fmt.Errorf("there is an event %s already, in line %d", e.Name, key.Line)
+	return c.checked([]File{{c.Files[i].Name, d.text()}}, 1)
+}
+
+// fileFor is the index of the file in which an event belongs.
+func (ed *editor) fileFor(name string) int {
+	at := 0
+	for i, d := range ed.documents {
+		for _, other := range names(d.at("events")) {
+			if namespace(name) != "" && namespace(other) == namespace(name) {
+				at = i
+			}
+		}
 	}
-	at := d.behind(events, e.Name)
-	lines := e.lines(events.Content[0].Column - 1)
-	if d.spaced(events) {
-		lines = append([]string{""}, lines...)
-	}
-	d.lines = slices.Insert(d.lines, at, lines...)
-	return checked(d.text(), 1)
+	return at
 }
 
 // behind is the index of the line in front of which an event belongs.

@@ -56,11 +56,11 @@ func TestAnEventIsAddedBehindItsRelatives(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			change, err := edit.AddEvent([]byte(test.before), test.event)
+			change, err := edit.AddEvent(one(test.before), test.event)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.after, string(change.Text)); diff != "" {
+			if diff := cmp.Diff(test.after, string(change.Files[0].Text)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -69,19 +69,36 @@ func TestAnEventIsAddedBehindItsRelatives(t *testing.T) {
 
 func TestAnEventThatDoesNotFitIsRefused(t *testing.T) {
 	for want, event := range map[string]edit.Event{
-		"there is an event user.left already, in line 4": {Name: "user.left"},
-		"event User is not a name for an event":          {Name: "User"},
-		`unknown type "strng" in field note`:             {Name: "a.b", Fields: []edit.Field{{Name: "note", Type: "strng"}}},
-		`partition_by of event a.b names "x"`:            {Name: "a.b", PartitionBy: "x"},
-		`"x: y" of payload of event a.b is not a name`:   {Name: "a.b", Fields: []edit.Field{{Name: "x: y", Type: "int"}}},
-		"subscription Audit of event a.b is not a name":  {Name: "a.b", Subscriptions: []string{"Audit"}},
+		"there is an event user.left already, in line 4 of events.yaml": {Name: "user.left"},
+		"event User is not a name for an event":                         {Name: "User"},
+		`unknown type "strng" in field note`:                            {Name: "a.b", Fields: []edit.Field{{Name: "note", Type: "strng"}}},
+		`partition_by of event a.b names "x"`:                           {Name: "a.b", PartitionBy: "x"},
+		`"x: y" of payload of event a.b is not a name`:                  {Name: "a.b", Fields: []edit.Field{{Name: "x: y", Type: "int"}}},
+		"subscription Audit of event a.b is not a name":                 {Name: "a.b", Subscriptions: []string{"Audit"}},
 	} {
-		_, err := edit.AddEvent([]byte("version: 1\npackage: p\nevents:\n  user.left: {}\n"), event)
+		_, err := edit.AddEvent(one("version: 1\npackage: p\nevents:\n  user.left: {}\n"), event)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := edit.AddEvent([]byte("version: 1\npackage: p\nevents: { a.b: {} }\n"), refunded); err == nil || !strings.Contains(err.Error(), "its events are in { }") {
+	if _, err := edit.AddEvent(one("version: 1\npackage: p\nevents: { a.b: {} }\n"), refunded); err == nil || !strings.Contains(err.Error(), "its events are in { }") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnEventIsAddedWhereItsRelativesAre(t *testing.T) {
+	const root, payments = "version: 1\npackage: shop\ninclude: [payments.yaml]\n", "version: 1\nevents:\n  payment.done: {}\n"
+	for event, want := range map[string]edit.File{
+		"payment.failed": {Name: "shop/payments.yaml", Text: []byte(payments + "  payment.failed: {}\n")},
+		"order.placed":   {Name: "shop/events.yaml", Text: []byte(root + "\nevents:\n  order.placed: {}\n")},
+		"started":        {Name: "shop/events.yaml", Text: []byte(root + "\nevents:\n  started: {}\n")},
+	} {
+		change, err := edit.AddEvent(several(root, payments), edit.Event{Name: event})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]edit.File{want}, change.Files); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", event, diff)
+		}
 	}
 }

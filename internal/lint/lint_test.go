@@ -191,3 +191,22 @@ func TestWhatTheReaderFindsAreErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestFindingsOfIncludedFilesFollowThoseOfTheRoot(t *testing.T) {
+	texts := map[string][]byte{"a.yaml": []byte("version: 1\nevents: { a.done: {} }\n"), "b.yaml": []byte("version: 1\n\npackage: p\ninclude: [a.yaml]\nevents: { b.done: {} }\n")}
+	c, findings := catalog.ParseWith(catalog.Texts{Text: texts}, "b.yaml", texts["b.yaml"])
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	all, err := lint.Run(c, func(file string) ([]byte, error) { return texts[file], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range all {
+		got = append(got, f.Pos.String()+" "+f.Line)
+	}
+	if diff := cmp.Diff([]string{"b.yaml:5:11 events: { b.done: {} }", "a.yaml:2:11 events: { a.done: {} }"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -291,12 +291,12 @@ func TestWhatTheCatalogueIncludesIsWatchedToo(t *testing.T) {
 
 		team("team1.yaml", "ml.trial.finished: { brake: 9 }")
 		f.wantLog("INFO ml.trial.started ml.trial.finished")
-		team("team2.yaml", "system.disk_low: { brake: 9 }")
-		f.wantLog("INFO system.disk_low")
-		team("team2.yaml", "system.disk_low: { brake: 0 }")
-		f.wantLog("ERROR team2.yaml:2:39 brake of policy system.disk_low is 0; it is off or counts failures in a row and must be between 1 and 10000 out-of-range")
+		team("team2.yaml", "system.disk_filled: { brake: 9 }")
+		f.wantLog("INFO system.disk_filled")
+		team("team2.yaml", "system.disk_filled: { brake: 0 }")
+		f.wantLog("ERROR team2.yaml:2:42 brake of policy system.disk_filled is 0; it is off or counts failures in a row and must be between 1 and 10000 out-of-range")
 		f.must(os.Remove(filepath.Join(filepath.Dir(f.path), "team2.yaml")))
 		time.Sleep(2 * time.Second)
-		f.wantLog("INFO system.disk_low")
+		f.wantLog("INFO system.disk_filled")
 	})
 }

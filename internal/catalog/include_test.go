@@ -1,0 +1,147 @@
+package catalog_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// folder writes files into a new folder, and enters it.
+func folder(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantsFinding loads ./events.yaml, which has a finding with these words.
+func wantsFinding(t *testing.T, words ...string) {
+	t.Helper()
+	c, findings, err := catalog.Load("events.yaml")
+	if err != nil || c != nil {
+		t.Fatalf("got %v, %v", c, err)
+	}
+	for _, f := range findings {
+		matches := true
+		for _, word := range words {
+			matches = matches && strings.Contains(f.String(), word)
+		}
+		if matches {
+			return
+		}
+	}
+	t.Errorf("no finding has %q:\n%v", words, findings)
+}
+
+const includes = "version: 1\npackage: p\nevents: { a.done: {} }\ninclude: "
+
+func TestFilesAreNamedFromTheFolderOfTheFileThatIncludesThem(t *testing.T) {
+	folder(t, map[string]string{
+		"here/events.yaml":   includes + "[deep/a.yaml, ../there/b.yaml, \"deep/x*.yaml\"]",
+		"here/deep/a.yaml":   "version: 1\ninclude: [../c.yaml]\n",
+		"here/c.yaml":        "version: 1\nevents: { c.done: {} }\n",
+		"there/b.yaml":       "version: 1\nevents: { b.done: {} }\n",
+		"here/deep/x2.yaml":  "version: 1\nevents: { x2.done: {} }\n",
+		"here/deep/x1.yaml":  "version: 1\nevents: { x1.done: {} }\n",
+		"here/deep/.x3.yaml": "nonsense",
+	})
+	c, findings, err := catalog.Load("here/events.yaml")
+	if err != nil || findings != nil {
+		t.Fatal(findings, err)
+	}
+	want := []string{"here/events.yaml", "here/deep/a.yaml", "here/c.yaml", "there/b.yaml", "here/deep/x1.yaml", "here/deep/x2.yaml"}
+	if diff := cmp.Diff(want, c.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var places []string
+	for _, e := range c.Events {
+		places = append(places, e.Name.V+" "+e.Name.Pos.String())
+	}
+	wantPlaces := []string{
+		"a.done here/events.yaml:3:11", "c.done here/c.yaml:2:11", "b.done there/b.yaml:2:11",
+		"x1.done here/deep/x1.yaml:2:11", "x2.done here/deep/x2.yaml:2:11",
+	}
+	if diff := cmp.Diff(wantPlaces, places); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestSymbolicLinksAreFollowed(t *testing.T) {
+	folder(t, map[string]string{"events.yaml": includes + "[link/b.yaml, c.yaml]", "real/b.yaml": "version: 1\nevents: { b.done: {} }\n"})
+	for link, target := range map[string]string{"link": "real", "c.yaml": "c.yaml"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Skip(err)
+		}
+	}
+	wantsFinding(t, "events.yaml:4:24", "c.yaml cannot be read")
+	os.Remove("c.yaml")
+	os.WriteFile("c.yaml", []byte("version: 1\n"), 0o666)
+	if _, findings, err := catalog.Load("events.yaml"); err != nil || findings != nil {
+		t.Error(findings, err)
+	}
+}
+
+// A folder that contains itself, by a link, has files without end.
+func TestAFileThatIncludesItselfByALinkEndsAtTheLimit(t *testing.T) {
+	folder(t, map[string]string{"events.yaml": includes + "[self/b.yaml]", "b.yaml": "version: 1\ninclude: [self/b.yaml]\n"})
+	if err := os.Symlink(".", "self"); err != nil {
+		t.Skip(err)
+	}
+	wantsFinding(t, "[include]") // of the limit, or of a path that the system finds too long
+}
+
+func TestWhatIsIncludedHasLimits(t *testing.T) {
+	files := catalog.Texts{Text: map[string][]byte{}}
+	for i := range 1002 {
+		files.Text[fmt.Sprintf("deep%d.yaml", i)] = fmt.Appendf(nil, "version: 1\ninclude: [deep%d.yaml]\n", i+1)
+		files.Text[fmt.Sprintf("wide%d.yaml", i)] = []byte("version: 1\n")
+	}
+	big := []byte("version: 1\n# " + strings.Repeat("x", 40<<20))
+	files.Text["big1.yaml"], files.Text["big2.yaml"] = big, big
+	for _, include := range []string{"[deep0.yaml]", "[\"wide*.yaml\"]", "[big1.yaml, big2.yaml]"} {
+		_, findings := catalog.ParseWith(files, "events.yaml", []byte(includes+include))
+		if len(findings) != 1 || !strings.Contains(findings[0].Message, "includes more than 1000 files, or more than 64 MiB") {
+			t.Errorf("%s: got %.300v", include, findings)
+		}
+	}
+	delete(files.Text, "wide1000.yaml")
+	delete(files.Text, "wide1001.yaml")
+	if _, findings := catalog.ParseWith(files, "events.yaml", []byte(includes+"[\"wide*.yaml\"]")); findings != nil {
+		t.Errorf("1000 files: %.300v", findings)
+	}
+}
+
+func TestWhatCannotBeReadIsAFindingWhereItIsNamed(t *testing.T) {
+	folder(t, map[string]string{"events.yaml": includes + "[a.yaml]", "a.yaml": ""})
+	if err := os.Truncate("a.yaml", 1<<40); err != nil {
+		t.Skip(err)
+	}
+	wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is too big")
+	os.Remove("a.yaml")
+	os.Mkdir("a.yaml", 0o777)
+	wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is a folder")
+	os.Remove("a.yaml")
+	if err := os.Symlink(os.DevNull, "a.yaml"); err == nil {
+		wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is no regular file")
+	}
+}
+
+func TestParseIncludesNothing(t *testing.T) {
+	folder(t, map[string]string{"a.yaml": "version: 1\n"})
+	_, findings := catalog.Parse("events.yaml", []byte(includes+"[a.yaml]"))
+	if len(findings) != 1 || findings[0].Rule != catalog.RuleInclude {
+		t.Errorf("got %v", findings)
+	}
+}

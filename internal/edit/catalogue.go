@@ -1,0 +1,180 @@
+package edit
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A File is one of those that a catalogue consists of.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// A Catalogue is what is to be changed: its files, the root first, in the order of
+// catalog.Catalogue's Files. What else it refers to is Below, unless that is nil.
+type Catalogue struct {
+	Files []File
+	Below catalog.Files
+}
+
+// parse reads the catalogue with new texts for some of its files.
+func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, catalog.Findings) {
+	texts := catalog.Texts{Text: map[string][]byte{}, Below: c.Below}
+	for _, file := range append(c.Files[:len(c.Files):len(c.Files)], changed...) {
+		texts.Text[file.Name] = file.Text
+	}
+	root := c.Files[0].Name
+	return catalog.ParseWith(texts, root, texts.Text[root])
+}
+
+// A Change is a catalogue with something renamed or added.
+type Change struct {
+	Files  []File // those that are others now
+	Places int    // that were changed
+}
+
+// checked returns a change unless the catalogue would have findings with it.
+func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
+	if _, findings := c.parse(changed); findings != nil {
+		return nil, &RefusedError{Finding: findings[0]}
+	}
+	return &Change{changed, places}, nil
+}
+
+// RefusedError says that a catalogue would have findings after a change.
+type RefusedError struct{ Finding *catalog.Finding }
+
+// Error has the first finding, without its place: the text in which that is was
+// never written.
+func (e *RefusedError) Error() string {
+	text := "the catalogue would be wrong: " + e.Finding.Message
+	if e.Finding.Hint != "" {
+		text += "; " + e.Finding.Hint
+	}
+	return text
+}
+
+// An editor collects replacements in the files of a catalogue.
+type editor struct {
+	catalogue *Catalogue
+	documents []*document
+	home      map[*yaml.Node]*document // where each scalar is
+	places    map[*document][]replacement
+	err       error // of the first scalar that cannot be replaced
+}
+
+func newEditor(c *Catalogue) (*editor, error) {
+	e := &editor{catalogue: c, home: map[*yaml.Node]*document{}, places: map[*document][]replacement{}}
+	for _, file := range c.Files {
+		d, err := read(file.Text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Name, err)
+		}
+		d.name = file.Name
+		e.documents = append(e.documents, d)
+		e.settle(d.root, d)
+	}
+	return e, nil
+}
+
+func (e *editor) settle(n *yaml.Node, d *document) {
+	e.home[n] = d
+	for _, inside := range n.Content {
+		e.settle(inside, d)
+	}
+}
+
+// at goes down a path of keys, in the file in which it leads somewhere; nil if there
+// is none.
+func (e *editor) at(path ...string) *yaml.Node {
+	for _, d := range e.documents {
+		if n := d.at(path...); n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// key is that of an entry of a section, which is in one of the files.
+func (e *editor) key(section, name string) *yaml.Node {
+	for _, d := range e.documents {
+		if key, _ := value(d.at(section), name); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// each visits the entries of a section of all files.
+func (e *editor) each(section string, visit func(key, val *yaml.Node)) {
+	for _, d := range e.documents {
+		eachPair(d.at(section), visit)
+	}
+}
+
+// names are those in a section of all files.
+func (e *editor) names(section string) []string {
+	var all []string
+	e.each(section, func(key, _ *yaml.Node) { all = append(all, key.Value) })
+	return all
+}
+
+// scalar replaces the text of a scalar, or a part of it: from is written as it is in
+// the file.
+func (e *editor) scalar(n *yaml.Node, from, to string) {
+	d := e.home[n]
+	line := []rune(d.lines[n.Line-1])[n.Column-1:]
+	at := strings.Index(n.Value, from)
+	column := n.Column
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+		column++
+		line = line[1:]
+	}
+	before := utf8.RuneCountInString(n.Value[:max(at, 0)])
+	length := utf8.RuneCountInString(from)
+	if at < 0 || len(line) < before+length || string(line[before:before+length]) != from {
+		if e.err == nil {
+			e.err = fmt.Errorf("line %d of %s: %s is written in a way that cannot be edited: rename it by hand", n.Line, d.name, from)
+		}
+		return
+	}
+	e.places[d] = append(e.places[d], replacement{n.Line, column + before, length, to})
+}
+
+// change makes the replacements, and refuses a result that has findings.
+func (e *editor) change() (*Change, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	var changed []File
+	count := 0
+	for i, d := range e.documents {
+		if places := e.places[d]; places != nil {
+			d.replace(places)
+			changed = append(changed, File{e.catalogue.Files[i].Name, d.text()})
+			count += len(places)
+		}
+	}
+	return e.catalogue.checked(changed, count)
+}
+
+func eachPair(mapping *yaml.Node, visit func(key, val *yaml.Node)) {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		visit(mapping.Content[i], mapping.Content[i+1])
+	}
+}
+
+func names(mapping *yaml.Node) []string {
+	var all []string
+	eachPair(mapping, func(key, _ *yaml.Node) { all = append(all, key.Value) })
+	return all
+}
