@@ -111,16 +111,6 @@ func (r *reader) text(n *yaml.Node, what string) (Value[string], bool) {
 	return Value[string]{V: n.Value, Pos: r.position(n)}, true
 }
 
-// doc reads the optional `doc` of o, without the space around it.
-func (r *reader) doc(o object) string {
-	e, ok := o.entries["doc"]
-	if !ok {
-		return ""
-	}
-	v, _ := r.text(e.value, "doc of "+o.what)
-	return strings.TrimSpace(v.V)
-}
-
 // wholeNumber reads the value of e, a key of what.
 func (r *reader) wholeNumber(e entry, what string) (Value[int], bool) {
 	n := e.value

@@ -14,6 +14,7 @@
 //	source.go         lines and columns: where a node is written
 //	document.go       text → YAML nodes; what YAML itself finds wrong
 //	decode.go         mappings, lists and scalars; unknown and duplicate keys
+//	comments.go       what is said about something, in a doc or in a comment above it
 //	types.go          `types:`, and what kind each is; typeref.go: the text of a type
 //	structs.go        fields, and structs in place; constraints.go: what narrows down their values
 //	enums.go          values; unions.go: variants; customs.go: types that somebody else has written

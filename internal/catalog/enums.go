@@ -53,7 +53,7 @@ func (e *enumReader) value(text Value[string], n *yaml.Node, goName string) *Enu
 		return nil
 	}
 	e.named[text.V] = n
-	v := &EnumValue{Name: text, GoName: e.t.GoName + goName}
+	v := &EnumValue{Name: text, GoName: e.t.GoName + goName, Doc: e.commentAbove(n)}
 	e.values = append(e.values, v)
 	return v
 }
@@ -96,7 +96,7 @@ func (e *enumReader) details(entry entry) (v *EnumValue, hasNumber bool) {
 	if v = e.value(text, entry.key, e.ownGoName(o, e.goName(entry.name))); v == nil {
 		return nil, false
 	}
-	v.Doc, v.Deprecated = e.doc(o), e.deprecated(o)
+	v.Doc, v.Deprecated = e.doc(entry.key, o), e.deprecated(o)
 	number, hasNumber := o.entries["number"]
 	if hasNumber {
 		e.number(v, what, number)

@@ -53,7 +53,7 @@ func (r *reader) event(e entry) *Event {
 	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &Event{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
-	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(o), r.deprecated(o), r.owner(o), r.tags(o)
+	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
 	ev.GoName = r.ownGoName(o, ev.GoName)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
 	payloadOK := true

@@ -72,7 +72,7 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 			continue
 		}
 		entries[number.V] = key
-		shapes[number.V] = r.oldShape(o, ev, number, value)
+		shapes[number.V] = r.oldShape(o, ev, number, key, value)
 	}
 	r.checkHistory(o, ev, e, entries, shapes)
 	var all []*OldShape
@@ -87,7 +87,7 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 
 // oldShape reads the payload that an event had. It returns nil for one that was
 // dropped.
-func (r *reader) oldShape(o object, ev *Event, version Value[int], n *yaml.Node) *OldShape {
+func (r *reader) oldShape(o object, ev *Event, version Value[int], key, n *yaml.Node) *OldShape {
 	what := fmt.Sprintf("version %d of %s", version.V, o.what)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
@@ -100,7 +100,7 @@ func (r *reader) oldShape(o object, ev *Event, version Value[int], n *yaml.Node)
 	goName := ev.GoName + "V" + strconv.Itoa(version.V)
 	t := &Type{Name: Value[string]{V: goName, Pos: version.Pos}, GoName: goName, Inline: true}
 	t.Doc = fmt.Sprintf("%s is the payload that %s had in version %d.", goName, ev.Name.V, version.V)
-	shape := &OldShape{Version: version, Doc: r.doc(old), Type: t}
+	shape := &OldShape{Version: version, Doc: r.doc(key, old), Type: t}
 	if shape.Doc != "" {
 		t.Doc += "\n\n" + shape.Doc
 	}

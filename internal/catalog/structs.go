@@ -41,7 +41,7 @@ func (r *reader) field(e entry, of owner) *Field {
 			Hint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 	}
 	if e.value.Kind != yaml.MappingNode {
-		f.Type = r.typeRef(e.value, here, nil)
+		f.Type, f.Doc = r.typeRef(e.value, here, nil), r.commentAbove(e.key)
 	} else {
 		r.longField(e, f, here, of)
 	}
@@ -54,7 +54,7 @@ func (r *reader) field(e entry, of owner) *Field {
 // longField reads a field that is written as a mapping.
 func (r *reader) longField(e entry, f *Field, here string, of owner) {
 	o, _ := r.object(e.value, here, fieldKeys...)
-	f.Doc, f.Deprecated, f.GoName = r.doc(o), r.deprecated(o), r.ownGoName(o, f.GoName)
+	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
 	inline := r.inline(o, f, of)
 	typeEntry, ok := o.entries["type"]
 	switch {

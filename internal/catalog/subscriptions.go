@@ -34,7 +34,7 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 		o, _ := r.object(e.value, what, append([]string{"doc", "go_name", "aliases"}, subscriptionKeys...)...)
 		s := &Subscription{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
 		s.GoName = "On" + eventGoName + r.ownGoName(o, r.goName(e.name))
-		s.Doc = r.doc(o)
+		s.Doc = r.doc(e.key, o)
 		s.Settings = r.settings(o)
 		if r.checkSubscriptionName(e, what) {
 			all = append(all, s)

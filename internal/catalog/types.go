@@ -40,7 +40,7 @@ func (r *reader) typeBody(e entry, t *Type) {
 	if !ok {
 		return
 	}
-	t.Doc, t.Deprecated, t.GoName = r.doc(o), r.deprecated(o), r.ownGoName(o, t.GoName)
+	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
 	switch form := r.typeForm(e, o); form {
 	case "fields":
 		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName})

@@ -55,7 +55,7 @@ func (r *reader) variantType(e entry, union *Type, what string) *Type {
 			return nil
 		}
 		t := r.inlineStruct(fields, Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1})
-		t.Doc, t.Deprecated = r.doc(o), r.deprecated(o)
+		t.Doc, t.Deprecated = r.doc(e.key, o), r.deprecated(o)
 		return t
 	}
 	ref := r.typeRef(e.value, what, nil)
