@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -26,6 +27,7 @@ type config struct {
 	classes         map[string]func(error) bool
 	observers       []Observer
 	health          Health
+	intercept       testhook.Intercept // nil outside of package runtimetest
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers

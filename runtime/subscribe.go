@@ -119,6 +119,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	if handle == nil {
 		return nil, s.refuse("the handler is nil")
 	}
+	if s.bus.config.intercept != nil {
+		handle = intercepted(s.bus.config.intercept, s.name, handle)
+	}
 	over := s.pattern
 	if s.dead {
 		over = over[len(deadType("")):]

@@ -71,6 +71,13 @@ func (f *FS) CutAfter(n int) {
 	f.cut = n
 }
 
+// Cut makes the power fail now: every operation from here on fails, until Heal.
+func (f *FS) Cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dead, f.failed = true, 0
+}
+
 // Dead reports whether the power has failed.
 func (f *FS) Dead() bool {
 	f.mu.Lock()

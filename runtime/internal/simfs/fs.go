@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -46,6 +47,7 @@ type FS struct {
 	// forgets is how the operation at hand fails.
 	forgets bool
 	held    chan struct{} // syncs wait until it is closed
+	slow    time.Duration // how long a sync takes
 }
 
 // Image is the contents of files by name.
@@ -103,13 +105,23 @@ func (f *FS) Hold() (release func()) {
 	}
 }
 
+// Slow makes every sync take so long; 0 for no time at all.
+func (f *FS) Slow(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slow = d
+}
+
 // wait lets a sync through.
 func (f *FS) wait() {
 	f.mu.Lock()
-	held := f.held
+	held, slow := f.held, f.slow
 	f.mu.Unlock()
 	if held != nil {
 		<-held
+	}
+	if slow > 0 {
+		time.Sleep(slow)
 	}
 }
 

@@ -1,0 +1,24 @@
+// Package testhook is the back door through which package runtimetest reaches
+// into package runtime. Package runtime sets its variables when the program
+// starts, and nothing changes them after that.
+package testhook
+
+import "context"
+
+// Intercept is called in place of a handler of the named subscription; call
+// calls the handler.
+type Intercept func(ctx context.Context, subscription string, call func() error) error
+
+var (
+	// WithIntercept returns a runtime.Option that has an Intercept called for
+	// every attempt of the bus.
+	WithIntercept func(Intercept) any
+	// Decode returns the payload of a stored event of the named type, for a
+	// *runtime.Catalogue. It is a value of the type's Go type.
+	Decode func(catalogue any, eventType string, payload []byte) (any, error)
+	// Publish publishes a payload with a *runtime.Bus, if it is one of the type, a
+	// runtime.AnyEventType. The receipt is a *runtime.Receipt, or nil if it is not.
+	Publish func(ctx context.Context, bus, eventType, payload any) (receipt any, err error)
+	// Flush writes what a *runtime.Bus keeps in memory for a moment.
+	Flush func(bus any) error
+)

@@ -1,0 +1,85 @@
+package runtimetest
+
+import (
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite"
+)
+
+// Disk is the disk in memory that holds the file of a kit. One fault at a time
+// can be switched on; it lasts until [Disk.Heal], a crash, or the end of the test.
+// Its methods are for the goroutine of the test.
+type Disk struct {
+	kit     *Kit
+	dir     string // a real folder, for what is shared memory
+	fs      *simfs.FS
+	unmount func()
+	unlock  func() // what Lock has locked; nil for nothing
+}
+
+// insert mounts a disk that holds the image.
+func (d *Disk) insert(image simfs.Image) {
+	d.fs = simfs.New(d.dir, image)
+	d.unmount = sqlite.Mount(d.kit.path, d.fs.Name())
+}
+
+// remove ends the mount. Whoever has the file open keeps it.
+func (d *Disk) remove() {
+	d.release()
+	d.unmount()
+	d.fs.Unregister()
+}
+
+// Fill makes the disk full: publishing returns a *[runtime.StorageError] with the
+// fault [runtime.DiskFull].
+func (d *Disk) Fill() { d.fail(simfs.Write|simfs.Truncate, sqlite3.FULL) }
+
+// Protect makes the disk read-only: publishing returns a *[runtime.StorageError]
+// with the fault [runtime.ReadOnly].
+func (d *Disk) Protect() { d.fail(simfs.Write|simfs.Truncate, sqlite3.READONLY) }
+
+// Ruin makes writing and syncing fail: publishing returns a
+// *[runtime.StorageError] with the fault [runtime.IO].
+func (d *Disk) Ruin() { d.fail(simfs.Write|simfs.Sync, sqlite3.IOERR_WRITE) }
+
+func (d *Disk) fail(op simfs.Op, err error) {
+	d.Heal()
+	d.fs.Fail(simfs.Fault{Op: op, Nth: 1, Err: err, Sticky: true})
+}
+
+// Lock locks the file as another process does that writes and does not come to
+// an end: publishing waits for five seconds and returns a *[runtime.StorageError]
+// with the fault [runtime.Busy].
+func (d *Disk) Lock() {
+	d.kit.t.Helper()
+	d.Heal()
+	unlock, err := sqlite.LockOut(d.kit.path)
+	d.kit.must("lock the file", err)
+	d.unlock = unlock
+}
+
+// Slow makes each sync take so long. A bus syncs whenever it stores events, unless
+// its durability is [runtime.Normal].
+func (d *Disk) Slow(sync time.Duration) {
+	d.Heal()
+	d.fs.Slow(sync)
+}
+
+// Heal ends the fault. What could not be written by handlers is then written
+// within a second; what publishers were refused is theirs to publish again.
+func (d *Disk) Heal() {
+	d.release()
+	d.fs.Heal()
+	d.fs.Slow(0)
+}
+
+// release gives back what Lock has locked.
+func (d *Disk) release() {
+	if d.unlock != nil {
+		d.unlock()
+		d.unlock = nil
+	}
+}

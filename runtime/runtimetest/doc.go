@@ -1,0 +1,56 @@
+// Package runtimetest is for tests of programs that publish and handle events. A
+// [Kit] is a bus on a disk in memory, with a clock that can be moved, a record of
+// what was published, and switches for everything that can go wrong.
+//
+//	func TestAnOrderIsPaidAndShipped(t *testing.T) {
+//		eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+//			kit.Setup(shop.Subscribe)
+//			kit.Publish(events.SampleOrderPlaced())
+//			kit.Drain()
+//			if shipped := runtimetest.Published[events.OrderShipped](kit); len(shipped) != 1 {
+//				t.Errorf("shipped: %v", shipped)
+//			}
+//		})
+//	}
+//
+// Package eventstest is generated for the catalogue of package events if that says
+// "test_kit: true"; [Run] and [New] do the same for any catalogue.
+//
+// # Time
+//
+// In [Run] time is virtual: it stands still while anything can be done, and then
+// jumps to what comes next (package [testing/synctest]). A retry that is due in an
+// hour costs a moment, and times can be compared exactly. Three methods move the
+// bus on:
+//
+//   - [Kit.Deliver] delivers what is due now, and no time passes. What waits for a
+//     retry goes on waiting.
+//   - [Kit.Advance] lets some time pass, and what is due in it happen.
+//   - [Kit.Drain] goes on until everything is handled or a dead letter, through all
+//     retries, however long they take.
+//
+// A program that waits for the outside world, such as a real network connection,
+// does not fit into a bubble. [New] makes a kit outside of one: then time is real,
+// Deliver and Advance end the test, and Drain really waits.
+//
+// # What happened
+//
+// [Published] and [DeadLetters] return what is in the file, typed. What is not
+// there has not happened: events of a handler that has failed, for example. More
+// can be asked of [Kit.Bus], such as its Stats, and of packages dlq and admin, which
+// find the file by [Kit.Path].
+//
+// # What can go wrong
+//
+// [Kit.Break] puts a [Fault] in front of a handler, for some deliveries: it fails,
+// panics, hangs, or fails after all has been done. [Kit.Disk] fills up, becomes slow
+// or breaks. [Kit.Crash] is kill -9, [Kit.PowerCut] what the name says, and
+// [Kit.Restart] a deploy; each opens another bus on what is left, and makes the
+// subscriptions of [Kit.Setup] again.
+//
+// # What is real
+//
+// A kit is the bus that programs have, with its SQLite and its recovery; only the
+// files below are in memory. Two small ones that hold no events are in the
+// temporary folder of the test. Kits share nothing, so tests can run in parallel.
+package runtimetest

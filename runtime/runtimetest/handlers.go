@@ -1,0 +1,148 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Fault stands between a delivery and its handler. It can call the handler, and
+// its result is taken for the handler's. It is called with the handler's ctx, on
+// the goroutine of the handler.
+type Fault func(ctx context.Context, handle func() error) error
+
+// Fails returns err without calling the handler.
+func Fails(err error) Fault {
+	return func(context.Context, func() error) error { return err }
+}
+
+// FailsAfter calls the handler and returns err if it has succeeded, so that it
+// runs again for what it has done already: a handler that is idempotent does not
+// mind. What it has published with its ctx is not stored.
+func FailsAfter(err error) Fault {
+	return func(_ context.Context, handle func() error) error {
+		if failed := handle(); failed != nil {
+			return failed
+		}
+		return err
+	}
+}
+
+// Panics panics with value without calling the handler.
+func Panics(value any) Fault {
+	return func(context.Context, func() error) error { panic(value) }
+}
+
+// Hangs waits until ctx ends, without calling the handler: until the attempt
+// has timed out, the bus has crashed, or the test ends.
+func Hangs() Fault {
+	return func(ctx context.Context, _ func() error) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+}
+
+// Always is the number of deliveries for a fault that stays.
+const Always = -1
+
+// Break has the next n deliveries to a subscription, each retry counted, meet
+// the fault instead of the handler; faults of several calls come one after the
+// other. It can be called at any time, before the subscription is made too, and
+// from any goroutine. If fewer have met it by the end of the test, the test
+// fails; [Always] is no such number.
+func (k *Kit) Break(subscription string, n int, fault Fault) {
+	k.t.Helper()
+	if n <= 0 && n != Always {
+		k.t.Fatalf("runtimetest: Break: %d deliveries is no number of them; use 1 or more, or Always", n)
+	}
+	k.broken.add(subscription, n, fault)
+}
+
+// Mend takes back what [Kit.Break] has asked for a subscription. What is in a
+// fault at the moment stays there.
+func (k *Kit) Mend(subscription string) { k.broken.remove(subscription) }
+
+// intercept is called in place of every handler.
+func (k *Kit) intercept(ctx context.Context, subscription string, handle func() error) error {
+	k.calls.Add(1)
+	defer k.calls.Add(1)
+	fault := k.broken.next(subscription)
+	if fault == nil {
+		return handle()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(k.broken.ending, func() { cancel(errEnded) })()
+	return fault(ctx, handle)
+}
+
+// errEnded is why faults end that are still going on at the end of a test.
+var errEnded = errors.New("the test has ended")
+
+// breakage is what is broken, for each subscription in order.
+type breakage struct {
+	ending context.Context // ends with the test
+	end    context.CancelFunc
+
+	mu sync.Mutex
+	of map[string][]*planned
+}
+
+func newBreakage() *breakage {
+	b := &breakage{of: map[string][]*planned{}}
+	b.ending, b.end = context.WithCancel(context.Background())
+	return b
+}
+
+type planned struct {
+	fault Fault
+	left  int // deliveries that are to meet it
+}
+
+func (b *breakage) add(subscription string, n int, fault Fault) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.of[subscription] = append(b.of[subscription], &planned{fault, n})
+}
+
+func (b *breakage) remove(subscription string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.of, subscription)
+}
+
+// next returns the fault for a delivery, or nil.
+func (b *breakage) next(subscription string) Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	plans := b.of[subscription]
+	if len(plans) == 0 || b.ending.Err() != nil {
+		return nil
+	}
+	one := plans[0]
+	if one.left != Always {
+		if one.left--; one.left == 0 {
+			b.of[subscription] = plans[1:]
+		}
+	}
+	return one.fault
+}
+
+// unmet says which faults were not met.
+func (b *breakage) unmet() (lines []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for subscription, plans := range b.of {
+		n := 0
+		for _, one := range plans {
+			n += max(one.left, 0) // Always is less
+		}
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("subscription %s was to fail %d more times: it had no such deliveries, or is it another name?", subscription, n))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

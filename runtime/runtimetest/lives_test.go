@@ -1,0 +1,185 @@
+package runtimetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/runtimetest"
+)
+
+func TestACrashLosesNothingThatWasPublished(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		place(t, k, 1, 2)
+		before := k.Bus
+		k.Crash()
+		if k.Bus == before {
+			t.Error("it is the same bus")
+		}
+		if _, err := runtime.Publish(t.Context(), before, placedType, orderPlaced{Number: 3}); !errors.Is(err, runtime.ErrShutdown) {
+			t.Errorf("publishing with the old bus: %v", err)
+		}
+		place(t, k, 4)
+		k.Deliver()
+		if got := h.numbers(); !slices.Equal(got, []int{1, 2, 4}) {
+			t.Errorf("handled %v", got)
+		}
+		if got := numbersOf(runtimetest.Published[orderPlaced](k)); !slices.Equal(got, []int{1, 2, 4}) {
+			t.Errorf("published %v", got)
+		}
+	})
+}
+
+func TestACrashIsChargedToWhatWasRunning(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		place(t, k, 1, 2, 3)
+		for range 2 {
+			k.Break("receipts", 1, runtimetest.Hangs())
+			k.Deliver()
+			k.Crash()
+		}
+		k.Deliver()
+		if numbers, attempts := h.numbers(), h.attempts(); !slices.Equal(numbers, []int{1, 2, 3}) || !slices.Equal(attempts, []int{3, 1, 1}) {
+			t.Errorf("handled %v, attempts %v", numbers, attempts)
+		}
+		if got := k.Bus.Stats().Recovery.Interrupted; got != 1 {
+			t.Errorf("%d were interrupted", got)
+		}
+	})
+}
+
+func TestAnEventThatKillsItsProcessEachTimeIsADeadLetter(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		place(t, k, 1, 2)
+		k.Break("receipts", 3, runtimetest.Hangs())
+		for range 3 {
+			k.Deliver()
+			k.Crash()
+		}
+		k.Drain()
+		letters := runtimetest.DeadLetters[orderPlaced](k)
+		if len(letters) != 1 || letters[0].Reason != "crash" || letters[0].Event.Payload.Number != 1 || !slices.Equal(h.numbers(), []int{2}) {
+			t.Errorf("handled %v, dead %+v", h.numbers(), letters)
+		}
+	})
+}
+
+func TestWhatAHandlerHasDoneBeforeACrashIsNotDoneAgain(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		place(t, k, 1)
+		k.Deliver()
+		k.Crash()
+		k.PowerCut(1)
+		k.Restart()
+		place(t, k, 2)
+		k.Deliver()
+		// The disk need not have the first success, which was not synced.
+		if got := h.numbers(); got[0] != 1 || got[len(got)-1] != 2 || len(got) > 3 {
+			t.Errorf("handled %v", got)
+		}
+	})
+}
+
+func TestAPowerCutLosesNothingThatWasPublishedInFull(t *testing.T) {
+	for seed := range uint64(30) {
+		run(t, func(t *testing.T, k *runtimetest.Kit) {
+			var h handled
+			subscribe(k, "receipts", h.handle)
+			place(t, k, 1, 2)
+			k.Deliver()
+			place(t, k, 3)
+			k.PowerCut(seed)
+			place(t, k, 4)
+			k.Deliver()
+			if got := numbersOf(runtimetest.Published[orderPlaced](k)); !slices.Equal(got, []int{1, 2, 3, 4}) {
+				t.Errorf("seed %d: published %v", seed, got)
+			}
+			got := h.numbers()
+			slices.Sort(got)
+			if got = slices.Compact(got); !slices.Equal(got, []int{1, 2, 3, 4}) {
+				t.Errorf("seed %d: handled %v", seed, got)
+			}
+		})
+	}
+}
+
+func TestAPowerCutLosesTheEndOfWhatWasPublishedUnsynced(t *testing.T) {
+	lost := 0
+	for seed := range uint64(30) {
+		run(t, func(t *testing.T, k *runtimetest.Kit) {
+			place(t, k, 1, 2, 3)
+			k.PowerCut(seed)
+			left := numbersOf(runtimetest.Published[orderPlaced](k))
+			if !slices.Equal(left, []int{1, 2, 3}[:len(left)]) {
+				t.Errorf("seed %d: %v are left", seed, left)
+			}
+			lost += 3 - len(left)
+		}, runtime.WithDurability(runtime.Normal))
+	}
+	if lost == 0 {
+		t.Error("nothing was lost in 30 power cuts")
+	}
+}
+
+func TestARestartLetsHandlersEnd(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+			time.Sleep(3 * time.Second)
+			return h.handle(ctx, e)
+		})
+		place(t, k, 1, 2)
+		k.Deliver()
+		k.Restart()
+		if got := h.numbers(); !slices.Equal(got, []int{1}) {
+			t.Errorf("handled %v before the restart", got)
+		}
+		k.Drain()
+		if got := h.attempts(); !slices.Equal(h.numbers(), []int{1, 2}) || !slices.Equal(got, []int{1, 1}) {
+			t.Errorf("handled %v, attempts %v", h.numbers(), got)
+		}
+	})
+}
+
+func TestARetryKeepsItsTimeOverACrash(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		k.Break("receipts", 2, runtimetest.Fails(errBoom))
+		place(t, k, 1)
+		k.Advance(1500 * time.Millisecond)
+		k.Crash()
+		k.Advance(1499 * time.Millisecond)
+		if got := h.numbers(); got != nil {
+			t.Errorf("handled %v too early", got)
+		}
+		k.Advance(time.Millisecond)
+		if got := h.attempts(); !slices.Equal(got, []int{3}) {
+			t.Errorf("attempts %v", got)
+		}
+	})
+}
+
+func TestACrashOutsideOfABubble(t *testing.T) {
+	k := runtimetest.New(t, catalogue)
+	var h handled
+	subscribe(k, "receipts", h.handle)
+	place(t, k, 1)
+	k.Start()
+	k.Crash()
+	k.Drain()
+	if got := h.numbers(); len(got) == 0 || len(got) > 2 || got[0] != 1 {
+		t.Errorf("handled %v", got)
+	}
+}

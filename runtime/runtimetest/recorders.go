@@ -1,0 +1,126 @@
+package runtimetest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/internal/testhook"
+)
+
+// Published returns the events with payloads of type T that are stored by now,
+// in the order of the log: those of the test, of the program, and of handlers
+// that have succeeded; also those of a bus before a crash. Their Subscription and
+// Attempt are not set.
+func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
+	k.t.Helper()
+	events := []runtime.Event[T]{}
+	for _, e := range k.stored(typeOf[T](k)) {
+		payload, err := decode[T](k, e.Type, e.Payload)
+		k.must("Published", err)
+		events = append(events, runtime.Event[T]{
+			ID: e.ID, Type: e.Type, Payload: payload, Metadata: metadataOf(e.Metadata),
+			CorrelationID: e.CorrelationID, PublishedAt: e.PublishedAt,
+		})
+	}
+	return events
+}
+
+// DeadLetters returns the dead letters of events with payloads of type T, in
+// the order in which they died.
+func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
+	k.t.Helper()
+	letters := []runtime.DeadLetter[T]{}
+	for _, l := range k.letters(dlq.Filter{Types: []string{typeOf[T](k)}}) {
+		letter := runtime.DeadLetter[T]{
+			Event: runtime.Event[T]{
+				ID: l.EventID, Type: l.Type, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
+				Subscription: l.Subscription, Attempt: l.Failures, MaxAttempts: l.Failures,
+			},
+			Raw: l.Payload, Reason: l.Reason, LastError: l.LastError(), DeadAt: l.DeadAt,
+		}
+		letter.Event.CorrelationID = letter.Event.Metadata[runtime.CorrelationKey]
+		if n := len(l.Attempts); n > 0 {
+			letter.Kind = l.Attempts[n-1].Kind
+		}
+		letter.Event.Payload, letter.Undecodable = decode[T](k, l.Type, l.Payload)
+		letters = append(letters, letter)
+	}
+	return letters
+}
+
+// AllDeadLetters returns the dead letters of all events with everything that is
+// known about them, in the order in which they died.
+func (k *Kit) AllDeadLetters() []dlq.Letter {
+	k.t.Helper()
+	return k.letters(dlq.Filter{})
+}
+
+// typeOf returns the name of the event type with such payloads.
+func typeOf[T runtime.Payload](k *Kit) string {
+	k.t.Helper()
+	for _, t := range k.catalogue.Types() {
+		if _, ok := t.(*runtime.EventType[T]); ok {
+			return t.Name()
+		}
+	}
+	k.t.Fatalf("runtimetest: no event of the catalogue has a %T for its payload", *new(T))
+	return ""
+}
+
+func decode[T runtime.Payload](k *Kit, eventType string, payload []byte) (T, error) {
+	value, err := testhook.Decode(k.catalogue, eventType, payload)
+	typed, _ := value.(T)
+	return typed, err
+}
+
+func metadataOf(stored json.RawMessage) (metadata map[string]string) {
+	if len(stored) > 0 {
+		json.Unmarshal(stored, &metadata) // written by the bus
+	}
+	return metadata
+}
+
+// pageSize is how many rows are read at once.
+const pageSize = 1000
+
+// stored returns the events of a type, oldest first.
+func (k *Kit) stored(eventType string) (events []admin.Event) {
+	k.t.Helper()
+	file, err := admin.Open(k.path)
+	k.must("read the events", err)
+	defer file.Close()
+	page := admin.Page{Limit: pageSize}
+	for {
+		found, err := file.Events(context.Background(), admin.Filter{Types: []string{eventType}}, page)
+		k.must("read the events", err)
+		events = append(events, found.Events...)
+		if page.After = found.Next; found.Next == "" {
+			break
+		}
+	}
+	slices.Reverse(events)
+	return events
+}
+
+// letters returns dead letters, the first that died first.
+func (k *Kit) letters(filter dlq.Filter) (letters []dlq.Letter) {
+	k.t.Helper()
+	inspector, err := dlq.Open(k.path)
+	k.must("read the dead letters", err)
+	defer inspector.Close()
+	page := dlq.Page{Limit: pageSize}
+	for {
+		found, next, err := inspector.List(context.Background(), filter, page)
+		k.must("read the dead letters", err)
+		letters = append(letters, found...)
+		if page.After = next; next == "" {
+			break
+		}
+	}
+	slices.Reverse(letters)
+	return letters
+}

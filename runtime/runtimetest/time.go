@@ -1,0 +1,126 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/testhook"
+)
+
+// inBubble tells whether this goroutine's time is virtual.
+func inBubble() (virtual bool) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			virtual = false
+		}
+	}()
+	synctest.Wait()
+	return true
+}
+
+// needsBubble ends a test whose time is real.
+func (k *Kit) needsBubble(method string) {
+	k.t.Helper()
+	if !k.virtual {
+		k.t.Fatalf("runtimetest: %s needs virtual time: use runtimetest.Run, or make the kit inside of synctest.Test", method)
+	}
+}
+
+// Deliver starts the bus if need be and delivers everything that is due now,
+// events that handlers publish included. No time passes: what waits for a retry,
+// a delay or a breaker goes on waiting, and a handler that sleeps goes on
+// sleeping. It needs a bubble ([Run]).
+func (k *Kit) Deliver() {
+	k.t.Helper()
+	k.needsBubble("Deliver")
+	k.Start()
+	for {
+		before := k.calls.Load()
+		// Timers that are due have to run, which needs a moment to come.
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		testhook.Flush(k.Bus) // or what handlers have published waits for a moment longer; errors are seen by who publishes
+		synctest.Wait()
+		if k.calls.Load() == before {
+			return
+		}
+	}
+}
+
+// Advance lets d pass, and with it everything happen that is due by then, in
+// its order. What is due at the end is delivered. It needs a bubble ([Run]).
+func (k *Kit) Advance(d time.Duration) {
+	k.t.Helper()
+	k.needsBubble("Advance")
+	k.Start()
+	time.Sleep(d)
+	k.Deliver()
+}
+
+const (
+	virtualLimit = 24 * time.Hour
+	realLimit    = 10 * time.Second
+)
+
+// Drain starts the bus if need be and waits until it is idle: until everything
+// is handled, or a dead letter after its last retry. In a bubble the clock jumps
+// over the waits, so that hours take a moment; outside of one it really waits.
+// The test ends if the bus is not idle after a day of virtual time, or 10 seconds
+// of real time.
+func (k *Kit) Drain() {
+	k.t.Helper()
+	k.Start()
+	limit := realLimit
+	if k.virtual {
+		limit = virtualLimit
+	}
+	ctx, cancel := context.WithTimeout(k.t.Context(), limit)
+	defer cancel()
+	for {
+		before := k.calls.Load()
+		err := k.Bus.WaitIdle(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			k.t.Fatalf("runtimetest: the bus is not idle after %v:\n%s", limit, k.left())
+		}
+		k.must("Drain", err)
+		if k.calls.Load() == before {
+			return
+		}
+	}
+}
+
+// left says which subscriptions have something to do.
+func (k *Kit) left() string {
+	lags, err := k.Bus.Lag(context.Background())
+	if err != nil {
+		return err.Error()
+	}
+	var lines []string
+	for _, l := range lags {
+		if l.Here && l.Backlog > 0 {
+			lines = append(lines, leftOf(l))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func leftOf(l runtime.Lag) string {
+	line := fmt.Sprintf("subscription %s has %d left", l.Subscription, l.Backlog)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{l.Running, "running"}, {l.Waiting, "waiting for a retry, a delay or a snooze"}, {l.Held, "held because their type is paused"}} {
+		if part.n > 0 {
+			line += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	if l.Paused {
+		line += "; it is paused"
+	}
+	return line
+}

@@ -1,0 +1,54 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/testhook"
+)
+
+func init() {
+	testhook.WithIntercept = func(intercept testhook.Intercept) any {
+		return Option(func(c *config) error {
+			c.intercept = intercept
+			return nil
+		})
+	}
+	testhook.Publish = func(ctx context.Context, bus, eventType, payload any) (any, error) {
+		receipt, err := eventType.(publisher).publish(ctx, bus.(*Bus), payload)
+		if receipt == nil {
+			return nil, err
+		}
+		return receipt, err
+	}
+	testhook.Flush = func(bus any) error { return bus.(*Bus).log.Flush(context.Background()) }
+	testhook.Decode = func(catalogue any, eventType string, payload []byte) (any, error) {
+		t := catalogue.(*Catalogue).Lookup(eventType)
+		if t == nil {
+			return nil, &UnknownTypeError{EventType: eventType}
+		}
+		return t.decode(&engine.Record{Type: eventType, Payload: payload})
+	}
+}
+
+// publisher is an [EventType] of any payload.
+type publisher interface {
+	publish(ctx context.Context, bus *Bus, payload any) (*Receipt, error)
+}
+
+// publish returns nil for a payload of another type.
+func (t *EventType[T]) publish(ctx context.Context, bus *Bus, payload any) (*Receipt, error) {
+	typed, ok := payload.(T)
+	if !ok {
+		return nil, nil
+	}
+	return Publish(ctx, bus, t, typed)
+}
+
+// intercepted lets package runtimetest stand between a delivery and its handler.
+func intercepted(intercept testhook.Intercept, subscription string, handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
+	return func(a *dispatch.Attempt) error {
+		return intercept(context.Context(a), subscription, func() error { return handle(a) })
+	}
+}
