@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,19 +74,16 @@ func TestAnEventThatKillsItsProcessEachTimeIsADeadLetter(t *testing.T) {
 	})
 }
 
-func TestWhatAHandlerHasDoneBeforeACrashIsNotDoneAgain(t *testing.T) {
+func TestWhatWasDeliveredBeforeACrashIsNotDeliveredAgain(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
-		place(t, k, 1)
-		k.Deliver()
-		k.Crash()
-		k.PowerCut(1)
-		k.Restart()
-		place(t, k, 2)
-		k.Deliver()
-		// The disk need not have the first success, which was not synced.
-		if got := h.numbers(); got[0] != 1 || got[len(got)-1] != 2 || len(got) > 3 {
+		for n := range 5 {
+			place(t, k, n)
+			k.Deliver()
+			k.Crash()
+		}
+		if got := h.numbers(); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
 			t.Errorf("handled %v", got)
 		}
 	})
@@ -129,6 +127,65 @@ func TestAPowerCutLosesTheEndOfWhatWasPublishedUnsynced(t *testing.T) {
 	}
 	if lost == 0 {
 		t.Error("nothing was lost in 30 power cuts")
+	}
+}
+
+func TestAPowerCutForgetsWhatWasRunning(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		place(t, k, 1)
+		k.Break("receipts", 1, runtimetest.Hangs())
+		k.Deliver()
+		k.PowerCut(1)
+		k.Start()
+		if got := k.Bus.Stats().Recovery.Interrupted; got != 0 {
+			t.Errorf("%d were interrupted, but nobody can know", got)
+		}
+		k.Drain()
+		if got := h.numbers(); !slices.Equal(got, []int{1}) {
+			t.Errorf("handled %v", got)
+		}
+	})
+}
+
+func TestACrashKeepsItsWordToThoseWhoPublish(t *testing.T) {
+	k := runtimetest.New(t, catalogue)
+	var acknowledged []int
+	for life := range 10 {
+		bus, results := k.Bus, make([]int, 8)
+		var publishers sync.WaitGroup
+		begun := make(chan struct{}, len(results))
+		for p := range results {
+			publishers.Go(func() {
+				for {
+					number := 1_000_000*life + 100_000*p + results[p]
+					if _, err := runtime.Publish(t.Context(), bus, placedType, orderPlaced{Number: number}); err != nil {
+						return
+					}
+					if results[p]++; results[p] == 10 {
+						begun <- struct{}{}
+					}
+				}
+			})
+		}
+		<-begun
+		k.Crash()
+		publishers.Wait()
+		for p, n := range results {
+			for i := range n {
+				acknowledged = append(acknowledged, 1_000_000*life+100_000*p+i)
+			}
+		}
+	}
+	stored := map[int]bool{}
+	for _, n := range numbersOf(runtimetest.Published[orderPlaced](k)) {
+		stored[n] = true
+	}
+	for _, n := range acknowledged {
+		if !stored[n] {
+			t.Errorf("order %d was acknowledged and is gone", n)
+		}
 	}
 }
 

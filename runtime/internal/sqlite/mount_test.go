@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/simfs"
+)
+
+func TestAMountedFileIsFoundByItsPathUntilItIsUnmounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a%20file #1.db")
+	memory := simfs.New(t.TempDir(), nil)
+	defer memory.Unregister()
+	unmount := Mount(path, memory.Name())
+	log, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := OpenAdmin(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || len(memory.Kill()[path]) == 0 {
+		t.Errorf("the file is on the wrong disk: %v", err)
+	}
+
+	unmount()
+	if _, err := OpenAdmin(path); !errors.Is(err, sqlite3.CANTOPEN) {
+		t.Errorf("it is still found: %v", err)
+	}
+}
+
+func TestAnUnmountLeavesALaterMountAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	first := Mount(path, "first")
+	second := Mount(path, "second")
+	first()
+	if got := mounted(path); got != "second" {
+		t.Errorf("it is at %q", got)
+	}
+	second()
+	if got := mounted(path); got != "" {
+		t.Errorf("it is at %q", got)
+	}
+}
