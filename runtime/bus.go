@@ -93,15 +93,15 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 
 // declare makes the file know what the catalogue declares.
 func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
-	names := make([]string, len(catalogue.types))
+	types := make([]engine.TypeSpec, len(catalogue.types))
 	var consumers []engine.ConsumerSpec
 	for i, t := range catalogue.types {
-		names[i] = t.Name()
+		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases()}
 		for _, s := range t.Subscriptions() {
-			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name()})
+			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name(), Aliases: s.Aliases})
 		}
 	}
-	if err := log.DeclareTypes(ctx, names); err != nil {
+	if err := log.DeclareTypes(ctx, types); err != nil {
 		return err
 	}
 	return log.DeclareConsumers(ctx, consumers)

@@ -13,29 +13,31 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Check reports whether payload is the JSON of an event as it would be
-// published: it decodes, has every required field and no unknown one, and passes
-// Validate. Otherwise the error is an *[UnknownTypeError], or an
-// *[InvalidPayloadError] that says what is wrong with which field.
+// Check reports whether payload is the JSON of an event as a program of the given
+// version would publish it: it decodes, has every required field and no unknown one,
+// and passes Validate. One of an old version must survive its upcasts too. Otherwise the error is an
+// *[UnknownTypeError], or an *[InvalidPayloadError] that says what is wrong with
+// which field.
 //
 // It is stricter than the bus, which reads events of other versions of the
 // catalogue: what a person writes should be exactly right. The option WithEditing
 // of package dlq takes it.
-func (c *Catalogue) Check(eventType string, payload []byte) error {
+func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 	t := c.Lookup(eventType)
 	if t == nil {
 		return &UnknownTypeError{EventType: eventType}
 	}
-	if err := check(t, payload); err != nil {
+	if err := check(t, version, payload); err != nil {
 		return &InvalidPayloadError{EventType: eventType, Err: err}
 	}
 	return nil
 }
 
-func check(t AnyEventType, payload []byte) error {
-	value, err := t.decode(&engine.Record{Payload: payload})
+func check(t AnyEventType, version int, payload []byte) error {
+	decode := func(payload []byte) (any, error) { return t.decodeAs(version, payload) }
+	value, err := decode(payload)
 	if err != nil {
-		return misfits(t, payload, err)
+		return misfits(decode, payload, err)
 	}
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -61,9 +63,12 @@ func check(t AnyEventType, payload []byte) error {
 		return err
 	}
 	if valid, ok := value.(Payload); ok {
-		return valid.Validate()
+		if err := valid.Validate(); err != nil {
+			return err
+		}
 	}
-	return nil
+	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
+	return err
 }
 
 // parseTree reads JSON as maps, lists and scalars.
@@ -113,15 +118,15 @@ func compareFields(problems *Problems, path string, given, decoded map[string]an
 // misfits finds the values that a payload does not decode for. The decoder
 // knows the first of them at best, and of many types not even where it is. So
 // each value is decoded alone, with all others null.
-func misfits(t AnyEventType, payload []byte, whole error) error {
+func misfits(decode func(payload []byte) (any, error), payload []byte, whole error) error {
 	tree, err := parseTree(payload)
 	if err != nil {
 		return cause(whole) // no JSON at all
 	}
-	decode := func() error {
+	fails := func() error {
 		data, err := json.Marshal(tree)
 		if err == nil {
-			_, err = t.decode(&engine.Record{Payload: data})
+			_, err = decode(data)
 		}
 		return err
 	}
@@ -130,10 +135,10 @@ func misfits(t AnyEventType, payload []byte, whole error) error {
 		one.set(nil)
 	}
 	var problems Problems
-	if decode() == nil {
+	if fails() == nil {
 		for _, one := range all {
 			one.set(one.value)
-			if err := decode(); err != nil {
+			if err := fails(); err != nil {
 				problems.add(one.path, misfit(err))
 			}
 			one.set(nil)

@@ -20,7 +20,7 @@ const validOrder = `{"order_id":"018f3c5e-0000-7000-8000-000000000001","number":
 
 func TestACheckedPayloadIsExactlyWhatTheCatalogueSays(t *testing.T) {
 	placed := events.OrderPlacedType.Name()
-	if err := events.Catalogue.Check(placed, []byte(validOrder)); err != nil {
+	if err := events.Catalogue.Check(placed, 1, []byte(validOrder)); err != nil {
 		t.Fatalf("a valid order: %v", err)
 	}
 	replace := func(old, new string) string {
@@ -57,7 +57,7 @@ func TestACheckedPayloadIsExactlyWhatTheCatalogueSays(t *testing.T) {
 		"nothing":                   {``, []string{": unexpected end of JSON input"}},
 		"something after the event": {validOrder + `{}`, []string{": invalid character '{' after top-level value"}},
 	} {
-		err := events.Catalogue.Check(placed, []byte(test.payload))
+		err := events.Catalogue.Check(placed, 1, []byte(test.payload))
 		if test.want == nil {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -94,14 +94,14 @@ func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 	} {
 		encoded, err := json.Marshal(payload)
 		must(t, err)
-		if err := events.Catalogue.Check(eventType, encoded); err != nil {
+		if err := events.Catalogue.Check(eventType, 1, encoded); err != nil {
 			t.Errorf("%s: %v", encoded, err)
 		}
 	}
 }
 
 func TestATypeThatIsNotInTheCatalogueIsNotChecked(t *testing.T) {
-	unknown, ok := errors.AsType[*runtime.UnknownTypeError](catalogue.Check("order.gone", []byte("{}")))
+	unknown, ok := errors.AsType[*runtime.UnknownTypeError](catalogue.Check("order.gone", 1, []byte("{}")))
 	if !ok || unknown.EventType != "order.gone" {
 		t.Errorf("got %v", unknown)
 	}

@@ -19,6 +19,7 @@ type consumer struct {
 	bus      *Bus
 	name     string
 	group    bool
+	aliases  []string // the names it had before
 	position engine.Consumer
 	runner   *dispatch.Subscription // nil before the bus is started
 
@@ -45,12 +46,35 @@ type consumer struct {
 //
 // The members are subscribed before the bus is started. Unsubscribing one
 // detaches the whole group: its events wait in the file.
-func InGroup(name string) SubscribeOption {
+//
+// A group that is renamed keeps what was left to it if the first member that is
+// subscribed names what the group was called before, as with [WithAliases].
+func InGroup(name string, aliases ...string) SubscribeOption {
 	return func(c *subscribeConfig) error {
-		if problem := nameProblem(name); problem != "" {
-			return fmt.Errorf("the group %q: %s", name, problem)
+		for _, one := range append([]string{name}, aliases...) {
+			if problem := nameProblem(one); problem != "" {
+				return fmt.Errorf("the group %q: %s", one, problem)
+			}
 		}
-		c.group = name
+		c.group, c.groupAliases = name, aliases
+		return nil
+	}
+}
+
+// WithAliases names what the subscription was called before. What the file has under
+// such a name (its place in the log, what waits for a retry, its dead letters, a
+// pause) belongs to the new name from then on. A program that only knows the old
+// name still finds it. If the file has subscriptions of both names, subscribing
+// fails with an error that says so. Aliases that the catalogue declares need not be
+// repeated.
+func WithAliases(names ...string) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		for _, name := range names {
+			if problem := nameProblem(name); problem != "" {
+				return fmt.Errorf("the alias %q: %s", name, problem)
+			}
+		}
+		c.aliases = append(c.aliases, names...)
 		return nil
 	}
 }
@@ -62,7 +86,11 @@ func (b *Bus) join(s *Subscription) error {
 		if slices.ContainsFunc(b.consumers, func(c *consumer) bool { return c.name == s.name }) {
 			return s.refuse("there is a group of this name")
 		}
-		return b.add(&consumer{bus: b, name: s.name}, s)
+		aliases := append(slices.Clone(b.catalogue.declared[s.name].Aliases), s.config.aliases...)
+		return b.add(&consumer{bus: b, name: s.name, aliases: aliases}, s)
+	}
+	if len(s.config.aliases) > 0 {
+		return s.refuse("a member of a group has no place in the log of its own, and so no former names; those of the group belong to InGroup")
 	}
 	if s.dead {
 		return s.refuse("a subscription to dead letters cannot be in a group")
@@ -85,7 +113,7 @@ func (b *Bus) join(s *Subscription) error {
 			return b.add(c, s)
 		}
 	}
-	return b.add(&consumer{bus: b, name: name, group: true}, s)
+	return b.add(&consumer{bus: b, name: name, group: true, aliases: s.config.groupAliases}, s)
 }
 
 // add makes s a member of c.
@@ -95,7 +123,7 @@ func (b *Bus) add(c *consumer, s *Subscription) error {
 		members = slices.Clone(*old)
 	}
 	members = append(members, s)
-	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group}
+	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group, Aliases: c.aliases}
 	var patterns []string
 	for _, m := range members {
 		patterns = append(patterns, m.pattern)

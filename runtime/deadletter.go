@@ -37,7 +37,7 @@ type DeadLetter[T any] struct {
 // package dlq. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: deadType(t.spec.Name), dead: true}
+	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
 	handle := func(a *dispatch.Attempt) error {
 		letter, err := deadLetterOf(a, t)
 		if err != nil {
@@ -51,13 +51,11 @@ func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Ha
 	return s.subscribe(handle, opts)
 }
 
-// deadType is the bus's own event type that announces dead letters of another.
-func deadType(eventType string) string { return string(engine.OwnType) + "dead." + eventType }
-
 // obituary is the payload of such an event.
 type obituary struct {
 	ID           uuid.UUID       `json:"id"`
 	Type         string          `json:"type"`
+	Version      int             `json:"version,omitempty"`
 	Payload      []byte          `json:"payload"` // in base64: it may not be JSON
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 	PublishedAt  time.Time       `json:"published_at"`
@@ -76,7 +74,7 @@ func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Verdict
 		return nil
 	}
 	o := obituary{
-		ID: d.ID, Type: d.Type, Payload: d.Payload, Metadata: d.Metadata, PublishedAt: d.CreatedAt,
+		ID: d.ID, Type: d.Type, Version: d.Version, Payload: d.Payload, Metadata: d.Metadata, PublishedAt: d.CreatedAt,
 		Subscription: subscription, Failures: d.Failures, Reason: v.Reason, DeadAt: time.Now().UTC(),
 	}
 	if v.Attempt != nil {
@@ -94,7 +92,7 @@ func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Verdict
 		return nil
 	}
 	return []engine.Record{{
-		ID: id, Type: deadType(d.Type), Payload: payload, Metadata: d.Metadata, CreatedAt: o.DeadAt, IfWanted: true,
+		ID: id, Type: engine.DeadType(d.Type), Payload: payload, Metadata: d.Metadata, CreatedAt: o.DeadAt, IfWanted: true,
 	}}
 }
 
@@ -106,11 +104,11 @@ func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadL
 	metadata := metadataOf(o.Metadata)
 	letter = DeadLetter[T]{
 		Event: Event[T]{
-			ID: o.ID, Type: o.Type, PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
+			ID: o.ID, Type: o.Type, Version: max(o.Version, 1), PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
 			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
 		},
 		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
 	}
-	letter.Event.Payload, letter.Undecodable = t.parse(o.Payload)
+	letter.Event.Payload, letter.Undecodable = t.parse(&engine.Record{Version: o.Version, Payload: o.Payload})
 	return letter, nil
 }

@@ -32,6 +32,10 @@ var ErrStagedKey = errors.New("an event that a handler publishes with its contex
 // Nothing was stored.
 type ConflictError = engine.ConflictError
 
+// AliasError says that a subscription cannot take over from its former name
+// ([WithAliases]), because the file has both.
+type AliasError = engine.AliasError
+
 // ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
 // another bus of this one, dispatches from the file. The error itself is an
 // *[OwnedError] that names it.
@@ -60,6 +64,7 @@ const (
 	ReadOnly = engine.ReadOnly // the file or its folder is not writable
 	Foreign  = engine.Foreign  // the file is not an event log; it was left as it is
 	TooNew   = engine.TooNew   // the file was written by a newer busgen; it was left as it is
+	TooOld   = engine.TooOld   // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
 	IO       = engine.IO       // anything else the operating system refused
 )
 

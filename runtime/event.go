@@ -13,8 +13,11 @@ import (
 // Event is an event as a handler sees it. The payload is the handler's own: no
 // other subscription shares it.
 type Event[T any] struct {
-	ID       uuid.UUID // UUIDv7
-	Type     string    // the wire name: order.placed
+	ID   uuid.UUID // UUIDv7
+	Type string    // the wire name: order.placed
+	// Version is that of the payload when it was published. Payload is of the newest
+	// version, except for subscriptions by pattern, whose payload is what is stored.
+	Version  int
 	Payload  T
 	Metadata map[string]string // as published with [WithMetadata]; nil without
 	// CorrelationID is that of [WithCorrelationID]; empty without.
@@ -48,7 +51,7 @@ type Raw = json.RawMessage
 func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
 	metadata := metadataOf(a.Metadata)
 	return Event[T]{
-		ID: a.ID, Type: a.Type, Payload: payload, PublishedAt: a.CreatedAt,
+		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
 		Metadata: metadata, CorrelationID: metadata[CorrelationKey],
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max,
 	}

@@ -39,6 +39,15 @@ type Spec[T Payload] struct {
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
 	PartitionBy func(T) string
+	// Version is that of the payload, from 1 on; 0 stands for 1. It is stored with
+	// every event.
+	Version int
+	// Upcasts read what is stored of versions before: one after the other they lead
+	// from the oldest that can be read to Version.
+	Upcasts []Upcast
+	// Aliases are names that the type had before. What is stored under them is
+	// delivered as this type.
+	Aliases []string
 	// Shape is a digest of the payload and the partition key, by which package
 	// tuning tells whether a catalogue file is still that of the code.
 	Shape string
@@ -52,6 +61,7 @@ type Spec[T Payload] struct {
 type DeclaredSubscription struct {
 	Name     string
 	Settings Settings
+	Aliases  []string // names it had before
 }
 
 // EventType describes one event type. Generated code holds one for each event
@@ -75,6 +85,15 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	}
 	if err := spec.Settings.Validate(); err != nil {
 		panic(fmt.Sprintf("runtime.Define(%s): %v", spec.Name, err))
+	}
+	spec.Version = max(spec.Version, 1)
+	if problem := chainProblem(spec.Upcasts, spec.Version, reflect.TypeFor[T]()); problem != "" {
+		panic(fmt.Sprintf("runtime.Define(%s): %s", spec.Name, problem))
+	}
+	for _, alias := range spec.Aliases {
+		if err := glob.ValidName(alias); err != nil {
+			panic(fmt.Sprintf("runtime.Define(%s): alias %q: %v", spec.Name, alias, err))
+		}
 	}
 	for _, s := range spec.Subscriptions {
 		if problem := nameProblem(s.Name); problem != "" {
@@ -112,6 +131,12 @@ func (t *EventType[T]) Shape() string { return t.spec.Shape }
 // Priority returns the priority of the catalogue.
 func (t *EventType[T]) Priority() Priority { return t.spec.Priority }
 
+// Version returns the version of the payloads that are published, from 1 on.
+func (t *EventType[T]) Version() int { return t.spec.Version }
+
+// Aliases returns the names that the type had before.
+func (t *EventType[T]) Aliases() []string { return slices.Clone(t.spec.Aliases) }
+
 // Subscriptions returns the names that the catalogue declares for this type.
 func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
 	return slices.Clone(t.spec.Subscriptions)
@@ -122,15 +147,15 @@ func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTy
 // decodeTyped returns a payload that nobody else has.
 func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 	if r.Memo == nil || t.sharing == unshared {
-		return t.parse(r.Payload)
+		return t.parse(r)
 	}
 	shared, err := r.Memo.Get(func() (any, error) {
-		value, err := t.parse(r.Payload)
+		value, err := t.parse(r)
 		return &value, err
 	})
 	original, ok := shared.(*T)
 	if err != nil || !ok { // of another program's type of the same name
-		return t.parse(r.Payload)
+		return t.parse(r)
 	}
 	switch {
 	case t.clones:
@@ -146,12 +171,34 @@ func copied[T any](value T, c copier) T {
 	return value
 }
 
-func (t *EventType[T]) parse(payload []byte) (value T, err error) {
-	value, err = t.codec.Decode(payload)
+// parse decodes the payload of a record, whose version may be an older one.
+func (t *EventType[T]) parse(r *engine.Record) (value T, err error) {
+	if version := max(r.Version, 1); version != t.spec.Version {
+		return t.lift(version, r.Payload)
+	}
+	value, err = t.codec.Decode(r.Payload)
 	if err != nil {
-		return value, &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event does not fit %T: %w", t.spec.Name, value, err)}
+		return value, t.misfit(value, t.spec.Version, err)
 	}
 	return value, nil
+}
+
+// decodeAs decodes a payload as what it was published as.
+func (t *EventType[T]) decodeAs(version int, payload []byte) (value any, err error) {
+	if version == t.spec.Version {
+		return t.parse(&engine.Record{Version: version, Payload: payload})
+	}
+	value, _, err = t.older(version, payload)
+	return value, err
+}
+
+// misfit is the error for a payload that does not decode.
+func (t *EventType[T]) misfit(value any, version int, err error) error {
+	of := ""
+	if version != t.spec.Version {
+		of = fmt.Sprintf(" of version %d", version)
+	}
+	return &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %T: %w", t.spec.Name, of, value, err)}
 }
 
 func (t *EventType[T]) partitionKey(value any) string {
@@ -169,8 +216,11 @@ type AnyEventType interface {
 	Settings() Settings
 	Priority() Priority
 	Shape() string
+	Version() int
+	Aliases() []string
 	Subscriptions() []DeclaredSubscription
 
+	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
 	partitionKey(value any) string
 }
@@ -179,8 +229,8 @@ type AnyEventType interface {
 // and safe for concurrent use.
 type Catalogue struct {
 	types    []AnyEventType
-	named    map[string]AnyEventType
-	declared map[string]declared // by name of the subscription
+	named    map[string]AnyEventType // by name and by alias
+	declared map[string]declared     // by name of the subscription
 }
 
 // declared is a declared subscription and the event type it is for.
@@ -190,14 +240,17 @@ type declared struct {
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
-// them, or two of the subscriptions they declare, have the same name.
+// them, or two of the subscriptions they declare, have the same name; an alias is
+// a name too.
 func NewCatalogue(types ...AnyEventType) *Catalogue {
 	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
 	for _, t := range types {
-		if c.named[t.Name()] != nil {
-			panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", t.Name()))
+		for _, name := range append(t.Aliases(), t.Name()) {
+			if c.named[name] != nil {
+				panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", name))
+			}
+			c.named[name] = t
 		}
-		c.named[t.Name()] = t
 		for _, s := range t.Subscriptions() {
 			if other, taken := c.declared[s.Name]; taken {
 				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
@@ -211,5 +264,6 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 // Types returns the event types, in the order of the catalogue file.
 func (c *Catalogue) Types() []AnyEventType { return slices.Clone(c.types) }
 
-// Lookup returns the event type of a wire name, or nil.
+// Lookup returns the event type of a wire name, which may be one that it had
+// before, or nil.
 func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }

@@ -187,6 +187,8 @@ type subscribeConfig struct {
 	brake         *int // nil: the event type's
 	rules         []errorRule
 	group         string
+	groupAliases  []string
+	aliases       []string
 	concurrency   int
 	fromBeginning bool
 	strict        bool

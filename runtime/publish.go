@@ -27,7 +27,7 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. To
 // publish whatever becomes of the handler, use another context.
 func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	batch, err := newBatch(ctx, bus, t.spec.Name, 1, opts)
+	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	if len(payloads) == 0 {
 		return nil, nil
 	}
-	batch, err := newBatch(ctx, bus, t.spec.Name, len(payloads), opts)
+	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, len(payloads), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (b *batch) free() {
 	batches.Put(b)
 }
 
-func newBatch(ctx context.Context, bus *Bus, eventType string, size int, opts []PublishOption) (*batch, error) {
+func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int, opts []PublishOption) (*batch, error) {
 	if bus.catalogue.Lookup(eventType) == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
@@ -122,7 +122,7 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, size int, opts []
 		if err != nil {
 			return nil, err // the operating system has no random numbers
 		}
-		b.records[i] = engine.Record{ID: id, Type: eventType, Metadata: metadata, CreatedAt: now}
+		b.records[i] = engine.Record{ID: id, Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
 	}
 	return b, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Subscription delivers events to a handler. Its name is durable: the file
@@ -124,7 +125,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	}
 	over := s.pattern
 	if s.dead {
-		over = over[len(deadType("")):]
+		over = over[len(engine.DeadType("")):]
 	}
 	var err error
 	if s.glob, err = glob.Parse(over); err != nil {

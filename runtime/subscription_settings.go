@@ -7,6 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // inForce is what applies to a subscription at the moment. It is never changed,
@@ -46,7 +47,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		}
 		name := t.Name()
 		if s.dead {
-			name = deadType(name)
+			name = engine.DeadType(name)
 		}
 		f.types[name] = settings
 		f.compile[name] = s.compile(settings, t.Priority())

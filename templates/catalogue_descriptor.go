@@ -20,11 +20,14 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Settings:      <settings>,
 //		Priority:      runtime.Priority<…>,
 //		PartitionBy:   <function>,
+//		Version:       <n>,
+//		Upcasts:       <steps>,
+//		Aliases:       []string{"<name>"},
 //		Shape:         "<digest>",
 //		Subscriptions: <declared>,
 //	})
 //
-// without the doc, priority, partition and subscriptions of an event that has none.
+// without what an event does not have.
 func descriptor(e *catalog.Event) *jen.Statement {
 	fields := []jen.Code{pair("Name", jen.Lit(e.Name.V))}
 	if e.Doc != "" {
@@ -40,11 +43,20 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if e.PartitionBy != nil {
 		fields = append(fields, pair("PartitionBy", partition(e)))
 	}
+	if e.Version.V > 1 {
+		fields = append(fields, pair("Version", version(e)))
+	}
+	if len(e.History) > 0 {
+		fields = append(fields, pair("Upcasts", upcasts(e)))
+	}
+	if len(e.Aliases) > 0 {
+		fields = append(fields, pair("Aliases", names(e.Aliases)))
+	}
 	fields = append(fields, pair("Shape", jen.Lit(e.Shape())))
 	if len(e.Subscriptions) > 0 {
 		fields = append(fields, pair("Subscriptions", declared(e)))
 	}
-	return comment(descriptorName(e) + " describes " + e.Name.V + " to the runtime.").
+	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
 		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Define")).
 		Call(inRuntime("Spec").Types(jen.Id(e.GoName)).Custom(linesInBraces, fields...))
 }
@@ -55,15 +67,19 @@ func descriptor(e *catalog.Event) *jen.Statement {
 //		{
 //			Name:     On<Event><Subscription>,
 //			Settings: <settings>,
+//			Aliases:  []string{"<name>"},
 //		},
 //	}
+//
+// without the aliases of a subscription that has none.
 func declared(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, s := range e.Subscriptions {
-		items = append(items, jen.Custom(linesInBraces,
-			pair("Name", jen.Id(s.GoName)),
-			pair("Settings", settings(s.Settings)),
-		))
+		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Settings", settings(s.Settings))}
+		if len(s.Aliases) > 0 {
+			fields = append(fields, pair("Aliases", names(s.Aliases)))
+		}
+		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
 	return jen.Index().Add(inRuntime("DeclaredSubscription")).Custom(linesInBraces, items...)
 }

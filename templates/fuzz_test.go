@@ -91,6 +91,11 @@ func requireGood(t tb, c *catalog.Catalogue) {
 			t.Fatalf("the sample of %s is not valid: %v\n%s", e.Name.V, err, e.Sample())
 		}
 	}
+	upcasts, err := withUpcasts(c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	files = append(files, emit.File{Name: "upcasts.go", Content: []byte(upcasts)})
 	if err := typeCheck(c.Package.V, files); err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -58,8 +58,7 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	check := func(eventType string, payload []byte) error { return fits.CheckPayload(eventType, 1, payload) }
-	inspector, err := c.letters(dlq.WithEditing(check))
+	inspector, err := c.letters(dlq.WithEditing(fits.CheckPayload))
 	if err != nil {
 		return "", err
 	}

@@ -21,8 +21,8 @@ first. "busgen dlq groups" puts those of a kind together, and is the better
 start when there are many.
 
 With --json: one line for each, as "busgen dlq export" writes it: event_id,
-subscription, type, payload, metadata, published_at, dead_at, reason,
-fingerprint (its group), failures, redriven, progress, attempts (kind,
+subscription, type, version, payload, metadata, published_at, dead_at,
+reason, fingerprint (its group), failures, redriven, progress, attempts (kind,
 started_at, ended_at, error, error_type, member, stack). A payload that is not
 JSON is in raw_payload, in base64.
 

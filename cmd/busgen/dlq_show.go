@@ -70,7 +70,7 @@ func (c *call) letter(l dlq.Detail) string {
 	var b strings.Builder
 	b.WriteString(c.facts(
 		"Dead letter", l.Key.String(),
-		"Type", l.Type,
+		"Type", versioned(l.Type, l.Version),
 		"Reason", l.Reason,
 		"Group", l.Fingerprint,
 		"Died", console.Time(l.DeadAt, c.now),

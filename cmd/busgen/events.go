@@ -40,8 +40,8 @@ characters are enough for every verb that takes one.
 The globs of --type are those of the catalogue: a * at the end stands for one or
 more parts of a name. Times are UTC.
 
-With --json: one line for each, with id, type, status, published_at, due_at (of
-a delayed event), failures, correlation_id, payload, metadata.
+With --json: one line for each, with id, type, version, status, published_at,
+due_at (of a delayed event), failures, correlation_id, payload, metadata.
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen events list shop.db

@@ -66,7 +66,7 @@ func showEvent(c *call) (string, error) {
 	var b strings.Builder
 	b.WriteString(c.facts(
 		"Event", event.ID.String(),
-		"Type", event.Type,
+		"Type", versioned(event.Type, event.Version),
 		"Status", event.Status,
 		"Published", console.Time(event.PublishedAt, c.now),
 		"Due", console.Time(event.Due, c.now),
@@ -190,4 +190,13 @@ func presentable(events []admin.Event) []admin.Event {
 		}
 	}
 	return events
+}
+
+// versioned is an event type with the version of its payload, which most events do
+// not have several of.
+func versioned(eventType string, version int) string {
+	if version <= 1 {
+		return eventType
+	}
+	return fmt.Sprintf("%s, version %d", eventType, version)
 }

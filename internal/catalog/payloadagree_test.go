@@ -30,7 +30,7 @@ func TestCheckPayloadAgreesWithGeneratedCode(t *testing.T) {
 		if !json.Valid(payload) {
 			t.Fatalf("the test has made %s", payload)
 		}
-		byCatalogue, byCode := c.CheckPayload(event.Name.V, 1, payload), events.Catalogue.Check(event.Name.V, payload)
+		byCatalogue, byCode := c.CheckPayload(event.Name.V, 1, payload), events.Catalogue.Check(event.Name.V, 1, payload)
 		if (byCatalogue == nil) != (byCode == nil) {
 			t.Fatalf("%s %s\ncatalogue: %v\ncode:      %v", event.Name.V, payload, byCatalogue, byCode)
 		}
@@ -140,7 +140,7 @@ func TestCheckPayloadAgreesWithGeneratedCodeOnSpoiledSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byCatalogue, byCode := c.CheckPayload(event.Name.V, 1, text), features.Catalogue.Check(event.Name.V, text)
+		byCatalogue, byCode := c.CheckPayload(event.Name.V, 1, text), features.Catalogue.Check(event.Name.V, 1, text)
 		if (byCatalogue == nil) != (byCode == nil) {
 			t.Fatalf("%s %s\ncatalogue: %v\ncode:      %v", event.Name.V, text, byCatalogue, byCode)
 		}

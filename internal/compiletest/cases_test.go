@@ -29,6 +29,7 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 		for _, file := range files {
 			module.add(name+"/"+file.Name, string(file.Content))
 		}
+		module.add(name+"/upcasts.go", upcasts(t, c))
 		for _, e := range c.Events {
 			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
 		}
@@ -39,6 +40,22 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	if got, want := module.run("run", "."), fmt.Sprintf("%d samples\n", len(checks)); got != want {
 		t.Errorf("the program says\n%swant\n%s", got, want)
 	}
+}
+
+// upcasts is what the user of a catalogue writes.
+func upcasts(t *testing.T, c *catalog.Catalogue) string {
+	t.Helper()
+	text := "package " + c.Package.V + "\n"
+	for _, e := range c.Events {
+		for _, old := range e.History {
+			one, err := templates.Upcast(e, old.Version.V)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += "\n" + one
+		}
+	}
+	return text
 }
 
 // validCatalogues returns the catalogues without findings, by a name for each.

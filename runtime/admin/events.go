@@ -61,6 +61,7 @@ type Events struct {
 type Event struct {
 	ID            uuid.UUID       `json:"id"`
 	Type          string          `json:"type"`
+	Version       int             `json:"version"` // of the payload
 	Status        string          `json:"status"`
 	PublishedAt   time.Time       `json:"published_at"`             // UTC
 	Due           time.Time       `json:"due_at,omitzero"`          // of a delayed event; UTC
@@ -125,7 +126,7 @@ func (f Filter) query(page Page) (query sqlite.EventFilter, err error) {
 
 func eventOf(line sqlite.EventLine) Event {
 	e := Event{
-		ID: line.ID, Type: line.Type, Status: line.Status, PublishedAt: line.CreatedAt, Due: line.Due,
+		ID: line.ID, Type: line.Type, Version: line.Version, Status: line.Status, PublishedAt: line.CreatedAt, Due: line.Due,
 		Failures: line.Failures, Payload: line.Payload, Metadata: line.Metadata,
 	}
 	var metadata struct {

@@ -28,5 +28,5 @@ func (f *File) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 }
 
 func unsettled(e sqlite.Unsettled) Unsettled {
-	return Unsettled{ID: e.ID, Type: e.Type, Version: 1, Payload: e.Payload, Open: e.Open, Dead: e.Dead}
+	return Unsettled{ID: e.ID, Type: e.Type, Version: e.Version, Payload: e.Payload, Open: e.Open, Dead: e.Dead}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Edit makes a new event from a dead one, with another payload, for the one
-// subscription that had given up on it, due now. It has the type and the
-// metadata of the old event, and its id is returned. The old letter is settled
+// subscription that had given up on it, due now. It has the type, the
+// version and the metadata of the old event, and its id is returned. The old letter is settled
 // as discarded, with "edited into" and that id as the reason. In a group of
 // handlers, those that have handled the old event do not see the new one.
 //
@@ -28,7 +28,7 @@ func (i *Inspector) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUI
 	if err != nil {
 		return uuid.Nil, err
 	}
-	err = i.check(letter.Type, payload)
+	err = i.check(letter.Type, letter.Version, payload)
 	var compact bytes.Buffer
 	if err == nil {
 		err = json.Compact(&compact, payload)

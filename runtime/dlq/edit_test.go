@@ -176,7 +176,7 @@ func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 
 func TestAPayloadThatIsNotJSONIsRefusedWhateverTheCheckSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := bury(t, 1).inspect(dlq.WithEditing(func(string, []byte) error { return nil }))
+		i := bury(t, 1).inspect(dlq.WithEditing(func(string, int, []byte) error { return nil }))
 		var invalid *dlq.InvalidPayloadError
 		if _, err := i.Edit(t.Context(), i.newest().Key, []byte(`{"number":`)); !errors.As(err, &invalid) {
 			t.Errorf("got %v", err)
@@ -190,7 +190,7 @@ func TestEditingWhatWasRetriedMeanwhileIsRefused(t *testing.T) {
 		f.repair()
 		var i *inspector
 		// The check runs after the letter was found and before it is edited.
-		i = f.inspect(dlq.WithEditing(func(string, []byte) error {
+		i = f.inspect(dlq.WithEditing(func(string, int, []byte) error {
 			must(t, second(i.Retry(t.Context(), dlq.Selection{})))
 			f.settle()
 			return nil

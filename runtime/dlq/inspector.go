@@ -18,7 +18,7 @@ import (
 // file, in this process or another, notices within 200 ms.
 type Inspector struct {
 	actor string
-	check func(eventType string, payload []byte) error // nil without WithEditing
+	check func(eventType string, version int, payload []byte) error // nil without WithEditing
 
 	mu      sync.Mutex
 	letters *sqlite.DeadLetters // nil once closed
@@ -41,7 +41,7 @@ func WithActor(name string) Option {
 
 // WithEditing allows [Inspector.Edit]. Every new payload must pass check; the
 // method Check of a generated catalogue fits.
-func WithEditing(check func(eventType string, payload []byte) error) Option {
+func WithEditing(check func(eventType string, version int, payload []byte) error) Option {
 	return func(i *Inspector) error {
 		if check == nil {
 			return fmt.Errorf("WithEditing: the check is nil; payloads that nobody checks are the next dead letters")

@@ -14,6 +14,7 @@ import (
 type Letter struct {
 	Key
 	Type        string          `json:"type"`               // of the event: order.placed
+	Version     int             `json:"version"`            // of the payload
 	Payload     json.RawMessage `json:"payload,omitempty"`  // as stored
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
 	PublishedAt time.Time       `json:"published_at"`       // UTC
@@ -52,7 +53,7 @@ func (l Letter) last() Attempt {
 func letterOf(f sqlite.DeadLetter) Letter {
 	letter := Letter{
 		Key:  keyOf(f.LetterKey),
-		Type: f.Type, Payload: f.Payload, Metadata: f.Metadata,
+		Type: f.Type, Version: f.Version, Payload: f.Payload, Metadata: f.Metadata,
 		PublishedAt: f.CreatedAt, DeadAt: f.Mark.DeadAt, Reason: f.Reason, Fingerprint: f.Fingerprint,
 		Failures: f.Failures, Redriven: f.Redriven, Progress: f.Progress,
 	}
@@ -74,7 +75,7 @@ func (l Letter) stored() sqlite.DeadLetter {
 	stored := sqlite.DeadLetter{
 		LetterKey: l.Key.stored(),
 		Mark:      sqlite.LetterMark{DeadAt: l.DeadAt},
-		Type:      l.Type, Payload: l.Payload, Metadata: l.Metadata, CreatedAt: l.PublishedAt,
+		Type:      l.Type, Version: l.Version, Payload: l.Payload, Metadata: l.Metadata, CreatedAt: l.PublishedAt,
 		Reason: l.Reason, Fingerprint: l.Fingerprint, Failures: l.Failures, Redriven: l.Redriven, Progress: l.Progress,
 	}
 	for _, a := range l.Attempts {

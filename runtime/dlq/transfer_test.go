@@ -94,7 +94,7 @@ func TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := bury(t, 7).inspect()
 		l := i.newest()
-		want := fmt.Sprintf(`{"event_id":"%s","subscription":"worker","type":"job.queued","payload":{"number":7},"metadata":{"from":"test"},`+
+		want := fmt.Sprintf(`{"event_id":"%s","subscription":"worker","type":"job.queued","version":1,"payload":{"number":7},"metadata":{"from":"test"},`+
 			`"published_at":"2000-01-01T00:00:00Z","dead_at":"%s","reason":"max_attempts","fingerprint":"%s","failures":2,"attempts":[`+
 			`{"kind":"error","started_at":"2000-01-01T00:00:00Z","ended_at":"2000-01-01T00:00:00Z","error":"job 7: out of order","error_type":"%s"},`+
 			`{"kind":"error","started_at":"2000-01-01T00:00:01Z","ended_at":"2000-01-01T00:00:01Z","error":"job 7: out of order","error_type":"%[4]s"}]}`+"\n",

@@ -28,6 +28,7 @@ type Record struct {
 	Seq       int64 // position in the log, set by Append; order is by Seq, never by time
 	ID        uuid.UUID
 	Type      string
+	Version   int    // of the payload; 0 stands for 1
 	Payload   []byte // JSON; shared between consumers, so never written to
 	Metadata  []byte // a JSON object of strings, or nil
 	CreatedAt time.Time
@@ -55,8 +56,11 @@ type Dedupe struct {
 
 // Log is an open event log. All methods are safe for concurrent use.
 type Log interface {
-	// DeclareTypes makes event types known before the first event of each.
-	DeclareTypes(ctx context.Context, names []string) error
+	// DeclareTypes makes event types known before the first event of each. Records
+	// that were stored under an alias are handed out under the name. In a log whose
+	// types have newer names, those that are declared are the ones that this process
+	// sees.
+	DeclareTypes(ctx context.Context, types []TypeSpec) error
 
 	// DeclareConsumers makes durable consumers exist before anyone polls them.
 	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
@@ -133,12 +137,23 @@ type Log interface {
 	Close() error
 }
 
+// DeadType is the bus's own event type that announces dead letters of another.
+func DeadType(eventType string) string { return string(OwnType) + "dead." + eventType }
+
+// TypeSpec names an event type.
+type TypeSpec struct {
+	Name    string
+	Version int      // of the payloads that this process publishes; 0 stands for 1
+	Aliases []string // names it had before
+}
+
 // ConsumerSpec names a durable consumer.
 type ConsumerSpec struct {
 	Name          string
-	Pattern       string // globs over event types, with spaces between them
-	FromBeginning bool   // a new name starts with the oldest event kept
-	Extend        bool   // Pattern is added to that of a name that is known, instead of replacing it
+	Pattern       string   // globs over event types, with spaces between them
+	FromBeginning bool     // a new name starts with the oldest event kept
+	Aliases       []string // names it had before; the one that is known gives it its position
+	Extend        bool     // Pattern is added to that of a name that is known, instead of replacing it
 }
 
 // Over returns the pattern of a consumer that had the given one before.

@@ -14,6 +14,23 @@ var ErrClosed = errors.New("the event log is closed")
 // ErrUnknownConsumer is returned for a durable consumer that does not exist.
 var ErrUnknownConsumer = errors.New("the file knows no such subscription")
 
+// AliasError says that a durable consumer and its former name are both wanted, or
+// both in the file. Nothing was changed.
+type AliasError struct {
+	Name, Alias string
+	Shared      bool // one was the name of the other in this file, and both are subscribed
+}
+
+// Error says what to do.
+func (e *AliasError) Error() string {
+	if e.Shared {
+		return fmt.Sprintf("subscriptions %q and %q are the same one in this file, which has had both names: "+
+			"subscribe to its present name first, so that the other one can become another subscription", e.Alias, e.Name)
+	}
+	return fmt.Sprintf("subscription %q is to have been called %q before, but the file has both, each with its own place in the log: "+
+		"remove the alias, or the one that nobody needs (busgen subscriptions remove)", e.Name, e.Alias)
+}
+
 // ConflictError says that an idempotency key was used before for another
 // payload. Nothing was stored.
 type ConflictError struct {
@@ -38,6 +55,7 @@ const (
 	ReadOnly Fault = "read-only"
 	Foreign  Fault = "not an event log"
 	TooNew   Fault = "newer than this program"
+	TooOld   Fault = "older than this program"
 	IO       Fault = "input/output error"
 )
 

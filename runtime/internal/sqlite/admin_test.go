@@ -72,13 +72,13 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !admin.conn.GetAutocommit() {
 		t.Errorf("%v; the transaction has ended: %v", err, admin.conn.GetAutocommit())
 	}
-	must(t, log.DeclareTypes(context.Background(), []string{"order.placed"}))
+	must(t, log.DeclareTypes(context.Background(), typesNamed("order.placed")))
 
 	// A context that ends when the work is done is too late.
 	ctx, cancel = context.WithCancel(context.Background())
 	err = admin.change(ctx, "change", func(c *conn) error {
 		defer cancel()
-		return c.exec("INSERT INTO types (name) VALUES ('order.paid')")
+		return c.exec("INSERT INTO types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
 	})
 	if n, countErr := admin.conn.int64("SELECT count(*) FROM types"); err != nil || n != 2 || countErr != nil {
 		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)

@@ -49,6 +49,9 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'route: subscription ' || subscription || ', type ' || type FROM routes
 		WHERE type NOT IN (SELECT id FROM types) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `
+		SELECT 'former name ' || name || ': subscription ' || subscription FROM former_names
+		WHERE subscription NOT IN (SELECT id FROM subscriptions)`},
+	{RuleReference, `
 		SELECT 'origin of the event at position ' || seq FROM origins WHERE seq NOT IN (SELECT seq FROM log)`},
 	{RuleCursor, `
 		SELECT 'subscription ' || name || ' stands at ' || cursor FROM subscriptions
@@ -134,7 +137,7 @@ func checkRoutes(c *conn) (wrong Inconsistency, err error) {
 			return wrong, err
 		}
 		var want, have []int64
-		want, err = idsWhere(c, "SELECT id, name FROM types ORDER BY id", func(name string) (bool, error) { return patternMatches(one.pattern, name) })
+		want, err = typesFor(c, one.pattern)
 		if err != nil {
 			return wrong, err
 		}
@@ -154,6 +157,7 @@ func checkRoutes(c *conn) (wrong Inconsistency, err error) {
 type Unsettled struct {
 	ID      uuid.UUID
 	Type    string
+	Version int
 	Payload []byte
 	Open    int // deliveries that wait, run or are on their way
 	Dead    int
@@ -164,7 +168,7 @@ type Unsettled struct {
 func (a *Admin) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 	return a.look(ctx, "check", func(c *conn) error {
 		return c.query(`
-			SELECT l.id, t.name, l.payload,
+			SELECT l.id, t.name, t.version, l.payload,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,
 			         (SELECT count(*) FROM routes r JOIN subscriptions s ON s.id = r.subscription
 			          WHERE r.type = l.type AND s.cursor < l.seq
@@ -175,7 +179,7 @@ func (a *Admin) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
-				visit(Unsettled{ID: uuidOf(s, 0), Type: name, Payload: s.ColumnRawText(2), Open: s.ColumnInt(3), Dead: s.ColumnInt(4)})
+				visit(Unsettled{ID: uuidOf(s, 0), Type: name, Version: s.ColumnInt(2), Payload: s.ColumnRawText(3), Open: s.ColumnInt(4), Dead: s.ColumnInt(5)})
 			}
 			return nil
 		})

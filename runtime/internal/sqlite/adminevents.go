@@ -45,7 +45,7 @@ const eventStatus = `
 
 const selectEvent = `
 	SELECT l.seq, l.id, t.name, l.payload, l.metadata, l.created_at, l.due_at,` + eventStatus + ` AS status,
-	       (SELECT count(*) FROM attempts a WHERE a.seq = l.seq)
+	       (SELECT count(*) FROM attempts a WHERE a.seq = l.seq), t.version
 	FROM log l JOIN types t ON t.id = l.type`
 
 // listEvents lists those that a status leaves over; of the events that are not
@@ -110,7 +110,7 @@ func eventLine(s *sqlite3.Stmt) EventLine {
 	line := EventLine{
 		Record: engine.Record{
 			Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil),
-			Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5),
+			Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5), Version: s.ColumnInt(9),
 		},
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8),
 	}

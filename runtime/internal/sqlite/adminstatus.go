@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -106,13 +108,20 @@ func countTypes(c *conn) ([]TypeCount, error) {
 		events         int
 		oldest, newest int64
 	}
-	spans := map[int64]*span{}
-	err := c.query("SELECT type, created_at FROM log", func(s *sqlite3.Stmt) error {
-		id, at := s.ColumnInt64(0), s.ColumnInt64(1)
-		one := spans[id]
+	names, spans := map[int64]string{}, map[string]*span{}
+	err := c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
+		names[s.ColumnInt64(0)] = s.ColumnText(1)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.query("SELECT type, created_at FROM log", func(s *sqlite3.Stmt) error {
+		name, at := names[s.ColumnInt64(0)], s.ColumnInt64(1)
+		one := spans[name]
 		if one == nil {
 			one = &span{oldest: at, newest: at}
-			spans[id] = one
+			spans[name] = one
 		}
 		one.events++
 		one.oldest, one.newest = min(one.oldest, at), max(one.newest, at)
@@ -122,12 +131,10 @@ func countTypes(c *conn) ([]TypeCount, error) {
 		return nil, err
 	}
 	var counts []TypeCount
-	err = c.query("SELECT id, name FROM types ORDER BY name", func(s *sqlite3.Stmt) error {
-		if one := spans[s.ColumnInt64(0)]; one != nil {
-			counts = append(counts, TypeCount{s.ColumnText(1), one.events, time.UnixMicro(one.oldest).UTC(), time.UnixMicro(one.newest).UTC()})
-		}
-		return nil
-	})
+	for _, name := range slices.Sorted(maps.Keys(spans)) {
+		one := spans[name]
+		counts = append(counts, TypeCount{name, one.events, time.UnixMicro(one.oldest).UTC(), time.UnixMicro(one.newest).UTC()})
+	}
 	return counts, err
 }
 

@@ -61,16 +61,16 @@ func (a *Admin) Remove(ctx context.Context, name, actor string) (removed Removed
 	}
 	defer lock.abandon()
 	err = a.change(ctx, "remove a subscription from", func(c *conn) error {
-		id, _, err := knownConsumer(c, name)
-		if err != nil || id == 0 {
+		known, err := knownConsumer(c, name)
+		if err != nil || known.name != name {
 			return err
 		}
 		found = true
-		if removed, err = removeConsumer(c, id, name); err != nil {
+		if removed, err = removeConsumer(c, known.id, name); err != nil {
 			return err
 		}
 		// Its number may be given again, but not with what a crash has left.
-		if err := lock.forget(id); err != nil {
+		if err := lock.forget(known.id); err != nil {
 			return err
 		}
 		return audit(c, AuditEntry{
@@ -111,6 +111,7 @@ func removeConsumer(c *conn, id int64, name string) (removed Removed, err error)
 		"DELETE FROM attempts WHERE subscription = ?1",
 		"DELETE FROM discarded WHERE subscription = ?1",
 		"DELETE FROM pauses WHERE kind = 'subscription' AND target = (SELECT name FROM subscriptions WHERE id = ?1)",
+		"DELETE FROM former_names WHERE subscription = ?1",
 		"DELETE FROM subscriptions WHERE id = ?1",
 	} {
 		if err := c.exec(sql, id); err != nil {

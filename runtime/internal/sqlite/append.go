@@ -36,7 +36,7 @@ func (w *writer) insert(events []logged) error {
 		e := &events[i]
 		if e.typeID == 0 {
 			var err error
-			if e.typeID, err = declareType(w.conn, e.Type); err != nil {
+			if e.typeID, err = declareType(w.conn, typeKey{e.Type, e.Version}); err != nil {
 				return err
 			}
 		}

@@ -132,7 +132,7 @@ func (r *checkpoints) open() {
 	log, err := Open(r.path, Options{VFS: r.fs.Name()})
 	must(r.T, err)
 	r.log = log
-	must(r.T, log.DeclareTypes(r.Context(), []string{"a.b"}))
+	must(r.T, log.DeclareTypes(r.Context(), typesNamed("a.b")))
 	r.consumer, err = log.Consumer(r.Context(), engine.ConsumerSpec{Name: "reader", Pattern: "*", FromBeginning: true})
 	must(r.T, err)
 	_, err = log.TakeOver(r.Context())

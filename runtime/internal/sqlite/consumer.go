@@ -86,6 +86,11 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	if err == nil {
 		err = l.read(c.load)
 	}
+	for _, other := range l.all() {
+		if err == nil && other.id == c.id && other.name != c.name {
+			err = &engine.AliasError{Name: c.name, Alias: other.name, Shared: true}
+		}
+	}
 	if err != nil {
 		return nil, storageError("subscribe in", l.path, err)
 	}
@@ -103,11 +108,11 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	var missing []engine.ConsumerSpec
 	err := l.read(func(c *conn) error {
 		for _, spec := range specs {
-			id, pattern, err := knownConsumer(c, spec.Name)
+			found, err := knownConsumer(c, spec.Name)
 			if err != nil {
 				return err
 			}
-			if id == 0 || pattern != spec.Over(pattern) {
+			if found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
 				missing = append(missing, spec)
 			}
 		}
@@ -117,6 +122,9 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 		return err
 	}
 	return l.writer.do(ctx, func(c *conn) error {
+		if err := freeNames(c, specs, l.all()); err != nil {
+			return err
+		}
 		for _, spec := range missing {
 			if err := declareConsumer(c, spec); err != nil {
 				return err
@@ -126,56 +134,21 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	})
 }
 
-// knownConsumer returns the id and the pattern of a subscription; the id is 0
-// if there is none of the name.
-func knownConsumer(c *conn, name string) (id int64, pattern string, err error) {
-	err = c.query("SELECT id, pattern FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
-		id, pattern = s.ColumnInt64(0), s.ColumnText(1)
-		return nil
-	}, name)
-	return id, pattern, err
-}
-
-// declareConsumer adds a subscription, or gives one that is known its pattern.
+// declareConsumer adds a subscription, or gives one that is known its name and its
+// pattern.
 func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
-	id, pattern, err := knownConsumer(c, spec.Name)
-	if err != nil {
+	found, err := nameConsumer(c, spec)
+	switch {
+	case err != nil:
+		return err
+	case found.id == 0:
+		return insertConsumer(c, spec)
+	}
+	pattern := spec.Over(found.pattern)
+	if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
 		return err
 	}
-	if id != 0 {
-		pattern = spec.Over(pattern)
-		if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, id); err != nil {
-			return err
-		}
-		return declareRoutes(c, id, pattern)
-	}
-	if spec.Pattern[0] == engine.OwnType {
-		if _, err := declareType(c, spec.Pattern); err != nil {
-			return err
-		}
-	}
-	start := int64(0)
-	if !spec.FromBeginning {
-		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
-			return err
-		}
-	}
-	err = c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
-		spec.Name, spec.Pattern, start, start, time.Now())
-	if err != nil {
-		return err
-	}
-	id = c.LastInsertRowID()
-	if err := declareRoutes(c, id, spec.Pattern); err != nil {
-		return err
-	}
-	// Delayed events are on nobody's way, not even when their time has passed.
-	// Those with an origin are for another subscription.
-	return c.exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-		SELECT ?1, l.seq, 'waiting', 0, l.due_at
-		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
-		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM origins)`, id, start)
+	return declareRoutes(c, found.id, pattern)
 }
 
 // load takes the position from the file.
@@ -183,7 +156,7 @@ func (c *consumer) load(conn *conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	return conn.query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
+	return conn.query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		return nil

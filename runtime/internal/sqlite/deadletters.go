@@ -29,6 +29,7 @@ type DeadLetter struct {
 	LetterKey
 	Mark        LetterMark
 	Type        string
+	Version     int
 	Payload     []byte
 	Metadata    []byte
 	CreatedAt   time.Time
@@ -63,6 +64,9 @@ func openExisting(path string) (*conn, error) {
 		return nil, err
 	}
 	empty, err := inspect(c)
+	if err == nil && !empty {
+		err = upToDate(c)
+	}
 	if err == nil && empty {
 		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: path, Hint: "the file is empty; no bus was opened on it yet"}
 	}

@@ -24,7 +24,7 @@ func (d *DeadLetters) Edit(ctx context.Context, key LetterKey, id uuid.UUID, pay
 		}
 		old := letters[0]
 		seq, err := appendFor(d.conn, specialEvent{
-			id: id, eventType: old.Type, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
+			id: id, typeKey: typeKey{old.Type, old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
 			subscription: old.Mark.Subscription, parent: key.Event,
 		})
 		if err != nil {
@@ -45,8 +45,8 @@ func (d *DeadLetters) Edit(ctx context.Context, key LetterKey, id uuid.UUID, pay
 
 // specialEvent is an event for one subscription.
 type specialEvent struct {
-	id                uuid.UUID
-	eventType         string
+	id uuid.UUID
+	typeKey
 	payload, metadata []byte
 	createdAt         time.Time
 	subscription      int64
@@ -57,7 +57,7 @@ type specialEvent struct {
 // written like one that is delayed, whose deliveries are the rows it has: so
 // nobody finds it on the way.
 func appendFor(c *conn, e specialEvent) (seq int64, err error) {
-	typeID, err := declareType(c, e.eventType)
+	typeID, err := declareType(c, e.typeKey)
 	if err != nil {
 		return 0, err
 	}

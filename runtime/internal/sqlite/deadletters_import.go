@@ -58,7 +58,7 @@ func (d *DeadLetters) Add(ctx context.Context, i *LetterImport, letters []DeadLe
 // addLetter adds one dead letter, unless its delivery is open, dead, discarded
 // or handled already.
 func addLetter(c *conn, l *DeadLetter) (added bool, wrong string, err error) {
-	subscription, err := c.int64("SELECT id FROM subscriptions WHERE name = ?", l.Subscription)
+	subscription, err := c.int64("SELECT "+subscriptionNamed, l.Subscription)
 	if err != nil {
 		return false, "", err
 	}
@@ -71,7 +71,7 @@ func addLetter(c *conn, l *DeadLetter) (added bool, wrong string, err error) {
 	}
 	if seq == 0 {
 		seq, err = appendFor(c, specialEvent{
-			id: l.Event, eventType: l.Type, payload: l.Payload, metadata: l.Metadata, createdAt: l.CreatedAt,
+			id: l.Event, typeKey: typeKey{l.Type, l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.CreatedAt,
 			subscription: subscription, parent: uuid.Nil,
 		})
 	} else {

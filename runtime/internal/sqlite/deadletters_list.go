@@ -28,7 +28,7 @@ type LetterGroup struct {
 
 const letterColumns = `
 	SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, l.payload, l.metadata, l.created_at,
-	       d.reason, d.fingerprint, d.failures, d.progress, d.redriven`
+	       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version`
 
 // List returns dead letters, newest first.
 func (d *DeadLetters) List(ctx context.Context, f LetterFilter, page LetterPage) (letters []DeadLetter, err error) {
@@ -144,7 +144,7 @@ func (d *DeadLetters) find(sql string, args ...any) (letters []DeadLetter, err e
 			Mark:      LetterMark{DeadAt: timeOf(s, 2), Subscription: s.ColumnInt64(3), Seq: s.ColumnInt64(4)},
 			Type:      s.ColumnText(5), Payload: s.ColumnBlob(6, nil), Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
 			Reason: s.ColumnText(9), Fingerprint: s.ColumnText(10), Failures: s.ColumnInt(11),
-			Progress: s.ColumnText(12), Redriven: s.ColumnInt(13),
+			Progress: s.ColumnText(12), Redriven: s.ColumnInt(13), Version: s.ColumnInt(14),
 		})
 		return nil
 	}, args...)

@@ -16,8 +16,9 @@ import (
 func storageError(op, path string, err error) error {
 	var known *engine.StorageError
 	var conflict *engine.ConflictError
+	var alias *engine.AliasError
 	if err == nil || errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.Is(err, engine.ErrUnknownConsumer) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.Is(err, engine.ErrUnknownConsumer) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -192,7 +192,7 @@ func (w *writer) insertStaged(staged []logged) error {
 			continue
 		}
 		wanted, err := w.conn.int64(`
-			SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)`, staged[i].Type)
+			SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.written = ?)`, staged[i].Type)
 		if err != nil {
 			return err
 		}

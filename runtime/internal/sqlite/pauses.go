@@ -86,7 +86,7 @@ func (l *Log) tellPauses(c *conn) error {
 
 func pauseDeliveries(c *conn, p engine.Pause) error {
 	if p.Kind == engine.PauseSubscription {
-		if id, _, err := knownConsumer(c, p.Target); err != nil || id == 0 {
+		if found, err := knownConsumer(c, p.Target); err != nil || found.id == 0 {
 			return cmp.Or(err, fmt.Errorf("subscription %q: %w", p.Target, engine.ErrUnknownConsumer))
 		}
 	}

@@ -36,12 +36,16 @@ func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Del
 func (c *consumer) Failing(visit func(engine.Record)) error {
 	err := c.log.read(func(conn *conn) error {
 		return conn.query(`
-			SELECT d.seq, l.id, t.name, l.payload
-			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+			SELECT d.seq, l.id, l.type, l.payload
+			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.state <> 'dead'
 			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
 			ORDER BY d.seq`, func(s *sqlite3.Stmt) error {
-			visit(engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil)})
+			record := engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil)}
+			if err := c.log.types.resolve(conn, s.ColumnInt64(2), &record); err != nil {
+				return err
+			}
+			visit(record)
 			return nil
 		}, c.id)
 	})
@@ -65,10 +69,10 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	due := int64(never)
 	err = c.log.read(func(conn *conn) error {
 		err := conn.query(`
-			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, t.name, l.payload, l.metadata, l.created_at,
+			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress,
 			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription)
-			FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if found == limit {
@@ -79,7 +83,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			own := &delivery{row: rowWaiting}
 			own.Delivery = engine.Delivery{
 				Record: &engine.Record{
-					Seq: seq, ID: uuidOf(s, 4), Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil),
+					Seq: seq, ID: uuidOf(s, 4), Payload: s.ColumnBlob(6, nil),
 					Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
 				},
 				Failures:    s.ColumnInt(2),
@@ -88,6 +92,9 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 				Progress:    s.ColumnText(10),
 				Redelivered: seq <= c.redelivered && !s.ColumnBool(11),
 				Token:       own,
+			}
+			if err := c.log.types.resolve(conn, s.ColumnInt64(5), own.Record); err != nil {
+				return err
 			}
 			if c.hold(own) {
 				dst = append(dst, &own.Delivery)
@@ -223,12 +230,8 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 				Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil),
 				Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5),
 			}
-			var known bool
-			if event.Type, known = c.log.types.name(event.typeID); !known {
-				if err := c.log.types.load(conn); err != nil {
-					return err
-				}
-				event.Type, _ = c.log.types.name(event.typeID)
+			if err := c.log.types.resolve(conn, event.typeID, &event.Record); err != nil {
+				return err
 			}
 			dst = append(dst, event)
 			if len(dst) == limit {
@@ -246,14 +249,14 @@ func (c *consumer) matchesType(typeID int64) bool {
 	if known {
 		return matches
 	}
-	name, known := c.log.types.name(typeID)
+	info, known := c.log.types.info(typeID)
 	if !known { // declared by the transaction that appended its first event
 		if c.log.read(c.log.types.load) != nil {
 			return true // the attempt will say what it is
 		}
-		name, _ = c.log.types.name(typeID)
+		info, _ = c.log.types.info(typeID)
 	}
-	matches, _ = patternMatches(c.pattern, name) // parsed when it was subscribed
+	matches, _ = patternMatchesAny(c.pattern, info.names) // parsed when it was subscribed
 	c.matches[typeID] = matches
 	return matches
 }

@@ -42,14 +42,14 @@ func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) 
 	}
 	err = c.query(`
 		SELECT d.subscription, d.seq FROM deliveries d CROSS JOIN log l ON l.seq = d.seq
-		WHERE d.state = 'dead' AND d.dead_at <= ?1 AND d.subscription = (SELECT id FROM subscriptions WHERE name = ?2)
-		  AND d.redriven < ?3 AND l.type = (SELECT id FROM types WHERE name = ?4)
+		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
+		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM types WHERE name = (SELECT name FROM types WHERE written = ?4 LIMIT 1))
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
 		    SELECT a.kind FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
 		due = append(due, LetterMark{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
 		return nil
-	}, spec.DeadBefore, spec.Subscription, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit)
+	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit)
 	return due, err
 }
 

@@ -24,7 +24,7 @@ func openGraveyard(t *testing.T) *graveyard {
 	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
 	must(t, err)
 	t.Cleanup(func() { log.Close() })
-	must(t, log.DeclareTypes(t.Context(), []string{"job.queued", "task.queued"}))
+	must(t, log.DeclareTypes(t.Context(), typesNamed("job.queued", "task.queued")))
 	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "worker", Pattern: "*"})
 	must(t, err)
 	_, err = log.TakeOver(t.Context())

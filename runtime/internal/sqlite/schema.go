@@ -17,13 +17,32 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
 // migrations are the statements that lead from each version to the next: the
 // first makes version 2 out of version 1, and the last schemaVersion, with the
 // schema of schema.sql. Once released they are never edited.
-var migrations []string
+var migrations = []string{
+	// 2: versions and former names. The views go on to refer to the new table, which
+	// takes the old one's name.
+	`PRAGMA legacy_alter_table=ON;
+	CREATE TABLE types_2 (
+	  id      INTEGER PRIMARY KEY,
+	  name    TEXT    NOT NULL,
+	  written TEXT    NOT NULL,
+	  version INTEGER NOT NULL,
+	  UNIQUE (written, version)
+	);
+	INSERT INTO types_2 SELECT id, name, name, 1 FROM types;
+	DROP TABLE types;
+	ALTER TABLE types_2 RENAME TO types;
+	PRAGMA legacy_alter_table=OFF;
+	CREATE TABLE former_names (
+	  name         TEXT    PRIMARY KEY,
+	  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
+	) WITHOUT ROWID`,
+}
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
@@ -116,6 +135,20 @@ func inspect(c *conn) (empty bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// upToDate refuses a file that a bus has yet to bring to the current schema. Those
+// that only look into a file do not do that: the program that owns it may be older.
+func upToDate(c *conn) error {
+	version, err := c.int64("PRAGMA user_version")
+	if err != nil || version == schemaVersion {
+		return err
+	}
+	return &engine.StorageError{
+		Fault: engine.TooOld, Op: "open", Path: c.path,
+		Hint: fmt.Sprintf("it has schema version %d, and this program works with version %d: start the new version of the program "+
+			"that uses it, which upgrades it, or look at it with the older busgen", version, schemaVersion),
+	}
 }
 
 // openWriter opens the connection that writes, creating the file and the

@@ -2,12 +2,16 @@
 -- views events and dead_letters are the public face of the file.
 -- Times are integers, microseconds since 1970-01-01 UTC.
 
--- Event types by number: a log row carries four bytes instead of a name. Names
--- that begin with $ are the bus's own: $dead.order.placed announces a dead letter
--- of order.placed. No glob matches them.
+-- Event types by number: a log row carries four bytes instead of a name and a
+-- version. Rows of the same name are one type: the versions of its payload, and
+-- what it was called before. Names that begin with $ are the bus's own:
+-- $dead.order.placed announces a dead letter of order.placed. No glob matches them.
 CREATE TABLE types (
-  id   INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
+  id      INTEGER PRIMARY KEY,
+  name    TEXT    NOT NULL, -- what it is called today
+  written TEXT    NOT NULL, -- what it was called when the events of this row were published
+  version INTEGER NOT NULL, -- of their payloads
+  UNIQUE (written, version)
 );
 
 -- The log. A row is written once and never updated. seq is the order of
@@ -52,6 +56,13 @@ CREATE TABLE subscriptions (
   redelivered INTEGER NOT NULL DEFAULT 0,
   created_at  INTEGER NOT NULL
 );
+
+-- Names that subscriptions had before. A program that knows such a name only
+-- finds its subscription by it.
+CREATE TABLE former_names (
+  name         TEXT    PRIMARY KEY,
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
+) WITHOUT ROWID;
 
 -- Which types match which subscription's pattern, so that SQL can ask.
 CREATE TABLE routes (
@@ -136,7 +147,7 @@ CREATE TABLE audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, purge, import, pause, resume, remove, redrive
+  action       TEXT    NOT NULL, -- retry, edit, discard, purge, import, pause, resume, remove, rename, redrive
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned

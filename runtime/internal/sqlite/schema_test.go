@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
 
@@ -117,6 +118,10 @@ func migrationTest(t *testing.T, f func(m *machine)) {
 			m.publish(40, 1000)
 			m.must(m.log.Close())
 			m.log = nil
+			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			m.must(err)
+			m.must(c.exec("PRAGMA user_version=1")) // the migrations here are made up
+			m.must(c.shut())
 			oldFile = m.fs.Kill()[m.path]
 		}
 		m.boot(simfs.Image{m.path: oldFile})
@@ -152,4 +157,12 @@ func (m *machine) schemaHolds(fs *simfs.FS, versions ...int) (version string) {
 		m.fail("the file is damaged: %s", check)
 	}
 	return version
+}
+
+// typesNamed lists types in their first version.
+func typesNamed(names ...string) (specs []engine.TypeSpec) {
+	for _, name := range names {
+		specs = append(specs, engine.TypeSpec{Name: name})
+	}
+	return specs
 }

@@ -70,7 +70,7 @@ func (w *writer) recognise(e *logged, now time.Time) error {
 	same := false
 	err = w.conn.query(`
 		SELECT d.id, d.seq, d.digest FROM dedupe d JOIN types t ON t.id = d.type
-		WHERE t.name = ? AND d.key = ? AND d.expires_at > ?`, func(s *sqlite3.Stmt) error {
+		WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1) AND d.key = ? AND d.expires_at > ?`, func(s *sqlite3.Stmt) error {
 		digest := sha256.Sum256(e.Payload)
 		first, seq, same = uuidOf(s, 0), s.ColumnInt64(1), bytes.Equal(s.ColumnRawBlob(2), digest[:])
 		return nil

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// subscriptionNamed is the id of a subscription by the name it has or had, for a
+// parameter ?1 in SQL.
+const subscriptionNamed = `coalesce(
+	(SELECT id FROM subscriptions WHERE name = ?1), (SELECT subscription FROM former_names WHERE name = ?1))`
+
+// knownSubscription is a subscription of the file.
+type knownSubscription struct {
+	id      int64 // 0 if there is none
+	name    string
+	pattern string
+}
+
+// knownConsumer returns the subscription that has a name, or had it before.
+func knownConsumer(c *conn, name string) (found knownSubscription, err error) {
+	err = c.query("SELECT id, name, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+		found = knownSubscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)}
+		return nil
+	}, name)
+	return found, err
+}
+
+// nameConsumer finds the subscription of a spec, and gives it the name it has now if
+// it is known by a former one. Of one that is new the id is 0.
+func nameConsumer(c *conn, spec engine.ConsumerSpec) (found knownSubscription, err error) {
+	if found, err = knownConsumer(c, spec.Name); err != nil {
+		return found, err
+	}
+	for _, alias := range spec.Aliases {
+		former, err := knownConsumer(c, alias)
+		switch {
+		case err != nil:
+			return found, err
+		case former.id == 0 || former.id == found.id:
+			continue
+		case found.id != 0:
+			return found, &engine.AliasError{Name: spec.Name, Alias: alias}
+		}
+		found = former
+	}
+	if found.id == 0 || found.name == spec.Name || len(spec.Aliases) == 0 {
+		return found, nil // a program that knows a former name only uses the subscription as it is
+	}
+	former := found.name
+	found.name = spec.Name
+	return found, renameConsumer(c, found.id, former, spec.Name)
+}
+
+func renameConsumer(c *conn, id int64, from, to string) error {
+	for _, sql := range []string{
+		"DELETE FROM former_names WHERE name = ?3",
+		"INSERT INTO former_names (name, subscription) VALUES (?2, ?1)",
+		"UPDATE subscriptions SET name = ?3 WHERE id = ?1",
+		"UPDATE OR REPLACE pauses SET target = ?3 WHERE kind = 'subscription' AND target = ?2",
+	} {
+		if err := c.exec(sql, id, from, to); err != nil {
+			return err
+		}
+	}
+	return audit(c, AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
+}
+
+// freeNames takes former names away from subscriptions whose present name is wanted
+// at the same time: what has the former name now is something else.
+func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
+	wanted := map[string]bool{}
+	for _, spec := range specs {
+		wanted[spec.Name] = true
+	}
+	for _, one := range inUse {
+		wanted[one.name] = true
+	}
+	for _, spec := range specs {
+		found, err := knownConsumer(c, spec.Name)
+		if err != nil {
+			return err
+		}
+		if found.name != spec.Name && wanted[found.name] {
+			if err := c.exec("DELETE FROM former_names WHERE name = ?", spec.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// insertConsumer adds a subscription.
+func insertConsumer(c *conn, spec engine.ConsumerSpec) error {
+	if spec.Pattern[0] == engine.OwnType {
+		if _, err := declareType(c, typeKey{spec.Pattern, 1}); err != nil {
+			return err
+		}
+	}
+	start := int64(0)
+	if !spec.FromBeginning {
+		var err error
+		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
+			return err
+		}
+	}
+	err := c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
+		spec.Name, spec.Pattern, start, start, time.Now())
+	if err != nil {
+		return err
+	}
+	id := c.LastInsertRowID()
+	if err := declareRoutes(c, id, spec.Pattern); err != nil {
+		return err
+	}
+	// Delayed events are on nobody's way, not even when their time has passed.
+	// Those with an origin are for another subscription.
+	return c.exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+		SELECT ?1, l.seq, 'waiting', 0, l.due_at
+		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
+		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM origins)`, id, start)
+}
