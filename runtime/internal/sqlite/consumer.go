@@ -112,6 +112,9 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 			if err != nil {
 				return err
 			}
+			if _, err := formerConsumer(c, spec, found); err != nil {
+				return err
+			}
 			if found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
 				missing = append(missing, spec)
 			}

@@ -29,40 +29,56 @@ func knownConsumer(c *conn, name string) (found knownSubscription, err error) {
 	return found, err
 }
 
+// formerConsumer finds the subscription that an alias of the spec stands for; its id
+// is 0 if there is none besides the one that was found by the name.
+func formerConsumer(c *conn, spec engine.ConsumerSpec, found knownSubscription) (former knownSubscription, err error) {
+	for _, alias := range spec.Aliases {
+		other, err := knownConsumer(c, alias)
+		switch {
+		case err != nil:
+			return former, err
+		case other.id == 0 || other.id == found.id || other.id == former.id:
+			continue
+		case found.id != 0 || former.id != 0:
+			return former, &engine.AliasError{Name: spec.Name, Alias: alias}
+		}
+		former = other
+	}
+	return former, nil
+}
+
 // nameConsumer finds the subscription of a spec, and gives it the name it has now if
 // it is known by a former one. Of one that is new the id is 0.
 func nameConsumer(c *conn, spec engine.ConsumerSpec) (found knownSubscription, err error) {
 	if found, err = knownConsumer(c, spec.Name); err != nil {
 		return found, err
 	}
-	for _, alias := range spec.Aliases {
-		former, err := knownConsumer(c, alias)
-		switch {
-		case err != nil:
-			return found, err
-		case former.id == 0 || former.id == found.id:
-			continue
-		case found.id != 0:
-			return found, &engine.AliasError{Name: spec.Name, Alias: alias}
-		}
+	former, err := formerConsumer(c, spec, found)
+	if err != nil {
+		return found, err
+	}
+	if found.id == 0 {
 		found = former
 	}
 	if found.id == 0 || found.name == spec.Name || len(spec.Aliases) == 0 {
 		return found, nil // a program that knows a former name only uses the subscription as it is
 	}
-	former := found.name
+	was := found.name
 	found.name = spec.Name
-	return found, renameConsumer(c, found.id, former, spec.Name)
+	return found, renameConsumer(c, found.id, was, spec.Name)
 }
 
 func renameConsumer(c *conn, id int64, from, to string) error {
-	for _, sql := range []string{
-		"DELETE FROM former_names WHERE name = ?3",
-		"INSERT INTO former_names (name, subscription) VALUES (?2, ?1)",
-		"UPDATE subscriptions SET name = ?3 WHERE id = ?1",
-		"UPDATE OR REPLACE pauses SET target = ?3 WHERE kind = 'subscription' AND target = ?2",
+	for _, change := range []struct {
+		sql  string
+		args []any
+	}{
+		{"DELETE FROM former_names WHERE name = ?", []any{to}},
+		{"INSERT INTO former_names (name, subscription) VALUES (?, ?)", []any{from, id}},
+		{"UPDATE subscriptions SET name = ? WHERE id = ?", []any{to, id}},
+		{"UPDATE OR REPLACE pauses SET target = ? WHERE kind = 'subscription' AND target = ?", []any{to, from}},
 	} {
-		if err := c.exec(sql, id, from, to); err != nil {
+		if err := c.exec(change.sql, change.args...); err != nil {
 			return err
 		}
 	}

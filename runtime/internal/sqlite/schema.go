@@ -87,8 +87,20 @@ func migrate(c *conn) error {
 }
 
 // upgrade runs the migrations that the file has not seen yet, each in one
-// transaction with the version that it leads to.
+// transaction with the version that it leads to. A table that others refer to can
+// only be replaced while nobody checks references, which no transaction can say.
 func upgrade(c *conn, migrations []string) error {
+	if version, err := c.int64("PRAGMA user_version"); err != nil || int(version) > len(migrations) {
+		return err
+	}
+	if err := c.Exec("PRAGMA foreign_keys=OFF"); err != nil {
+		return err
+	}
+	err := upgradeUnchecked(c, migrations)
+	return errors.Join(err, c.Exec("PRAGMA foreign_keys=ON"))
+}
+
+func upgradeUnchecked(c *conn, migrations []string) error {
 	for {
 		version, err := c.int64("PRAGMA user_version")
 		if err != nil || int(version) > len(migrations) {
@@ -99,7 +111,13 @@ func upgrade(c *conn, migrations []string) error {
 			if now, err := c.int64("PRAGMA user_version"); err != nil || now != version {
 				return err
 			}
-			return c.Exec(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
+			err := c.Exec(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
+			if err != nil {
+				return err
+			}
+			return c.query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
+				return fmt.Errorf("a row of %s refers to one of %s that is missing", s.ColumnText(0), s.ColumnText(2))
+			})
 		})
 		if err != nil {
 			return fmt.Errorf("schema version %d to %d: %w", version, version+1, err)

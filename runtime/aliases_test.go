@@ -1,0 +1,321 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// note is published as note.taken by a program that was deployed before, and as
+// memo.written by one of today.
+type note struct {
+	N int `json:"n"`
+}
+
+func (note) Validate() error { return nil }
+
+func noteType(name string, aliases []string, subscriptions ...runtime.DeclaredSubscription) *runtime.EventType[note] {
+	return runtime.Define(runtime.Spec[note]{Name: name, Aliases: aliases, Settings: billSettings, Subscriptions: subscriptions})
+}
+
+var (
+	noteTaken   = noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "old-reader", Settings: billSettings})
+	memoWritten = noteType("memo.written", []string{"note.taken"},
+		runtime.DeclaredSubscription{Name: "reader", Settings: billSettings, Aliases: []string{"older-reader", "old-reader"}})
+	yesterday = runtime.NewCatalogue(noteTaken)
+	today     = runtime.NewCatalogue(memoWritten)
+)
+
+// reading subscribes with a handler that fails for numbers below 0, for good.
+func reading(f *fixture, eventType *runtime.EventType[note], name string, seen *journal[string], opts ...runtime.SubscribeOption) {
+	f.t.Helper()
+	_, err := runtime.Subscribe(f.Bus, eventType, name, func(_ context.Context, e runtime.Event[note]) error {
+		seen.add(fmt.Sprint(e.Type, " ", e.Payload.N))
+		if e.Payload.N < 0 {
+			return runtime.Permanent(errBoom)
+		}
+		return nil
+	}, opts...)
+	must(f.t, err)
+}
+
+func TestEventsOfAFormerNameAreDeliveredUnderTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, yesterday, func(f *fixture) {
+			publishAs(f, noteTaken, note{1}, note{2})
+			_, err := runtime.Publish(t.Context(), f.Bus, noteTaken, note{3}, runtime.WithDedupeKey("three"))
+			must(t, err)
+			_, err = runtime.Publish(t.Context(), f.Bus, noteTaken, note{4}, runtime.WithDelay(time.Hour))
+			must(t, err)
+		})
+		program(t, path, today, func(f *fixture) {
+			publishAs(f, memoWritten, note{5})
+			again, err := runtime.Publish(t.Context(), f.Bus, memoWritten, note{3}, runtime.WithDedupeKey("three"))
+			if err != nil || !again.Duplicate {
+				t.Errorf("an idempotency key of the former name: %v, duplicate: %v", err, again.Duplicate)
+			}
+			var typed, all journal[string]
+			reading(f, memoWritten, "reader", &typed)
+			_, err = runtime.SubscribePattern(f.Bus, "memo.*", "archive", func(_ context.Context, e runtime.Event[runtime.Raw]) error {
+				all.add(fmt.Sprint(e.Type, " ", string(e.Payload)))
+				return nil
+			}, runtime.FromBeginning())
+			must(t, err)
+			f.start()
+			f.idle()
+			if diff := cmp.Diff([]string{"memo.written 1", "memo.written 2", "memo.written 3", "memo.written 5", "memo.written 4"}, typed.all()); diff != "" {
+				t.Error(diff)
+			}
+			want := []string{`memo.written {"n":1}`, `memo.written {"n":2}`, `memo.written {"n":3}`, `memo.written {"n":5}`, `memo.written {"n":4}`}
+			if diff := cmp.Diff(want, all.all()); diff != "" {
+				t.Errorf("by pattern: %s", diff)
+			}
+			if f.Catalogue().Lookup("note.taken") != f.Catalogue().Lookup("memo.written") {
+				t.Error("the former name is not looked up")
+			}
+		})
+		if n := queryFile(t, path, "SELECT count(*) FROM events WHERE type = 'memo.written'"); n != "5" {
+			t.Errorf("the view has %s events of the new name, want 5", n)
+		}
+		requireSound(t, path)
+	})
+}
+
+func TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "old-reader", &seen)
+			_, err := runtime.SubscribeDead(f.Bus, noteTaken, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[note]]) error { return errBoom })
+			must(t, err)
+			publishAs(f, noteTaken, note{-1})
+			f.start()
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		})
+		program(t, path, today, func(f *fixture) {
+			letters := dead(t, path)
+			if len(letters) != 1 || letters[0].Type != "memo.written" || letters[0].Subscription != "reader" {
+				t.Fatalf("dead letters: %v", letters)
+			}
+			inspector, err := dlq.Open(path)
+			must(t, err)
+			defer inspector.Close()
+			if n, err := inspector.Count(t.Context(), dlq.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
+				t.Errorf("found %d by the new names (%v), want 1", n, err)
+			}
+			var announced journal[string]
+			_, err = runtime.SubscribeDead(f.Bus, memoWritten, "morgue", func(_ context.Context, e runtime.Event[runtime.DeadLetter[note]]) error {
+				announced.add(fmt.Sprint(e.Type, " ", e.Payload.Event.Payload.N))
+				return nil
+			})
+			must(t, err)
+			reading(f, memoWritten, "reader", &seen)
+			f.start()
+			f.idle()
+			if diff := cmp.Diff([]string{"$dead.memo.written -1"}, announced.all()); diff != "" {
+				t.Error(diff)
+			}
+			counts, err := inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+			must(t, err)
+			f.idle()
+			if diff := cmp.Diff([]string{"note.taken -1", "memo.written -1"}, seen.all()); diff != "" || counts.Moved != 1 {
+				t.Error(counts, diff)
+			}
+		})
+	})
+}
+
+func TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "old-reader", &seen)
+			reading(f, noteTaken, "printer", &seen)
+			f.start()
+			publishAs(f, noteTaken, note{1})
+			f.idle()
+		})
+		program(t, path, yesterday, func(f *fixture) {
+			publishAs(f, noteTaken, note{2})
+			must(t, f.PauseSubscription(t.Context(), "printer"))
+		})
+		seen = journal[string]{}
+		program(t, path, today, func(f *fixture) {
+			reading(f, memoWritten, "reader", &seen)
+			reading(f, memoWritten, "plotter", &seen, runtime.WithAliases("printer"))
+			f.start()
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"memo.written 2"}, seen.all()); diff != "" {
+				t.Errorf("while the pause of the former name holds: %s", diff)
+			}
+			must(t, f.ResumeSubscription(t.Context(), "plotter"))
+			f.idle()
+			if diff := cmp.Diff([]string{"memo.written 2", "memo.written 2"}, seen.all()); diff != "" {
+				t.Error(diff)
+			}
+		})
+		if names := queryFile(t, path, "SELECT group_concat(name) FROM (SELECT name FROM subscriptions ORDER BY name)"); names != "plotter,reader" {
+			t.Errorf("the file has subscriptions %s", names)
+		}
+		requireSound(t, path)
+	})
+}
+
+// A deployment that is rolled back and forth.
+func TestAProgramOfBeforeFindsItsNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var before, after journal[string]
+		for n := 1; n <= 5; n += 2 {
+			program(t, path, yesterday, func(f *fixture) {
+				reading(f, noteTaken, "old-reader", &before)
+				f.start()
+				publishAs(f, noteTaken, note{n})
+				f.idle()
+			})
+			program(t, path, yesterday, func(f *fixture) { publishAs(f, noteTaken, note{10 * n}) }) // left over
+			program(t, path, today, func(f *fixture) {
+				reading(f, memoWritten, "reader", &after)
+				f.start()
+				publishAs(f, memoWritten, note{n + 1})
+				f.idle()
+			})
+			program(t, path, today, func(f *fixture) { publishAs(f, memoWritten, note{100 * n}) }) // left over
+		}
+		wantBefore := []string{"note.taken 1", "note.taken 100", "note.taken 3", "note.taken 300", "note.taken 5"}
+		wantAfter := []string{"memo.written 10", "memo.written 2", "memo.written 30", "memo.written 4", "memo.written 50", "memo.written 6"}
+		if diff := cmp.Diff(wantBefore, before.all()) + cmp.Diff(wantAfter, after.all()); diff != "" {
+			t.Error(diff)
+		}
+		requireSound(t, path)
+	})
+}
+
+// A new program publishes while one of before is still the one that dispatches.
+func TestAProgramOfBeforeHandlesWhatOneOfTodayPublishesBesideIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		old := reopenWith(t, path, yesterday)
+		reading(old, noteTaken, "old-reader", &seen)
+		old.start()
+		publishAs(old, noteTaken, note{1})
+		old.idle()
+		program(t, path, today, func(f *fixture) { publishAs(f, memoWritten, note{2}, note{3}) })
+		time.Sleep(time.Minute) // until it has looked
+		old.idle()
+		publishAs(old, noteTaken, note{4})
+		old.idle()
+		if diff := cmp.Diff([]string{"note.taken 1", "note.taken 2", "note.taken 3", "note.taken 4"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+		old.stop()
+		requireSound(t, path)
+	})
+}
+
+func TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "left", &seen)
+			reading(f, noteTaken, "right", &seen)
+			f.start()
+		})
+		program(t, path, yesterday, func(f *fixture) {
+			_, err := runtime.Subscribe(f.Bus, noteTaken, "left", func(context.Context, runtime.Event[note]) error { return nil }, runtime.WithAliases("right"))
+			conflict, ok := errors.AsType[*runtime.AliasError](err)
+			if !ok || conflict.Name != "left" || conflict.Alias != "right" || !strings.Contains(err.Error(), "busgen subscriptions remove") {
+				t.Errorf("%v", err)
+			}
+		})
+		if names := queryFile(t, path, "SELECT group_concat(name) FROM (SELECT name FROM subscriptions ORDER BY name)"); names != "left,old-reader,right" {
+			t.Errorf("the file has subscriptions %s", names)
+		}
+	})
+}
+
+func TestANameThatWasGivenAwayCanBeginAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, yesterday, func(f *fixture) { publishAs(f, noteTaken, note{1}) })
+		program(t, path, today, func(*fixture) {})
+		// The aliases are gone, and both names stand for something else.
+		memos := noteType("memo.written", nil, runtime.DeclaredSubscription{Name: "reader", Settings: billSettings})
+		notes := noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "old-reader", Settings: billSettings})
+		var ofMemos, ofNotes journal[string]
+		program(t, path, runtime.NewCatalogue(notes, memos), func(f *fixture) {
+			publishAs(f, memos, note{2})
+			publishAs(f, notes, note{3})
+			reading(f, notes, "old-reader", &ofNotes)
+			reading(f, memos, "reader", &ofMemos)
+			f.start()
+			f.idle()
+		})
+		if diff := cmp.Diff([]string{"memo.written 2"}, ofMemos.all()) + cmp.Diff([]string{"note.taken 3"}, ofNotes.all()); diff != "" {
+			t.Error(diff)
+		}
+		requireSound(t, path)
+	})
+}
+
+func TestAGroupKeepsItsPlaceWhenItIsRenamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "one", &seen, runtime.InGroup("pair"))
+			f.start()
+		})
+		program(t, path, yesterday, func(f *fixture) { publishAs(f, noteTaken, note{1}) })
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "one", &seen, runtime.InGroup("couple", "pair"))
+			f.start()
+			f.idle()
+			_, err := runtime.Subscribe(f.Bus, noteTaken, "two", func(context.Context, runtime.Event[note]) error { return nil },
+				runtime.InGroup("other"), runtime.WithAliases("three"))
+			if _, ok := errors.AsType[*runtime.SubscribeError](err); !ok {
+				t.Errorf("an alias of a member: %v", err)
+			}
+		})
+		if diff := cmp.Diff([]string{"note.taken 1"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestTwoTypesOfOneNameAreRefused(t *testing.T) {
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "two event types are named note.taken") {
+			t.Error(said)
+		}
+	}()
+	runtime.NewCatalogue(memoWritten, noteTaken)
+}
+
+// requireSound checks the file with all its rules.
+func requireSound(t *testing.T, path string) {
+	t.Helper()
+	file, err := admin.Open(path)
+	must(t, err)
+	defer file.Close()
+	if report, err := file.Check(t.Context(), nil); err != nil || !report.OK() {
+		t.Errorf("the file is not sound: %+v, %v", report, err)
+	}
+}

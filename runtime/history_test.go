@@ -1,0 +1,295 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Three programs that were deployed one after the other. The first had an order
+// number as a text, the second as a number, the third has a currency beside it.
+
+type billV1 struct {
+	Number string `json:"number"`
+}
+
+type billV2 struct {
+	Number int `json:"number"`
+}
+
+type billV3 struct {
+	Number   int    `json:"number"`
+	Currency string `json:"currency"`
+}
+
+func (billV1) Validate() error { return nil }
+func (billV2) Validate() error { return nil }
+func (billV3) Validate() error { return nil }
+
+var errNoNumber = errors.New("there was no number")
+
+func upcastBillV1(old billV1) (billV2, error) {
+	switch old.Number {
+	case "":
+		return billV2{}, errNoNumber
+	case "panic":
+		panic("what is this?")
+	}
+	n, err := strconv.Atoi(old.Number)
+	return billV2{Number: n}, err
+}
+
+func upcastBillV2(old billV2) (billV3, error) {
+	return billV3{Number: old.Number, Currency: "EUR"}, nil
+}
+
+var (
+	billSettings = within(30*time.Second, exact(retry.MaxAttempts(2)))
+	billType1    = runtime.Define(runtime.Spec[billV1]{Name: "bill.sent", Settings: billSettings,
+		Subscriptions: []runtime.DeclaredSubscription{{Name: "book", Settings: billSettings}}})
+	billType2 = runtime.Define(runtime.Spec[billV2]{Name: "bill.sent", Settings: billSettings, Version: 2,
+		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1)}})
+	billType3 = runtime.Define(runtime.Spec[billV3]{Name: "bill.sent", Settings: billSettings, Version: 3,
+		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1), runtime.UpcastFrom(2, upcastBillV2)}})
+	bills1 = runtime.NewCatalogue(billType1)
+	bills2 = runtime.NewCatalogue(billType2)
+	bills3 = runtime.NewCatalogue(billType3)
+)
+
+// program opens a bus with a catalogue of some program, and shuts it down when do is done.
+func program(t *testing.T, path string, catalogue *runtime.Catalogue, do func(f *fixture)) {
+	t.Helper()
+	f := reopenWith(t, path, catalogue)
+	do(f)
+	f.stop()
+}
+
+func publishAs[T runtime.Payload](f *fixture, eventType *runtime.EventType[T], payloads ...T) {
+	f.t.Helper()
+	for _, payload := range payloads {
+		if _, err := runtime.Publish(f.t.Context(), f.Bus, eventType, payload); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func TestEventsOfAllVersionsAreHandledAsTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, bills1, func(f *fixture) { publishAs(f, billType1, billV1{"1"}, billV1{"2"}) })
+		program(t, path, bills2, func(f *fixture) { publishAs(f, billType2, billV2{3}) })
+		program(t, path, bills3, func(f *fixture) {
+			publishAs(f, billType3, billV3{4, "USD"})
+			var typed, other, raw journal[string]
+			book := func(j *journal[string]) runtime.Handler[billV3] {
+				return func(_ context.Context, e runtime.Event[billV3]) error {
+					j.add(fmt.Sprintf("%d: %d %s", e.Version, e.Payload.Number, e.Payload.Currency))
+					if e.Payload.Number == 2 && e.Attempt == 1 {
+						return errBoom // what is retried is read from the file
+					}
+					return nil
+				}
+			}
+			_, err := runtime.Subscribe(f.Bus, billType3, "book", book(&typed))
+			must(t, err)
+			_, err = runtime.Subscribe(f.Bus, billType3, "count", book(&other), runtime.FromBeginning())
+			must(t, err)
+			_, err = runtime.SubscribePattern(f.Bus, "bill.*", "archive", func(_ context.Context, e runtime.Event[runtime.Raw]) error {
+				raw.add(fmt.Sprintf("%d: %s", e.Version, e.Payload))
+				return nil
+			}, runtime.FromBeginning())
+			must(t, err)
+			f.start()
+			f.idle()
+			want := []string{"1: 1 EUR", "1: 2 EUR", "2: 3 EUR", "3: 4 USD", "1: 2 EUR"}
+			if diff := cmp.Diff(want, typed.all()) + cmp.Diff(want, other.all()); diff != "" {
+				t.Error(diff)
+			}
+			want = []string{`1: {"number":"1"}`, `1: {"number":"2"}`, `2: {"number":3}`, `3: {"number":4,"currency":"USD"}`}
+			if diff := cmp.Diff(want, raw.all()); diff != "" {
+				t.Error("by pattern: ", diff)
+			}
+		})
+	})
+}
+
+// dead lists the dead letters of a file.
+func dead(t *testing.T, path string) (letters []dlq.Letter) {
+	t.Helper()
+	inspector, err := dlq.Open(path)
+	must(t, err)
+	defer inspector.Close()
+	letters, _, err = inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	must(t, err)
+	return letters
+}
+
+func TestAnEventThatCannotBeUpcastIsDeadAfterOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, bills1, func(f *fixture) { publishAs(f, billType1, billV1{""}, billV1{"panic"}, billV1{"5"}) })
+		program(t, path, bills3, func(f *fixture) {
+			var seen journal[int]
+			for _, name := range []string{"book", "count"} {
+				_, err := runtime.Subscribe(f.Bus, billType3, name, func(_ context.Context, e runtime.Event[billV3]) error {
+					seen.add(e.Payload.Number)
+					return nil
+				}, runtime.FromBeginning())
+				must(t, err)
+			}
+			f.start()
+			f.idle()
+			if diff := cmp.Diff([]int{5, 5}, seen.all()); diff != "" {
+				t.Error(diff)
+			}
+		})
+		letters := dead(t, path)
+		if len(letters) != 4 {
+			t.Fatalf("%d dead letters, want two for each subscription", len(letters))
+		}
+		for i, want := range []string{errNoNumber.Error(), "what is this?"} {
+			for _, l := range letters {
+				if string(l.Payload) != []string{`{"number":""}`, `{"number":"panic"}`}[i] {
+					continue
+				}
+				if l.Reason != "decode" || l.Failures != 1 || l.Version != 1 || !strings.Contains(l.LastError(), want) ||
+					!strings.Contains(l.LastError(), "version 1 cannot be made one of version 2") {
+					t.Errorf("%s %s after %d: %s", l.Payload, l.Reason, l.Failures, l.LastError())
+				}
+			}
+		}
+	})
+}
+
+func TestAnEventOfANewerProgramWaitsAsADeadLetterForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		handled := func(f *fixture, seen *journal[int]) {
+			_, err := runtime.Subscribe(f.Bus, billType3, "book", func(_ context.Context, e runtime.Event[billV3]) error {
+				seen.add(e.Payload.Number)
+				return nil
+			})
+			must(t, err)
+			f.start()
+			f.idle()
+		}
+		program(t, path, bills1, func(f *fixture) {}) // declares book
+		program(t, path, bills3, func(f *fixture) { publishAs(f, billType3, billV3{7, "EUR"}) })
+		program(t, path, bills2, func(f *fixture) {
+			_, err := runtime.Subscribe(f.Bus, billType2, "book", func(context.Context, runtime.Event[billV2]) error { return nil })
+			must(t, err)
+			f.start()
+			f.idle()
+		})
+		letters := dead(t, path)
+		if len(letters) != 1 || letters[0].Reason != "decode" || letters[0].Version != 3 || string(letters[0].Payload) != `{"number":7,"currency":"EUR"}` ||
+			!strings.Contains(letters[0].LastError(), "published as version 3, and this program knows versions up to 2") {
+			t.Fatalf("dead letters: %v", letters)
+		}
+		inspector, err := dlq.Open(path)
+		must(t, err)
+		defer inspector.Close()
+		_, err = inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+		must(t, err)
+		var seen journal[int]
+		program(t, path, bills3, func(f *fixture) { handled(f, &seen) })
+		if diff := cmp.Diff([]int{7}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAVersionThatWasDroppedIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, bills1, func(f *fixture) { publishAs(f, billType1, billV1{"1"}) })
+		dropped := runtime.Define(runtime.Spec[billV3]{Name: "bill.sent", Settings: billSettings, Version: 3,
+			Upcasts: []runtime.Upcast{runtime.UpcastFrom(2, upcastBillV2)}})
+		program(t, path, runtime.NewCatalogue(dropped), func(f *fixture) {
+			_, err := runtime.Subscribe(f.Bus, dropped, "book", func(context.Context, runtime.Event[billV3]) error { return nil })
+			must(t, err)
+			f.start()
+			f.idle()
+		})
+		if letters := dead(t, path); len(letters) != 1 || !strings.Contains(letters[0].LastError(), "version 1, which this program no longer reads") {
+			t.Errorf("dead letters: %v", letters)
+		}
+	})
+}
+
+func TestADeadLetterOfAnOldVersionIsAnnouncedAsTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		program(t, path, bills1, func(f *fixture) { publishAs(f, billType1, billV1{"8"}) })
+		program(t, path, bills3, func(f *fixture) {
+			var seen journal[string]
+			_, err := runtime.SubscribeDead(f.Bus, billType3, "morgue", func(_ context.Context, e runtime.Event[runtime.DeadLetter[billV3]]) error {
+				letter := e.Payload.Event
+				seen.add(fmt.Sprintf("%d %+v %v %s", letter.Version, letter.Payload, e.Payload.Undecodable, e.Payload.Raw))
+				return nil
+			})
+			must(t, err)
+			_, err = runtime.Subscribe(f.Bus, billType3, "book", func(context.Context, runtime.Event[billV3]) error { return runtime.Permanent(errBoom) })
+			must(t, err)
+			f.start()
+			f.idle()
+			if diff := cmp.Diff([]string{`1 {Number:8 Currency:EUR} <nil> {"number":"8"}`}, seen.all()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+}
+
+func TestAPayloadIsCheckedAsWhatItWasPublishedAs(t *testing.T) {
+	tests := map[string]struct {
+		version int
+		payload string
+		says    string
+	}{
+		"the newest":                      {3, `{"number":1,"currency":"EUR"}`, ""},
+		"an old one":                      {1, `{"number":"1"}`, ""},
+		"an old one with a new payload":   {1, `{"number":1}`, "number"},
+		"an old one that no upcast takes": {1, `{"number":""}`, errNoNumber.Error()},
+		"an old one without its field":    {2, `{}`, "number is missing"},
+		"one of the future":               {4, `{}`, "knows versions up to 3"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := bills3.Check("bill.sent", test.version, []byte(test.payload))
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(strings.ReplaceAll(err.Error(), "number: is", "number is"), test.says) {
+				t.Errorf("%v, want %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestStepsThatDoNotLeadToTheVersionAreRefused(t *testing.T) {
+	for name, spec := range map[string]runtime.Spec[billV3]{
+		"a gap":           {Version: 4, Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1), runtime.UpcastFrom(3, upcastBillV2)}},
+		"too short":       {Version: 4, Upcasts: []runtime.Upcast{runtime.UpcastFrom(2, upcastBillV2)}},
+		"too many":        {Version: 1, Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV2)}},
+		"of another type": {Version: 2, Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("Define has not panicked")
+				}
+			}()
+			spec.Name, spec.Settings = "bill.sent", billSettings
+			runtime.Define(spec)
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+//go:embed testdata/schema_1.sql
+var schema1 string
+
+// A file as busgen made it with schema version 1: an event that waits, one that is
+// dead, and one that nobody has handled yet.
+const rows1 = `
+	INSERT INTO types (id, name) VALUES (1, 'order.placed'), (2, 'user.created');
+	INSERT INTO log (seq, id, type, payload, created_at) VALUES
+	  (1, x'00000000000070008000000000000001', 1, '{"n":1}', 1), (2, x'00000000000070008000000000000002', 2, '{}', 2),
+	  (3, x'00000000000070008000000000000003', 1, '{"n":3}', 3);
+	INSERT INTO subscriptions (id, name, pattern, start, cursor, created_at) VALUES (1, 'ship', 'order.*', 0, 2, 0);
+	INSERT INTO routes VALUES (1, 1);
+	INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 1, 'dead', 4, 5, 'permanent');
+	INSERT INTO dedupe VALUES (1, 'a', 1, x'00000000000070008000000000000001', x'00', 9223372036854775807)`
+
+func oldSchemaFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "old.db")
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	must(t, err)
+	must(t, c.Exec("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"))
+	must(t, c.Exec(schema1+fmt.Sprintf("; PRAGMA application_id=%d; PRAGMA user_version=1;", applicationID)))
+	must(t, c.Exec(rows1))
+	must(t, c.shut())
+	return path
+}
+
+func TestAMigratedFileHasTheSchemaOfANewOne(t *testing.T) {
+	fresh := filepath.Join(t.TempDir(), "new.db")
+	for _, path := range []string{oldSchemaFile(t), fresh} {
+		log, err := Open(path, Options{})
+		must(t, err)
+		must(t, log.Close())
+		if path != fresh {
+			defer func(old string) {
+				if diff := cmp.Diff(schemaOf(t, fresh), schemaOf(t, old)); diff != "" {
+					t.Errorf("(-new +migrated):\n%s", diff)
+				}
+			}(path)
+		}
+	}
+}
+
+// schemaOf is the SQL of everything in a file, without comments and spacing.
+func schemaOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer c.Close()
+	all := map[string]string{}
+	must(t, c.query("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema", func(s *sqlite3.Stmt) error {
+		text := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(s.ColumnText(1), "")
+		all[s.ColumnText(0)] = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), `"types"`, "types")
+		return nil
+	}))
+	return all
+}
+
+func TestWhatAFileHoldsSurvivesItsMigration(t *testing.T) {
+	path := oldSchemaFile(t)
+	log, err := Open(path, Options{})
+	must(t, err)
+	defer log.Close()
+	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+	must(t, err)
+	deliveries, err := consumer.Poll(nil, 10)
+	must(t, err)
+	if len(deliveries) != 1 || deliveries[0].Seq != 3 || deliveries[0].Type != "order.placed" || deliveries[0].Version != 1 {
+		t.Errorf("polled %v", deliveries)
+	}
+	admin, err := OpenAdmin(path)
+	must(t, err)
+	defer admin.Close()
+	if found, err := admin.Check(t.Context()); err != nil || found != nil {
+		t.Errorf("the check finds %v, %v", found, err)
+	}
+	for query, want := range map[string]string{
+		"SELECT group_concat(status) FROM (SELECT status FROM events ORDER BY created_at)":          "dlq,done,pending",
+		"SELECT type || subscription || reason FROM dead_letters":                                   "order.placedshippermanent",
+		"SELECT count(*) FROM dedupe d JOIN types t ON t.id = d.type WHERE t.name = 'order.placed'": "1",
+	} {
+		got := ""
+		must(t, admin.conn.query(query, func(s *sqlite3.Stmt) error { got = s.ColumnText(0); return nil }))
+		if got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestWhoeverOnlyLooksLeavesAnOldFileAsItIs(t *testing.T) {
+	path := oldSchemaFile(t)
+	for name, open := range map[string]func() error{
+		"dead letters": func() error { _, err := OpenDeadLetters(path); return err },
+		"admin":        func() error { _, err := OpenAdmin(path); return err },
+	} {
+		var storage *engine.StorageError
+		if err := open(); !errors.As(err, &storage) || storage.Fault != engine.TooOld || !strings.Contains(storage.Hint, "schema version 1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if version := schemaVersionOf(t, path); version != 1 {
+		t.Errorf("the file has version %d now", version)
+	}
+}
+
+func schemaVersionOf(t *testing.T, path string) int64 {
+	t.Helper()
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer c.Close()
+	version, err := c.int64("PRAGMA user_version")
+	must(t, err)
+	return version
+}
