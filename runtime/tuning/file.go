@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -103,17 +104,36 @@ func (s *snapshot) Glob(folder, pattern string) []string {
 	return catalog.Disk{}.Glob(folder, pattern)
 }
 
-// same tells whether there is no sign of a change since.
+// same tells whether there is no sign of a change since. Files whose signs say
+// nothing yet are read once more, which takes less than to make a catalogue of them.
 func (s *snapshot) same() bool {
+	young := false
+	var signs []sign
 	for _, before := range s.signs {
 		now := signOf(before.name)
+		signs, young = append(signs, now), young || before.young
 		switch {
 		case before.info == nil && now.info == nil:
-		case before.info == nil || now.info == nil || before.young:
+		case before.info == nil || now.info == nil:
 			return false
 		case !os.SameFile(before.info, now.info) || before.info.Size() != now.info.Size() || !before.info.ModTime().Equal(now.info.ModTime()):
 			return false
 		}
 	}
-	return !s.trace.Moved()
+	if s.trace.Moved() || young && !s.unchanged() {
+		return false
+	}
+	s.signs = signs
+	return true
+}
+
+// unchanged reads the files again.
+func (s *snapshot) unchanged() bool {
+	again := &snapshot{sum: sha256.New()}
+	text, err := os.ReadFile(s.path)
+	again.sum.Write(text)
+	for _, one := range s.signs[1:] {
+		again.ReadFile(one.name)
+	}
+	return err == nil && bytes.Equal(again.sum.Sum(nil), s.sum.Sum(nil))
 }
