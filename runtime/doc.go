@@ -44,6 +44,14 @@
 // transaction as the handler's success. A handler that fails has published
 // nothing, however often it is retried.
 //
+// # Change over time
+//
+// Events outlive the program that has published them. The version of the payload is
+// stored with each; one of before is decoded as what it was, and made into what it would be
+// today by functions that the user writes ([UpcastFrom]). What is renamed keeps its
+// former names ([Spec].Aliases, [WithAliases]), under which it finds what was left to
+// it. What cannot be read becomes a dead letter with its bytes.
+//
 // # Starting and stopping
 //
 // [Bus.Start] recovers what a crash has left and begins to deliver; one process
