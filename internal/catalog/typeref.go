@@ -145,8 +145,10 @@ func (r *reader) typeHint(text string) string {
 	return "declare it under types, or use a built-in type"
 }
 
-// wire returns the type whose JSON t has: t itself, or what stands for a custom
+// JSONType returns the type whose JSON t has: t itself, or what stands for a custom
 // Go type. It is nil for nil.
+func (t *TypeRef) JSONType() *TypeRef { return t.wire() }
+
 func (t *TypeRef) wire() *TypeRef {
 	if t != nil && t.Kind == Named && t.Named.IsCustom() {
 		return t.Named.Custom.JSON

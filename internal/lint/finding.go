@@ -13,6 +13,9 @@ type Finding struct {
 	// Subject is what the finding is about: the name of an event, of a type, or
 	// of a policy's pattern. It is empty for what the reader of catalogues found.
 	Subject string
+	// Direction is what package breaking says of who cannot read whose rows:
+	// backward, forward or both. It is empty for everybody else.
+	Direction string
 }
 
 // Errors makes findings of what the reader of catalogues found. All of it is an

@@ -14,7 +14,7 @@ import (
 // of its files. read returns the content of the files that it was read from, so
 // that findings can show the lines.
 func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) ([]Finding, error) {
-	src := &source{read: read, files: map[string][]string{}}
+	src := NewSource(read)
 	var all []Finding
 	for _, rule := range Rules() {
 		p := &pass{Catalogue: c, rule: rule.ID, severity: rule.Severity, source: src}
@@ -32,7 +32,7 @@ func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) ([]Findin
 			cmp.Compare(slices.Index(c.Files, a.Pos.File), slices.Index(c.Files, b.Pos.File)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
 		)
 	})
-	return all, src.err
+	return all, src.Err()
 }
 
 // A pass is one rule at work on one catalogue.
@@ -41,7 +41,7 @@ type pass struct {
 	rule     string
 	severity Severity
 	except   []glob.Pattern
-	source   *source
+	source   *Source
 	findings []Finding
 }
 
@@ -72,7 +72,7 @@ func (p *pass) excepted(name string) bool {
 // out too.
 func (p *pass) report(subject string, at catalog.Position, hint, format string, args ...any) *catalog.Finding {
 	f := &catalog.Finding{
-		Place: p.source.place(at), Rule: catalog.Rule(p.rule), Message: fmt.Sprintf(format, args...), Hint: hint,
+		Place: p.source.Place(at), Rule: catalog.Rule(p.rule), Message: fmt.Sprintf(format, args...), Hint: hint,
 	}
 	if at != (catalog.Position{}) && !p.excepted(subject) {
 		p.findings = append(p.findings, Finding{Finding: f, Severity: p.severity, Subject: subject})
@@ -83,18 +83,26 @@ func (p *pass) report(subject string, at catalog.Position, hint, format string, 
 // see adds a place that a finding is about too, if it is written.
 func (p *pass) see(f *catalog.Finding, at catalog.Position, format string, args ...any) {
 	if at != (catalog.Position{}) && at != f.Pos {
-		f.Related = append(f.Related, catalog.Related{Place: p.source.place(at), Message: fmt.Sprintf(format, args...)})
+		f.Related = append(f.Related, catalog.Related{Place: p.source.Place(at), Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-// source has the lines of a catalogue's files.
-type source struct {
+// Source has the lines of a catalogue's files.
+type Source struct {
 	read  func(file string) ([]byte, error)
 	files map[string][]string
-	err   error // of the first file that could not be read
+	err   error
 }
 
-func (s *source) lines(file string) []string {
+// NewSource returns the source of files that read has the content of.
+func NewSource(read func(file string) ([]byte, error)) *Source {
+	return &Source{read: read, files: map[string][]string{}}
+}
+
+// Err is what was wrong with the first file that could not be read.
+func (s *Source) Err() error { return s.err }
+
+func (s *Source) lines(file string) []string {
 	lines, known := s.files[file]
 	if !known {
 		content, err := s.read(file)
@@ -107,8 +115,8 @@ func (s *source) lines(file string) []string {
 	return lines
 }
 
-// place is the word, or the text in quotes, that is written at a position.
-func (s *source) place(at catalog.Position) catalog.Place {
+// Place is the word, or the text in quotes, that is written at a position.
+func (s *Source) Place(at catalog.Position) catalog.Place {
 	p := catalog.Place{Pos: at, Length: 1}
 	lines := s.lines(at.File)
 	if at.Line < 1 || at.Line > len(lines) {

@@ -1,0 +1,395 @@
+package breaking_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// header makes a catalogue of the pieces in the examples of rules.
+const header = "version: 1\npackage: p"
+
+func parse(t *testing.T, file, text string) *catalog.Catalogue {
+	t.Helper()
+	c, findings := catalog.Parse(file, []byte(text))
+	if findings != nil {
+		t.Fatalf("%v\n%s", findings, text)
+	}
+	return c
+}
+
+func compare(t *testing.T, before, after string) []lint.Finding {
+	t.Helper()
+	texts := map[string]string{"main:events.yaml": header + before, "events.yaml": header + after}
+	all, err := breaking.Compare(parse(t, "main:events.yaml", texts["main:events.yaml"]), parse(t, "events.yaml", texts["events.yaml"]),
+		func(file string) ([]byte, error) { return []byte(texts[file]), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// told are findings in short: severity, direction, message and rule.
+func told(all []lint.Finding) []string {
+	var texts []string
+	for _, f := range all {
+		texts = append(texts, fmt.Sprintf("%s %s: %s [%s]", f.Severity, f.Direction, f.Message, f.Rule))
+	}
+	return texts
+}
+
+func TestEachRuleReportsItsBadExampleAndNotTheGoodOne(t *testing.T) {
+	for _, rule := range breaking.Rules() {
+		if rule.ID == breaking.StoredRows.ID {
+			continue // there is a test of the verb
+		}
+		t.Run(rule.ID, func(t *testing.T) {
+			worst, directions := lint.Off, map[string]bool{}
+			for _, f := range compare(t, rule.Before, rule.Bad) {
+				if string(f.Rule) != rule.ID {
+					continue
+				}
+				worst, directions[f.Direction] = max(worst, f.Severity), true
+				if f.Message == "" || f.Subject == "" || f.Pos.File != "events.yaml" || f.Line == "" || f.Pos.Column+f.Length-1 > len(f.Line) {
+					t.Errorf("incomplete: %+v", f)
+				}
+				if f.Severity > lint.Note && f.Hint == "" {
+					t.Errorf("without a hint: %s", f)
+				}
+				for _, was := range f.Related {
+					if was.Pos.File != "main:events.yaml" || was.Line == "" {
+						t.Errorf("the place before is %+v", was)
+					}
+				}
+			}
+			if worst != rule.Severity {
+				t.Errorf("the bad example gives %s, and the rule says %s: %v", worst, rule.Severity, told(compare(t, rule.Before, rule.Bad)))
+			}
+			for _, f := range compare(t, rule.Before, rule.Good) {
+				if string(f.Rule) == rule.ID {
+					t.Errorf("the good example is reported: %s", f)
+				}
+			}
+			if own := compare(t, rule.Bad, rule.Bad); len(own) > 0 {
+				t.Errorf("without a change there is %v", told(own))
+			}
+		})
+	}
+}
+
+func TestRulesHaveIDsOfTheirOwnAndAPurpose(t *testing.T) {
+	seen := map[string]bool{}
+	for _, rule := range breaking.Rules() {
+		if _, ofLint := lint.RuleOf(rule.ID); ofLint || seen[rule.ID] || !strings.HasSuffix(rule.Purpose, ".") && !strings.HasSuffix(rule.Purpose, ")") && rule.Purpose != "" {
+			t.Errorf("%+v", rule)
+		}
+		seen[rule.ID] = true
+		if found, ok := breaking.RuleOf(rule.ID); !ok || found.Purpose != rule.Purpose || rule.Purpose == "" {
+			t.Errorf("%s is not found", rule.ID)
+		}
+	}
+}
+
+// A type in a payload, before and after, with all that is said of it.
+func TestChangesOfTypes(t *testing.T) {
+	const types = `
+types:
+  Currency: { enum: [EUR, USD] }
+  Wider:    { enum: [EUR, USD, JPY] }
+  Level:    { enum: { low: 1, high: 2 } }
+  Money:    { fields: { amount: int64, currency: "string?" } }
+  Price:    { fields: { currency: "string?", amount: int64 } }
+  Cents:    { fields: { amount: int64 } }
+  Texts:    { fields: { amount: string } }
+  Notes:    { fields: { a: "string?", b: "string?" } }
+  Payment:  { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64 } } } }
+  Bill:     { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64, tip: int64 } } } }
+  Typed:    { fields: { type: string, amount: int64 } }
+  Host:     { go: { import: net/netip, type: Addr }, type: string }
+  Prefix:   { go: { import: net/netip, type: Prefix }, type: string }
+  Tree:     { fields: { label: string, children: "[]Tree" } }
+  Plant:    { fields: { label: string, children: "[]Plant" } }
+  Bush:     { fields: { label: int64, children: "[]Bush" } }
+events:
+  e.happened:
+    examples: [{ }]
+    payload: { f: { type: "%s?"%s } }`
+	for _, test := range []struct{ before, after, backward, forward string }{
+		{"int32", "int64", "", "error"},
+		{"int64", "int32", "error", ""},
+		{"int", "int64", "", ""},
+		{"uint64", "int64", "error", "error"},
+		{"int64, min: 0, max: 100", "uint64", "", "error"},
+		{"int64, min: 0, max: 100", "int32, min: 0", "", ""},
+		{"int32", "float64", "", "error"},
+		{"int64", "float64", "warning", "error"},
+		{"int64, max: 1000, min: -5", "float64", "", "error"},
+		{"string", "int64", "error", "error"},
+		{"uuid", "string", "", "error"},
+		{"string", "decimal", "warning", ""},
+		{"decimal", "date", "error", "warning"},
+		{"date", "time", "error", "error"},
+		{"bytes", "string", "", "error"},
+		{"bool", "string", "error", "error"},
+		{"bool", "json", "", "error"},
+		{"Money", "json", "", "error"},
+		{"Currency", "string", "", "warning"},
+		{"Currency", "Wider", "", "warning"},
+		{"Currency", "Level", "error", "error"},
+		{"Level", "int64", "", "warning"},
+		{"Level", "int32", "", "warning"},
+		{"Money", "Price", "", ""},
+		{"Money", "Cents", "", ""},
+		{"Cents", "Texts", "error", "error"},
+		{"map[string]int64", "Cents", "warning", ""},
+		{"map[string]string", "Cents", "error", "error"},
+		{"Notes", "map[string]string", "", "warning"},
+		{"Payment", "Cents", "", "error"},
+		{"Payment", "Typed", "", "error"},
+		{"Payment", "Bill", "warning", ""},
+		{"Payment", "map[string]json", "", "error"},
+		{"[]int32", "[]int64", "", "error"},
+		{"[]int32", "int32", "error", "error"},
+		{"map[string]int32", "map[string]int64", "", "error"},
+		{"[]Cents", "[]Money", "", ""},
+		{"Tree", "Plant", "", ""},
+		{"Tree", "Bush", "error", "error"},
+		{"Tree", "map[string]json", "", "error"},
+		{"Host", "string", "", "warning"},
+		{"string", "Host", "warning", ""},
+		{"Host", "Prefix", "warning", "warning"},
+		{"Host", "int64", "error", "error"},
+		{"[]Host", "[]string", "", "warning"},
+	} {
+		written := func(text string) string {
+			name, constraints, _ := strings.Cut(text, ",")
+			if constraints != "" {
+				constraints = "," + constraints
+			}
+			return fmt.Sprintf(types, name, constraints)
+		}
+		got := map[string]lint.Severity{}
+		all := compare(t, written(test.before), written(test.after))
+		for _, f := range all {
+			if f.Severity == lint.Note {
+				continue
+			}
+			for _, direction := range []string{"backward", "forward"} {
+				if f.Direction == direction || f.Direction == "both" {
+					got[direction] = max(got[direction], f.Severity)
+				}
+			}
+		}
+		for direction, want := range map[string]string{"backward": test.backward, "forward": test.forward} {
+			if want == "" {
+				want = "off"
+			}
+			if got[direction].String() != want {
+				t.Errorf("%s → %s: %s %s, want %s: %v", test.before, test.after, direction, got[direction], want, told(all))
+			}
+		}
+	}
+}
+
+func TestWhatIsToldOfAChange(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"a type that two events share is told once": {
+			before: `
+types: { Money: { fields: { amount: int64 } } }
+events:
+  a.b: { payload: { total: Money, tips: "[]Money" } }
+  a.c: { payload: { total: Money } }`,
+			after: `
+types: { Money: { fields: { amount: string } } }
+events:
+  a.b: { payload: { total: Money, tips: "[]Money" } }
+  a.c: { payload: { total: Money } }`,
+			want: []string{"error both: field amount of type Money is string and was int64: neither program can decode the rows of the other [type-changed]"},
+		},
+		"one that an event keeps apart in its history is told for the other": {
+			before: `
+types: { Money: { fields: { amount: int64 } } }
+events:
+  a.b: { payload: { total: Money } }`,
+			after: `
+types: { Money: { fields: { amount: string } }, MoneyV1: { fields: { amount: int64 } } }
+events:
+  a.b: { version: 2, payload: { total: Money }, history: { 1: { payload: { total: MoneyV1 } } } }`,
+			want: []string{"error forward: event a.b is version 2 and was 1 [version-raised]"},
+		},
+		"a type in the history that has changed": {
+			before: `
+types: { Money: { fields: { amount: int64 } } }
+events:
+  a.b: { payload: { total: Money } }`,
+			after: `
+types: { Money: { fields: { amount: string } } }
+events:
+  a.b: { version: 2, payload: { total: Money }, history: { 1: { payload: { total: Money } } } }`,
+			want: []string{
+				"error backward: field amount of type Money is string and was int64: the new program cannot decode old rows [type-changed]",
+				"error forward: event a.b is version 2 and was 1 [version-raised]",
+			},
+		},
+		"a history that is not what was stored": {
+			before: `
+events:
+  a.b: { payload: { total: int64 } }`,
+			after: `
+events:
+  a.b: { version: 2, payload: { total: string }, history: { 1: { payload: { total: bool, note: string } } } }`,
+			want: []string{
+				"error forward: event a.b is version 2 and was 1 [version-raised]",
+				"error backward: field total of version 1 of event a.b is bool and was int64: the new program cannot decode old rows [type-changed]",
+				"warning backward: field note of version 1 of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+			},
+		},
+		"an event of three versions": {
+			before: `
+events:
+  a.b: { version: 2, payload: { total: int64 }, history: { 1: { payload: { total: bool } } } }`,
+			after: `
+events:
+  a.b: { version: 3, payload: { total: string }, history: { 1: { payload: { total: bool } }, 2: { payload: { total: int64 } } } }`,
+			want: []string{"error forward: event a.b is version 3 and was 2 [version-raised]"},
+		},
+		"a version that is taken back": {
+			before: `
+events:
+  a.b: { version: 2, payload: { total: int64 }, history: { 1: { payload: { total: bool } } } }`,
+			after: `
+events:
+  a.b: { payload: { total: string } }`,
+			want: []string{
+				"error backward: event a.b is version 1 and was 2 [version-lowered]",
+				"error both: field total of event a.b is string and was bool: neither program can decode the rows of the other [type-changed]",
+			},
+		},
+		"an event under another name with another payload": {
+			before: `
+events:
+  a.b: { payload: { total: int64 } }`,
+			after: `
+events:
+  a.c: { aliases: [a.b], payload: { total: string } }`,
+			want: []string{"error both: field total of event a.c is string and was int64: neither program can decode the rows of the other [type-changed]"},
+		},
+		"fields that come and go": {
+			before: `
+events:
+  a.b: { payload: { a: string, b: "int?", c: int, d: "[]string" } }`,
+			after: `
+events:
+  a.b: { payload: { e: string, f: "int?", g: bool, d: "[]string?" } }`,
+			want: []string{
+				"warning forward: field c of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
+				"warning both: field e of event a.b looks like field a that is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"note both: field f of event a.b looks like field b that is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning backward: field g of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+				"warning forward: field d of event a.b has become optional: in new rows the old program finds the zero value [field-optional]",
+			},
+		},
+		"numbers of an enum that change places": {
+			before: `
+types: { Level: { enum: { low: 1, high: 2, odd: 3, top: 9 } } }
+events: { a.b: { payload: { level: Level } } }`,
+			after: `
+types: { Level: { enum: { low: 2, high: 1, even: 4, peak: 9 } } }
+events: { a.b: { payload: { level: Level } } }`,
+			want: []string{
+				"warning backward: value odd of type Level is gone: old rows decode, but may hold what it does not allow [enum-value-removed]",
+				"error both: value low of type Level is 2 and was 1: rows mean something else by it in the other program [enum-renumbered]",
+				"error both: value high of type Level is 1 and was 2: rows mean something else by it in the other program [enum-renumbered]",
+				"warning forward: value even of type Level is new: new rows decode in the old program, but may hold what it does not allow [enum-value-added]",
+			},
+		},
+		"constraints that are tighter, and some that are not": {
+			before: `
+events: { a.b: { payload: { a: { type: duration, min: 1s, max: 2h }, b: { type: string, max_length: 5, pattern: x }, c: { type: "[]string", min_items: 2 } } } }`,
+			after: `
+events: { a.b: { payload: { a: { type: duration, min: 500ms, max: 90m }, b: { type: string, max_length: 6, pattern: y }, c: { type: "[]string", min_items: 3, unique: true } } } }`,
+			want: []string{
+				"note backward: max of field a of event a.b is 1h30m0s and was 2h0m0s [constraint-tightened]",
+				"note backward: pattern of field b of event a.b is y and was x [constraint-tightened]",
+				"note backward: min_items of field c of event a.b is 3 and was 2 [constraint-tightened]",
+				"note backward: unique of field c of event a.b is true [constraint-tightened]",
+			},
+		},
+		"a life that is shorter, once for all that inherit it": {
+			before: `
+defaults: { expires_after: 2h }
+events:
+  a.b: { subscriptions: { x: {}, y: { expires_after: 1h } } }
+  a.c: {}`,
+			after: `
+defaults: { expires_after: 1h }
+events:
+  a.b: { subscriptions: { x: {}, y: { expires_after: 1h } } }
+  a.c: {}`,
+			want: []string{"note backward: expires_after is 1h0m0s and was 2h0m0s [expires-sooner]"},
+		},
+		"a subscription of an event that is gone": {
+			before: `
+events:
+  a.b: { subscriptions: { x: {} } }
+  a.c: {}`,
+			after: `
+events:
+  a.c: {}`,
+			want: []string{
+				"error backward: event a.b is gone [event-removed]",
+				"warning backward: subscription x of event a.b is gone [subscription-removed]",
+			},
+		},
+		"an alias of a subscription that is dropped": {
+			before: `
+events: { a.b: { subscriptions: { x: { aliases: [y] } } } }`,
+			after: `
+events: { a.b: { subscriptions: { x: {} } } }`,
+			want: []string{"warning backward: alias y of subscription x is gone [alias-removed]"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := told(compare(t, test.before, test.after))
+			slices.Sort(got)
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFindingHasBothPlacesAndAWayOut(t *testing.T) {
+	all := compare(t, `
+types: { Money: { fields: { amount: int64 } } }
+events:
+  order.placed: { payload: { total: Money } }
+  order.paid: { payload: { total: Money } }`, `
+types: { Money: { fields: { amount: string } } }
+events:
+  order.placed: { payload: { total: Money } }
+  order.paid: { payload: { total: Money } }`)
+	var b strings.Builder
+	catalog.Findings{all[0].Finding}.Render(&b)
+	want := `events.yaml:3:37: field amount of type Money is string and was int64: neither program can decode the rows of the other; raise the version of order.placed, order.paid and keep the payload that was under history, with the Money that was under another name [type-changed]
+    3 | types: { Money: { fields: { amount: string } } }
+      |                                     ^^^^^^
+  main:events.yaml:3:37: it was here
+    3 | types: { Money: { fields: { amount: int64 } } }
+      |                                     ^^^^^
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" || len(all) != 1 {
+		t.Errorf("%d findings (-want +got):\n%s", len(all), diff)
+	}
+}

@@ -1,0 +1,118 @@
+package breaking
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// Compare returns what the change from one catalogue to another does to stored events,
+// in the order of the new files. read returns the content of the files that both were
+// read from, so that findings can show the lines.
+func Compare(before, after *catalog.Catalogue, read func(file string) ([]byte, error)) ([]lint.Finding, error) {
+	c := &comparison{before: before, after: after}
+	for _, e := range before.Events {
+		c.event(e)
+	}
+	c.newEvents()
+	c.allSubscriptions()
+	return c.findings(read)
+}
+
+type comparison struct {
+	before, after *catalog.Catalogue
+	current       *catalog.Event     // that of after, for advice
+	seen          map[pair]Direction // what was compared for it
+	breaks        bool               // set by every finding that is no note
+	drafts        []*draft
+}
+
+// pair is a type before and after.
+type pair struct{ before, after *catalog.Type }
+
+// A draft is a finding in the making: another event, or another direction, may add to it.
+type draft struct {
+	rule      Rule
+	severity  lint.Severity
+	direction Direction
+	at, was   catalog.Position // after and before
+	subject   string
+	message   string
+	effect    effect
+	hint      string
+	versioned bool     // a new version of the events would help
+	ofType    string   // the type in which it is, if it is in one
+	events    []string // that it is about
+}
+
+// report adds a finding. The position before may be missing.
+func (c *comparison) report(d draft) {
+	if d.severity == lint.Off {
+		d.severity = d.rule.Severity
+	}
+	c.breaks = c.breaks || d.severity > lint.Note
+	for _, same := range c.drafts {
+		if same.rule.ID == d.rule.ID && same.at == d.at && same.was == d.was && same.message == d.message && same.severity == d.severity {
+			same.direction |= d.direction
+			same.addEvent(c.current)
+			return
+		}
+	}
+	d.addEvent(c.current)
+	c.drafts = append(c.drafts, &d)
+}
+
+func (d *draft) addEvent(e *catalog.Event) {
+	if e != nil && !slices.Contains(d.events, e.Name.V) {
+		d.events = append(d.events, e.Name.V)
+	}
+}
+
+func (c *comparison) findings(read func(file string) ([]byte, error)) ([]lint.Finding, error) {
+	source := lint.NewSource(read)
+	var all []lint.Finding
+	for _, d := range c.drafts {
+		f := &catalog.Finding{Place: source.Place(d.at), Rule: catalog.Rule(d.rule.ID), Message: d.message, Hint: d.advice()}
+		if text := d.effect.in(d.direction); text != "" {
+			f.Message += ": " + text
+		}
+		if d.was != (catalog.Position{}) {
+			f.Related = append(f.Related, catalog.Related{Place: source.Place(d.was), Message: "it was here"})
+		}
+		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String()})
+	}
+	slices.SortStableFunc(all, func(a, b lint.Finding) int {
+		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return all, source.Err()
+}
+
+// advice is the hint, with the way of a new version where there is one.
+func (d *draft) advice() string {
+	switch {
+	case d.versioned && d.direction == Forward && d.hint == "":
+		return "deploy it everywhere before something is published that old programs cannot read"
+	case !d.versioned || d.direction == Forward:
+		return d.hint
+	}
+	text := "raise the version of " + someOf(d.events) + " and keep the payload that was under history"
+	if d.ofType != "" {
+		text += ", with the " + d.ofType + " that was under another name"
+	}
+	if d.hint == "" {
+		return text
+	}
+	return d.hint + ", or " + text
+}
+
+// someOf lists a few names.
+func someOf(events []string) string {
+	if len(events) > 3 {
+		return fmt.Sprintf("the %d events that carry it", len(events))
+	}
+	return strings.Join(events, ", ")
+}

@@ -1,0 +1,84 @@
+package breaking
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// constraints reports what a field asks for more than before. Stored events are read
+// without them; but one that is corrected, or published again, must keep them.
+func (c *comparison) constraints(what string, old, now *catalog.Field) {
+	report := func(name, is, was string, at catalog.Position) {
+		if was != "" {
+			was = " and was " + was
+		}
+		c.report(draft{rule: constraintTightened, direction: Backward, at: at, was: old.Name.Pos, subject: c.current.Name.V,
+			message: fmt.Sprintf("%s of %s is %s%s", name, what, is, was)})
+	}
+	o, n := old.Constraints, now.Constraints
+	for _, one := range []struct {
+		name    string
+		was, is catalog.Value[string]
+		tighter int // what Cmp says then
+	}{{"min", o.Min, n.Min, 1}, {"max", o.Max, n.Max, -1}} {
+		if one.is.Written() && (!one.was.Written() || quantity(one.is.V).Cmp(quantity(one.was.V)) == one.tighter) {
+			report(one.name, one.is.V, one.was.V, one.is.Pos)
+		}
+	}
+	for _, one := range []struct {
+		name     string
+		was, is  catalog.Value[int]
+		isTooLow bool
+	}{
+		{"min_length", o.MinLength, n.MinLength, false}, {"max_length", o.MaxLength, n.MaxLength, true},
+		{"min_items", o.MinItems, n.MinItems, false}, {"max_items", o.MaxItems, n.MaxItems, true},
+	} {
+		if one.is.Written() && (!one.was.Written() || one.isTooLow && one.is.V < one.was.V || !one.isTooLow && one.is.V > one.was.V) {
+			report(one.name, fmt.Sprint(one.is.V), written(one.was), one.is.Pos)
+		}
+	}
+	for _, one := range []struct {
+		name    string
+		was, is catalog.Value[string]
+	}{{"pattern", o.Pattern, n.Pattern}, {"format", o.Format, n.Format}} {
+		if one.is.Written() && one.is.V != one.was.V {
+			report(one.name, one.is.V, one.was.V, one.is.Pos)
+		}
+	}
+	if n.Unique.V && !o.Unique.V {
+		report("unique", "true", "", n.Unique.Pos)
+	}
+}
+
+func written(v catalog.Value[int]) string {
+	if !v.Written() {
+		return ""
+	}
+	return fmt.Sprint(v.V)
+}
+
+// quantity reads a bound: a number, a decimal or a duration.
+func quantity(text string) *big.Rat {
+	if r, ok := new(big.Rat).SetString(text); ok {
+		return r
+	}
+	d, _ := time.ParseDuration(text) // the reader of catalogues knows it
+	return new(big.Rat).SetInt64(int64(d))
+}
+
+func (c *comparison) defaults(what string, old, now *catalog.Field) {
+	if string(old.Default.V) == string(now.Default.V) {
+		return
+	}
+	is, was := strings.TrimSpace(string(now.Default.V)), strings.TrimSpace(string(old.Default.V))
+	at := now.Default.Pos
+	if at == (catalog.Position{}) {
+		at = now.Name.Pos
+	}
+	c.report(draft{rule: defaultChanged, direction: Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
+		message: fmt.Sprintf("the default of %s is %s and was %s", what, orNothing(is), orNothing(was))})
+}

@@ -1,0 +1,30 @@
+package breaking
+
+// Direction says which program reads whose rows. It is a set.
+type Direction int
+
+// The directions.
+const (
+	Backward Direction = 1 << iota // the new program reads rows of the old one
+	Forward                        // the old program reads rows of the new one
+	Both     = Backward | Forward
+)
+
+// String returns the word that the command takes and prints.
+func (d Direction) String() string {
+	return map[Direction]string{Backward: "backward", Forward: "forward", Both: "both"}[d]
+}
+
+// An effect says what goes wrong in each direction, and in both.
+type effect struct{ backward, forward, both string }
+
+func (e effect) in(d Direction) string {
+	return map[Direction]string{Backward: e.backward, Forward: e.forward, Both: e.both}[d]
+}
+
+// The effects of most rules.
+var (
+	undecodable = effect{"the new program cannot decode old rows", "the old program cannot decode new rows", "neither program can decode the rows of the other"}
+	zeroValue   = effect{"in old rows the new program finds the zero value", "in new rows the old program finds the zero value", "each program finds the zero value in rows of the other"}
+	notAsSaid   = effect{"old rows decode, but may hold what it does not allow", "new rows decode in the old program, but may hold what it does not allow", "the rows of each decode in the other, but may hold what it does not allow"}
+)

@@ -1,0 +1,51 @@
+package breaking
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// enums compares enums by what their values are in JSON. In an enum of integers a name
+// can be replaced: only its number is stored.
+func (c *comparison) enums(old, now *catalog.Type, d Direction) {
+	report := func(r draft) {
+		r.subject, r.ofType, r.versioned = c.current.Name.V, now.Name.V, true
+		c.report(r)
+	}
+	moved := map[int]bool{} // the numbers that values had, or have now
+	for _, v := range now.Values {
+		before := valueNamed(old, v.Name.V)
+		if !now.Integer || before == nil || before.Number == v.Number {
+			continue
+		}
+		moved[before.Number], moved[v.Number] = true, true
+		report(draft{rule: enumRenumbered, direction: d, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
+			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"})
+	}
+	for _, v := range old.Values {
+		if d&Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
+			report(draft{rule: enumValueRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
+				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it with a reason why it is deprecated"})
+		}
+	}
+	for _, v := range now.Values {
+		if d&Forward != 0 && !moved[v.Number] && !holds(old, now, v) {
+			report(draft{rule: enumValueAdded, direction: Forward, at: v.Name.Pos, effect: notAsSaid,
+				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps})
+		}
+	}
+}
+
+func valueNamed(t *catalog.Type, name string) *catalog.EnumValue {
+	if i := slices.IndexFunc(t.Values, func(v *catalog.EnumValue) bool { return v.Name.V == name }); i >= 0 {
+		return t.Values[i]
+	}
+	return nil
+}
+
+// holds tells whether an enum has the JSON of a value of another one.
+func holds(t, other *catalog.Type, value *catalog.EnumValue) bool {
+	return slices.ContainsFunc(t.Values, func(v *catalog.EnumValue) bool { return string(v.JSON(t)) == string(value.JSON(other)) })
+}

@@ -1,0 +1,162 @@
+package breaking
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// event compares an event with what has become of it.
+func (c *comparison) event(old *catalog.Event) {
+	c.current, c.seen = c.after.EventNamed(old.Name.V), map[pair]Direction{}
+	if c.current == nil {
+		c.report(draft{rule: eventRemoved, direction: Backward, at: c.after.Package.Pos, was: old.Name.Pos, subject: old.Name.V,
+			message: "event " + old.Name.V + " is gone", hint: c.successor(old)})
+		return
+	}
+	for _, alias := range old.Aliases {
+		c.alias(old, alias)
+	}
+	c.versions(old)
+	c.partition(old)
+	c.expiry(old.Settings, c.current.Settings)
+}
+
+// successor says what to do for an event that is gone, and which new one could be
+// meant: one with the same payload.
+func (c *comparison) successor(old *catalog.Event) string {
+	name := "its new name"
+	for _, e := range c.after.Events {
+		if c.before.EventNamed(e.Name.V) == nil && len(e.Fields) > 0 && sameShape(e.Fields, old.Fields) {
+			name = e.Name.V
+		}
+	}
+	return "if it was renamed, add aliases: [" + old.Name.V + "] to " + name + "; if not, see with --db that no row of it is left"
+}
+
+// alias looks for a former name of an event.
+func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
+	switch now := c.after.EventNamed(alias.V); now {
+	case c.current:
+	case nil:
+		c.report(draft{rule: aliasRemoved, direction: Backward, at: c.current.Name.Pos, was: alias.Pos, subject: c.current.Name.V,
+			message: "alias " + alias.V + " of event " + c.current.Name.V + " is gone", hint: "keep it until --db finds no row of it"})
+	default:
+		c.report(draft{rule: aliasMoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
+			message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
+			hint:    "rows of that name are of the former event: leave it the alias"})
+	}
+}
+
+// versions compares the payloads of an event, version by version.
+func (c *comparison) versions(old *catalog.Event) {
+	now := c.current
+	for v := 1; v <= old.Version.V; v++ {
+		if before, read := old.FieldsOf(v); read {
+			c.storedVersion(old, v, before)
+		}
+	}
+	switch {
+	case now.Version.V > old.Version.V:
+		c.report(draft{rule: versionRaised, direction: Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
+			message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
+			hint:    "deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone"})
+	case now.Version.V < old.Version.V:
+		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
+			message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
+			hint:    fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
+		if before, read := old.FieldsOf(now.Version.V); read {
+			c.fields("event "+now.Name.V, "", before, now.Fields, Forward, now.Name.Pos)
+		}
+	}
+}
+
+func placeOfVersion(e *catalog.Event) catalog.Position {
+	if e.Version.Written() {
+		return e.Version.Pos
+	}
+	return e.Name.Pos
+}
+
+// storedVersion looks at what becomes of old rows of one version.
+func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.Field) {
+	now := c.current
+	after, read := now.FieldsOf(v)
+	switch {
+	case v > now.Version.V: // reported as a whole
+	case !read:
+		c.report(draft{rule: historyDropped, direction: Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
+			message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
+	case v == now.Version.V && v == old.Version.V:
+		c.fields("event "+now.Name.V, "", before, after, Both, now.Name.Pos)
+	case v == now.Version.V:
+		c.fields("event "+now.Name.V, "", before, after, Backward, now.Name.Pos)
+	default:
+		c.frozen(old, v, before, after)
+	}
+}
+
+// frozen compares an old payload with what history says of it.
+func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.Field) {
+	what, at := fmt.Sprintf("version %d of event %s", v, c.current.Name.V), placeOfShape(c.current, v)
+	c.seen, c.breaks = map[pair]Direction{}, false
+	c.fields(what, "", before, after, Backward, at)
+	if !c.breaks && !sameShape(before, after) {
+		c.report(draft{rule: historyEdited, direction: Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
+			message: what + " is not what it was", hint: "history says what was stored: leave it as it was"})
+	}
+}
+
+// placeOfShape is where a version of an event is declared.
+func placeOfShape(e *catalog.Event, v int) catalog.Position {
+	for _, shape := range e.History {
+		if shape.Version.V == v {
+			return shape.Version.Pos
+		}
+	}
+	return e.Name.Pos
+}
+
+// newEvents are of interest to old programs that subscribe to patterns.
+func (c *comparison) newEvents() {
+	for _, e := range c.after.Events {
+		known := c.before.EventNamed(e.Name.V) != nil
+		for _, alias := range e.Aliases {
+			known = known || c.before.EventNamed(alias.V) != nil
+		}
+		if !known {
+			c.current = e
+			c.report(draft{rule: eventAdded, direction: Forward, at: e.Name.Pos, subject: e.Name.V, message: "event " + e.Name.V + " is new"})
+		}
+	}
+}
+
+func (c *comparison) partition(old *catalog.Event) {
+	before, after := keyOf(old), keyOf(c.current)
+	if before == after {
+		return
+	}
+	at, was := c.current.Name.Pos, old.Name.Pos
+	if c.current.PartitionBy != nil {
+		at = c.current.PartitionBy.Name.Pos
+	}
+	if old.PartitionBy != nil {
+		was = old.PartitionBy.Name.Pos
+	}
+	c.report(draft{rule: partitionChanged, direction: Backward, at: at, was: was, subject: c.current.Name.V,
+		message: fmt.Sprintf("events %s are kept in order by %s, and were by %s", c.current.Name.V, orNothing(after), orNothing(before))})
+}
+
+func keyOf(e *catalog.Event) string {
+	if e.PartitionBy == nil {
+		return ""
+	}
+	return e.PartitionBy.Name.V
+}
+
+func orNothing(name string) string {
+	if name == "" {
+		return "nothing"
+	}
+	return name
+}

@@ -1,0 +1,249 @@
+package breaking
+
+import (
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A fitness says how values of one type decode as another.
+type fitness int
+
+const (
+	fine   fitness = iota // as they are
+	loose                 // without an error, and some of them to what the other does not allow or hold
+	broken                // some of them not at all
+)
+
+// An operand is a type with the constraints that its values keep.
+type operand struct {
+	t           *catalog.TypeRef
+	constraints catalog.Constraints
+}
+
+// wire is the type that the JSON has.
+func (o operand) wire() *catalog.TypeRef { return o.t.JSONType() }
+
+// fit tells how what the writer writes decodes for the reader.
+func fit(writer, reader operand) fitness {
+	return (&fitting{seen: map[pair]bool{}}).types(writer, reader)
+}
+
+// fitting compares types that may contain themselves. The worst of all pairs decides,
+// so that each of them is looked at once.
+type fitting struct {
+	seen map[pair]bool
+}
+
+func (f *fitting) types(writer, reader operand) fitness {
+	w, r := writer.wire(), reader.wire()
+	switch {
+	case r.Kind == catalog.JSON:
+		return fine
+	case r.Kind == catalog.List:
+		if w.Kind == catalog.List {
+			return f.types(operand{t: w.Elem}, operand{t: r.Elem})
+		}
+	case r.Kind == catalog.Map || isStruct(r):
+		return f.objects(w, r)
+	case r.Kind == catalog.Named && r.Named.IsUnion():
+		return f.unions(w, r)
+	case isNumber(w) && isNumber(r):
+		return numbers(writer, reader)
+	case isText(w) && isText(r):
+		return texts(w, r)
+	case w.Kind == r.Kind && w.Kind == catalog.Bool:
+		return fine
+	}
+	return broken
+}
+
+// objects fits what is written as an object into a map or a struct.
+func (f *fitting) objects(w, r *catalog.TypeRef) fitness {
+	switch {
+	case w.Kind == catalog.Map && r.Kind == catalog.Map:
+		return f.types(operand{t: w.Elem}, operand{t: r.Elem})
+	case w.Kind == catalog.Map: // any key may be there, or not
+		worst := fine
+		for _, field := range r.Named.Fields {
+			worst = max(worst, loose, f.types(operand{t: w.Elem}, operand{t: field.Type}))
+		}
+		return worst
+	case isStruct(w):
+		return f.object(w.Named, w.Named.Fields, r)
+	case w.Kind == catalog.Named && w.Named.IsUnion():
+		worst := fine
+		for _, v := range w.Named.Variants {
+			worst = max(worst, f.object(v.Type, append([]*catalog.Field{discriminator(w.Named)}, v.Type.Fields...), r))
+		}
+		return worst
+	}
+	return broken
+}
+
+// discriminator is the field of that name in the JSON of a union.
+func discriminator(t *catalog.Type) *catalog.Field {
+	return &catalog.Field{Name: t.Discriminator, Type: &catalog.TypeRef{Kind: catalog.String, Text: "string"}}
+}
+
+// object fits the fields of one type into a map or a struct.
+func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, r *catalog.TypeRef) fitness {
+	key, worst := pair{t, r.Named}, fine
+	if f.seen[key] {
+		return fine
+	}
+	f.seen[key] = true
+	if r.Kind == catalog.Map {
+		for _, field := range fields {
+			worst = max(worst, f.types(operand{t: field.Type}, operand{t: r.Elem}))
+		}
+		return worst
+	}
+	for _, want := range r.Named.Fields {
+		have := fieldNamed(fields, want.Name.V)
+		if have == nil || have.Type.Optional {
+			if !want.Type.Optional {
+				worst = max(worst, loose)
+			}
+		}
+		if have != nil {
+			worst = max(worst, f.types(operand{have.Type, have.Constraints}, operand{want.Type, want.Constraints}))
+		}
+	}
+	return worst
+}
+
+// unions fits variants into variants.
+func (f *fitting) unions(w, r *catalog.TypeRef) fitness {
+	if w.Kind != catalog.Named || !w.Named.IsUnion() || w.Named.Discriminator.V != r.Named.Discriminator.V {
+		return broken
+	}
+	worst := fine
+	for _, v := range w.Named.Variants {
+		other := variantNamed(r.Named, v.Name.V)
+		if other == nil {
+			return broken
+		}
+		worst = max(worst, f.object(v.Type, v.Type.Fields, &catalog.TypeRef{Kind: catalog.Named, Named: other.Type}))
+	}
+	return worst
+}
+
+// texts fits texts: those that are read as they are take all of them.
+func texts(w, r *catalog.TypeRef) fitness {
+	switch {
+	case r.Kind == catalog.String || r.Kind == w.Kind && r.Kind != catalog.Named:
+		return fine
+	case r.Kind == catalog.Decimal:
+		return loose
+	case r.Kind == catalog.Named:
+		if w.Kind == catalog.Named {
+			for _, v := range w.Named.Values {
+				if !holds(r.Named, w.Named, v) {
+					return loose
+				}
+			}
+			return fine
+		}
+		return loose
+	}
+	return broken
+}
+
+// numbers fits numbers: by their limits, and those that constraints set.
+func numbers(writer, reader operand) fitness {
+	w, r := writer.wire(), reader.wire()
+	switch {
+	case r.Kind == catalog.Float64 && w.Kind != catalog.Float64 && bits(writer) > 53:
+		return loose // it rounds
+	case r.Kind == catalog.Float64:
+		return fine
+	case w.Kind == catalog.Float64:
+		return broken
+	}
+	least, most := limits(writer)
+	from, to := limits(operand{t: reader.t})
+	switch {
+	case r.Kind == catalog.Named && (least.Cmp(big.NewInt(math.MinInt64)) < 0 || most.Cmp(big.NewInt(math.MaxInt64)) > 0):
+		return broken
+	case r.Kind == catalog.Named: // reads all of them, and knows some
+		if w.Kind == catalog.Named {
+			for _, v := range w.Named.Values {
+				if !holds(r.Named, w.Named, v) {
+					return loose
+				}
+			}
+			return fine
+		}
+		return loose
+	case least.Cmp(from) < 0 || most.Cmp(to) > 0:
+		return broken
+	}
+	return fine
+}
+
+// bits is how many of them the largest integer needs.
+func bits(o operand) int {
+	least, most := limits(o)
+	return max(least.BitLen(), most.BitLen())
+}
+
+// limits are the smallest and the largest integer of a type.
+func limits(o operand) (least, most *big.Int) {
+	t := o.wire()
+	switch t.Kind {
+	case catalog.Int32:
+		least, most = big.NewInt(math.MinInt32), big.NewInt(math.MaxInt32)
+	case catalog.Uint64:
+		least, most = new(big.Int), new(big.Int).SetUint64(math.MaxUint64)
+	case catalog.Named:
+		least, most = big.NewInt(int64(t.Named.Values[0].Number)), big.NewInt(int64(t.Named.Values[0].Number))
+		for _, v := range t.Named.Values {
+			if n := big.NewInt(int64(v.Number)); n.Cmp(least) < 0 {
+				least = n
+			} else if n.Cmp(most) > 0 {
+				most = n
+			}
+		}
+	default:
+		least, most = big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
+	}
+	if n, ok := new(big.Int).SetString(o.constraints.Min.V, 10); ok && n.Cmp(least) > 0 {
+		least = n
+	}
+	if n, ok := new(big.Int).SetString(o.constraints.Max.V, 10); ok && n.Cmp(most) < 0 {
+		most = n
+	}
+	return least, most
+}
+
+func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
+
+func isNumber(t *catalog.TypeRef) bool {
+	switch t.Kind {
+	case catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64:
+		return true
+	}
+	return t.Kind == catalog.Named && t.Named.IsEnum() && t.Named.Integer
+}
+
+func isText(t *catalog.TypeRef) bool {
+	switch t.Kind {
+	case catalog.String, catalog.Bytes, catalog.Time, catalog.Date, catalog.Duration, catalog.UUID, catalog.Decimal:
+		return true
+	}
+	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
+}
+
+// bare is the text of a type without the mark of an optional field.
+func bare(t *catalog.TypeRef) string { return strings.TrimSuffix(t.Text, "?") }
+
+// custom is the Go type of a custom one, and nothing of the others.
+func custom(t *catalog.TypeRef) string {
+	if t.Kind != catalog.Named || !t.Named.IsCustom() {
+		return ""
+	}
+	return t.Named.Custom.Import.V + "." + t.Named.Custom.Name.V
+}

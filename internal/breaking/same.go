@@ -1,0 +1,56 @@
+package breaking
+
+import "github.com/busgen/busgen/internal/catalog"
+
+// sameShape tells whether payloads have the same JSON. The names of types, the order of
+// fields and what is said about them do not count.
+func sameShape(a, b []*catalog.Field) bool { return sameFields(a, b, map[pair]bool{}) }
+
+// sameFields passes over pairs of types that are compared already: if they differ,
+// somebody else says so.
+func sameFields(a, b []*catalog.Field, seen map[pair]bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, f := range a {
+		g := fieldNamed(b, f.Name.V)
+		if g == nil || f.Type.Optional != g.Type.Optional || !sameType(f.Type, g.Type, seen) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameType(a, b *catalog.TypeRef, seen map[pair]bool) bool {
+	a, b = a.JSONType(), b.JSONType()
+	switch {
+	case a.Kind != b.Kind:
+		return false
+	case a.Elem != nil:
+		return sameType(a.Elem, b.Elem, seen)
+	case a.Kind != catalog.Named:
+		return true
+	}
+	return sameNamed(a.Named, b.Named, seen)
+}
+
+func sameNamed(a, b *catalog.Type, seen map[pair]bool) bool {
+	if seen[pair{a, b}] {
+		return true
+	}
+	seen[pair{a, b}] = true
+	if !sameSort(a, b) || len(a.Values) != len(b.Values) || len(a.Variants) != len(b.Variants) || a.Discriminator.V != b.Discriminator.V {
+		return false
+	}
+	for _, v := range a.Values {
+		if !holds(b, a, v) {
+			return false
+		}
+	}
+	for _, v := range a.Variants {
+		if other := variantNamed(b, v.Name.V); other == nil || !sameNamed(v.Type, other.Type, seen) {
+			return false
+		}
+	}
+	return sameFields(a.Fields, b.Fields, seen)
+}

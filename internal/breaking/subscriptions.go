@@ -1,0 +1,87 @@
+package breaking
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// declared is a subscription with its event.
+type declared struct {
+	*catalog.Subscription
+	event *catalog.Event
+}
+
+func subscriptionsOf(c *catalog.Catalogue) []declared {
+	var all []declared
+	for _, e := range c.Events {
+		for _, s := range e.Subscriptions {
+			all = append(all, declared{s, e})
+		}
+	}
+	return all
+}
+
+// named finds the subscription that has a name, or had it.
+func named(all []declared, name string) *declared {
+	for i, s := range all {
+		if s.Name.V == name {
+			return &all[i]
+		}
+		for _, alias := range s.Aliases {
+			if alias.V == name {
+				return &all[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (c *comparison) allSubscriptions() {
+	after := subscriptionsOf(c.after)
+	for _, old := range subscriptionsOf(c.before) {
+		c.current = c.after.EventNamed(old.event.Name.V)
+		now := named(after, old.Name.V)
+		switch {
+		case now == nil:
+			c.report(draft{rule: subscriptionRemoved, direction: Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
+				message: "subscription " + old.Name.V + " of event " + old.event.Name.V + " is gone",
+				hint:    "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, remove it from the file with \"busgen subscriptions remove\""})
+			continue
+		case c.current != nil && now.event != c.current:
+			c.report(draft{rule: subscriptionMoved, direction: Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
+				message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
+				hint:    "give the new one a name of its own, and let the old one come to its end"})
+		}
+		for _, alias := range old.Aliases {
+			if named(after, alias.V) == nil {
+				c.report(draft{rule: aliasRemoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
+					message: "alias " + alias.V + " of subscription " + now.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
+			}
+		}
+		c.current = now.event
+		c.expiry(old.Settings, now.Settings)
+	}
+}
+
+// formerEvent is the place of the event of a subscription that is gone.
+func (c *comparison) formerEvent() catalog.Position {
+	if c.current == nil {
+		return c.after.Package.Pos
+	}
+	return c.current.Name.Pos
+}
+
+// expiry reports a life that has become shorter: once for all that inherit it.
+func (c *comparison) expiry(old, now catalog.Settings) {
+	before, after := old.ExpiresAfter, now.ExpiresAfter
+	if after.V == 0 || before.V != 0 && before.V <= after.V {
+		return
+	}
+	was := "off"
+	if before.V != 0 {
+		was = before.V.String()
+	}
+	c.report(draft{rule: expiresSooner, direction: Backward, at: after.Pos, was: before.Pos, subject: c.current.Name.V,
+		message: fmt.Sprintf("expires_after is %s and was %s", after.V, was)})
+}
