@@ -28,8 +28,11 @@ func parse(t *testing.T, file, text string) *catalog.Catalogue {
 func compare(t *testing.T, before, after string) []lint.Finding {
 	t.Helper()
 	texts := map[string]string{"main:events.yaml": header + before, "events.yaml": header + after}
-	all, err := breaking.Compare(parse(t, "main:events.yaml", texts["main:events.yaml"]), parse(t, "events.yaml", texts["events.yaml"]),
-		func(file string) ([]byte, error) { return []byte(texts[file]), nil })
+	return compareTexts(t, parse(t, "main:events.yaml", texts["main:events.yaml"]), parse(t, "events.yaml", texts["events.yaml"]), texts)
+}
+
+func compareTexts(t interface{ Fatal(...any) }, before, after *catalog.Catalogue, texts map[string]string) []lint.Finding {
+	all, err := breaking.Compare(before, after, func(file string) ([]byte, error) { return []byte(texts[file]), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
