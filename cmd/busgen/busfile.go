@@ -93,10 +93,12 @@ func (c *call) open() (*admin.File, error) {
 }
 
 // exists explains what FILE is to those who have named another.
-func (c *call) exists() error {
-	_, err := os.Stat(c.path)
+func (c *call) exists() error { return busFileExists(c.path) }
+
+func busFileExists(path string) error {
+	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no file %s: name the file on which the program opens its bus", c.path)
+		return fmt.Errorf("there is no file %s: name the file on which the program opens its bus", path)
 	}
 	return err
 }

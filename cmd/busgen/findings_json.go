@@ -12,11 +12,12 @@ type (
 	}
 	findingObject struct {
 		placeObject
-		Severity string          `json:"severity"`
-		Rule     string          `json:"rule"`
-		Message  string          `json:"message"`
-		Hint     string          `json:"hint,omitempty"`
-		Related  []relatedObject `json:"related,omitempty"`
+		Severity  string          `json:"severity"`
+		Direction string          `json:"direction,omitempty"` // of busgen breaking
+		Rule      string          `json:"rule"`
+		Message   string          `json:"message"`
+		Hint      string          `json:"hint,omitempty"`
+		Related   []relatedObject `json:"related,omitempty"`
 	}
 	relatedObject struct {
 		placeObject
@@ -34,7 +35,7 @@ func findingsJSON(all []lint.Finding) (string, error) {
 	objects := findingsObject{Findings: []findingObject{}}
 	for _, f := range all {
 		o := findingObject{
-			placeObject: objectOf(f.Place), Severity: f.Severity.String(),
+			placeObject: objectOf(f.Place), Severity: f.Severity.String(), Direction: f.Direction,
 			Rule: string(f.Rule), Message: f.Message, Hint: f.Hint,
 		}
 		for _, rel := range f.Related {

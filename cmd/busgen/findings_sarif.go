@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/lint"
 )
@@ -67,6 +68,7 @@ type (
 const (
 	homepage    = "https://github.com/busgen/busgen"
 	findingsDoc = homepage + "/blob/main/docs/catalogue.md#findings"
+	breakingDoc = homepage + "/blob/main/docs/tools.md#what-a-change-breaks"
 	lintDoc     = homepage + "/blob/main/docs/catalogue.md#lint"
 )
 
@@ -107,6 +109,9 @@ func sarifRuleOf(id string) sarifRule {
 	rule := sarifRule{ID: id, HelpURI: findingsDoc}
 	if own, ok := lint.RuleOf(id); ok {
 		rule.ShortDescription, rule.HelpURI = &sarifMessage{own.Purpose}, lintDoc
+	}
+	if own, ok := breaking.RuleOf(id); ok {
+		rule.ShortDescription, rule.HelpURI = &sarifMessage{own.Purpose}, breakingDoc
 	}
 	return rule
 }

@@ -82,12 +82,15 @@ type lintError struct {
 	findings []lint.Finding
 }
 
-// Error counts by severity, the worst first: 1 error and 2 notes in events.yaml.
-func (e *lintError) Error() string {
+// Error counts by severity: 1 error and 2 notes in events.yaml.
+func (e *lintError) Error() string { return tally(e.findings) + " in " + e.file }
+
+// tally counts by severity, the worst first.
+func tally(findings []lint.Finding) string {
 	var parts []string
 	for severity := lint.Error; severity > lint.Off; severity-- {
 		n := 0
-		for _, f := range e.findings {
+		for _, f := range findings {
 			if f.Severity == severity {
 				n++
 			}
@@ -100,7 +103,7 @@ func (e *lintError) Error() string {
 	for i, part := range parts[1:] {
 		text += []string{", ", " and "}[min(1, (i+2)/len(parts))] + part
 	}
-	return text + " in " + e.file
+	return text
 }
 
 func (e *lintError) worst() lint.Severity {
@@ -111,20 +114,26 @@ func (e *lintError) worst() lint.Severity {
 	return worst
 }
 
-// report shows each finding with its line, and its severity before the message.
-// Notes alone are no error, so that the report has to count them itself.
+// report shows the findings. Notes alone are no error, so that the report has to
+// count them itself.
 func (e *lintError) report() string {
+	text := rendered(e.findings)
+	if e.worst() == lint.Note {
+		text += e.Error() + "\n"
+	}
+	return text
+}
+
+// rendered shows each finding with its line, and its severity before the message.
+func rendered(findings []lint.Finding) string {
 	var shown catalog.Findings
-	for _, f := range e.findings {
+	for _, f := range findings {
 		one := *f.Finding
 		one.Message = f.Severity.String() + ": " + one.Message
 		shown = append(shown, &one)
 	}
 	var b strings.Builder
 	shown.Render(&b) // a Builder takes everything
-	if e.worst() == lint.Note {
-		b.WriteString(e.Error() + "\n")
-	}
 	return b.String()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/edit"
+	"github.com/busgen/busgen/runtime"
 )
 
 // catalogueVerbs are the commands that work on a catalogue, those of their
@@ -39,6 +40,9 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					catalogue := string(source)
 					inFolder(t, map[string]string{"events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue})
 				}
+				if cmd.Name() == "breaking" {
+					amidReleases(t, string(source))
+				}
 				if cmd.Name() == "check" {
 					busgen(t, "-q events.yaml").wants(t, 0, "", "")
 					busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
@@ -52,6 +56,18 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 	if ran < 10 {
 		t.Errorf("found %d examples only", ran)
 	}
+}
+
+// amidReleases puts what was released into the current folder: a revision of git, a
+// folder, and the file of a bus.
+func amidReleases(t *testing.T, catalogue string) {
+	t.Helper()
+	inGit(t, map[string]string{"events.yaml": catalogue, "events/events.yaml": catalogue})
+	must(t, os.Mkdir("release", 0o777))
+	must(t, os.WriteFile("release/events.yaml", []byte(catalogue), 0o666))
+	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType))
+	must(t, err)
+	must(t, bus.Shutdown(t.Context()))
 }
 
 // The guide's commands are run one after the other, beside the catalogue of the
@@ -71,6 +87,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	}
 	inFolder(t, map[string]string{"events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
 	busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
+	amidReleases(t, string(catalogue))
 	ran := 0
 	for line := range strings.Lines(string(guide)) {
 		command, ok := strings.CutPrefix(line, "    $ ")

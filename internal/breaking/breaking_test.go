@@ -16,28 +16,28 @@ import (
 // header makes a catalogue of the pieces in the examples of rules.
 const header = "version: 1\npackage: p"
 
-func parse(t *testing.T, file, text string) *catalog.Catalogue {
-	t.Helper()
-	c, findings := catalog.Parse(file, []byte(text))
-	if findings != nil {
-		t.Fatalf("%v\n%s", findings, text)
-	}
-	return c
-}
-
 func compare(t *testing.T, before, after string) []lint.Finding {
 	t.Helper()
-	texts := map[string]string{"main:events.yaml": header + before, "events.yaml": header + after}
-	return compareTexts(t, parse(t, "main:events.yaml", texts["main:events.yaml"]), parse(t, "events.yaml", texts["events.yaml"]), texts)
+	return compareTexts(t, header+before, header+after)
 }
 
-func compareTexts(t interface{ Fatal(...any) }, before, after *catalog.Catalogue, texts map[string]string) []lint.Finding {
-	all, err := breaking.Compare(before, after, func(file string) ([]byte, error) { return []byte(texts[file]), nil })
+// compareTexts compares catalogues that have the same name in two places.
+func compareTexts(t fataler, before, after string) []lint.Finding {
+	state := func(text, prefix string) breaking.State {
+		c, findings := catalog.Parse("events.yaml", []byte(text))
+		if findings != nil {
+			t.Fatal(findings, text)
+		}
+		return breaking.State{Catalogue: c, Read: func(string) ([]byte, error) { return []byte(text), nil }, Name: func(file string) string { return prefix + file }}
+	}
+	all, err := breaking.Compare(state(before, "main:"), state(after, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
+
+type fataler interface{ Fatal(args ...any) }
 
 // told are findings in short: severity, direction, message and rule.
 func told(all []lint.Finding) []string {
@@ -385,7 +385,7 @@ events:
   order.paid: { payload: { total: Money } }`)
 	var b strings.Builder
 	catalog.Findings{all[0].Finding}.Render(&b)
-	want := `events.yaml:3:37: field amount of type Money is string and was int64: neither program can decode the rows of the other; raise the version of order.placed, order.paid and keep the payload that was under history, with the Money that was under another name [type-changed]
+	want := `events.yaml:3:37: field amount of type Money is string and was int64: neither program can decode the rows of the other; raise the version of order.placed, order.paid and keep the old payload under history, with the old Money under another name [type-changed]
     3 | types: { Money: { fields: { amount: string } } }
       |                                     ^^^^^^
   main:events.yaml:3:37: it was here

@@ -10,17 +10,26 @@ import (
 	"github.com/busgen/busgen/internal/lint"
 )
 
+// A State is a catalogue at one time.
+type State struct {
+	*catalog.Catalogue
+	// Read returns the content of the files that it was read from, so that findings
+	// can show the lines.
+	Read func(file string) ([]byte, error)
+	// Name is what people call a file of it; nil leaves the name as it is.
+	Name func(file string) string
+}
+
 // Compare returns what the change from one catalogue to another does to stored events,
-// in the order of the new files. read returns the content of the files that both were
-// read from, so that findings can show the lines.
-func Compare(before, after *catalog.Catalogue, read func(file string) ([]byte, error)) ([]lint.Finding, error) {
-	c := &comparison{before: before, after: after}
-	for _, e := range before.Events {
+// in the order of the new files. The error is one of Read.
+func Compare(before, after State) ([]lint.Finding, error) {
+	c := &comparison{before: before.Catalogue, after: after.Catalogue}
+	for _, e := range c.before.Events {
 		c.event(e)
 	}
 	c.newEvents()
 	c.allSubscriptions()
-	return c.findings(read)
+	return c.findings(before, after)
 }
 
 type comparison struct {
@@ -72,23 +81,49 @@ func (d *draft) addEvent(e *catalog.Event) {
 	}
 }
 
-func (c *comparison) findings(read func(file string) ([]byte, error)) ([]lint.Finding, error) {
-	source := lint.NewSource(read)
+func (c *comparison) findings(before, after State) ([]lint.Finding, error) {
+	was, is := placesIn(before), placesIn(after)
 	var all []lint.Finding
 	for _, d := range c.drafts {
-		f := &catalog.Finding{Place: source.Place(d.at), Rule: catalog.Rule(d.rule.ID), Message: d.message, Hint: d.advice()}
+		f := &catalog.Finding{Place: is.place(d.at), Rule: catalog.Rule(d.rule.ID), Message: d.message, Hint: d.advice()}
 		if text := d.effect.in(d.direction); text != "" {
 			f.Message += ": " + text
 		}
 		if d.was != (catalog.Position{}) {
-			f.Related = append(f.Related, catalog.Related{Place: source.Place(d.was), Message: "it was here"})
+			f.Related = append(f.Related, catalog.Related{Place: was.place(d.was), Message: "it was here"})
 		}
 		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String()})
 	}
+	Sort(all, after.Catalogue)
+	return all, cmp.Or(was.Err(), is.Err())
+}
+
+// Sort puts findings into the order of the files of a catalogue.
+func Sort(all []lint.Finding, c *catalog.Catalogue) {
 	slices.SortStableFunc(all, func(a, b lint.Finding) int {
-		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		return cmp.Or(cmp.Compare(slices.Index(c.Files, a.Pos.File), slices.Index(c.Files, b.Pos.File)),
+			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
-	return all, source.Err()
+}
+
+// places are those of one state.
+type places struct {
+	*lint.Source
+	name func(file string) string
+}
+
+func placesIn(s State) places {
+	p := places{lint.NewSource(s.Read), s.Name}
+	if p.name == nil {
+		p.name = func(file string) string { return file }
+	}
+	return p
+}
+
+func (p places) place(at catalog.Position) catalog.Place {
+	place := p.Place(at)
+	place.Pos.File = p.name(at.File)
+	return place
 }
 
 // advice is the hint, with the way of a new version where there is one.
@@ -99,9 +134,9 @@ func (d *draft) advice() string {
 	case !d.versioned || d.direction == Forward:
 		return d.hint
 	}
-	text := "raise the version of " + someOf(d.events) + " and keep the payload that was under history"
+	text := "raise the version of " + someOf(d.events) + " and keep the old payload under history"
 	if d.ofType != "" {
-		text += ", with the " + d.ofType + " that was under another name"
+		text += ", with the old " + d.ofType + " under another name"
 	}
 	if d.hint == "" {
 		return text

@@ -26,7 +26,7 @@ func TestNoPayloadFailsToDecodeUnlessAFindingSaysSo(t *testing.T) {
 				t.Skip(findings.Error()) // such as a type that contains itself
 			}
 		}
-		all := compareTexts(t, c["old.yaml"], c["new.yaml"], texts)
+		all := compareTexts(t, before, after)
 		for direction, pair := range map[string][2]string{"backward": {"old.yaml", "new.yaml"}, "forward": {"new.yaml", "old.yaml"}} {
 			event := c[pair[0]].Events[0]
 			payload := writer{t}.object(event.Fields, 0)

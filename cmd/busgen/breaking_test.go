@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/breaking"
+)
+
+// Orders before and after: number has become a text.
+const (
+	ordersBefore = `version: 1
+package: shop
+events:
+  order.placed:
+    payload: { number: int }
+`
+	ordersAfter = `version: 1
+package: shop
+events:
+  order.placed:
+    payload: { number: string }
+`
+	ordersVersioned = `version: 1
+package: shop
+events:
+  order.placed:
+    version: 2
+    payload: { number: string }
+    history: { 1: { payload: { number: int } } }
+`
+	changedReport = `events.yaml:5:24: error: field number of event order.placed is string and was int: neither program can decode the rows of the other; raise the version of order.placed and keep the old payload under history [type-changed]
+    5 |     payload: { number: string }
+      |                        ^^^^^^
+  OLD:5:24: it was here
+    5 |     payload: { number: int }
+      |                        ^^^
+backward (old rows, new program): breaking, 1 error
+forward (new rows, old program): breaking, 1 error
+`
+)
+
+func TestACatalogueIsComparedWithAFileAFolderOrARevision(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersAfter, "old.yaml": ordersBefore, "release/events.yaml": ordersBefore})
+	inGit(t, map[string]string{"events.yaml": ordersBefore})
+	for against, old := range map[string]string{
+		"old.yaml": "old.yaml", "release": "release/events.yaml", "main": "main:events.yaml", "HEAD": "HEAD:events.yaml", "main:events.yaml": "main:events.yaml",
+	} {
+		busgen(t, "breaking --against "+against).wants(t, statusNo, strings.Replace(changedReport, "OLD", old, 1), "busgen: 1 error in events.yaml\n")
+	}
+}
+
+func TestACompatibleChange(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersBefore, "old.yaml": ordersBefore, "new.yaml": ordersVersioned, "more.yaml": ordersBefore + "  order.paid: {}\n"})
+	same := "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n"
+	busgen(t, "breaking --against old.yaml").wants(t, 0, same, "")
+	busgen(t, "breaking more.yaml --against old.yaml").wants(t, 0, `more.yaml:6:3: note: event order.paid is new [event-added]
+    6 |   order.paid: {}
+      |   ^^^^^^^^^^
+`+same, "")
+	busgen(t, "breaking new.yaml --against old.yaml --direction backward").wants(t, 0, "backward (old rows, new program): compatible\n", "")
+	got := busgen(t, "breaking new.yaml --against old.yaml --direction forward")
+	if got.status != statusNo || !strings.Contains(got.stdout, "[version-raised]") || !strings.HasSuffix(got.stdout, "\nforward (new rows, old program): breaking, 1 error\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A catalogue below the top of a repository, with a file that it includes from above
+// and some by a pattern.
+func TestARevisionHasTheFilesThatACatalogueIncludes(t *testing.T) {
+	const root = "version: 1\npackage: shop\ninclude: [../types.yaml, teams/*.yaml]\nevents:\n  order.placed: { payload: { total: Money } }\n"
+	files := map[string]string{
+		"events/events.yaml":     root,
+		"types.yaml":             "version: 1\ntypes:\n  Money: { fields: { amount: int64 } }\n",
+		"events/teams/mail.yaml": "version: 1\nevents:\n  mail.sent: { payload: { to: string } }\n",
+	}
+	inFolder(t, files)
+	inGit(t, files)
+	must(t, os.WriteFile("types.yaml", []byte(strings.Replace(files["types.yaml"], "int64", "bool", 1)), 0o600))
+	must(t, os.WriteFile("events/teams/mail.yaml", []byte(strings.Replace(files["events/teams/mail.yaml"], "string", "int64", 1)), 0o600))
+	t.Chdir("events")
+	for against, want := range map[string][]string{
+		"HEAD":                    {"../types.yaml:3:30: error: field amount of type Money", "  HEAD:../types.yaml:3:30: it was here", "teams/mail.yaml:3:31: error", "  HEAD:teams/mail.yaml:3:31: it was"},
+		"HEAD:events/events.yaml": {"  HEAD:types.yaml:3:30: it was here", "  HEAD:events/teams/mail.yaml:3:31: it was"},
+	} {
+		got := busgen(t, "breaking --against "+against)
+		for _, text := range want {
+			if got.status != statusNo || !strings.Contains(got.stdout, text) {
+				t.Errorf("%s: status %d without %s:\n%s%s", against, got.status, text, got.stdout, got.stderr)
+			}
+		}
+	}
+	must(t, os.Remove("../types.yaml")) // what was is still there
+	must(t, os.WriteFile("events.yaml", []byte(ordersBefore), 0o600))
+	if got := busgen(t, "breaking --against HEAD"); got.status != statusNo || !strings.Contains(got.stdout, "event mail.sent is gone") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatCannotBeComparedIsTrouble(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersAfter, "broken.yaml": broken, "empty/x": ""})
+	for command, want := range map[string]string{
+		"breaking":                                     "say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db",
+		"breaking --against main":                      "there is no file or folder main, and events.yaml is not in a repository of git",
+		"breaking --against empty":                     "there is no catalogue at empty/events.yaml",
+		"breaking --against broken.yaml":               "2 findings in broken.yaml",
+		"breaking broken.yaml --against events.yaml":   "2 findings in broken.yaml",
+		"breaking --against events.yaml --direction x": "want one of backward, forward, both",
+		"breaking --db nope.db":                        "there is no file nope.db",
+		"breaking --db events.yaml":                    "not an event log",
+		"breaking --rules --db x":                      "none of the others can be",
+	} {
+		busgen(t, command).wantsErrors(t, statusTrouble, want)
+	}
+	inGit(t, map[string]string{"events.yaml": broken, "x": ""})
+	for command, want := range map[string]string{
+		"breaking --against nope":        "there is no file or folder nope, and no revision nope in git: fetch it, or name another one",
+		"breaking --against --output=x":  "no revision --output=x in git",
+		"breaking --against main:y.yaml": "there is no y.yaml in main: name it as git does, as in --against main:path/to/events.yaml",
+		"breaking --against main":        "main:events.yaml:",
+	} {
+		busgen(t, command).wantsErrors(t, statusTrouble, want)
+	}
+	t.Setenv("PATH", "")
+	busgen(t, "breaking --against main").wantsErrors(t, statusTrouble, "there is no file or folder main, and no git to ask")
+}
+
+func TestWhatBreaksForPrograms(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersAfter, "old.yaml": ordersBefore})
+	got := busgen(t, "breaking --against old.yaml --format json")
+	var found findingsObject
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.status != statusNo {
+		t.Fatal(err, got)
+	}
+	f := found.Findings[0]
+	if len(found.Findings) != 1 || f.Rule != "type-changed" || f.Direction != "both" || f.Severity != "error" || f.Line != 5 || f.Related[0].File != "old.yaml" {
+		t.Errorf("%+v", found)
+	}
+	got = busgen(t, "breaking --against old.yaml --format sarif")
+	rule, _ := breaking.RuleOf("type-changed")
+	for _, text := range []string{rule.Purpose, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`} {
+		if !strings.Contains(got.stdout, text) {
+			t.Errorf("the SARIF lacks %s:\n%s", text, got.stdout)
+		}
+	}
+	busgen(t, "breaking --against events.yaml --format github").wants(t, 0, "", "")
+}
+
+func TestEveryRuleOfBreakingIsListed(t *testing.T) {
+	got := busgen(t, "breaking --rules")
+	for _, rule := range breaking.Rules() {
+		if !strings.Contains(got.stdout, rule.ID+" ("+rule.Severity.String()+", "+rule.Direction.String()+")\n  "+rule.Purpose) {
+			t.Errorf("%s is not listed", rule.ID)
+		}
+	}
+}
+
+func TestTheRowsThatWouldNotDecodeAreCounted(t *testing.T) {
+	inShop(t, func(t *testing.T, s *shop) {
+		s.badNight()
+		if got := does(t, "busgen breaking --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
+			t.Errorf("%s", got)
+		}
+		next := strings.NewReplacer("cents: int64", "cents: int32", "number: int", "number: bool", "payload: { order: int,", "payload: { order: \"[]int\",").Replace(shopCatalogue)
+		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))
+		got := typed(t, "busgen breaking next.yaml --db shop.db", "")
+		got.stdout = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}`).ReplaceAllString(got.stdout, "ID")
+		got.wants(t, statusNo, `next.yaml:4:3: error: 1 row of order.placed, version 1, in shop.db (0 open deliveries, 1 dead letter; such as ID) cannot be decoded: number: want true or false (bool), got a number; raise the version and keep the payload that they have under history, or settle them with the old program [stored-rows]
+    4 |   order.placed:
+      |   ^^^^^^^^^^^^
+next.yaml:6:3: error: 11 rows of payment.requested, version 1, in shop.db (0 open deliveries, 11 dead letters; such as ID) cannot be decoded: order: want a list ([]int), got a number; raise the version and keep the payload that they have under history, or settle them with the old program [stored-rows]
+    6 |   payment.requested:
+      |   ^^^^^^^^^^^^^^^^^
+shop.db: 12 of 12 open or dead rows cannot be decoded
+`, "busgen: 2 errors in next.yaml\n")
+		must(t, os.WriteFile("gone.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested", "payment.asked", 1)), 0o600))
+		got = typed(t, "busgen breaking gone.yaml --db shop.db --against events.yaml", "")
+		for _, text := range []string{
+			"cannot be decoded: event type payment.requested is not in gone.yaml; settle them with a program that knows it", "gone.yaml:2:10: error: event payment.requested is gone",
+			"add aliases: [payment.requested] to payment.asked", "shop.db: 11 of 12 open or dead rows cannot be decoded\n",
+		} {
+			if got.status != statusNo || !strings.Contains(got.stdout, text) {
+				t.Errorf("status %d without %s:\n%s", got.status, text, got.stdout)
+			}
+		}
+		must(t, os.WriteFile("renamed.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested:", "payment.asked:\n    aliases: [payment.requested]", 1)), 0o600))
+		if got := does(t, "busgen breaking renamed.yaml --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+// inGit makes a repository of the current folder in which the branch main, and the tag v1.2, has
+// these files, and leaves the folder as it is.
+func inGit(t *testing.T, files map[string]string) {
+	t.Helper()
+	git := func(stdin string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Stdin = strings.NewReader(stdin)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("", "init", "-q", "-b", "main")
+	for name, text := range files {
+		blob := git(text, "hash-object", "-w", "--stdin")
+		git("", "update-index", "--add", "--cacheinfo", "100644,"+blob+","+name)
+	}
+	commit := git("", "commit-tree", "-m", "x", git("", "write-tree"))
+	git("", "update-ref", "refs/heads/main", commit)
+	git("", "update-ref", "refs/tags/v1.2", commit)
+}
