@@ -28,9 +28,9 @@ There are two answers. Backward: what the new program makes of rows that the old
 one has stored. Forward: what the old program makes of rows of the new one,
 while both run or after a rollback. What does not decode, or is lost, is an
 error; what decodes and is not what the catalogue says is a warning; notes are
-worth knowing. A new version of a payload, with the old one under history, breaks
-nothing backward, but does so forward: an old program sets a version that it does
-not know aside. Those who never roll back ask for --direction backward. Whether
+worth knowing. A new version of a payload, with the old one under history,
+breaks nothing backward, but does so forward: an old program sets aside what it
+does not know. Those who never roll back ask for --direction backward. Whether
 Go code still compiles is for the compiler to say.
 
 With --db it reads every open event and dead letter of a file, and counts those
