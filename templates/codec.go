@@ -24,6 +24,9 @@ func codec(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, structCodec(typeShape(t))...)
 		}
 	}
+	for _, t := range foreignUnions(c) {
+		constructs = append(constructs, unionJSON(t))
+	}
 	return constructs
 }
 

@@ -43,7 +43,7 @@ func hasNoUnion(t *catalog.TypeRef) bool {
 //		return err
 //	}
 func unionJSON(t *catalog.Type) *jen.Statement {
-	name, value := jsonName(t.GoName), jen.Id("j").Dot("value")
+	name, value := jsonName(t.LocalName()), jen.Id("j").Dot("value")
 	writes := []jen.Code{jen.Case(jen.Nil()).Block(jen.Return(jen.Index().Byte().Call(jen.Lit("null")), jen.Nil()))}
 	var reads []jen.Code
 	known := []jen.Code{jen.Id("data"), jen.Lit(t.Discriminator.V)}
@@ -51,13 +51,13 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 	for i, v := range t.Variants {
 		known = append(known, perLine(i+1, jen.Lit(v.Name.V)))
 		goNames = append(goNames, perLine(i+1, jen.Lit(v.Type.GoName)))
-		writes = append(writes, jen.Case(jen.Id(v.Type.GoName)).Block(
+		writes = append(writes, jen.Case(typeName(v.Type)).Block(
 			jen.Return(inWire("MarshalVariant").Call(jen.Lit(t.Discriminator.V), jen.Lit(v.Name.V), jen.Id("v")))))
 		reads = append(reads, jen.Case(jen.Lit(v.Name.V)).Block(
-			jen.List(value, jen.Err()).Op("=").Add(inWire("UnmarshalVariant")).Types(jen.Id(v.Type.GoName)).Call(jen.Id("data"))))
+			jen.List(value, jen.Err()).Op("=").Add(inWire("UnmarshalVariant")).Types(typeName(v.Type)).Call(jen.Id("data"))))
 	}
 	return comment(name+" is "+t.GoName+" in JSON: the variant, and in front of its fields its name as \""+t.Discriminator.V+"\".").
-		Type().Id(name).Struct(jen.Id("value").Id(t.GoName)).Line().Line().
+		Type().Id(name).Struct(jen.Id("value").Add(typeName(t))).Line().Line().
 		Func().Params(jen.Id("j").Id(name)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Switch(jen.Id("v").Op(":=").Add(value).Assert(jen.Type())).Block(writes...),
 		jen.Return(jen.Nil(), inRuntime("NotAVariant").Call(goNames...)),
@@ -94,7 +94,7 @@ func twinType(t *catalog.TypeRef) *jen.Statement {
 	case t.Kind == catalog.Map:
 		return jen.Map(jen.String()).Add(twinType(t.Elem))
 	}
-	return jen.Id(jsonName(t.Named.GoName))
+	return jen.Id(jsonName(t.Named.LocalName()))
 }
 
 // marshalTwin emits
@@ -150,7 +150,7 @@ func unmarshalTwin(s shape) *jen.Statement {
 //	wire.EachEntry(<map>, func(item <Union>) jsonOf<Union> { return <to twin> })
 func toTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	if t.Kind == catalog.Named && isUnion(t) {
-		return jen.Id(jsonName(t.Named.GoName)).Values(value)
+		return jen.Id(jsonName(t.Named.LocalName())).Values(value)
 	}
 	return eachTwin(t, value, toTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) { return bareType(t), twinType(t) })
 }

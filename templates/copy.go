@@ -20,6 +20,9 @@ func copies(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, cloneStruct(typeShape(t)), equalStruct(typeShape(t)))
 		}
 	}
+	for _, t := range foreignUnions(c) {
+		constructs = append(constructs, cloneUnion(t), equalUnion(t))
+	}
 	return constructs
 }
 
@@ -109,7 +112,7 @@ func clone(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement
 	case isCustom(t):
 		return inDeep("Custom").Call(value)
 	case isUnion(t):
-		if t.Named.Recursive && !within {
+		if hasDescent(t.Named) && !within {
 			descent = append(descent, newDescent())
 		}
 		return jen.Id(cloneUnionName(t.Named)).Call(append([]jen.Code{value}, descent...)...)
@@ -137,10 +140,10 @@ func cloneFunc(t *catalog.TypeRef, within bool) jen.Code {
 	switch {
 	case isCustom(t):
 		return inDeep("Custom")
-	case isUnion(t) && !t.Named.Recursive:
+	case isUnion(t) && !hasDescent(t.Named):
 		return jen.Id(cloneUnionName(t.Named))
 	case isStruct(t) && !descends(within, t):
-		return jen.Id(t.Named.GoName).Dot("Clone")
+		return typeName(t.Named).Dot("Clone")
 	}
 	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Add(bareType(t)).
 		Custom(oneLineBody, jen.Return(clone(t, jen.Id("item"), within)))
@@ -161,13 +164,13 @@ func cloneUnion(t *catalog.Type) jen.Code {
 	var cases []jen.Code
 	for _, v := range t.Variants {
 		if ref := structRef(v.Type); needsClone(ref) {
-			cases = append(cases, jen.Case(jen.Id(v.Type.GoName)).Block(jen.Return(clone(ref, jen.Id(valueReceiver), t.Recursive))))
+			cases = append(cases, jen.Case(typeName(v.Type)).Block(jen.Return(clone(ref, jen.Id(valueReceiver), t.Recursive))))
 		}
 	}
 	if cases == nil {
 		return jen.Null()
 	}
-	return jen.Func().Id(cloneUnionName(t)).Params(unionParams(t, valueReceiver)...).Id(t.GoName).
+	return jen.Func().Id(cloneUnionName(t)).Params(unionParams(t, valueReceiver)...).Add(typeName(t)).
 		Block(variantSwitch(cases), jen.Return(jen.Id(valueReceiver)))
 }
 
@@ -253,7 +256,7 @@ func equal(t *catalog.TypeRef, a, b *jen.Statement, within bool) *jen.Statement 
 	case isCustom(t):
 		return inDeep("EqualCustom").Call(a, b)
 	case isUnion(t):
-		if t.Named.Recursive && !within {
+		if hasDescent(t.Named) && !within {
 			descent = append(descent, newDescent())
 		}
 		return jen.Id(equalUnionName(t.Named)).Call(with(a, b)...)
@@ -288,7 +291,7 @@ func equalFunc(t *catalog.TypeRef, within bool) jen.Code {
 	switch {
 	case isCustom(t):
 		return inDeep("EqualCustom")
-	case isUnion(t) && !t.Named.Recursive:
+	case isUnion(t) && !hasDescent(t.Named):
 		return jen.Id(equalUnionName(t.Named))
 	case t.Kind == catalog.Time, isStruct(t) && !descends(within, t):
 		return bareType(t).Dot("Equal")
@@ -311,8 +314,8 @@ func equalUnion(t *catalog.Type) *jen.Statement {
 	var cases []jen.Code
 	a, b := jen.Id("a"), jen.Id("b")
 	for _, v := range t.Variants {
-		cases = append(cases, jen.Case(jen.Id(v.Type.GoName)).Block(
-			jen.List(b, jen.Id("same")).Op(":=").Add(b).Assert(jen.Id(v.Type.GoName)),
+		cases = append(cases, jen.Case(typeName(v.Type)).Block(
+			jen.List(b, jen.Id("same")).Op(":=").Add(b).Assert(typeName(v.Type)),
 			jen.Return(jen.Id("same").Op("&&").Add(equal(structRef(v.Type), a, b, t.Recursive))),
 		))
 	}
@@ -322,5 +325,5 @@ func equalUnion(t *catalog.Type) *jen.Statement {
 	)
 }
 
-func cloneUnionName(t *catalog.Type) string { return "clone" + t.GoName }
-func equalUnionName(t *catalog.Type) string { return "equal" + t.GoName }
+func cloneUnionName(t *catalog.Type) string { return "clone" + t.LocalName() }
+func equalUnionName(t *catalog.Type) string { return "equal" + t.LocalName() }

@@ -14,7 +14,7 @@ import (
 )
 
 // Files generates the Go code of a catalogue, which must be free of findings.
-// An error means a defect in this package, not in the catalogue.
+// An error means a defect in this package, or that a Go import path is not known; the catalogue is fine.
 func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 	emitters := []struct {
 		name       string
@@ -27,6 +27,11 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 		{"subscribe.gen.go", subscribe},
 		{"catalogue.gen.go", catalogue},
 		{"samples.gen.go", samples},
+	}
+	for _, p := range c.Imports {
+		if p.Path == "" {
+			return nil, fmt.Errorf("%s: the Go import path of import %s is not known", p.Name.Pos, p.Name.V)
+		}
 	}
 	header := "// " + emit.Header(oneLine(filepath.Base(c.File)))
 	files, failures := make([]emit.File, len(emitters)), make([]error, len(emitters))

@@ -64,7 +64,18 @@ func bareType(t *catalog.TypeRef) *jen.Statement {
 		if t.Named.IsCustom() {
 			return jen.Qual(t.Named.Custom.Import.V, t.Named.Custom.Name.V)
 		}
-		return jen.Id(t.Named.GoName)
+		return typeName(t.Named)
 	}
 	panic(fmt.Sprintf("templates: no Go type for kind %d of %s", t.Kind, t.Text))
+}
+
+// typeName refers to a declared type, which may be of another catalogue's package.
+func typeName(t *catalog.Type) *jen.Statement { return nameIn(t, t.GoName) }
+
+// nameIn refers to a name in the package of a type.
+func nameIn(t *catalog.Type, name string) *jen.Statement {
+	if t.Package != nil {
+		return jen.Qual(t.Package.Path, name)
+	}
+	return jen.Id(name)
 }

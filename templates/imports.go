@@ -19,7 +19,11 @@ func importAlias(path string) string {
 	name, _, _ = strings.Cut(name, ".") // as in yaml.v3
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "go-"), "-go")
 	name = strings.ToLower(strings.Map(asciiOnly, name))
-	name = strings.TrimLeft(name, "0123456789")
+	return goodAlias(strings.TrimLeft(name, "0123456789"))
+}
+
+// goodAlias changes a name that a package cannot have.
+func goodAlias(name string) string {
 	if len(name) < 3 || isTaken(name) {
 		return name + "pkg"
 	}

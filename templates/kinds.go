@@ -1,6 +1,10 @@
 package templates
 
-import "github.com/busgen/busgen/internal/catalog"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 // hasCodec tells whether a type is written and read without encoding/json: not
 // if there is a union in it, which is read in two steps, or a custom Go type,
@@ -56,5 +60,31 @@ func (s shape) all(is func(*catalog.TypeRef) bool) bool {
 // descends tells whether a method of a shape hands its descent on to t, because a
 // value of t could contain one of the shape.
 func descends(within bool, t *catalog.TypeRef) bool {
-	return within && t.Kind == catalog.Named && t.Named.Recursive
+	return within && t.Kind == catalog.Named && hasDescent(t.Named)
+}
+
+// hasDescent tells the types whose unexported methods and functions take a descent. A
+// type of another package has none to call, and cannot contain one of this.
+func hasDescent(t *catalog.Type) bool { return t.Recursive && t.Package == nil }
+
+// foreignUnions lists the unions of other packages that fields of a catalogue have. Their
+// functions are not exported, and are made again, of what is.
+func foreignUnions(c *catalog.Catalogue) []*catalog.Type {
+	used := map[*catalog.Type]bool{}
+	note := func(fields []*catalog.Field) {
+		for _, f := range fields {
+			t := f.Type
+			for t.Elem != nil {
+				t = t.Elem
+			}
+			used[t.Named] = true
+		}
+	}
+	for _, e := range c.Events {
+		note(e.Fields)
+	}
+	for _, t := range c.Types {
+		note(t.Fields)
+	}
+	return slices.DeleteFunc(slices.Clone(c.Imported), func(t *catalog.Type) bool { return !t.IsUnion() || !used[t] })
 }

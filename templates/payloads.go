@@ -26,6 +26,9 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, structMethods(typeShape(t))...)
 		}
 	}
+	for _, t := range foreignUnions(c) {
+		constructs = append(constructs, validateUnion(t))
+	}
 	constructs = append(constructs, anyEvent(), markers("isAnyEvent", c.Events))
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, namespaceInterface(c, ns), markers(markerName(ns), ns.Events))

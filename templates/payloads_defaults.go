@@ -52,7 +52,7 @@ func constant(t *catalog.TypeRef, raw json.RawMessage) *jen.Statement {
 	case catalog.Named:
 		for _, v := range t.Named.Values {
 			if wire := v.JSON(t.Named); string(wire) == string(raw) {
-				return jen.Id(v.GoName)
+				return nameIn(t.Named, v.GoName)
 			}
 		}
 	case catalog.Bool:

@@ -75,7 +75,7 @@ func validateUnion(t *catalog.Type) *jen.Statement {
 	params := unionParams(t, valueReceiver)
 	var cases []jen.Code
 	for _, v := range t.Variants {
-		cases = append(cases, jen.Case(jen.Id(v.Type.GoName)).
+		cases = append(cases, jen.Case(typeName(v.Type)).
 			Block(jen.Return(validity(structRef(v.Type), jen.Id(valueReceiver), t.Recursive))))
 	}
 	return jen.Func().Id(validateUnionName(t)).Params(params...).Error().Block(variantSwitch(cases), jen.Return(notAVariant(t)))
@@ -87,8 +87,8 @@ func unionParams(t *catalog.Type, names ...string) []jen.Code {
 	for _, name := range names {
 		values = append(values, jen.Id(name))
 	}
-	params := []jen.Code{jen.List(values...).Id(t.GoName)}
-	if t.Recursive {
+	params := []jen.Code{jen.List(values...).Add(typeName(t))}
+	if hasDescent(t) {
 		params = append(params, descentParam())
 	}
 	return params
@@ -117,4 +117,4 @@ func variantNames(t *catalog.Type) []string {
 
 func visitName(t *catalog.Type) string         { return "Visit" + t.GoName }
 func variantMarker(t *catalog.Type) string     { return "is" + t.GoName }
-func validateUnionName(t *catalog.Type) string { return "validate" + t.GoName }
+func validateUnionName(t *catalog.Type) string { return "validate" + t.LocalName() }

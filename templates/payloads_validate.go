@@ -154,7 +154,7 @@ func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statem
 		return inRuntime("ValidateCustom").Call(value)
 	case isUnion(t) && descends(within, t):
 		return jen.Id(validateUnionName(t.Named)).Call(value, jen.Id("d"))
-	case isUnion(t) && t.Named.Recursive:
+	case isUnion(t) && hasDescent(t.Named):
 		return jen.Id(validateUnionName(t.Named)).Call(value, newDescent())
 	case isUnion(t):
 		return jen.Id(validateUnionName(t.Named)).Call(value)

@@ -3,6 +3,7 @@ package templates
 import (
 	"bytes"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -34,7 +35,10 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 	file := jen.NewFile(c.Package.V)
 	file.HeaderComment(header)
 	file.NoFormat = true // it is done below, when the imports are in groups
-	for _, t := range c.Types {
+	for _, p := range c.Imports {
+		file.ImportAlias(p.Path, goodAlias(p.Name.V))
+	}
+	for _, t := range slices.Concat(c.Types, c.Imported) {
 		if t.IsCustom() {
 			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
 		}

@@ -246,3 +246,25 @@ func TestAReportThatCannotBePrintedIsAnError(t *testing.T) {
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestGenerateImportsThePackagesOfOtherCatalogues(t *testing.T) {
+	files := map[string]string{
+		"go.mod":             "module example.com/shop\n",
+		"shared/events.yaml": "version: 1\npackage: shared\ntypes: { Money: { fields: { amount: int } } }\nevents: { rates.changed: {} }\n",
+		"orders/events.yaml": "version: 1\npackage: orders\nimports: { shared: ../shared/events.yaml }\nevents: { order.placed: { payload: { total: shared.Money } } }\n",
+	}
+	inFolder(t, files)
+	busgen(t, "orders/events.yaml --quiet").wants(t, 0, "", "")
+	if got := text(t, "orders/payloads.gen.go"); !strings.Contains(got, `shared "example.com/shop/shared"`) || !strings.Contains(got, "Total shared.Money") {
+		t.Errorf("payloads.gen.go is\n%s", got)
+	}
+	busgen(t, "check orders/events.yaml").wants(t, 0, "", "")
+	os.Remove("go.mod")
+	busgen(t, "check orders/events.yaml").wantsErrors(t, statusTrouble, "orders/events.yaml:3:12: import shared: cannot tell the Go import path of shared")
+
+	if err := os.WriteFile("shared/events.yaml", []byte("version: 1\npackage: shared\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	busgen(t, "orders/events.yaml").wantsErrors(t, statusNo,
+		"orders/events.yaml:3:20: the imported catalogue shared/events.yaml has findings", "shared/events.yaml:1:1: the catalogue has no events")
+}

@@ -91,12 +91,30 @@ func compare(args []string, out string) (*catalog.Catalogue, *emit.Plan, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := locate(c.Imports); err != nil {
+		return nil, nil, err
+	}
 	files, err := templates.Files(c, target(out))
 	if err != nil {
 		return nil, nil, err
 	}
 	plan, err := emit.Compare(out, files)
 	return c, plan, err
+}
+
+// locate finds out how Go imports the packages of other catalogues, if nothing says it: the code
+// of each is beside it.
+func locate(imports []*catalog.Package) error {
+	for _, p := range imports {
+		if p.Path != "" {
+			continue
+		}
+		var err error
+		if p.Path, err = gomod.ImportPath(filepath.Dir(p.File)); err != nil {
+			return fmt.Errorf("%s: import %s: %w", p.Name.Pos, p.Name.V, err)
+		}
+	}
+	return nil
 }
 
 // target tells generated code about the folder where it will be. Outside of a

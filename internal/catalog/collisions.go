@@ -42,6 +42,11 @@ func (r *reader) claims(c *Catalogue) []claim {
 			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
 		}
 	}
+	for _, t := range c.Imported {
+		if t.IsUnion() && slices.Contains(c.Imports, t.Package) { // it needs functions of its own here
+			add("type "+t.Name.V, t.Package.Name, t.LocalName())
+		}
+	}
 	for _, e := range c.Events {
 		n := e.GoName
 		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead", "Sample"+n)

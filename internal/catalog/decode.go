@@ -39,6 +39,7 @@ var elsewhere = map[string]string{
 	"package":       ofTheWhole,
 	"import_path":   ofTheWhole,
 	"initialisms":   ofTheWhole,
+	"imports":       ofTheWhole,
 	"lint":          ofTheWhole,
 	"defaults":      ofTheWhole,
 }

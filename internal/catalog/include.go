@@ -23,13 +23,13 @@ type part struct {
 // something by accident, such as a tree of folders.
 const (
 	maxFiles     = 1000
-	maxIncluded  = 64 << 20 // bytes of all included files
+	maxIncluded  = 64 << 20 // bytes of all files but the root
 	maxWildcards = 2        // segments of a pattern: more would search the disk
 )
 
 // rootKeys are the keys of the root, and partKeys those of an included file.
 var (
-	rootKeys = []string{"version", "package", "import_path", "include", "initialisms", "lint", "defaults", "policies", "types", "events"}
+	rootKeys = []string{"version", "package", "import_path", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"}
 	partKeys = []string{"version", "include", "policies", "types", "events"}
 )
 
@@ -38,13 +38,13 @@ func IncludedKeys() []string { return slices.Clone(partKeys) }
 
 // parts returns the root and everything that it includes, each file before those that it
 // includes itself. It is nil if the root is no mapping.
-func (r *reader) parts(root *yaml.Node, file string) []*part {
+func (r *reader) parts(root *yaml.Node) []*part {
 	o, ok := r.object(root, "the catalogue", rootKeys...)
 	if !ok {
 		return nil
 	}
-	p := &part{object: o, file: file}
-	r.included = map[string]*part{identity(file): p}
+	p := &part{object: o, file: r.root}
+	r.included = map[string]*part{identity(r.root): p}
 	return append([]*part{p}, r.includes(p)...)
 }
 
@@ -84,12 +84,9 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 	}
 	_, badPattern := path.Match(text, "")
 	switch {
-	case text == "":
-		return refuse("name a file, as in payments.yaml", "include of %s has an empty name", p.what)
-	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
-		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
-	case strings.Contains(text, `\`):
-		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
+	case !r.checkPath(item, text):
+		r.incomplete = true
+		return nil
 	case badPattern != nil:
 		return refuse("* stands for any characters, ? for one, [a-z] for one of some", "%s is not a pattern of files", label(text))
 	case strings.Contains(text, "**"):
@@ -197,7 +194,7 @@ func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 		return nil
 	case len(r.sources.all) > maxFiles || r.bytes > maxIncluded:
 		r.full = true
-		r.report(at, RuleInclude, "the catalogue includes more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
+		r.report(at, RuleInclude, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
 			Hint = "include fewer, or make catalogues of their own"
 		return nil
 	}

@@ -112,7 +112,7 @@ func TestWhatIsIncludedHasLimits(t *testing.T) {
 	files.Text["big1.yaml"], files.Text["big2.yaml"] = big, big
 	for _, include := range []string{"[deep0.yaml]", "[\"wide*.yaml\"]", "[big1.yaml, big2.yaml]"} {
 		_, findings := catalog.ParseWith(files, "events.yaml", []byte(includes+include))
-		if len(findings) != 1 || !strings.Contains(findings[0].Message, "includes more than 1000 files, or more than 64 MiB") {
+		if len(findings) != 1 || !strings.Contains(findings[0].Message, "is made of more than 1000 files, or more than 64 MiB") {
 			t.Errorf("%s: got %.300v", include, findings)
 		}
 	}
@@ -143,5 +143,58 @@ func TestParseIncludesNothing(t *testing.T) {
 	_, findings := catalog.Parse("events.yaml", []byte(includes+"[a.yaml]"))
 	if len(findings) != 1 || findings[0].Rule != catalog.RuleInclude {
 		t.Errorf("got %v", findings)
+	}
+}
+
+// imports are the texts of a catalogue and of another that it imports.
+func importing(root, shared string) (*catalog.Catalogue, catalog.Findings) {
+	files := catalog.Texts{Text: map[string][]byte{"shared/events.yaml": []byte(shared)}}
+	return catalog.ParseWith(files, "events.yaml", []byte("version: 1\npackage: p\nimports: { shared: shared/events.yaml }\n"+root))
+}
+
+const sharedTypes = `version: 1
+package: shared
+import_path: example.org/shared
+types:
+  Money: { fields: { parts: "map[string]Part?" } }
+  Part: { fields: { amount: int64, inside: { fields: { x: Other } } } }
+  Other: { enum: [a] }
+  Unused: { enum: [a] }
+events: { shared.done: {} }
+`
+
+func TestTypesOfAnotherCatalogueCarryItsName(t *testing.T) {
+	c, findings := importing("events: { a.done: { payload: { money: \"[]shared.Money\" } } }\n", sharedTypes)
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	var got []string
+	for _, imported := range c.Imported {
+		got = append(got, imported.Name.V+" is "+imported.GoName+" of "+imported.Package.Path)
+		for _, f := range imported.Fields {
+			got = append(got, "  "+f.Name.V+" "+f.Type.Text)
+		}
+	}
+	want := []string{
+		"shared.Money is Money of example.org/shared", "  parts map[string]shared.Part?",
+		"shared.Other is Other of example.org/shared",
+		"shared.Part is Part of example.org/shared", "  amount int64", "  inside {}",
+		"shared.PartInside is PartInside of example.org/shared", "  x shared.Other",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(c.Types) != 0 || len(c.Events) != 1 || len(c.Files) != 1 {
+		t.Errorf("%d types, %d events, %d files are its own", len(c.Types), len(c.Events), len(c.Files))
+	}
+}
+
+// What another catalogue says of its payloads is part of what generated code was made of.
+func TestAChangeOfAnImportedTypeChangesTheShape(t *testing.T) {
+	root := "events: { a.done: { payload: { money: shared.Money } } }\n"
+	c, _ := importing(root, sharedTypes)
+	other, _ := importing(root, strings.Replace(sharedTypes, "enum: [a]", "enum: [a, b]", 1))
+	if c.Events[0].Shape() == other.Events[0].Shape() {
+		t.Error("the shape is the same")
 	}
 }

@@ -33,15 +33,19 @@ func Parse(file string, text []byte) (*Catalogue, Findings) {
 // ParseWith is [Parse] for a catalogue that includes some of files. Their names begin in
 // the folder of file.
 func ParseWith(files Files, file string, text []byte) (*Catalogue, Findings) {
-	r := &reader{files: files, sources: &sources{}, types: map[string]*Type{}, subscribed: map[string]subscribed{}}
+	r := newReader(files, &sources{}, file)
 	var c *Catalogue
 	if root := r.document(file, text); root != nil {
-		c = r.catalogue(root, file)
+		c = r.catalogue(root)
 	}
 	if len(r.findings) > 0 {
 		return nil, r.findings.tidy(r.compare)
 	}
 	return c, nil
+}
+
+func newReader(files Files, known *sources, root string) *reader {
+	return &reader{files: files, sources: known, root: root, types: map[string]*Type{}, subscribed: map[string]subscribed{}}
 }
 
 // A reader decodes one catalogue and collects what is wrong with it. Its
@@ -51,9 +55,10 @@ type reader struct {
 	*sources // what was read so far
 
 	files    Files
-	included map[string]*part // the parts of the catalogue so far, by identity
-	bytes    int              // of all included files
-	full     bool             // nothing more can be included
+	root     string               // the name of the file that was asked for
+	included map[string]*part     // the parts of the catalogue so far, by identity
+	imported map[string]*imported // the imported catalogues so far, by what they are called
+	importer *reader              // of the catalogue that imports this one; nil if none does
 	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
 	incomplete bool
 
@@ -71,13 +76,13 @@ type reader struct {
 	findings         Findings
 }
 
-func (r *reader) catalogue(node *yaml.Node, file string) *Catalogue {
-	parts := r.parts(node, file)
+func (r *reader) catalogue(node *yaml.Node) *Catalogue {
+	parts := r.parts(node)
 	if parts == nil {
 		return nil
 	}
 	root := parts[0].object
-	c := &Catalogue{File: file}
+	c := &Catalogue{File: r.root}
 	for _, p := range parts {
 		c.Files = append(c.Files, p.file)
 	}
@@ -86,12 +91,15 @@ func (r *reader) catalogue(node *yaml.Node, file string) *Catalogue {
 	c.ImportPath = r.ownImportPath(root)
 	c.Lint = r.lint(root)
 	r.readInitialisms(root)
+	c.Imports = r.imports(root)
+	r.checkImportPaths(c)
 	before := len(r.findings)
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete
 	c.Events = r.eventSection(parts)
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventAliases(c.Events)
+	c.Imported = c.foreign()
 	markTypes(c.Types)
 	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
 	c.Namespaces = r.namespaces(c.Events)

@@ -37,10 +37,19 @@ type Catalogue struct {
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
 	Namespaces []*Namespace  // sorted by name
+	Imports    []*Package    // the catalogues whose types it can use, in file order
+	Imported   []*Type       // the types of other catalogues that its own are made of, sorted by name
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
 	Lint         []*LintSetting // what it says of the rules of busgen lint
+}
+
+// Package is a Go package that is generated from another catalogue.
+type Package struct {
+	Name Value[string] // what the catalogue is called here: shared
+	Path string        // by which Go imports it; empty if the go.mod above File is to say it
+	File string        // the other catalogue
 }
 
 // Type is an entry of `types:`, or a struct that is written in place. It is one
@@ -48,6 +57,7 @@ type Catalogue struct {
 type Type struct {
 	Name       Value[string] // as written; of a struct in place, its Go name at the place of the field or variant
 	GoName     string
+	Package    *Package // of a type of another catalogue, whose Name is then shared.Money
 	Doc        string
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload

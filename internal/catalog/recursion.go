@@ -31,9 +31,16 @@ func (f *Field) needs() *Type {
 // needs has; a union, if one of its variants has.
 func finite(types []*Type) map[*Type]int {
 	missing, dependents := map[*Type]int{}, map[*Type][]*Type{}
+	among := map[*Type]bool{} // the others are of other catalogues, and were checked
+	for _, t := range types {
+		among[t] = true
+	}
 	var ready []*Type
 	for _, t := range types {
 		for _, next := range t.needs() {
+			if !among[next] {
+				continue
+			}
 			missing[t]++
 			dependents[next] = append(dependents[next], t)
 		}
@@ -84,7 +91,7 @@ func (r *reader) checkRecursion(types []*Type) {
 	visit = func(t *Type) {
 		path = append(path, t)
 		for _, e := range r.needed(t) {
-			if done[e.to] {
+			if done[e.to] || e.to.Package != nil {
 				continue
 			}
 			if i := slices.Index(path, e.to); i >= 0 {

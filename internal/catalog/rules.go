@@ -14,7 +14,8 @@ const (
 	RuleUnknownKey    Rule = "unknown-key"       // only keys that the language has
 	RuleDuplicateKey  Rule = "duplicate-key"     // a key once per mapping
 	RuleDuplicateName Rule = "duplicate-name"    // one type, event, policy and subscription of a name in the whole catalogue, one tag of a name in an event
-	RuleInclude       Rule = "include"           // included files that can be read, each of them once
+	RuleInclude       Rule = "include"           // included and imported files that can be read, each of them once
+	RuleImport        Rule = "import"            // imported catalogues without findings, that do not import one another
 	RuleMissingKey    Rule = "missing-key"       // the keys that cannot be left out
 	RuleConflict      Rule = "conflicting-keys"  // not two keys that say the same thing in two ways
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads

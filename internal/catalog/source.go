@@ -26,6 +26,8 @@ type source struct {
 type sources struct {
 	all    []*source
 	byName map[string]*source
+	bytes  int  // of all but the root
+	full   bool // nothing more can be read
 }
 
 func (s *sources) add(file string, text []byte) *source {

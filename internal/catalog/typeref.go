@@ -90,6 +90,12 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		return t
 	}
 	at := r.placeIn(n, offset, len(text))
+	if isImportedName(text) {
+		if t.Kind, t.Named = Named, r.importedType(at, text, what); t.Named != nil {
+			return t
+		}
+		return nil
+	}
 	if !isWord(text) {
 		r.report(at, RuleBadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
 		return nil
@@ -132,6 +138,14 @@ func (r *reader) typeHint(text string) string {
 		return "did you mean \"" + word + "\"?"
 	}
 	var known []string
+	for from, other := range r.imported {
+		if other.types[text] != nil {
+			known = append(known, "did you mean \""+from+"."+text+"\"?")
+		}
+	}
+	if slices.Sort(known); known != nil {
+		return known[0]
+	}
 	for name := range scalarKinds {
 		known = append(known, name)
 	}

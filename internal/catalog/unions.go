@@ -66,6 +66,10 @@ func (r *reader) variantType(e entry, union *Type, what string) *Type {
 		r.report(r.place(e.value), RuleUnion, "%s is %s, which is no struct", what, ref.Text).
 			Hint = "name a type with fields, or write fields here"
 		return nil
+	case ref.Named.Package != nil:
+		r.report(r.place(e.value), RuleUnion, "%s is %s, which is of another catalogue", what, ref.Text).
+			Hint = "a struct is made a variant in its own Go package: write fields here, of which one has that type"
+		return nil
 	}
 	return ref.Named
 }

@@ -21,15 +21,8 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	module := newModule(t)
 	var packages, checks []string
 	for name, c := range validCatalogues(t) {
-		files, err := templates.Files(c, templates.Target{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		packages = append(packages, name)
-		for _, file := range files {
-			module.add(name+"/"+file.Name, string(file.Content))
-		}
-		module.add(name+"/upcasts.go", upcasts(t, c))
+		addPackage(t, module, name, c)
 		for _, e := range c.Events {
 			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
 		}
@@ -40,6 +33,48 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	if got, want := module.run("run", "."), fmt.Sprintf("%d samples\n", len(checks)); got != want {
 		t.Errorf("the program says\n%swant\n%s", got, want)
 	}
+}
+
+// addPackage adds the code of a catalogue to the module, and below it that of those which it imports.
+func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
+	t.Helper()
+	for _, p := range c.Imports {
+		p.Path = "example.com/cases/" + name + "/" + p.Name.V
+		other, findings := catalog.ParseWith(referenced(t), p.File, textOf(t, p.File))
+		if findings != nil {
+			t.Fatal(findings)
+		}
+		addPackage(t, m, name+"/"+p.Name.V, other)
+	}
+	files, err := templates.Files(c, templates.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		m.add(name+"/"+file.Name, string(file.Content))
+	}
+	m.add(name+"/upcasts.go", upcasts(t, c))
+}
+
+// textOf reads a file that is on the disk or in the reference of the language.
+func textOf(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := referenced(t).ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// referenced are the files that catalogues can include and import.
+func referenced(t *testing.T) catalog.Texts {
+	t.Helper()
+	files := catalog.Texts{Text: map[string][]byte{}, Below: catalog.Disk{}}
+	reference := string(read(t, "../../docs/catalogue.md"))
+	for _, block := range regexp.MustCompile("(?s)```yaml (\\S+\\.yaml)\n(.*?)```").FindAllStringSubmatch(reference, -1) {
+		files.Text[block[1]] = []byte(block[2])
+	}
+	return files
 }
 
 // upcasts is what the user of a catalogue writes.
@@ -77,13 +112,9 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 		add(filepath.Base(filepath.Dir(path)), path, read(t, path), catalog.Disk{})
 	}
 	reference := string(read(t, "../../docs/catalogue.md"))
-	included := catalog.Texts{Text: map[string][]byte{}}
-	for _, block := range regexp.MustCompile("(?s)```yaml (\\S+\\.yaml)\n(.*?)```").FindAllStringSubmatch(reference, -1) {
-		included.Text[block[1]] = []byte(block[2])
-	}
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
 	for i, block := range blocks {
-		add(fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), included)
+		add(fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), referenced(t))
 	}
 	if len(paths) < 15 || len(blocks) < 10 {
 		t.Fatalf("found %d valid cases and %d catalogues in the reference", len(paths), len(blocks))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -106,12 +107,12 @@ func viewOf(c *catalog.Catalogue, title string) view {
 		}
 	}
 	users := usersOf(c)
-	for _, t := range c.Types {
+	for _, t := range slices.Concat(c.Types, c.Imported) {
 		one := typeViewOf(t)
 		one.UsedBy = users[t]
 		v.Types = append(v.Types, one)
 	}
-	for _, one := range []count{{len(c.Events), "event"}, {len(c.Types), "type"}, {subscriptions, "declared subscription"}} {
+	for _, one := range []count{{len(c.Events), "event"}, {len(c.Types) + len(c.Imported), "type"}, {subscriptions, "declared subscription"}} {
 		if one.N != 1 {
 			one.Noun += "s"
 		}
@@ -242,7 +243,7 @@ func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 	for _, e := range c.Events {
 		note(typePart{e.Name.V, "event-" + e.Name.V}, e.Fields)
 	}
-	for _, t := range c.Types {
+	for _, t := range slices.Concat(c.Types, c.Imported) {
 		note(link(t), t.Fields)
 		for _, v := range t.Variants {
 			users[v.Type] = append(users[v.Type], link(t))

@@ -47,9 +47,10 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "include", "initialisms", "lint", "defaults", "policies", "types", "events"},
+		keys: []string{"version", "package", "import_path", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"},
 		below: map[string]*context{
-			"lint": {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
+			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
+			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
 		},
 	}

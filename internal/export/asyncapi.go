@@ -1,6 +1,10 @@
 package export
 
-import "github.com/busgen/busgen/internal/catalog"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 // asyncSchema is the dialect of AsyncAPI 3.0, which extends draft 07.
 var asyncSchema = dialect{refs: "#/components/schemas/"}
@@ -28,7 +32,7 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 		}
 		messages.add(e.Name.V, message(e))
 	}
-	for _, t := range c.Types {
+	for _, t := range slices.Concat(c.Types, c.Imported) {
 		schemas.add(t.Name.V, asyncSchema.named(t))
 	}
 	components := object{{"messages", messages}}

@@ -1,6 +1,10 @@
 package export
 
-import "github.com/busgen/busgen/internal/catalog"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 // schema2020 is the dialect of [JSONSchema].
 var schema2020 = dialect{refs: "#/$defs/", besideRefs: true}
@@ -16,7 +20,7 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	for _, e := range c.Events {
 		defs.add(e.Name.V, schema2020.payload(e))
 	}
-	for _, t := range c.Types {
+	for _, t := range slices.Concat(c.Types, c.Imported) {
 		defs.add(t.Name.V, schema2020.named(t))
 	}
 	s.set("$defs", defs)

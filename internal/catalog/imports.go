@@ -1,0 +1,239 @@
+package catalog
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// importName is the alphabet of what imported catalogues are called: it must stand in front of
+// a dot in the types of fields, and in Go.
+var importName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+
+// An imported catalogue, with the types that can be used.
+type imported struct {
+	key   *yaml.Node
+	file  string
+	types map[string]*Type // nil if the catalogue has findings
+}
+
+// imports reads `imports:`, and the catalogues that it names.
+func (r *reader) imports(root object) []*Package {
+	r.imported = map[string]*imported{}
+	e, ok := root.entries["imports"]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.mapping(e.value, "imports")
+	var all []*Package
+	for _, e := range entries {
+		if !importName.MatchString(e.name) {
+			r.report(r.place(e.key), RuleBadName, "%s is not a name for an imported catalogue", label(e.name)).
+				Hint = "use lower-case letters and digits, and begin with a letter, as in shared"
+			continue
+		}
+		r.imported[e.name] = &imported{key: e.key}
+		if p := r.importOf(e, "import "+e.name); p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// importOf reads one import: the path of a catalogue, or a mapping with it and the path by which Go
+// imports what is generated from it.
+func (r *reader) importOf(e entry, what string) *Package {
+	p := &Package{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
+	file := e
+	if e.value.Kind == yaml.MappingNode {
+		o, _ := r.object(e.value, what, "catalogue", "import_path")
+		p.Path = r.ownImportPath(o).V
+		if file, _ = r.required(o, "catalogue", "add the path of its file, such as ../shared/events.yaml"); file.value == nil {
+			return nil
+		}
+	}
+	text, ok := r.text(file.value, "the catalogue of "+what)
+	if !ok || !r.checkPath(file.value, text.V) {
+		return nil
+	}
+	p.File = r.beside(text.V)
+	c := r.importedCatalogue(p.File, file.value, e)
+	if c == nil {
+		return nil
+	}
+	if p.Path == "" {
+		p.Path = c.ImportPath.V
+	}
+	r.adopt(c, p)
+	return p
+}
+
+// checkImportPaths reports two packages of one path.
+func (r *reader) checkImportPaths(c *Catalogue) {
+	first := map[string]Value[string]{c.ImportPath.V: c.Package}
+	for _, p := range c.Imports {
+		if other, taken := first[p.Path]; taken && p.Path != "" {
+			r.report(r.nameAt(p.Name), RuleImport, "import %s has the import path %s, and so has %s", p.Name.V, p.Path, label(other.V)).
+				see(r.nameAt(other), "that is here")
+		}
+		first[p.Path] = p.Name
+	}
+}
+
+// beside is the name of a file that the root names.
+func (r *reader) beside(text string) string {
+	return filepath.Join(filepath.Dir(r.root), filepath.FromSlash(text))
+}
+
+// importedCatalogue reads a catalogue that n names. Its findings are findings here, too.
+func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *Catalogue {
+	if !r.mayImport(file, n) {
+		return nil
+	}
+	r.imported[e.name].file = file
+	root := r.fileAt(file, n)
+	if root == nil {
+		return nil
+	}
+	other := newReader(r.files, r.sources, file)
+	other.importer = r
+	c := other.catalogue(root)
+	if len(other.findings) > 0 {
+		r.findings = append(r.findings, other.findings...)
+		r.report(r.place(n), RuleImport, "the imported catalogue %s has findings", label(file))
+		return nil
+	}
+	return c
+}
+
+// mayImport refuses catalogues that import one another, and a second import of one.
+func (r *reader) mayImport(file string, n *yaml.Node) bool {
+	chain := label(file)
+	for by := r; by != nil; by = by.importer {
+		chain = label(by.root) + " → " + chain
+		if identity(by.root) == identity(file) {
+			r.report(r.place(n), RuleImport, "%s imports itself: %s", label(file), chain).
+				Hint = "Go packages cannot import one another in a circle: move what both need into a third catalogue"
+			return false
+		}
+	}
+	for name, other := range r.imported {
+		if other.file != "" && identity(other.file) == identity(file) {
+			r.report(r.place(n), RuleImport, "%s is imported already, as %s", label(file), name).
+				see(r.place(other.key), "it is here").
+				Hint = "leave one of them out"
+			return false
+		}
+	}
+	return true
+}
+
+// adopt makes the types of another catalogue ready to be used in this one, where each has
+// the name of the import in front of its own.
+func (r *reader) adopt(c *Catalogue, p *Package) {
+	known := map[string]*Type{}
+	prefix := p.Name.V + "."
+	for _, t := range c.Types {
+		if t.Package = p; !t.Inline {
+			known[t.Name.V] = t
+		}
+	}
+	for _, t := range slices.Concat(c.Types, c.Imported) {
+		t.Name.V = prefix + t.Name.V
+		for _, f := range t.Fields {
+			f.Type.qualify(prefix)
+		}
+	}
+	r.imported[p.Name.V].types = known
+}
+
+// LocalName is a Go name that tells t from the types of all other packages.
+func (t *Type) LocalName() string {
+	if t.Package == nil {
+		return t.GoName
+	}
+	name := t.Package.Name.V
+	return strings.ToUpper(name[:1]) + name[1:] + t.GoName
+}
+
+// qualify writes a prefix in front of the declared type in t.
+func (t *TypeRef) qualify(prefix string) {
+	if t.named() == nil || strings.HasSuffix(strings.TrimSuffix(t.Text, "?"), inPlace) {
+		return
+	}
+	for ; t != nil; t = t.Elem {
+		i := strings.LastIndexByte(t.Text, ']') + 1
+		t.Text = t.Text[:i] + prefix + t.Text[i:]
+	}
+}
+
+// importedType returns a type of another catalogue, or nil after a finding.
+func (r *reader) importedType(at Place, text, what string) *Type {
+	from, name, _ := strings.Cut(text, ".")
+	other := r.imported[from]
+	switch {
+	case other == nil:
+		var names []string
+		for known := range r.imported {
+			names = append(names, known+"."+name)
+		}
+		slices.Sort(names)
+		f := r.report(at, RuleUnknownType, "unknown type %q in %s: no catalogue is imported as %s", text, what, from)
+		if f.Hint = didYouMean(text, names); f.Hint == "" {
+			f.Hint = "name the catalogue that has it under the key imports, at the top"
+		}
+		return nil
+	case other.types == nil:
+		return nil // there is a finding
+	case other.types[name] == nil:
+		var names []string
+		for known := range other.types {
+			names = append(names, from+"."+known)
+		}
+		slices.Sort(names)
+		r.report(at, RuleUnknownType, "unknown type %q in %s: %s does not declare it", text, what, label(other.file)).Hint = didYouMean(text, names)
+		return nil
+	}
+	return other.types[name]
+}
+
+// isImportedName tells whether text could be a type of another catalogue: shared.Money.
+func isImportedName(text string) bool {
+	from, name, found := strings.Cut(text, ".")
+	return found && isWord(from) && isWord(name)
+}
+
+// foreign lists the types of other catalogues that this one's are made of.
+func (c *Catalogue) foreign() []*Type {
+	all := &Type{}
+	for _, e := range c.Events {
+		all.Fields = append(all.Fields, e.Fields...)
+	}
+	for _, t := range c.Types {
+		all.Fields = append(all.Fields, t.Fields...)
+	}
+	types := slices.DeleteFunc(reachable(all.Fields), func(t *Type) bool { return t.Package == nil })
+	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Name.V, b.Name.V) })
+	return types
+}
+
+// checkPath reports what cannot be a path of a file.
+func (r *reader) checkPath(n *yaml.Node, text string) bool {
+	refuse := func(hint, format string, args ...any) bool {
+		r.report(r.place(n), RuleInclude, format, args...).Hint = hint
+		return false
+	}
+	switch {
+	case text == "":
+		return refuse("name a file, as in payments.yaml", "a path is empty")
+	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
+		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
+	case strings.Contains(text, `\`):
+		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
+	}
+	return true
+}
