@@ -20,7 +20,7 @@ func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}
-	files, err := templates.Files(c, templates.Target{})
+	files, err := templates.Files(c, templates.Target{ImportPath: "github.com/busgen/busgen/examples/generated"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // Files generates the Go code of a catalogue, which must be free of findings.
-// An error means a defect in this package, or that a Go import path is not known; the catalogue is fine.
+// The name of one in a folder below has a slash. An error means a defect in this
+// package, or that a Go import path is not known; the catalogue is fine.
 func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 	emitters := []struct {
 		name       string
@@ -52,5 +53,16 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 	if err := errors.Join(failures...); err != nil {
 		return nil, err
 	}
-	return files, nil
+	if !c.TestKit {
+		return files, nil
+	}
+	path, err := at.importPath(c)
+	if err != nil {
+		return nil, fmt.Errorf("generating the test kit: %w", err)
+	}
+	kit, err := testKit(header, c, path)
+	if err != nil {
+		return nil, fmt.Errorf("generating %s: %w", kit.Name, err)
+	}
+	return append(files, kit), nil
 }

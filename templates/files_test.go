@@ -28,7 +28,7 @@ func features(t *testing.T) []emit.File {
 
 func generate(t *testing.T, c *catalog.Catalogue) []emit.File {
 	t.Helper()
-	files, err := Files(c, Target{})
+	files, err := Files(c, here)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,11 +79,11 @@ type tb interface {
 // requireGood checks the code of a catalogue.
 func requireGood(t tb, c *catalog.Catalogue) {
 	t.Helper()
-	files, err := Files(c, Target{})
+	files, err := Files(c, here)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	again, err := Files(c, Target{})
+	again, err := Files(c, here)
 	if diff := cmp.Diff(files, again); err != nil || diff != "" {
 		t.Fatalf("the second time it is something else: %v\n%s", err, diff)
 	}
@@ -96,53 +97,89 @@ func requireGood(t tb, c *catalog.Catalogue) {
 		t.Fatalf("%v", err)
 	}
 	files = append(files, emit.File{Name: "upcasts.go", Content: []byte(upcasts)})
-	if err := typeCheck(c.Package.V, files); err != nil {
+	importPath, err := here.importPath(c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if err := typeCheck(importPath, files); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
 
-// typeCheck returns an error if a package does not compile, or is not formatted.
-func typeCheck(name string, files []emit.File) error {
-	set := token.NewFileSet()
-	var parsed []*ast.File
-	for _, file := range files {
-		formatted, err := format.Source(file.Content)
-		if err != nil || !bytes.Equal(formatted, file.Content) {
-			return fmt.Errorf("%s is not formatted: %v\n%s", file.Name, err, file.Content)
-		}
-		f, err := parser.ParseFile(set, file.Name, file.Content, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		parsed = append(parsed, f)
-	}
-	imports, err := compiledPackages()
+// typeCheck returns an error if a package, or its test kit, does not compile or is
+// not formatted.
+func typeCheck(importPath string, files []emit.File) error {
+	compiled, err := compiledPackages()
 	if err != nil {
 		return err
 	}
-	config := types.Config{Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
-		file, ok := imports[path]
+	set := token.NewFileSet()
+	generated := &oneMore{path: importPath}
+	generated.ImporterFrom = importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
+		file, ok := compiled[path]
 		if !ok {
 			return nil, fmt.Errorf("nobody has compiled %s", path)
 		}
 		return os.Open(file)
-	}), GoVersion: "go1.26"}
-	if _, err := config.Check("example.com/"+name, set, parsed, nil); err != nil {
-		for _, file := range files {
-			if strings.HasPrefix(err.Error(), file.Name) {
-				return fmt.Errorf("%w\n%s", err, file.Content)
-			}
+	}).(types.ImporterFrom)
+	for _, below := range []bool{false, true} {
+		some := slices.DeleteFunc(slices.Clone(files), func(f emit.File) bool { return strings.Contains(f.Name, "/") != below })
+		pkg, err := typeCheckPackage(set, generated, some)
+		if err != nil {
+			return err
 		}
-		return err
+		generated.pkg = pkg
 	}
 	return nil
+}
+
+// oneMore is an importer that has a package more.
+type oneMore struct {
+	types.ImporterFrom
+	path string
+	pkg  *types.Package
+}
+
+func (o *oneMore) Import(path string) (*types.Package, error) { return o.ImportFrom(path, "", 0) }
+
+func (o *oneMore) ImportFrom(path, dir string, mode types.ImportMode) (*types.Package, error) {
+	if path == o.path && o.pkg != nil {
+		return o.pkg, nil
+	}
+	return o.ImporterFrom.ImportFrom(path, dir, mode)
+}
+
+func typeCheckPackage(set *token.FileSet, from types.Importer, files []emit.File) (*types.Package, error) {
+	var parsed []*ast.File
+	for _, file := range files {
+		formatted, err := format.Source(file.Content)
+		if err != nil || !bytes.Equal(formatted, file.Content) {
+			return nil, fmt.Errorf("%s is not formatted: %v\n%s", file.Name, err, file.Content)
+		}
+		f, err := parser.ParseFile(set, file.Name, file.Content, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, f)
+	}
+	config := types.Config{Importer: from, GoVersion: "go1.26"}
+	pkg, err := config.Check("generated", set, parsed, nil)
+	if err == nil {
+		return pkg, nil
+	}
+	for _, file := range files {
+		if strings.HasPrefix(err.Error(), file.Name) {
+			return nil, fmt.Errorf("%w\n%s", err, file.Content)
+		}
+	}
+	return nil, err
 }
 
 // compiledPackages says where the compiled form of each package is that generated
 // code may import, and of a few that stand for those of custom types.
 var compiledPackages = sync.OnceValues(func() (map[string]string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}",
-		runtimePath, deepPath, "maps", "regexp", "slices", "net/netip", "math/big", "net/url").Output()
+		runtimePath, deepPath, kitPath, "testing", "maps", "regexp", "slices", "net/netip", "math/big", "net/url").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
@@ -177,7 +214,11 @@ func madeCatalogue(t *rapid.T) string {
 	for range 1 + m.upTo(3) {
 		events.set(m.one("event", eventNames), m.event())
 	}
-	return object{}.set("version", 1).set("package", "events").set("types", typeSection).set("events", events).String()
+	root := object{}.set("version", 1).set("package", m.one("package", packageNames))
+	if m.seldom() {
+		root.set("test_kit", true)
+	}
+	return root.set("types", typeSection).set("events", events).String()
 }
 
 // object is a mapping in YAML, which takes JSON.
@@ -197,12 +238,13 @@ func (o object) String() string {
 }
 
 var (
-	typeNames  = []string{"T", "Type", "String", "Error", "Problems", "JSON", "Context", "Time", "Event", "Payment"}
-	eventNames = []string{"a", "order.placed", "order.line.added", "func.type", "init", "len.cap", "x.y"}
-	fieldNames = []string{"id", "type", "p", "v", "w", "r", "d", "json", "time", "value", "other", "a_b", "n1", "wire", "deep"}
-	valueNames = []string{"a", "b", "D", "1", "日本", "a-b", "`", "\"x", "x y", "*/x", "nil"}
-	texts      = []string{"", "Plain.", "*/ }", "`", "//go:build x", "a\n\nb", "\u202e", "Deprecated: no", "\t code", "%s ${x}", "x\u2028y"}
-	scalars    = []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "decimal", "json"}
+	packageNames = []string{"events", "testing", "runtimetest", "t", "opts", "events_", "événements", "catalogue"}
+	typeNames    = []string{"T", "Type", "String", "Error", "Problems", "JSON", "Context", "Time", "Event", "Payment"}
+	eventNames   = []string{"a", "order.placed", "order.line.added", "func.type", "init", "len.cap", "x.y"}
+	fieldNames   = []string{"id", "type", "p", "v", "w", "r", "d", "json", "time", "value", "other", "a_b", "n1", "wire", "deep"}
+	valueNames   = []string{"a", "b", "D", "1", "日本", "a-b", "`", "\"x", "x y", "*/x", "nil"}
+	texts        = []string{"", "Plain.", "*/ }", "`", "//go:build x", "a\n\nb", "\u202e", "Deprecated: no", "\t code", "%s ${x}", "x\u2028y"}
+	scalars      = []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "decimal", "json"}
 )
 
 func (m *catalogueMaker) one(label string, from []string) string {

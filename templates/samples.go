@@ -33,10 +33,12 @@ func sample(e *catalog.Event) *jen.Statement {
 	if len(e.Examples) > 0 {
 		which = "the first example of " + e.Name.V
 	}
-	return comment("Sample"+e.GoName+" returns "+which+": valid, and a new one each time.", deprecated(e.Deprecated)).
-		Func().Id("Sample" + e.GoName).Params().Id(e.GoName).
+	return comment(sampleName(e)+" returns "+which+": valid, and a new one each time.", deprecated(e.Deprecated)).
+		Func().Id(sampleName(e)).Params().Id(e.GoName).
 		Block(jen.Return(inWire("MustParse").Types(jen.Id(e.GoName)).Call(rawJSON(e.Sample()))))
 }
+
+func sampleName(e *catalog.Event) string { return "Sample" + e.GoName }
 
 // rawJSON emits JSON as a raw string, with a line for each field.
 func rawJSON(text json.RawMessage) *jen.Statement {

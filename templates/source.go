@@ -20,6 +20,7 @@ const (
 	wirePath    = modulePath + "/runtime/wire"
 	breakerPath = modulePath + "/runtime/breaker"
 	deepPath    = modulePath + "/runtime/deep"
+	kitPath     = modulePath + "/runtime/runtimetest"
 	uuidPath    = "github.com/google/uuid"
 )
 
@@ -29,12 +30,9 @@ func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) 
 // inDeep refers to a name of the deep package.
 func inDeep(name string) *jen.Statement { return jen.Qual(deepPath, name) }
 
-// source makes a formatted Go file of constructs, with a blank line between
-// any two.
+// source makes a file of the package generated from c.
 func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte, error) {
 	file := jen.NewFile(c.Package.V)
-	file.HeaderComment(header)
-	file.NoFormat = true // it is done below, when the imports are in groups
 	for _, p := range c.Imports {
 		file.ImportAlias(p.Path, goodAlias(p.Name.V))
 	}
@@ -43,7 +41,17 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
 		}
 	}
-	file.ImportNames(map[string]string{runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", deepPath: "deep", uuidPath: "uuid"})
+	return render(file, header, constructs)
+}
+
+// render makes a formatted Go file of constructs, with a blank line between
+// any two.
+func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error) {
+	file.HeaderComment(header)
+	file.NoFormat = true // it is done below, when the imports are in groups
+	file.ImportNames(map[string]string{
+		runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", deepPath: "deep", kitPath: "runtimetest", uuidPath: "uuid",
+	})
 	for i, construct := range constructs {
 		if i%constructsPerPiece == 0 {
 			file.Id(cut).Line()

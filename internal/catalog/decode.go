@@ -38,6 +38,7 @@ var elsewhere = map[string]string{
 	"reasons":       "it belongs under redrive",
 	"package":       ofTheWhole,
 	"import_path":   ofTheWhole,
+	"test_kit":      ofTheWhole,
 	"initialisms":   ofTheWhole,
 	"imports":       ofTheWhole,
 	"lint":          ofTheWhole,

@@ -89,6 +89,7 @@ func (r *reader) catalogue(node *yaml.Node) *Catalogue {
 	c.Version = r.version(root)
 	c.Package = r.packageName(root)
 	c.ImportPath = r.ownImportPath(root)
+	c.TestKit = r.testKit(root)
 	c.Lint = r.lint(root)
 	r.readInitialisms(root)
 	c.Imports = r.imports(root)

@@ -34,6 +34,7 @@ type Catalogue struct {
 	Version    Value[int]    // of the catalogue language; 1
 	Package    Value[string] // Go package name of the generated code
 	ImportPath Value[string] // Go import path of the generated code; not written if go.mod is to say it
+	TestKit    bool          // a package for tests is generated, too
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
 	Namespaces []*Namespace  // sorted by name

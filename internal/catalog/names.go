@@ -169,6 +169,12 @@ func (r *reader) ownImportPath(o object) Value[string] {
 	return v
 }
 
+// testKit reads `test_kit:`.
+func (r *reader) testKit(o object) bool {
+	e, ok := o.entries["test_kit"]
+	return ok && r.truth(e, o.what).V
+}
+
 // syntaxOf reports a key that is no event name or pattern, at the character
 // where err says that it goes wrong. The format takes the key and the reason.
 func (r *reader) syntaxOf(e entry, err error, rule Rule, format string) {

@@ -46,7 +46,8 @@ func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
 		}
 		addPackage(t, m, name+"/"+p.Name.V, other)
 	}
-	files, err := templates.Files(c, templates.Target{})
+	c.ImportPath = catalog.Value[string]{} // it lies elsewhere here
+	files, err := templates.Files(c, templates.Target{ImportPath: "example.com/cases/" + name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Apply does what the plan says, and creates the folder if there is none.
+// Apply does what the plan says, and creates the folder if there is none. A folder
+// below that is empty without its test kit is removed.
 //
 // All new bytes are on disk under temporary names before the first file is
 // replaced, and each replacement is a rename: whoever reads the folder sees
@@ -30,6 +31,9 @@ func (p *Plan) Apply() (err error) {
 			continue
 		}
 		path := filepath.Join(p.Dir, step.File.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return fmt.Errorf("cannot create a folder; no file was changed: %w", err)
+		}
 		temporary, err := stage(path, step.File.Content)
 		if err != nil {
 			return fmt.Errorf("cannot write %s; no file was changed: %w", path, err)
@@ -49,7 +53,9 @@ func (p *Plan) commit(staged map[string]string) error {
 		case Same:
 			continue
 		case Orphaned:
-			err = os.Remove(path)
+			if err = os.Remove(path); strings.Contains(step.File.Name, "/") {
+				os.Remove(filepath.Dir(path)) // fails if something else is in it
+			}
 		default:
 			if err = os.Rename(staged[path], path); err == nil {
 				delete(staged, path)

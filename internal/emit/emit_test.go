@@ -96,6 +96,59 @@ func TestApplyBringsTheFolderUpToDate(t *testing.T) {
 	}
 }
 
+func TestATestKitLivesInAFolderOfItsOwn(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"bus.gen.go":               header + "same",
+		"oldtest/testkit.gen.go":   header + "of the package's old name",
+		"usedtest/testkit.gen.go":  header + "in a folder with something else",
+		"usedtest/mine.go":         "a person's",
+		"minetest/testkit.gen.go":  "a person's",
+		"othertest/publish.gen.go": header + "of another catalogue",
+		"testother/testkit.gen.go": header + "in a folder that is not ours",
+		"a/btest/testkit.gen.go":   header + "of a package in a folder",
+	})
+	wanted := files("bus.gen.go", "same", "bustest/testkit.gen.go", "new")
+
+	plan := compare(t, dir, wanted)
+	if err := plan.Apply(); err != nil {
+		t.Fatal(err)
+	}
+
+	want := map[string]string{
+		"bus.gen.go":               header + "same",
+		"bustest/testkit.gen.go":   header + "new",
+		"usedtest/mine.go":         "a person's",
+		"minetest/testkit.gen.go":  "a person's",
+		"othertest/publish.gen.go": header + "of another catalogue",
+		"testother/testkit.gen.go": header + "in a folder that is not ours",
+		"a/btest/testkit.gen.go":   header + "of a package in a folder",
+	}
+	if diff := cmp.Diff(want, contents(snapshot(t, dir))); diff != "" {
+		t.Errorf("folder (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "oldtest")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the empty folder is still there: %v", err)
+	}
+	if got := plan.Count(emit.Orphaned); got != 2 || !compare(t, dir, wanted).UpToDate() {
+		t.Errorf("%d orphans, and then %+v", got, compare(t, dir, wanted).Steps)
+	}
+
+	if err := compare(t, dir, files("bus.gen.go", "same")).Apply(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bustest")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the kit is still there: %v", err)
+	}
+}
+
+func TestATestKitDoesNotReplaceAPersonsFile(t *testing.T) {
+	dir := folder(t, map[string]string{"bustest/testkit.gen.go": "a person's"})
+	_, err := emit.Compare(dir, files("bus.gen.go", "new", "bustest/testkit.gen.go", "new"))
+	if foreign, ok := errors.AsType[*emit.ForeignError](err); !ok || foreign.Path != filepath.Join(dir, "bustest", "testkit.gen.go") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestApplyingTwiceTouchesNothing(t *testing.T) {
 	dir := folder(t, nil)
 	wanted := files("a.gen.go", "a", "b.gen.go", "b")

@@ -5,11 +5,17 @@ import (
 	"strings"
 )
 
-// File is a file to be: its name inside the output folder and its bytes.
+// File is a file to be.
 type File struct {
-	Name    string
+	Name    string // inside the output folder; KitFile with that of a folder and a slash before it
 	Content []byte
 }
+
+// KitFile is the name of the only generated file that is in a folder below. The
+// name of that folder ends in "test".
+const KitFile = "testkit.gen.go"
+
+const kitFolder = "test"
 
 // The first line of a generated file. Its form is the one by which Go's tools
 // recognize generated code; neither a version nor a date is in it, so that a

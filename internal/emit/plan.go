@@ -101,15 +101,13 @@ func compareFile(dir string, file File) (State, error) {
 
 // findOrphans looks for generated files that are not among files.
 func findOrphans(dir string, files []File) ([]Step, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := candidates(dir)
+	if err != nil {
 		return nil, fmt.Errorf("cannot list the output folder: %w", err)
 	}
 	var orphans []Step
-	for _, entry := range entries {
-		name := entry.Name()
-		wanted := slices.ContainsFunc(files, func(f File) bool { return f.Name == name })
-		if wanted || !strings.HasSuffix(name, ".gen.go") || !entry.Type().IsRegular() {
+	for _, name := range names {
+		if slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(dir, name))
@@ -121,4 +119,27 @@ func findOrphans(dir string, files []File) ([]Step, error) {
 		}
 	}
 	return orphans, nil
+}
+
+// candidates names the files that may be generated, by their names. Folders below
+// are somebody else's but for a test kit: what is generated into them from another
+// catalogue has other names.
+func candidates(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		switch {
+		case entry.Type().IsRegular() && strings.HasSuffix(name, ".gen.go"):
+			names = append(names, name)
+		case entry.IsDir() && strings.HasSuffix(name, kitFolder):
+			name += "/" + KitFile
+			if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }

@@ -1,0 +1,93 @@
+package templates
+
+import (
+	"path"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+)
+
+// testKit makes testkit.gen.go, which is in a folder of its own because it
+// imports package testing, and importPath, the package generated from c.
+func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File, error) {
+	name := testPackage(c.Package.V)
+	file := jen.NewFile(name)
+	about := "Package " + name + " is for tests of programs that use package " + c.Package.V + ": it gives each of them a bus in memory, " +
+		"with a clock that can be moved, a record of what was published, and switches for what can go wrong. Package runtimetest has the tour."
+	for _, line := range commentLines([]string{about}) {
+		file.PackageComment("// " + line)
+	}
+	switch {
+	case kitNames[c.Package.V]:
+		file.ImportAlias(importPath, "catalogue")
+	case path.Base(importPath) == c.Package.V:
+		file.ImportName(importPath, c.Package.V)
+	default:
+		file.ImportAlias(importPath, c.Package.V)
+	}
+	content, err := render(file, header, []jen.Code{kitNew(importPath), kitRun(importPath), kitSamples(c, importPath)})
+	return emit.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + emit.KitFile, Content: content}, err
+}
+
+// testPackage is the name of the package for tests of another. One that ended in
+// _test would be something else.
+func testPackage(name string) string { return strings.TrimRight(name, "_") + "test" }
+
+// kitNames are what testkit.gen.go has names for: a package of such a name gets
+// another one there.
+var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true}
+
+// kitNew emits
+//
+//	// New returns a kit with a bus of its own for this catalogue; …
+//	func New(t testing.TB, opts ...runtime.Option) *runtimetest.Kit {
+//		t.Helper()
+//		return runtimetest.New(t, <events>.Catalogue, opts...)
+//	}
+func kitNew(importPath string) *jen.Statement {
+	return comment("New returns a kit for this catalogue, with a bus that is not started yet; see [runtimetest.New].").
+		Func().Id("New").Params(jen.Id("t").Qual("testing", "TB"), kitOptions()).Op("*").Qual(kitPath, "Kit").Block(
+		jen.Id("t").Dot("Helper").Call(),
+		jen.Return(jen.Qual(kitPath, "New").Call(jen.Id("t"), jen.Qual(importPath, "Catalogue"), jen.Id("opts").Op("..."))),
+	)
+}
+
+// kitRun emits
+//
+//	// Run calls f with a kit for this catalogue in a bubble of virtual time; …
+//	func Run(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit), opts ...runtime.Option) {
+//		t.Helper()
+//		runtimetest.Run(t, <events>.Catalogue, f, opts...)
+//	}
+func kitRun(importPath string) *jen.Statement {
+	t := func() *jen.Statement { return jen.Id("t").Op("*").Qual("testing", "T") }
+	f := jen.Id("f").Func().Params(t(), jen.Id("kit").Op("*").Qual(kitPath, "Kit"))
+	return comment("Run calls f with a kit for this catalogue in a bubble of virtual time; see [runtimetest.Run].").
+		Func().Id("Run").Params(t(), f, kitOptions()).Block(
+		jen.Id("t").Dot("Helper").Call(),
+		jen.Qual(kitPath, "Run").Call(jen.Id("t"), jen.Qual(importPath, "Catalogue"), jen.Id("f"), jen.Id("opts").Op("...")),
+	)
+}
+
+func kitOptions() *jen.Statement { return jen.Id("opts").Op("...").Add(inRuntime("Option")) }
+
+// kitSamples emits
+//
+//	// Samples returns a valid payload of every event, in the order of the catalogue.
+//	func Samples() []runtime.Payload {
+//		return []runtime.Payload{
+//			<events>.Sample<Event>(),
+//		}
+//	}
+func kitSamples(c *catalog.Catalogue, importPath string) *jen.Statement {
+	var samples []jen.Code
+	for _, e := range c.Events {
+		samples = append(samples, jen.Qual(importPath, sampleName(e)).Call())
+	}
+	return comment("Samples returns a valid payload of every event, in the order of the catalogue. [runtimetest.Kit.Publish] takes them.").
+		Func().Id("Samples").Params().Index().Add(inRuntime("Payload")).
+		Block(jen.Return(jen.Index().Add(inRuntime("Payload")).Custom(linesInBraces, samples...)))
+}
