@@ -23,12 +23,25 @@ func init() {
 		return receipt, err
 	}
 	testhook.Flush = func(bus any) error { return bus.(*Bus).log.Flush(context.Background()) }
-	testhook.Decode = func(catalogue any, eventType string, payload []byte) (any, error) {
+	testhook.Append = func(ctx context.Context, bus any, eventType string, version int, payload []byte) (any, error) {
+		batch, err := newBatch(ctx, bus.(*Bus), eventType, version, 1, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer batch.free()
+		batch.records[0].Payload = payload
+		if err := batch.append(ctx); err != nil {
+			return nil, err
+		}
+		receipt := batch.receipt(0)
+		return &receipt, nil
+	}
+	testhook.Decode = func(catalogue any, eventType string, version int, payload []byte) (any, error) {
 		t := catalogue.(*Catalogue).Lookup(eventType)
 		if t == nil {
 			return nil, &UnknownTypeError{EventType: eventType}
 		}
-		return t.decode(&engine.Record{Type: eventType, Payload: payload})
+		return t.decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
 	}
 }
 

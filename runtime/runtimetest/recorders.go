@@ -19,7 +19,7 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 	k.t.Helper()
 	events := []runtime.Event[T]{}
 	for _, e := range k.stored(typeOf[T](k)) {
-		payload, err := decode[T](k, e.Type, e.Payload)
+		payload, err := decode[T](k, e.Type, e.Version, e.Payload)
 		k.must("Published", err)
 		events = append(events, runtime.Event[T]{
 			ID: e.ID, Type: e.Type, Payload: payload, Metadata: metadataOf(e.Metadata),
@@ -46,7 +46,7 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 		if n := len(l.Attempts); n > 0 {
 			letter.Kind = l.Attempts[n-1].Kind
 		}
-		letter.Event.Payload, letter.Undecodable = decode[T](k, l.Type, l.Payload)
+		letter.Event.Payload, letter.Undecodable = decode[T](k, l.Type, l.Version, l.Payload)
 		letters = append(letters, letter)
 	}
 	return letters
@@ -71,8 +71,8 @@ func typeOf[T runtime.Payload](k *Kit) string {
 	return ""
 }
 
-func decode[T runtime.Payload](k *Kit, eventType string, payload []byte) (T, error) {
-	value, err := testhook.Decode(k.catalogue, eventType, payload)
+func decode[T runtime.Payload](k *Kit, eventType string, version int, payload []byte) (T, error) {
+	value, err := testhook.Decode(k.catalogue, eventType, version, payload)
 	typed, _ := value.(T)
 	return typed, err
 }

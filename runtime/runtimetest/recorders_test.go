@@ -3,6 +3,7 @@ package runtimetest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +53,66 @@ func TestPublishedIsWhatIsStored(t *testing.T) {
 			t.Errorf("published %+v", got)
 		}
 	})
+}
+
+// What order.shipped carried in its first version.
+type orderShippedV1 struct {
+	Box int `json:"box"`
+}
+
+func (orderShippedV1) Validate() error { return nil }
+
+type orderShipped struct {
+	Boxes []int `json:"boxes"`
+}
+
+func (orderShipped) Validate() error { return nil }
+
+func TestEventsOfAnOlderVersionAreDeliveredAndFoundAsTheNewest(t *testing.T) {
+	shippedType := runtime.Define(runtime.Spec[orderShipped]{
+		Name: "order.shipped", Settings: settings(), Version: 2,
+		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old orderShippedV1) (orderShipped, error) {
+			return orderShipped{Boxes: []int{old.Box}}, nil
+		})},
+	})
+	runtimetest.Run(t, runtime.NewCatalogue(shippedType), func(t *testing.T, k *runtimetest.Kit) {
+		var boxes []int
+		k.Setup(func(bus *runtime.Bus) error {
+			_, err := runtime.Subscribe(bus, shippedType, "count", func(_ context.Context, e runtime.Event[orderShipped]) error {
+				boxes = append(boxes, e.Payload.Boxes...)
+				return nil
+			})
+			return err
+		})
+		k.PublishJSON("order.shipped", 1, `{"box":7}`)
+		k.Publish(orderShipped{Boxes: []int{8, 9}})
+		k.Drain()
+		if !slices.Equal(boxes, []int{7, 8, 9}) {
+			t.Errorf("handled %v", boxes)
+		}
+		if got := runtimetest.Published[orderShipped](k); len(got) != 2 || !slices.Equal(got[0].Payload.Boxes, []int{7}) {
+			t.Errorf("published %+v", got)
+		}
+	})
+}
+
+func TestAPayloadThatCannotBeDecodedIsADeadLetterThatSaysSo(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		k.PublishJSON("order.placed", 1, `{"number":"seven"}`)
+		k.Drain()
+		letters := runtimetest.DeadLetters[orderPlaced](k)
+		if len(letters) != 1 || letters[0].Reason != "decode" || letters[0].Undecodable == nil || string(letters[0].Raw) != `{"number":"seven"}` {
+			t.Errorf("%+v", letters)
+		}
+	})
+	failedWith(t, try(t, func(t testing.TB) {
+		k := runtimetest.New(t, catalogue)
+		k.PublishJSON("order.placed", 1, `{"number":"seven"}`)
+		runtimetest.Published[orderPlaced](k)
+	}), "Published: the payload of this order.placed event does not fit")
+	failedWith(t, try(t, func(t testing.TB) { runtimetest.New(t, catalogue).PublishJSON("order.sent", 1, `{}`) }), "order.sent is not in the catalogue")
 }
 
 func TestPublishedReadsManyPages(t *testing.T) {

@@ -15,7 +15,10 @@ var (
 	WithIntercept func(Intercept) any
 	// Decode returns the payload of a stored event of the named type, for a
 	// *runtime.Catalogue. It is a value of the type's Go type.
-	Decode func(catalogue any, eventType string, payload []byte) (any, error)
+	Decode func(catalogue any, eventType string, version int, payload []byte) (any, error)
+	// Append stores an event with any payload, with a *runtime.Bus. The receipt is
+	// a *runtime.Receipt.
+	Append func(ctx context.Context, bus any, eventType string, version int, payload []byte) (receipt any, err error)
 	// Publish publishes a payload with a *runtime.Bus, if it is one of the type, a
 	// runtime.AnyEventType. The receipt is a *runtime.Receipt, or nil if it is not.
 	Publish func(ctx context.Context, bus, eventType, payload any) (receipt any, err error)
