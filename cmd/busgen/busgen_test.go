@@ -142,6 +142,53 @@ func TestCheckListsWhatIsNotUpToDateAndWritesNothing(t *testing.T) {
 	}
 }
 
+func TestATestKitIsGeneratedCheckedAndRemoved(t *testing.T) {
+	inFolder(t, map[string]string{
+		"go.mod":          "module example.org/shop\n",
+		"api/events.yaml": strings.Replace(simple, "\n", "\ntest_kit: true\n", 1),
+	})
+	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+	kit, err := os.ReadFile("api/shoptest/testkit.gen.go")
+	if err != nil || !strings.Contains(string(kit), "shop \"example.org/shop/api\"") {
+		t.Errorf("%v\n%s", err, kit)
+	}
+	busgen(t, "check api/events.yaml").wants(t, 0, "", "")
+	busgen(t, "api/events.yaml --out .").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+	kit, err = os.ReadFile("shoptest/testkit.gen.go")
+	if err != nil || !strings.Contains(string(kit), "\t\"example.org/shop\"") {
+		t.Errorf("%v\n%s", err, kit)
+	}
+
+	appendTo(t, "api/shoptest/testkit.gen.go", "// edited\n")
+	busgen(t, "check api/events.yaml").wants(t, statusNo, "changed   api/shoptest/testkit.gen.go\n",
+		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml\"\n")
+	if err := os.WriteFile("api/events.yaml", []byte(simple), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	busgen(t, "check api/events.yaml").wants(t, statusNo, "orphaned  api/shoptest/testkit.gen.go\n",
+		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml\"\n")
+	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 7 files (7 unchanged, 1 removed)\n", "")
+	if _, err := os.Stat("api/shoptest"); err == nil {
+		t.Error("the folder of the kit is still there")
+	}
+}
+
+func TestATestKitNeedsToKnowWhereItIs(t *testing.T) {
+	kit := strings.Replace(simple, "\n", "\ntest_kit: true\n", 1)
+	inFolder(t, map[string]string{"events.yaml": kit})
+	before := snapshot(t)
+	for _, command := range []string{"", "check"} {
+		busgen(t, command).wantsErrors(t, statusTrouble, "busgen: generating the test kit: cannot tell the Go import path of .,", "go mod init", "import_path")
+	}
+	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+		t.Errorf("folder (-before +after):\n%s", diff)
+	}
+	if err := os.WriteFile("events.yaml", []byte(kit+"import_path: example.org/elsewhere\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+}
+
 func TestFindingsAreTroubleForCheck(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": broken})
 	busgen(t, "check").wantsErrors(t, statusTrouble, "events.yaml:5:5: ", "busgen: 2 findings in events.yaml\n")

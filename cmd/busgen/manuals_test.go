@@ -38,7 +38,7 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					inFolder(t, nil)
 				} else {
 					catalogue := string(source)
-					inFolder(t, map[string]string{"events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue})
+					inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue})
 				}
 				if cmd.Name() == "breaking" {
 					amidReleases(t, string(source))
@@ -85,7 +85,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inFolder(t, map[string]string{"events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
+	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
 	busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
 	amidReleases(t, string(catalogue))
 	ran := 0
