@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/importer"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -70,6 +71,7 @@ const (
 	findingsDoc = homepage + "/blob/main/docs/catalogue.md#findings"
 	breakingDoc = homepage + "/blob/main/docs/tools.md#what-a-change-breaks"
 	lintDoc     = homepage + "/blob/main/docs/catalogue.md#lint"
+	importDoc   = homepage + "/blob/main/docs/tools.md#importing"
 )
 
 // findingsSARIF writes the log of one run. The words of its severities are those
@@ -112,6 +114,9 @@ func sarifRuleOf(id string) sarifRule {
 	}
 	if own, ok := breaking.RuleOf(id); ok {
 		rule.ShortDescription, rule.HelpURI = &sarifMessage{own.Purpose}, breakingDoc
+	}
+	if own, ok := importer.RuleOf(id); ok {
+		rule.ShortDescription, rule.HelpURI = &sarifMessage{"asks for " + own.Asks}, importDoc
 	}
 	return rule
 }

@@ -43,6 +43,11 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 				if cmd.Name() == "breaking" {
 					amidReleases(t, string(source))
 				}
+				if cmd.Name() == "import" || cmd.HasParent() && cmd.Parent().Name() == "import" {
+					busgen(t, "export jsonschema -o events.schema.json")
+					busgen(t, "export jsonschema --event order.placed -o order.schema.json")
+					busgen(t, "export asyncapi -o asyncapi.json")
+				}
 				if cmd.Name() == "check" {
 					busgen(t, "-q events.yaml").wants(t, 0, "", "")
 					busgen(t, "-q events/events.yaml").wants(t, 0, "", "")

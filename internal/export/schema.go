@@ -2,6 +2,7 @@ package export
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 
@@ -30,13 +31,16 @@ func (d dialect) payload(e *catalog.Event) object {
 	return s
 }
 
-// named is the schema of a declared type.
+// named is the schema of a declared type. The Go type of a custom one is named in the
+// way of oapi-codegen.
 func (d dialect) named(t *catalog.Type) object {
 	s := object{}
 	switch {
 	case t.IsCustom():
 		s = d.typeOf(t.Custom.JSON, catalog.Constraints{})
 		s.set("title", t.Custom.Import.V+"."+t.Custom.Name.V)
+		s.set("x-go-type", path.Base(t.Custom.Import.V)+"."+t.Custom.Name.V)
+		s.set("x-go-type-import", object{{"path", t.Custom.Import.V}})
 	case t.IsUnion():
 		d.union(&s, t)
 	case t.IsEnum():

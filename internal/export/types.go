@@ -88,8 +88,8 @@ var formats = map[string]string{"email": "email", "url": "uri", "hostname": "hos
 
 // What JSON Schema has no format for.
 const (
-	durationPattern = `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`
-	decimalPattern  = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
+	DurationPattern = `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`
+	DecimalPattern  = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
 )
 
 // text describes a value that travels as a JSON text.
@@ -108,9 +108,9 @@ func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 	case catalog.UUID:
 		s.set("format", "uuid")
 	case catalog.Duration:
-		s.set("pattern", durationPattern)
+		s.set("pattern", DurationPattern)
 	case catalog.Decimal:
-		s.set("pattern", decimalPattern)
+		s.set("pattern", DecimalPattern)
 	}
 	s.text("format", formats[c.Format.V])
 	if c.Format.V == "ip" {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+func newImport() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "import",
+		Short: "Make a catalogue of what other tools have written",
+		Long: `Import makes a catalogue of a JSON Schema or of an AsyncAPI document. Whatever
+has no counterpart in a catalogue is reported with its place, and the rest is
+imported.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen import jsonschema events.schema.json
+  busgen import asyncapi asyncapi.json --out imported.yaml`,
+	})
+	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI())
+	return cmd
+}
+
+const importHelp = `
+The catalogue goes to standard output, formatted, or to the file that --out
+names, which is not overwritten without --force. Findings go to standard error.
+A warning is about something that means something else now, or is not there; a
+note is about something that was only said.
+
+` + formatHelp + ` It needs --out.
+
+Exit status: 0 nothing but notes, 1 warnings (the rest was imported) or errors
+(nothing was), 2 trouble with the command line or with files.`
+
+func newImportJSONSchema() *cobra.Command {
+	cmd := importing(&cobra.Command{
+		Use:   "jsonschema FILE",
+		Short: "Make a catalogue of a JSON Schema",
+		Long: `Jsonschema reads a JSON Schema (draft 4 to 2020-12), in JSON or YAML. If it is
+the schema of a payload itself it becomes one event, whose name is made of its
+title or of the name of the file, unless --event says it. Otherwise events are
+the definitions that no other one refers to: those with the name of an event, as
+export writes them, or else all objects. What they refer to becomes types.
+` + importHelp,
+		Example: `  busgen import jsonschema events.schema.json
+  busgen import jsonschema order.schema.json --event order.placed --out order.yaml`,
+	}, importer.JSONSchema, func(cmd *cobra.Command, o *importer.Options) {
+		cmd.Flags().StringVar(&o.Event, "event", "", "the `name` of the event, for the schema of one payload")
+	})
+	return cmd
+}
+
+func newImportAsyncAPI() *cobra.Command {
+	return importing(&cobra.Command{
+		Use:   "asyncapi FILE",
+		Short: "Make a catalogue of an AsyncAPI document",
+		Long: `Asyncapi reads an AsyncAPI document of version 3 or 2, in JSON or YAML. A
+message becomes an event, an operation that receives it becomes a subscription,
+and what is under components/schemas becomes types.
+` + importHelp,
+		Example: `  busgen import asyncapi asyncapi.json
+  busgen import asyncapi asyncapi.json --package orders --out orders.yaml`,
+	}, importer.AsyncAPI, nil)
+}
+
+// importing completes a verb that makes a catalogue of a file.
+func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
+	var o importer.Options
+	var form format
+	var out string
+	var force bool
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return verb(func(args []string) (string, error) {
+			if form != "text" && out == "" {
+				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
+			}
+			if err := o.Check(); err != nil {
+				return "", err
+			}
+			source, err := os.ReadFile(args[0])
+			if err != nil {
+				return "", err
+			}
+			result := read(args[0], source, o)
+			report, err := deliver(result, out, force)
+			if err != nil {
+				return "", err
+			}
+			return importFindings(cmd.ErrOrStderr(), args[0], form, report, result)
+		})(cmd, args)
+	}
+	cmd.Flags().StringVar(&o.Package, "package", "", "the `name` of the generated package (default: made of the title)")
+	if more != nil {
+		more(cmd, &o)
+	}
+	outFile(cmd, &out)
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file that --out names")
+	formatFlag(cmd, &form)
+	return cmd
+}
+
+// deliver writes the catalogue, or returns it as the report.
+func deliver(result *importer.Result, out string, force bool) (report string, err error) {
+	switch {
+	case result.Catalogue == nil:
+		return "", nil
+	case out == "" || force:
+		return delivered(result.Catalogue, out)
+	}
+	err = emit.Create(filepath.Dir(out), []emit.File{{Name: filepath.Base(out), Content: result.Catalogue}})
+	var exists *emit.ExistsError
+	if errors.As(err, &exists) {
+		return "", fmt.Errorf("%w; name another file, or overwrite it with --force", err)
+	}
+	return "wrote " + out + "\n", err
+}
+
+// importFindings prints the findings of an import, and makes the exit status of them.
+func importFindings(stderr io.Writer, file string, form format, report string, result *importer.Result) (string, error) {
+	found := &lintError{file, result.Findings}
+	if form != "text" {
+		var err error
+		if report, err = form.document(result.Findings); err != nil {
+			return "", err
+		}
+	} else if len(result.Findings) > 0 {
+		io.WriteString(stderr, found.report())
+	}
+	if found.worst() >= lint.Warning {
+		return report, &negative{found}
+	}
+	return report, nil
+}

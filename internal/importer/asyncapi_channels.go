@@ -1,0 +1,120 @@
+package importer
+
+import "slices"
+
+// channels3 reads the messages of the channels of version 3.
+func (r *asyncReader) channels3() {
+	for _, c := range r.root.get("channels").properties() {
+		channel, _ := r.followed(c)
+		for _, m := range channel.get("messages").properties() {
+			r.message(m, m.name)
+		}
+		r.channelRest(channel, "messages")
+	}
+}
+
+// channelRest reports what is said of a channel.
+func (r *asyncReader) channelRest(channel *node, known ...string) {
+	for _, m := range channel.properties() {
+		said := m.value.is(text) && slices.ContainsFunc(channel.get("messages").properties(), func(message member) bool {
+			n, _ := r.followed(message)
+			return n.str("description") == m.value.text
+		})
+		if m.name != "address" && !slices.Contains(known, m.name) && !said {
+			r.note(m.at, "a catalogue has no place for %s of a channel", m.name)
+		}
+	}
+}
+
+// operations3 makes subscriptions of what is received. What is sent is published by the
+// program, and is not in a catalogue.
+func (r *asyncReader) operations3() {
+	for _, o := range r.root.get("operations").properties() {
+		op, _ := r.followed(o)
+		if op.str("action") == "receive" {
+			for _, m := range r.messagesOf(op) {
+				r.subscribe(r.message(m, m.name), o.name, member{o.name, o.at, op}, op.get("description"))
+			}
+		}
+		for _, m := range op.properties() {
+			switch m.name {
+			case "action", "channel", "messages", "description", "x-busgen":
+			case "reply", "traits":
+				r.report(m.at, RuleKeyword, "%s of an operation has no counterpart in a catalogue", m.name).Hint = "publish an answer as an event of its own"
+			default:
+				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+			}
+		}
+	}
+}
+
+// messagesOf are the messages of an operation: those that it names, or all of its channel.
+func (r *asyncReader) messagesOf(op *node) []member {
+	if named := op.get("messages"); named.is(list) {
+		var all []member
+		for _, m := range named.items {
+			all = append(all, member{"", m.place, m})
+		}
+		return all
+	}
+	channel, _ := r.followed(member{value: op.get("channel")})
+	return channel.get("messages").properties()
+}
+
+// channels2 reads version 2, in which a channel has its operations inside. Others publish what
+// the program receives.
+func (r *asyncReader) channels2() {
+	for _, c := range r.root.get("channels").properties() {
+		channel, _ := r.followed(c)
+		for _, o := range channel.properties() {
+			switch o.name {
+			case "publish", "subscribe":
+				r.operation2(c.name, o)
+			case "$ref":
+			default:
+				r.note(o.at, "a catalogue has no place for %s of a channel", o.name)
+			}
+		}
+	}
+}
+
+func (r *asyncReader) operation2(channel string, o member) {
+	messages := []member{{channel, o.at, o.value.get("message")}}
+	if several := o.value.get("message").get("oneOf"); several.is(list) {
+		messages = nil
+		for _, m := range several.items {
+			messages = append(messages, member{channel, m.place, m})
+		}
+	}
+	for _, m := range messages {
+		if m.value == nil {
+			continue
+		}
+		e := r.message(m, channel)
+		if o.name != "publish" {
+			continue
+		}
+		name := o.value.str("operationId")
+		if name == "" {
+			name = channel
+		}
+		said := o.value.get("description")
+		if said == nil {
+			said = o.value.get("summary")
+		}
+		r.subscribe(e, name, member{name, o.at, o.value}, said)
+	}
+	for _, m := range o.value.properties() {
+		switch m.name {
+		case "message", "operationId", "x-busgen":
+		case "description", "summary":
+			if o.name != "publish" {
+				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+			}
+		case "traits":
+			r.report(m.at, RuleKeyword, "%s of an operation has no counterpart in a catalogue", m.name)
+		default:
+			r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package importer_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/importer"
+)
+
+var update = flag.Bool("update", false, "accept what comes of each case now")
+
+// Each folder in testdata/cases has a document, what is found in it, and the catalogue that
+// comes of it, if one does.
+func TestCases(t *testing.T) {
+	folders, err := filepath.Glob("testdata/cases/*")
+	if err != nil || len(folders) < 8 {
+		t.Fatalf("%d cases, %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			result := imported(t, folder)
+			requireLoads(t, result)
+			compare(t, filepath.Join(folder, "findings.golden"), rendered(result))
+			compare(t, filepath.Join(folder, "events.yaml.golden"), string(result.Catalogue))
+		})
+	}
+}
+
+// imported imports the document in a folder.
+func imported(t testing.TB, folder string) *importer.Result {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(folder, "*.[jy]*"))
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".golden") {
+			continue
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(filepath.Base(path), "asyncapi") {
+			return importer.AsyncAPI(filepath.Base(path), source, importer.Options{})
+		}
+		return importer.JSONSchema(filepath.Base(path), source, importer.Options{})
+	}
+	t.Fatalf("%s has no document", folder)
+	return nil
+}
+
+// rendered shows findings as the command does.
+func rendered(r *importer.Result) string {
+	var shown catalog.Findings
+	for _, f := range r.Findings {
+		one := *f.Finding
+		one.Message = f.Severity.String() + ": " + one.Message
+		shown = append(shown, &one)
+	}
+	var b bytes.Buffer
+	shown.Render(&b)
+	return b.String()
+}
+
+// compare compares with a golden file, which is not there for an empty text.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		os.Remove(path)
+		if got != "" {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil && got != "" {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s, -update accepts it (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,75 @@
+package importer_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/edit"
+	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// requireLoads checks what is true of every import.
+func requireLoads(t testing.TB, r *importer.Result) {
+	t.Helper()
+	worst := lint.Off
+	for _, f := range r.Findings {
+		worst = max(worst, f.Severity)
+		if f.Pos.Line < 1 || f.Pos.Column < 1 || f.Length < 1 {
+			t.Fatalf("%s has no place", f)
+		}
+		if _, known := importer.RuleOf(string(f.Rule)); !known {
+			t.Fatalf("%s has no rule", f)
+		}
+	}
+	if r.Catalogue == nil {
+		if worst < lint.Error {
+			t.Fatal("nothing was imported, and nobody is told why")
+		}
+		return
+	}
+	if _, findings := catalog.Parse("events.yaml", r.Catalogue); findings != nil {
+		t.Fatalf("the catalogue has findings: %v\n%s", findings, r.Catalogue)
+	}
+	formatted, err := edit.Format(r.Catalogue)
+	if diff := cmp.Diff(string(r.Catalogue), string(formatted)); err != nil || diff != "" {
+		t.Fatalf("the catalogue is not formatted: %v\n%s", err, diff)
+	}
+}
+
+// FuzzImport reads any text as both kinds of documents. What comes of it, if anything does, is
+// a catalogue that is formatted and free of findings, and the same every time.
+func FuzzImport(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/cases/*/*.[jy]*")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	for _, c := range catalogues(f) {
+		for _, export := range []func(*catalog.Catalogue) ([]byte, error){
+			export.JSONSchema, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) },
+		} {
+			if text, err := export(c); err == nil && len(text) < 20_000 {
+				f.Add(string(text))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.JSONSchema, importer.AsyncAPI} {
+			first := read("file.json", []byte(text), importer.Options{})
+			requireLoads(t, first)
+			again := read("file.json", []byte(text), importer.Options{})
+			if diff := cmp.Diff(string(first.Catalogue), string(again.Catalogue)); diff != "" || rendered(first) != rendered(again) {
+				t.Fatalf("the second time it is something else:\n%s", diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// Options are what a document does not say.
+type Options struct {
+	Package string // of the generated code; made of the document's title, or events, if empty
+	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
+}
+
+// A Result is what came of an import.
+type Result struct {
+	Catalogue []byte         // formatted, and free of findings; nil if nothing could be made of the document
+	Findings  []lint.Finding // about the document, in its order
+}
+
+// Check returns an error for names that cannot be.
+func (o Options) Check() error {
+	if o.Package != "" && !validPackage(o.Package) {
+		return fmt.Errorf("--package %s cannot be the name of a package", o.Package)
+	}
+	if o.Event != "" && glob.ValidName(o.Event) != nil {
+		return fmt.Errorf("--event %s is not a name for an event, such as order.placed", o.Event)
+	}
+	return nil
+}
+
+// An importer is one import.
+type importer struct {
+	Options
+	file string
+	root *node
+	// places says what of the document a key or an item of the catalogue was made of.
+	places map[*yaml.Node]catalog.Place
+
+	events     *yaml.Node // name → event
+	eventNames names
+	types      []*typeDraft
+	typeNames  names
+	drafts     map[*node]*typeDraft // by definition, or by what was written in place
+
+	counted    map[*node]bool  // the parts of the document
+	references map[*node]int   // how often a definition is referred to
+	absorbed   map[*node]bool  // definitions of which something else was made than a type
+	flat       map[*node]*node // what flattened has made
+	expanding  map[*node]bool  // definitions that are being put where they are used
+	refused    map[*node]bool  // enums and unions that have a finding
+	schemas    int             // that were visited
+	inPlace    int             // structs in place around the current field
+	nested     int             // lists and maps around it
+
+	findings []lint.Finding
+}
+
+// A typeDraft is an entry of `types:`.
+type typeDraft struct {
+	name string
+	at   catalog.Place
+	body *yaml.Node
+}
+
+// run reads a document, and makes a catalogue with what makes its events.
+func run(file string, source []byte, o Options, make func(*importer)) *Result {
+	im := &importer{
+		Options: o, file: file,
+		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
+		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, expanding: map[*node]bool{}, refused: map[*node]bool{},
+	}
+	var err error
+	im.root, err = parse(file, source, func(at catalog.Place, name string) {
+		im.report(at, RuleSyntax, "%q is in the same object twice; the first one counts", name)
+	})
+	var wrong *sourceError
+	if errors.As(err, &wrong) {
+		im.report(wrong.at, RuleSyntax, "%s", wrong.message)
+		return im.result(nil)
+	}
+	if !im.root.is(object) {
+		im.report(im.root.place, RuleDocument, "the document is no object")
+		return im.result(nil)
+	}
+	im.countReferences(im.root)
+	make(im)
+	return im.result(im.catalogue())
+}
+
+// result is the catalogue or, without one, the reason why there is none.
+func (im *importer) result(catalogue []byte) *Result {
+	refused := slices.ContainsFunc(im.findings, func(f lint.Finding) bool { return f.Severity == lint.Error })
+	if catalogue == nil && !refused {
+		im.report(im.root.place, RuleDocument, "nothing in the document can be an event").
+			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
+	}
+	return &Result{catalogue, tidied(im.findings)}
+}
+
+// countReferences finds out what is referred to, and how large the document is. What a message or
+// payload refers to becomes an event.
+func (im *importer) countReferences(n *node) {
+	if im.counted[n] {
+		return // by another alias of YAML
+	}
+	im.counted[n] = true
+	for _, item := range n.items {
+		im.countReferences(item)
+	}
+	for _, m := range n.members {
+		switch m.name {
+		case "enum", "const", "default", "examples", "example":
+			continue
+		case "payload":
+			if m.value.get("$ref") != nil {
+				continue
+			}
+		case "$ref":
+			if def, _ := im.lookUp(m.value.text); def != nil {
+				im.references[def]++
+			}
+		}
+		im.countReferences(m.value)
+	}
+}
+
+// maxSchemas bounds how much is made of a document, which can use the same part of itself
+// again and again.
+func (im *importer) maxSchemas() int { return 1000 + 20*len(im.counted) }
+
+// packageName is the name of the generated package.
+func (im *importer) packageName(title string) string {
+	for _, name := range []string{im.Package, packageWord(title)} {
+		if name != "" && validPackage(name) {
+			return name
+		}
+	}
+	return "events"
+}
+
+func packageWord(title string) string {
+	word := strings.ToLower(strings.Join(words(title), ""))
+	if len(word) > 30 {
+		return ""
+	}
+	return word
+}
+
+// validPackage asks the reader of catalogues.
+func validPackage(name string) bool {
+	root := mapping()
+	set(root, "version", plain("1"))
+	set(root, "package", textNode(name))
+	set(root, "events", flow(mapping()))
+	_, findings := catalog.Parse("", encode(root))
+	return !slices.ContainsFunc(findings, func(f *catalog.Finding) bool { return f.Rule == catalog.RulePackage || f.Rule == catalog.RuleWrongKind })
+}
+
+// baseName is the name of the file without folder and endings.
+func (im *importer) baseName() string {
+	name, _, _ := strings.Cut(filepath.Base(im.file), ".")
+	return name
+}

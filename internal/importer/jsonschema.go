@@ -1,0 +1,175 @@
+package importer
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// JSONSchema makes a catalogue of a JSON Schema, in JSON or YAML; file is only its
+// name in findings. A schema that is itself a payload is one event. Otherwise the events are
+// the definitions that nothing refers to: those that have the name of an event or, if there
+// are none, all that are objects.
+func JSONSchema(file string, source []byte, o Options) *Result {
+	return run(file, source, o, (*importer).jsonSchema)
+}
+
+func (im *importer) jsonSchema() {
+	if im.root.get("asyncapi") != nil {
+		im.report(im.root.at("asyncapi"), RuleDocument, "this is an AsyncAPI document")
+		return
+	}
+	defs := im.definitions()
+	if !onlySays(im.root, "") {
+		im.rootEvent()
+	} else if im.Event != "" {
+		im.report(im.root.place, RuleDocument, "the document only has definitions, so that no payload can be named %s", quoted(im.Event))
+	} else {
+		im.definedEvents(im.eventDefs(defs))
+	}
+	im.declareAll(defs)
+}
+
+// definedEvents makes events of definitions.
+func (im *importer) definedEvents(defs []member) {
+	for _, d := range defs {
+		im.typeNames[catalog.GoName(eventName(d.name))] = true
+	}
+	for _, d := range defs {
+		im.event(d.name, d.at, d.value, nil)
+	}
+}
+
+// definitions are the members of $defs, and of definitions, as it was called before.
+func (im *importer) definitions() []member {
+	return append(im.root.get("$defs").properties(), im.root.get("definitions").properties()...)
+}
+
+// rootEvent makes an event of the schema itself.
+func (im *importer) rootEvent() {
+	name := im.Event
+	if name == "" {
+		name = eventName(snake(im.root.str("title")))
+	}
+	if name == "" {
+		name = im.baseName()
+	}
+	im.typeNames[catalog.GoName(eventName(name))] = true
+	im.event(name, im.root.place, im.root, nil)
+}
+
+// eventDefs are the definitions that are events.
+func (im *importer) eventDefs(defs []member) (events []member) {
+	var others []member
+	for _, d := range defs {
+		switch {
+		case im.references[d.value] > 0 || !isPayload(im.look(d.value).schema):
+		case glob.ValidName(d.name) == nil:
+			events = append(events, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	if events == nil {
+		return others
+	}
+	return events
+}
+
+// isPayload tells whether values of a schema are objects of which something is known.
+func isPayload(s *node) bool {
+	isObject := s.str("type") == "object" || s.get("type") == nil && s.get("properties") != nil
+	return s.is(object) && isObject && isStruct(use{schema: s, def: s})
+}
+
+// declareAll makes types of definitions that nobody has asked for, but not of those of which
+// something else was made.
+func (im *importer) declareAll(defs []member) {
+	for _, d := range defs {
+		if im.absorbed[d.value] || im.drafts[d.value] != nil {
+			continue
+		}
+		u := im.look(d.value)
+		if u.def == nil {
+			u.def, u.name = d.value, d.name
+		}
+		t := im.shape(u, spot{})
+		if im.drafts[d.value] == nil && im.references[d.value] == 0 {
+			im.note(d.at, "nothing is of the type %s, which is another name of %s, so that it is left out", quoted(d.name), t.text)
+		}
+	}
+}
+
+// event adds an event, and reports whether it could.
+func (im *importer) event(name string, at catalog.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
+	eventually := eventName(name)
+	if eventually == "" {
+		eventually = "event"
+	}
+	u := use{schema: &node{kind: object, place: at}}
+	if payload != nil {
+		u = im.look(payload)
+		if !isPayload(u.schema) {
+			im.report(payload.place, RulePayload, "the payload of %s is no object with known properties, so that the event is left out", quoted(name)).
+				Hint = "the payload of an event has fields: put the value into one"
+			return nil
+		}
+	}
+	for _, made := range []*node{payload, u.schema, u.def} {
+		im.absorbed[made] = true
+	}
+	free := im.eventNames.unique(eventually)
+	if free != name {
+		im.note(at, "%s becomes the event %s", quoted(name), free)
+	}
+	body := mapping()
+	im.add(im.events, free, body, at)
+	if more != nil {
+		more(body, &u)
+	}
+	im.goName(body, &u, free)
+	im.say(body, u, saying{name: free, examples: true})
+	if fields := im.fields(u.schema, catalog.GoName(free)); fields.Content != nil {
+		im.add(body, "payload", fields, u.schema.place)
+	} else if payload != nil && u.schema.get("additionalProperties") == nil {
+		im.note(u.schema.place, "the payload has no properties, so that the event carries nothing")
+	}
+	im.examples(body, u.examples)
+	return body
+}
+
+// goName takes a title for the Go name if it can be that.
+func (im *importer) goName(body *yaml.Node, u *use, name string) {
+	if u.title == nil || u.def != nil || !typeSyntax.MatchString(u.title.text) {
+		return
+	}
+	if u.title.text != catalog.GoName(name) {
+		im.addText(body, "go_name", u.title.text, u.title.place)
+	}
+	u.title = nil
+}
+
+func (im *importer) examples(body *yaml.Node, all []*node) {
+	l := &yaml.Node{Kind: yaml.SequenceNode}
+	var seen []*node
+	for _, e := range all {
+		repeated := false
+		for _, s := range seen {
+			repeated = repeated || same(s, e)
+		}
+		if repeated {
+			continue
+		}
+		seen = append(seen, e)
+		item := im.yamlOf(e)
+		if item == nil {
+			continue
+		}
+		im.places[item] = e.place
+		l.Content = append(l.Content, item)
+	}
+	if l.Content != nil {
+		im.add(body, "examples", l, all[0].place)
+	}
+}

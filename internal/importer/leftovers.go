@@ -1,0 +1,64 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+)
+
+// keywordHints say what to do about keywords that a catalogue has nothing for.
+var keywordHints = map[string]string{
+	"anyOf":                 "write a union of structs if a property tells them apart",
+	"oneOf":                 "write a union of structs if a property tells them apart",
+	"not":                   "check it where the event is published",
+	"if":                    "check it where the event is published",
+	"then":                  "check it where the event is published",
+	"else":                  "check it where the event is published",
+	"contains":              "check it where the event is published",
+	"dependentRequired":     "check it where the event is published",
+	"dependentSchemas":      "check it where the event is published",
+	"dependencies":          "check it where the event is published",
+	"patternProperties":     "put these properties into a map",
+	"propertyNames":         "the keys of a map can be any text",
+	"discriminator":         "the catalogue names it in a union",
+	"$dynamicRef":           "name the type that is meant",
+	"$recursiveRef":         "name the type that is meant",
+	"unevaluatedProperties": "a payload with other properties is read, without them",
+}
+
+// ignored are keywords that change nothing, besides those that only say something.
+var ignored = []string{"readOnly", "writeOnly", "externalDocs", "xml", "additionalItems", "$dynamicAnchor", "$recursiveAnchor"}
+
+// aboutKind is the type that a keyword is about; empty for one about any.
+func aboutKind(keyword string) string {
+	for _, i := range implied {
+		if slices.Contains(i.keywords, keyword) {
+			return i.kind
+		}
+	}
+	return ""
+}
+
+// leftovers reports the keywords of a schema that are not known, of which the first says
+// what it is about: nothing is dropped without a word.
+func (im *importer) leftovers(s *node, known ...string) {
+	for _, m := range s.members {
+		if slices.Contains(known, m.name) || slices.Contains(sayingKeywords, m.name) || im.refused[m.value] {
+			continue
+		}
+		about := aboutKind(m.name)
+		if len(known) > 0 && about == aboutKind(known[0]) {
+			about = ""
+		}
+		switch {
+		case m.name == "type", m.name == "enum", m.name == "x-busgen":
+		case slices.Contains(ignored, m.name):
+			im.note(m.at, "a catalogue has no place for %s", m.name)
+		case strings.HasPrefix(m.name, "x-"):
+			im.note(m.at, "a catalogue has no place for the extension %s", quoted(m.name))
+		case about != "":
+			im.note(m.at, "%s is about values of another type, so it says nothing here", m.name)
+		default:
+			im.report(m.at, RuleKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
+		}
+	}
+}

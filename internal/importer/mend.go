@@ -1,0 +1,372 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/edit"
+)
+
+// maxMending is how often the catalogue may be read.
+const maxMending = 60
+
+// catalogue writes the catalogue. What its reader refuses, such as a default that does not fit a
+// pattern, is taken out and reported where it came from; nil if no event is left.
+func (im *importer) catalogue() []byte {
+	if len(im.events.Content) == 0 {
+		return nil
+	}
+	root := im.document()
+	for range maxMending {
+		source := encode(root)
+		_, findings := catalog.Parse("", source)
+		if findings == nil {
+			return im.formatted(root)
+		}
+		m := mender{importer: im, root: root, gone: map[*yaml.Node]bool{}}
+		m.spots(source)
+		for _, f := range findings {
+			m.mend(f)
+		}
+		if i := find(root, "events"); i < 0 || len(root.Content[i].Content) == 0 {
+			return nil
+		}
+	}
+	im.report(im.root.place, RuleDocument, "what comes of the document is no catalogue, and taking parts out does not make it one")
+	return nil
+}
+
+// document puts the catalogue together.
+func (im *importer) document() *yaml.Node {
+	root := mapping()
+	set(root, "version", plain("1"))
+	title := im.root.str("title")
+	if title == "" {
+		title = im.root.get("info").str("title")
+	}
+	set(root, "package", textNode(im.packageName(title)))
+	if len(im.types) > 0 {
+		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return comparePositions(a.at.Pos, b.at.Pos) })
+		types := mapping()
+		for _, t := range im.types {
+			im.add(types, t.name, t.body, t.at)
+		}
+		set(root, "types", types)
+	}
+	set(root, "events", im.events)
+	return root
+}
+
+func comparePositions(a, b catalog.Position) int {
+	if a.Line != b.Line {
+		return a.Line - b.Line
+	}
+	return a.Column - b.Column
+}
+
+// maxWidth is how wide a mapping in one line may be.
+const maxWidth = 100
+
+// formatted writes the catalogue for people.
+func (im *importer) formatted(root *yaml.Node) []byte {
+	checked := encode(root)
+	shorten(root)
+	for i := 1; i < len(root.Content); i += 2 {
+		for j := 1; j < len(root.Content[i].Content); j += 2 {
+			for _, part := range root.Content[i].Content[j].Content {
+				compact(part, maxWidth-4)
+			}
+			if entry := root.Content[i].Content[j]; len(entry.Content) == 0 || root.Content[i-1].Value == "types" {
+				compact(entry, maxWidth-20)
+			}
+		}
+	}
+	pretty, err := edit.Format(spaced(encode(root)))
+	if _, findings := catalog.Parse("", pretty); err != nil || findings != nil {
+		return checked // a defect of what formats is no reason to refuse
+	}
+	return pretty
+}
+
+// shorten writes { type: T } as T, which is left of a field when the rest was taken out.
+func shorten(root *yaml.Node) {
+	for _, section := range []string{"types", "events"} {
+		if i := find(root, section); i > 0 {
+			for j := 1; j < len(root.Content[i].Content); j += 2 {
+				eachField(root.Content[i].Content[j], func(fields *yaml.Node, value int) {
+					if f := fields.Content[value]; len(f.Content) == 2 && f.Content[0].Value == "type" {
+						fields.Content[value] = f.Content[1]
+					}
+				})
+			}
+		}
+	}
+}
+
+// eachField visits the fields of the body of an event, a type or a field, the inner ones
+// first. What it visits is a mapping of fields, and the index of a value.
+func eachField(body *yaml.Node, visit func(fields *yaml.Node, value int)) {
+	for i := 0; i+1 < len(body.Content) && body.Kind == yaml.MappingNode; i += 2 {
+		inner := body.Content[i+1]
+		for j := 1; j < len(inner.Content); j += 2 {
+			switch body.Content[i].Value {
+			case "payload", "fields":
+				eachField(inner.Content[j], visit)
+				visit(inner, j)
+			case "one_of":
+				eachField(inner.Content[j], visit)
+			}
+		}
+	}
+}
+
+// A mender takes out of a catalogue what its reader refuses.
+type mender struct {
+	*importer
+	root *yaml.Node
+	all  []spotOf
+	gone map[*yaml.Node]bool // what was taken out in this round
+}
+
+// A spotOf is a node of the catalogue as it was written, with the entries around it
+// from the outside in.
+type spotOf struct {
+	line, column int
+	path         []step
+}
+
+// A step is an entry of a mapping, or an item of a list, which has no key.
+type step struct{ in, key, value *yaml.Node }
+
+// spots finds out where everything was written.
+func (m *mender) spots(source []byte) {
+	var written yaml.Node
+	if err := yaml.Unmarshal(source, &written); err != nil {
+		panic(fmt.Sprintf("importer: what was written is no YAML: %v\n%s", err, source))
+	}
+	m.walk(m.root, written.Content[0], nil)
+}
+
+func (m *mender) walk(n, written *yaml.Node, path []step) {
+	m.all = append(m.all, spotOf{written.Line, written.Column, path})
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content) && i+1 < len(written.Content); i += 2 {
+			inner := append(slices.Clip(path), step{n, n.Content[i], n.Content[i+1]})
+			m.all = append(m.all, spotOf{written.Content[i].Line, written.Content[i].Column, inner})
+			m.walk(n.Content[i+1], written.Content[i+1], inner)
+		}
+	case yaml.SequenceNode:
+		for i := 0; i < len(n.Content) && i < len(written.Content); i++ {
+			m.walk(n.Content[i], written.Content[i], append(slices.Clip(path), step{n, nil, n.Content[i]}))
+		}
+	}
+}
+
+// at is the path to what is written at a position: the last that begins there or before.
+func (m *mender) at(pos catalog.Position) []step {
+	var path []step
+	best := catalog.Position{}
+	for _, s := range m.all {
+		here := catalog.Position{Line: s.line, Column: s.column}
+		if comparePositions(here, pos) <= 0 && comparePositions(here, best) >= 0 {
+			best, path = here, s.path
+		}
+	}
+	return path
+}
+
+// droppable are the keys without which a thing is still that thing.
+var droppable = []string{
+	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "go_name", "default", "subscriptions",
+	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
+	"timeout", "slow_after", "expires_after", "priority", "retry", "errors", "breaker", "brake", "redrive",
+}
+
+// mend does away with the reason of a finding.
+func (m *mender) mend(f *catalog.Finding) {
+	path := m.at(f.Pos)
+	if slices.ContainsFunc(path, func(s step) bool { return m.gone[s.value] }) {
+		return
+	}
+	if (f.Rule == catalog.RuleCollision || f.Rule == catalog.RuleReserved) && m.rename(path) {
+		return
+	}
+	if f.Rule == catalog.RuleExample && len(path) == 2 && m.loosen(path[1], f) {
+		return
+	}
+	for i, s := range slices.Backward(path) {
+		if s.key == nil && len(s.in.Content) == 1 && i > 0 && path[i-1].value == s.in {
+			continue // without its only item a list is nothing
+		}
+		inExamples := s.key == nil && i > 0 && path[i-1].key != nil && (path[i-1].key.Value == "examples" || path[i-1].key.Value == "tags")
+		if inExamples || s.key != nil && slices.Contains(droppable, s.key.Value) && !m.isName(path[:i+1]) {
+			m.take(s, f, "is left out")
+			return
+		}
+	}
+	for i, s := range slices.Backward(path) {
+		if m.isField(path[:i+1]) && s.value.Value != "json" {
+			m.refuse(s, f, "the field takes any JSON")
+			m.gone[s.value] = true
+			s.in.Content[find(s.in, s.key.Value)] = textNode("json")
+			return
+		}
+	}
+	for i, s := range slices.Backward(path) {
+		if m.isName(path[:i+1]) {
+			m.take(s, f, "is left out")
+			return
+		}
+	}
+	if len(path) > 0 {
+		m.take(path[len(path)-1], f, "is left out")
+	}
+}
+
+// refuse reports what the reader of catalogues has found.
+func (m *mender) refuse(s step, f *catalog.Finding, outcome string) {
+	at, ok := m.places[s.key]
+	if s.key == nil {
+		at, ok = m.places[s.value]
+	}
+	if !ok {
+		at = m.importer.root.place
+	}
+	m.report(at, RuleRefused, "%s; %s", f.Message, outcome)
+}
+
+// take takes an entry or item out.
+func (m *mender) take(s step, f *catalog.Finding, outcome string) {
+	m.refuse(s, f, outcome)
+	m.remove(s)
+}
+
+func (m *mender) remove(s step) {
+	m.gone[s.value] = true
+	i := slices.Index(s.in.Content, s.value)
+	switch {
+	case i < 0:
+	case s.key == nil:
+		s.in.Content = slices.Delete(s.in.Content, i, i+1)
+	default:
+		s.in.Content = slices.Delete(s.in.Content, i-1, i+1)
+	}
+}
+
+// isName tells whether a path leads to something that has a name of its own: an event, a
+// type, a field, a value, a variant or a subscription.
+func (m *mender) isName(path []step) bool {
+	if len(path) < 2 || path[len(path)-1].key == nil || path[len(path)-2].key == nil {
+		return false
+	}
+	around := path[len(path)-2].key.Value
+	switch len(path) {
+	case 2:
+		return around == "events" || around == "types"
+	}
+	return !m.isName(path[:len(path)-1]) && slices.Contains([]string{"payload", "fields", "enum", "one_of", "subscriptions"}, around)
+}
+
+func (m *mender) isField(path []step) bool {
+	return len(path) > 2 && m.isName(path) && slices.Contains([]string{"payload", "fields"}, path[len(path)-2].key.Value)
+}
+
+// rename gives another Go name to the innermost thing that can have one.
+func (m *mender) rename(path []step) bool {
+	for i, s := range slices.Backward(path) {
+		inList := s.key == nil && i > 0 && path[i-1].key != nil && path[i-1].key.Value == "enum"
+		if inList {
+			m.detailed(path[i-1])
+			return true
+		}
+		if !m.isName(path[:i+1]) {
+			continue
+		}
+		body := s.value
+		if body.Kind == yaml.ScalarNode {
+			key := "type"
+			if path[i-1].key.Value == "enum" {
+				key = "number"
+			}
+			if path[i-1].key.Value == "one_of" {
+				return false
+			}
+			inner := *body
+			*body = *mapping()
+			set(body, key, &inner)
+		}
+		m.gone[s.value] = true
+		own := find(body, "go_name")
+		if own < 0 {
+			set(body, "go_name", textNode(catalog.GoName(s.key.Value)))
+			own = len(body.Content) - 1
+		}
+		body.Content[own].Value += "X"
+		return len(body.Content[own].Value) < 200
+	}
+	return false
+}
+
+// detailed turns the list of an enum into the form in which values can have Go names.
+func (m *mender) detailed(s step) {
+	values := mapping()
+	for _, item := range s.value.Content {
+		m.add(values, item.Value, flow(mapping()), m.places[item])
+	}
+	m.gone[s.value] = true
+	s.in.Content[find(s.in, s.key.Value)] = values
+}
+
+// loosen takes out constraints of an event of which no example can be made up: patterns
+// at first, and then all.
+func (m *mender) loosen(event step, f *catalog.Finding) bool {
+	for _, keys := range [][]string{{"pattern"}, {"min", "max", "min_length", "max_length", "format", "min_items", "max_items", "unique"}} {
+		found := false
+		for _, body := range append([]*yaml.Node{event.value}, m.typesOf(event.value, map[string]bool{})...) {
+			m.strip(body, keys, f, &found)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// typesOf are the bodies of the types that fields below n are of.
+func (m *mender) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
+	var all []*yaml.Node
+	i := find(m.root, "types")
+	if i < 0 {
+		return nil
+	}
+	if n.Kind == yaml.ScalarNode {
+		name := strings.TrimSuffix(n.Value[strings.LastIndexByte(n.Value, ']')+1:], "?")
+		if j := find(m.root.Content[i], name); j > 0 && !seen[name] {
+			seen[name] = true
+			body := m.root.Content[i].Content[j]
+			all = append(append(all, body), m.typesOf(body, seen)...)
+		}
+	}
+	for _, child := range n.Content {
+		all = append(all, m.typesOf(child, seen)...)
+	}
+	return all
+}
+
+// strip takes keys out of the fields below n.
+func (m *mender) strip(n *yaml.Node, keys []string, f *catalog.Finding, found *bool) {
+	eachField(n, func(fields *yaml.Node, value int) {
+		body := fields.Content[value]
+		for i := len(body.Content) - 2; i >= 0; i -= 2 {
+			if slices.Contains(keys, body.Content[i].Value) {
+				*found = true
+				m.take(step{body, body.Content[i], body.Content[i+1]}, f, body.Content[i].Value+" is left out")
+			}
+		}
+	})
+}

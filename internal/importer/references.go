@@ -1,0 +1,311 @@
+package importer
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A use is a schema somewhere in the document, followed to the one that says what
+// values there are.
+type use struct {
+	schema   *node // that one
+	def      *node // the definition that it is, or is a part of; nil for a schema in place
+	name     string
+	nullable bool
+
+	// What is said on the way; what is nearest to the place of use counts.
+	title, description *node
+	deprecated         *node
+	fallback           *node // the default
+	examples           []*node
+}
+
+// anything is the schema of which every value is.
+func anything(at catalog.Place) *node { return &node{kind: object, place: at} }
+
+// maxReferences is how many references may be on the way.
+const maxReferences = 50
+
+// look follows references, alternatives to null, and what is put together of parts.
+func (im *importer) look(s *node) use {
+	u := use{schema: s}
+	for range maxReferences {
+		s := u.schema
+		if !s.is(object) {
+			return u
+		}
+		im.annotate(&u, s)
+		switch {
+		case s.get("$ref") != nil:
+			def, name := im.resolve(s)
+			switch {
+			case def == nil:
+				u.schema = anything(s.place)
+				return u
+			case !onlySays(s, "$ref"):
+				u.schema = im.flattened(inParts(s))
+			default:
+				u.schema, u.def, u.name = def, def, name
+			}
+		case s.get("allOf").is(list):
+			if parts := s.get("allOf").items; len(parts) == 1 && onlySays(s, "allOf") {
+				u.schema = parts[0]
+			} else {
+				u.schema = im.flattened(s)
+			}
+		default:
+			key, rest := withoutNull(s)
+			if key == "" {
+				return u
+			}
+			u.nullable = true
+			u.schema = alternatives(s, key, rest)
+		}
+	}
+	im.report(s.place, RuleReference, "more than %d references lead from here", maxReferences)
+	return use{schema: anything(s.place)}
+}
+
+// annotate takes from a schema what it says about values without saying which there are.
+func (im *importer) annotate(u *use, s *node) {
+	take := func(to **node, name string, k kind) {
+		if v := s.get(name); *to == nil && v.is(k) {
+			*to = v
+		}
+	}
+	take(&u.title, "title", text)
+	take(&u.description, "description", text)
+	if s.isTrue("deprecated") {
+		take(&u.deprecated, "deprecated", boolean)
+	}
+	if u.fallback == nil {
+		u.fallback = s.get("default")
+	}
+	if examples := s.get("examples"); examples.is(list) && u.examples == nil {
+		u.examples = examples.items
+	}
+	if example := s.get("example"); example != nil && u.examples == nil {
+		u.examples = []*node{example}
+	}
+	if types := s.get("type"); types.is(list) && slices.ContainsFunc(types.items, func(t *node) bool { return t.is(text) && t.text == "null" }) {
+		u.nullable = true
+	}
+	if values := s.get("enum"); values.is(list) && slices.ContainsFunc(values.items, func(v *node) bool { return v.is(null) }) {
+		u.nullable = true
+	}
+	if s.isTrue("nullable") {
+		u.nullable = true
+	}
+}
+
+// sayingKeywords are those that do not say which values there are, or what belongs to the
+// document as a whole.
+var sayingKeywords = []string{
+	"title", "description", "default", "deprecated", "examples", "example", "nullable",
+	"$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary",
+}
+
+// onlySays tells whether a schema says nothing about values besides with one keyword.
+func onlySays(s *node, besides string) bool {
+	return !slices.ContainsFunc(s.members, func(m member) bool { return m.name != besides && !slices.Contains(sayingKeywords, m.name) })
+}
+
+// inParts makes one part of a reference, and another of what is beside it.
+func inParts(s *node) *node {
+	reference := &node{kind: object, place: s.place}
+	rest := &node{kind: object, place: s.place}
+	for _, m := range s.members {
+		if m.name == "$ref" {
+			reference.members = append(reference.members, m)
+		} else {
+			rest.members = append(rest.members, m)
+		}
+	}
+	parts := &node{kind: list, place: s.place, items: []*node{reference}}
+	if inner := rest.get("allOf"); inner.is(list) {
+		parts.items = append(parts.items, inner.items...)
+	}
+	rest.members = append(slices.DeleteFunc(rest.members, func(m member) bool { return m.name == "allOf" }), member{"allOf", s.place, parts})
+	return rest
+}
+
+// withoutNull finds alternatives of which one is null, and returns the others.
+func withoutNull(s *node) (key string, rest []*node) {
+	for _, key := range []string{"anyOf", "oneOf"} {
+		branches := s.get(key)
+		if !branches.is(list) {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(branches.items), isNull)
+		if len(rest) > 0 && len(rest) < len(branches.items) {
+			return key, rest
+		}
+	}
+	return "", nil
+}
+
+func isNull(s *node) bool {
+	return s.is(object) && (s.str("type") == "null" || s.get("const").is(null))
+}
+
+// alternatives is s with these alternatives left.
+func alternatives(s *node, key string, rest []*node) *node {
+	if len(rest) == 1 && onlySays(s, key) {
+		return rest[0]
+	}
+	if len(rest) == 1 {
+		key, s = "allOf", without(s, key)
+	}
+	changed := without(s, key)
+	changed.members = append(changed.members, member{key, s.at(key), &node{kind: list, place: s.place, items: rest}})
+	return changed
+}
+
+// without is s without a keyword.
+func without(s *node, keys ...string) *node {
+	copied := *s
+	copied.members = slices.DeleteFunc(slices.Clone(s.members), func(m member) bool { return slices.Contains(keys, m.name) })
+	return &copied
+}
+
+// resolve returns what a $ref refers to, or nil after a finding.
+func (im *importer) resolve(s *node) (def *node, name string) {
+	to := s.str("$ref")
+	def, name = im.lookUp(to)
+	at := s.at("$ref")
+	switch {
+	case def.is(object), def.is(boolean):
+		return def, name
+	case !strings.HasPrefix(to, "#"):
+		im.report(at, RuleReference, "$ref leads to %s, which is not in this file", quoted(to)).Hint = "put what it refers to into this file, or write the type by hand"
+	case def == nil:
+		im.report(at, RuleReference, "$ref leads to %s, and nothing is there", quoted(to))
+	default:
+		im.report(at, RuleReference, "$ref leads to %s, which is no schema", quoted(to))
+	}
+	return nil, ""
+}
+
+// lookUp returns what is at a reference, with the last word of it.
+func (im *importer) lookUp(to string) (*node, string) {
+	if base := im.root.str("$id"); base != "" {
+		to = strings.TrimPrefix(to, strings.TrimSuffix(base, "#"))
+	}
+	pointer, local := strings.CutPrefix(to, "#")
+	if !local {
+		return nil, ""
+	}
+	if pointer == "" {
+		return im.root, im.root.str("title")
+	}
+	if !strings.HasPrefix(pointer, "/") {
+		return nil, ""
+	}
+	n, name := im.root, ""
+	for part := range strings.SplitSeq(pointer[1:], "/") {
+		name = part
+		if plain, err := url.PathUnescape(part); err == nil {
+			name = plain
+		}
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		if n.is(list) {
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(n.items) {
+				return nil, ""
+			}
+			n = n.items[i]
+			continue
+		}
+		if n = n.get(name); n == nil {
+			return nil, ""
+		}
+	}
+	return n, name
+}
+
+// flattened makes one schema of a schema and its allOf.
+func (im *importer) flattened(s *node) *node {
+	if f := im.flat[s]; f != nil {
+		return f
+	}
+	f := without(s, "allOf")
+	im.flat[s] = f
+	for _, part := range s.get("allOf").items {
+		u := im.look(part)
+		if u.def != nil {
+			im.absorbed[u.def] = true
+		}
+		if u.schema.is(object) && u.schema != f {
+			im.merge(f, u.schema)
+		}
+	}
+	return f
+}
+
+// merge adds the keywords of a part.
+func (im *importer) merge(to, part *node) {
+	for _, m := range part.members {
+		have := to.get(m.name)
+		switch {
+		case slices.Contains(sayingKeywords, m.name) && m.name != "description", m.name == "discriminator":
+		case have == nil:
+			to.members = append(to.members, m)
+		case m.name == "properties" && have.is(object):
+			setMember(to, m.name, im.mergedProperties(have, m.value))
+		case m.name == "required" && have.is(list):
+			both := *have
+			both.items = slices.Concat(have.items, m.value.items)
+			setMember(to, m.name, &both)
+		case m.name == "description", same(have, m.value):
+		default:
+			im.report(m.at, RuleKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
+		}
+	}
+}
+
+func setMember(n *node, name string, value *node) {
+	for i, m := range n.members {
+		if m.name == name {
+			n.members[i].value = value
+		}
+	}
+}
+
+func (im *importer) mergedProperties(a, b *node) *node {
+	both := *a
+	both.members = slices.Clone(a.members)
+	for _, m := range b.members {
+		switch have := both.get(m.name); {
+		case have == nil:
+			both.members = append(both.members, m)
+		case !same(have, m.value):
+			im.report(m.at, RuleKeyword, "parts of allOf describe the property %s in different ways; the first one counts", quoted(m.name))
+		}
+	}
+	return &both
+}
+
+// same compares two values, unless they are very large: aliases of YAML can make them so.
+func same(a, b *node) bool {
+	left := 10_000
+	var equal func(a, b *node) bool
+	equal = func(a, b *node) bool {
+		left--
+		return left > 0 && (a == b || a.kind == b.kind && a.text == b.text &&
+			slices.EqualFunc(a.items, b.items, equal) &&
+			slices.EqualFunc(a.members, b.members, func(x, y member) bool { return x.name == y.name && equal(x.value, y.value) }))
+	}
+	return equal(a, b)
+}
+
+// quoted shows a word of the document in a message.
+func quoted(word string) string {
+	if len(word) > 100 {
+		word = word[:100] + "…"
+	}
+	return strconv.Quote(word)
+}

@@ -1,0 +1,76 @@
+package importer_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// catalogues are all in the repository that have no findings, by their path.
+func catalogues(t testing.TB) map[string]*catalog.Catalogue {
+	t.Helper()
+	all := map[string]*catalog.Catalogue{}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../bench/*.yaml", "../../templates/testdata/*.yaml", "../../templates/starter/*.yaml", "../catalog/testdata/cases/*/events.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			c, findings, err := catalog.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if findings == nil {
+				all[path] = c
+			}
+		}
+	}
+	if len(all) < 20 {
+		t.Fatalf("found %d catalogues only", len(all))
+	}
+	return all
+}
+
+// What is exported and imported again exports the same.
+func TestWhatIsExportedComesBack(t *testing.T) {
+	forms := map[string]struct {
+		export func(*catalog.Catalogue) ([]byte, error)
+		back   func(file string, source []byte, o importer.Options) *importer.Result
+	}{
+		"jsonschema": {export.JSONSchema, importer.JSONSchema},
+		"asyncapi":   {func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) }, importer.AsyncAPI},
+	}
+	for path, c := range catalogues(t) {
+		for name, form := range forms {
+			t.Run(name+" "+path, func(t *testing.T) {
+				document, err := form.export(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				imported := form.back("export.json", document, importer.Options{Package: c.Package.V})
+				for _, f := range imported.Findings {
+					if f.Severity > lint.Note {
+						t.Errorf("%s", f)
+					}
+				}
+				again, findings := catalog.Parse("events.yaml", imported.Catalogue)
+				if findings != nil {
+					t.Fatalf("%v\n%s", findings, imported.Catalogue)
+				}
+				second, err := form.export(again)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(document), string(second)); diff != "" {
+					t.Errorf("(-first +second):\n%s\n%s", diff, imported.Catalogue)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package importer
+
+import (
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/export"
+)
+
+// textFormats are the formats of JSON Schema and OpenAPI that are types of their own.
+var textFormats = map[string]string{
+	"uuid": "uuid", "date-time": "time", "date": "date", "decimal": "decimal", "byte": "bytes", "base64": "bytes",
+}
+
+// The limits of the language.
+const (
+	limitLength  = 1 << 30
+	limitItems   = 1 << 20
+	limitPattern = 1000
+)
+
+// textType is the type of a text.
+func (im *importer) textType(s *node) typing {
+	t := typing{text: "string", scalar: true}
+	format := s.str("format")
+	switch pattern := s.str("pattern"); {
+	case s.str("contentEncoding") == "base64" || textFormats[format] == "bytes":
+		return im.bytesType(s)
+	case textFormats[format] != "":
+		t.text, format = textFormats[format], ""
+	case pattern == export.DurationPattern:
+		t.text, s = "duration", without(s, "pattern")
+	case pattern == export.DecimalPattern:
+		t.text, s = "decimal", without(s, "pattern")
+	}
+	if isEither(s, "ipv4", "ipv6") {
+		format, s = "ip", without(s, "anyOf")
+	}
+	im.leftovers(s, "minLength", "format", "maxLength", "pattern")
+	if t.text != "string" {
+		t.scalar = t.text != "time"
+		for _, key := range []string{"minLength", "maxLength", "pattern"} {
+			if s.get(key) != nil {
+				im.report(s.at(key), RuleConstraint, "%s has no counterpart for a %s", key, t.text)
+			}
+		}
+		return t
+	}
+	t.more = im.count(s, "minLength", "min_length", limitLength)
+	t.more = append(t.more, im.count(s, "maxLength", "max_length", limitLength)...)
+	t.more = append(t.more, im.pattern(s)...)
+	t.more = append(t.more, im.format(s, format)...)
+	return t
+}
+
+// isEither tells a schema whose values are of one of two formats.
+func isEither(s *node, a, b string) bool {
+	either := s.get("anyOf").elements()
+	return len(either) == 2 && either[0].str("format") == a && either[1].str("format") == b
+}
+
+// format is a format that the language has as well.
+func (im *importer) format(s *node, name string) []entry {
+	switch name {
+	case "":
+		return nil
+	case "uri":
+		name = "url"
+	}
+	if slices.Contains(catalog.Formats(), name) {
+		return []entry{{"format", textNode(name), s.at("format")}}
+	}
+	f := im.report(s.at("format"), RuleFormat, "the format %s has no counterpart; the field takes any text", quoted(name))
+	if name == "duration" {
+		f.Hint = "it is ISO 8601, and the duration of a catalogue is Go's, as in 1h30m"
+	}
+	return nil
+}
+
+// pattern is a pattern that Go takes as well.
+func (im *importer) pattern(s *node) []entry {
+	p := s.get("pattern")
+	if p == nil {
+		return nil
+	}
+	_, err := regexp.Compile(p.text)
+	switch {
+	case err != nil || !p.is(text):
+		im.report(s.at("pattern"), RuleConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any text")
+		return nil
+	case len(p.text) > limitPattern:
+		im.report(s.at("pattern"), RuleConstraint, "the pattern is longer than %d bytes; the field takes any text", limitPattern)
+		return nil
+	}
+	value := textNode(p.text)
+	if strings.Contains(p.text, "\n") {
+		value = im.yamlOf(p)
+	}
+	return []entry{{"pattern", value, s.at("pattern")}}
+}
+
+// bytesType is bytes in base64, whose lengths are counted before they are encoded.
+func (im *importer) bytesType(s *node) typing {
+	t := typing{text: "bytes"}
+	if n, ok := im.whole(s, "minLength", limitLength); ok {
+		least := 0
+		if quads := (n + 3) / 4; quads > 0 {
+			least = quads*3 - 2
+		}
+		t.more = append(t.more, entry{"min_length", plain(strconv.Itoa(least)), s.at("minLength")})
+	}
+	if n, ok := im.whole(s, "maxLength", limitLength); ok {
+		t.more = append(t.more, entry{"max_length", plain(strconv.Itoa(n / 4 * 3)), s.at("maxLength")})
+	}
+	if s.get("pattern") != nil {
+		im.report(s.at("pattern"), RuleConstraint, "pattern has no counterpart for bytes")
+	}
+	im.leftovers(s, "contentEncoding", "format", "minLength", "maxLength", "pattern")
+	return t
+}
+
+// count is a constraint that counts something.
+func (im *importer) count(s *node, keyword, key string, limit int) []entry {
+	n, ok := im.whole(s, keyword, limit)
+	if !ok {
+		return nil
+	}
+	return []entry{{key, plain(strconv.Itoa(n)), s.at(keyword)}}
+}
+
+// whole returns a number that counts something, from 0 to limit.
+func (im *importer) whole(s *node, keyword string, limit int) (int, bool) {
+	v := s.get(keyword)
+	if v == nil {
+		return 0, false
+	}
+	if n, ok := rational(v); ok && n.IsInt() && n.Num().IsInt64() {
+		switch i := n.Num().Int64(); {
+		case i >= 0 && i <= int64(limit):
+			return int(i), true
+		case i > 0 && strings.HasPrefix(keyword, "max"):
+			return 0, false // as good as none
+		}
+	}
+	im.report(s.at(keyword), RuleConstraint, "%s is no whole number from 0 to %d", keyword, limit)
+	return 0, false
+}
+
+// rational is the value of a number, unless that would take very much memory.
+func rational(n *node) (*big.Rat, bool) {
+	if !n.is(number) || len(n.text) > 400 {
+		return nil, false
+	}
+	if at := strings.IndexAny(n.text, "eE"); at >= 0 {
+		if exponent, err := strconv.Atoi(n.text[at+1:]); err != nil || exponent > 400 || exponent < -400 {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(n.text)
+}
+
+// An intFormat is a name for integers of some size.
+type intFormat struct {
+	kind        string
+	least, most string // what the type itself allows; empty for that of kind
+}
+
+var intFormats = map[string]intFormat{
+	"int8":   {"int32", "-128", "127"},
+	"int16":  {"int32", "-32768", "32767"},
+	"int32":  {"int32", "", ""},
+	"int64":  {"int64", "", ""},
+	"uint8":  {"int32", "0", "255"},
+	"uint16": {"int32", "0", "65535"},
+	"uint32": {"int64", "0", "4294967295"},
+	"uint64": {"uint64", "", ""},
+}
+
+// ranges are limits that go without saying, by type and key.
+var ranges = map[string]string{"int32 min": "-2147483648", "int32 max": "2147483647", "uint64 min": "0"}
+
+// numberType is the type of a number.
+func (im *importer) numberType(s *node, kind string) typing {
+	t := typing{text: "float64", scalar: true}
+	format := s.str("format")
+	size := intFormat{kind: "int64"}
+	if kind == "integer" {
+		if known, ok := intFormats[format]; ok {
+			size, format = known, ""
+		}
+		t.text = size.kind
+	} else if format == "double" || format == "float" {
+		format = ""
+	}
+	if format != "" {
+		im.report(s.at("format"), RuleFormat, "the format %s of a number has no counterpart", quoted(format))
+	}
+	t.more = append(t.more, im.bound(s, t.text, "minimum", "exclusiveMinimum", "min", size.least)...)
+	t.more = append(t.more, im.bound(s, t.text, "maximum", "exclusiveMaximum", "max", size.most)...)
+	if by, ok := rational(s.get("multipleOf")); s.get("multipleOf") != nil && !(ok && kind == "integer" && by.Cmp(big.NewRat(1, 1)) == 0) {
+		im.report(s.at("multipleOf"), RuleConstraint, "multipleOf has no counterpart")
+	}
+	im.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+	return t
+}
+
+// bound is a limit that says more than the type; usual is that of the format.
+func (im *importer) bound(s *node, kind, keyword, exclusive, key, usual string) []entry {
+	var bounds []limit
+	add := func(n *node, at catalog.Place, open bool) {
+		if b, ok := im.limit(n, at, kind, open, key == "min"); ok {
+			bounds = append(bounds, b)
+		}
+	}
+	if n := s.get(keyword); n != nil {
+		add(n, s.at(keyword), s.isTrue(exclusive)) // exclusive is true or false in draft 4
+	}
+	if n := s.get(exclusive); n != nil && !n.is(boolean) {
+		add(n, s.at(exclusive), true)
+	}
+	if usual != "" {
+		value, _ := new(big.Rat).SetString(usual)
+		bounds = append(bounds, limit{value, usual, s.at("format")})
+	}
+	if len(bounds) == 0 {
+		return nil
+	}
+	tightest := slices.MaxFunc(bounds, func(a, b limit) int {
+		if key == "min" {
+			return a.value.Cmp(b.value)
+		}
+		return b.value.Cmp(a.value)
+	})
+	if tightest.text == ranges[kind+" "+key] {
+		return nil
+	}
+	return []entry{{key, plain(tightest.text), tightest.at}}
+}
+
+type limit struct {
+	value *big.Rat
+	text  string
+	at    catalog.Place
+}
+
+// limit reads a bound; of integers, the next one that is allowed.
+func (im *importer) limit(n *node, at catalog.Place, kind string, open, least bool) (limit, bool) {
+	value, ok := rational(n)
+	if !ok {
+		im.report(at, RuleConstraint, "the limit is no number that a catalogue can have")
+		return limit{}, false
+	}
+	if kind == "float64" {
+		if open {
+			im.report(at, RuleConstraint, "the limit itself is allowed in a catalogue")
+		}
+		return limit{value, n.text, at}, true
+	}
+	floor := new(big.Int).Div(value.Num(), value.Denom()) // Euclidean, with a positive divisor: rounds down
+	switch {
+	case least && (open || !value.IsInt()):
+		floor.Add(floor, big.NewInt(1))
+	case !least && open && value.IsInt():
+		floor.Sub(floor, big.NewInt(1))
+	}
+	return limit{new(big.Rat).SetInt(floor), floor.String(), at}, true
+}

@@ -1,0 +1,224 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// objectType is a struct, or a map if the properties are not known.
+func (im *importer) objectType(u use, at spot) typing {
+	s := u.schema
+	if !isStruct(u) {
+		return im.mapType(s, at)
+	}
+	if u.def != nil || im.inPlace >= maxInPlace || at.field == "" {
+		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node {
+			body := mapping()
+			im.say(body, own, saying{name: name})
+			im.add(body, "fields", im.fields(own.schema, name), own.schema.at("properties"))
+			return body
+		})}
+	}
+	im.inPlace++
+	defer func() { im.inPlace-- }()
+	return typing{text: "{}", fields: im.fields(s, at.name())}
+}
+
+// isStruct tells a struct from a map. An object of which nothing is known is a map
+// where it is used, and a struct without fields where it is a definition.
+func isStruct(u use) bool {
+	s := u.schema
+	if len(s.get("properties").properties()) > 0 || len(s.get("required").elements()) > 0 {
+		return true
+	}
+	rest := s.get("additionalProperties")
+	if s.get("patternProperties") != nil || rest.is(object) || rest.is(boolean) && rest.text == "true" {
+		return false
+	}
+	return u.def != nil || rest.is(boolean) || s.get("properties") != nil
+}
+
+// mapType is a map to what additionalProperties are.
+func (im *importer) mapType(s *node, at spot) typing {
+	t := typing{text: "map[string]json"}
+	rest := s.get("additionalProperties")
+	if patterns := s.get("patternProperties"); rest == nil && len(patterns.properties()) == 1 {
+		im.report(s.at("patternProperties"), RuleConstraint, "the keys of a map have no constraints in a catalogue")
+		rest = patterns.members[0].value
+		s = without(s, "patternProperties")
+	}
+	if rest.is(object) {
+		t = im.element("map[string]", rest, at)
+	}
+	t.scalar = false
+	t.more = append(t.more, im.count(s, "minProperties", "min_items", limitItems)...)
+	t.more = append(t.more, im.count(s, "maxProperties", "max_items", limitItems)...)
+	im.leftovers(s, "additionalProperties", "minProperties", "maxProperties", "properties", "required")
+	return t
+}
+
+// fields makes fields of the properties of a struct, whose Go name is given.
+func (im *importer) fields(s *node, goName string) *yaml.Node {
+	fields := mapping()
+	taken := names{}
+	for _, p := range s.get("properties").properties() {
+		taken[p.name] = true // those that can stay come before those that have to change
+	}
+	required := im.required(s)
+	for _, p := range s.get("properties").properties() {
+		name := im.fieldName(p.name, p.at, taken)
+		if name == "" {
+			continue
+		}
+		t := im.typeOf(p.value, spot{goName: goName, field: name})
+		im.add(fields, name, im.field(t, name, required[p.name]), p.at)
+		delete(required, p.name)
+	}
+	for _, r := range s.get("required").elements() {
+		if r.is(text) && required[r.text] {
+			if name := im.fieldName(r.text, r.place, taken); name != "" {
+				im.add(fields, name, textNode("json"), r.place)
+			}
+			delete(required, r.text)
+		}
+	}
+	switch rest := s.get("additionalProperties"); {
+	case rest.is(boolean) && rest.text == "false":
+		im.note(s.at("additionalProperties"), "a payload with properties that are not in the catalogue is read, without them, and not refused")
+	case rest.is(object):
+		im.report(s.at("additionalProperties"), RuleKeyword, "an object has properties and additionalProperties; a struct has fields only").
+			Hint = "put the others into a map of their own"
+	}
+	im.leftovers(s, "properties", "required", "additionalProperties")
+	return fields
+}
+
+func (im *importer) required(s *node) map[string]bool {
+	required := map[string]bool{}
+	if s.isTrue("required") {
+		im.report(s.at("required"), RuleKeyword, "required is a list of names since draft 4 of JSON Schema")
+	}
+	for _, r := range s.get("required").elements() {
+		if r.is(text) {
+			required[r.text] = true
+		}
+	}
+	return required
+}
+
+// fieldName is the name of a property as a field; empty after a finding if it cannot
+// have one.
+func (im *importer) fieldName(name string, at catalog.Place, taken names) string {
+	if fieldSyntax.MatchString(name) {
+		return name
+	}
+	field := snake(name)
+	if !fieldSyntax.MatchString(field) {
+		im.report(at, RuleName, "the property %s cannot be a field, and is left out", quoted(name)).
+			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
+		return ""
+	}
+	field = taken.unique(field)
+	im.report(at, RuleName, "the property %s becomes the field %s, which is its key in the JSON then", quoted(name), field).
+		Hint = "what others write or read under the old name does not fit"
+	return field
+}
+
+// field is the value of a field: the text of its type, or a mapping with the type
+// and more.
+func (im *importer) field(t typing, name string, required bool) *yaml.Node {
+	u := t.use
+	optional := !required
+	if u.nullable && required && !t.hasNil() {
+		im.report(u.schema.place, RuleNull, "%s is required and may be null; the field may be absent instead", name)
+		optional = true
+	}
+	kind := t.text
+	if optional {
+		kind += "?"
+	}
+	f := mapping()
+	im.say(f, u, saying{name: name, ofType: u.def != nil && im.drafts[u.def] != nil})
+	if f.Content == nil && t.fields == nil && t.more == nil && u.fallback == nil {
+		return notation(kind)
+	}
+	if kind != "{}" {
+		im.add(f, "type", notation(kind), u.schema.place)
+	}
+	for _, c := range t.more {
+		im.add(f, c.key, c.value, c.at)
+	}
+	switch {
+	case u.fallback == nil || u.fallback.is(null):
+	case !optional:
+		im.report(u.fallback.place, RuleDefault, "%s has a default and is required; a field that is always there has none", name)
+	case !t.scalar:
+		im.report(u.fallback.place, RuleDefault, "%s has a default and is no scalar", name)
+	default:
+		if value := im.yamlOf(u.fallback); value != nil {
+			im.add(f, "default", value, u.fallback.place)
+		}
+	}
+	if t.fields != nil {
+		im.add(f, "fields", t.fields, u.schema.place)
+	}
+	return f
+}
+
+// A saying tells what a catalogue has words for.
+type saying struct {
+	name     string // of the field, which its title may repeat
+	ofType   bool   // the type says what is said about its definition
+	examples bool   // it has examples
+}
+
+// say adds doc and deprecated.
+func (im *importer) say(m *yaml.Node, u use, about saying) {
+	ofType := func(n *node) bool { return about.ofType && u.saidBy(n) }
+	doc, at := "", u.schema.place
+	title := ""
+	if u.title != nil && !ofType(u.title) && !sameName(u.title.text, about.name) {
+		title, at = strings.TrimSpace(u.title.text), u.title.place
+	}
+	if u.description != nil && !ofType(u.description) {
+		doc, at = strings.TrimSpace(u.description.text), u.description.place
+	}
+	reason := ""
+	if u.deprecated != nil && !ofType(u.deprecated) {
+		if doc, reason = splitReason(doc); reason == "" {
+			reason = "The schema does not say why."
+		}
+	}
+	if title != "" && title != doc {
+		doc = strings.TrimSpace(title + "\n\n" + doc)
+	}
+	im.addText(m, "doc", doc, at)
+	if reason != "" {
+		im.addText(m, "deprecated", reason, u.deprecated.place)
+	}
+	if len(u.examples) > 0 && !about.examples && !about.ofType && !im.absorbed[u.schema] {
+		im.note(u.examples[0].place, "only events have examples in a catalogue")
+	}
+}
+
+// saidBy tells whether the definition itself, and not who refers to it, has said it.
+func (u use) saidBy(n *node) bool {
+	return slices.ContainsFunc(u.schema.members, func(m member) bool { return m.value == n }) ||
+		u.def != nil && slices.ContainsFunc(u.def.members, func(m member) bool { return m.value == n })
+}
+
+// splitReason takes the reason out of a description that ends with one.
+func splitReason(doc string) (rest, reason string) {
+	const marker = "Deprecated: "
+	if at := strings.LastIndex(doc, "\n\n"+marker); at >= 0 {
+		return doc[:at], strings.TrimSpace(doc[at+2+len(marker):])
+	}
+	if reason, ok := strings.CutPrefix(doc, marker); ok {
+		return "", strings.TrimSpace(reason)
+	}
+	return doc, ""
+}

@@ -1,0 +1,270 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A typing is what a field says of its values.
+type typing struct {
+	text   string     // of the type, without a ?
+	fields *yaml.Node // of the struct in place that {} in the text stands for
+	more   []entry    // constraints
+	scalar bool       // a default can stand in for it
+	use    use
+}
+
+type entry struct {
+	key   string
+	value *yaml.Node
+	at    catalog.Place
+}
+
+// hasNil tells types whose Go value can be nil, and is null in JSON then.
+func (t typing) hasNil() bool {
+	return strings.HasPrefix(t.text, "[]") || strings.HasPrefix(t.text, "map[") || t.text == "bytes" || t.text == "json"
+}
+
+// A spot is where a type is needed: it gives names to types that have none.
+type spot struct {
+	goName string // of the struct around it
+	field  string // in that struct
+	depth  int    // how many structs in place are around it
+}
+
+func (at spot) name() string { return at.goName + catalog.GoName(at.field) }
+
+// maxInPlace is how deep structs in place may be inside one another; what is inside
+// of them becomes a declared type.
+const maxInPlace = 3
+
+// typeOf returns the type of the values of a schema.
+func (im *importer) typeOf(s *node, at spot) typing {
+	u := im.look(s)
+	if im.schemas++; im.schemas > im.maxSchemas() {
+		if im.schemas == im.maxSchemas()+1 {
+			im.report(s.place, RuleReference, "the document uses its own parts so often that from here on fields take any JSON")
+		}
+		return typing{text: "json", use: u}
+	}
+	t := im.shape(u, at)
+	t.use = u
+	return t
+}
+
+func (im *importer) shape(u use, at spot) typing {
+	s := u.schema
+	if !s.is(object) {
+		if !s.is(boolean) || s.text != "true" {
+			im.report(s.place, RuleType, "no value is of this schema")
+		}
+		return typing{text: "json"}
+	}
+	if u.def != nil && im.drafts[u.def] == nil {
+		if im.expanding[u.def] {
+			im.report(s.place, RuleType, "%s contains itself and is no object", quoted(u.name))
+			return typing{text: "json"}
+		}
+		im.expanding[u.def] = true
+		defer delete(im.expanding, u.def)
+	}
+	if custom, ok := im.custom(u, at); ok {
+		return custom
+	}
+	if values, key := im.valuesOf(s); values != nil {
+		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node { return im.enum(own, values, key, name) }), scalar: true}
+	}
+	if variants := im.variantsOf(s); variants != nil {
+		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node { return im.union(own, variants, name) })}
+	}
+	switch kindOf := im.kindOf(s); kindOf {
+	case "object":
+		return im.objectType(u, at)
+	case "array":
+		return im.listType(s, at)
+	case "string":
+		return im.textType(s)
+	case "integer", "number":
+		return im.numberType(s, kindOf)
+	case "boolean":
+		im.leftovers(s)
+		return typing{text: "bool", scalar: true}
+	}
+	im.leftovers(s)
+	return typing{text: "json"}
+}
+
+// implied are the types that keywords are about, for schemas that do not say one.
+var implied = []struct {
+	kind     string
+	keywords []string
+}{
+	{"object", []string{"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "propertyNames"}},
+	{"array", []string{"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}},
+	{"string", []string{"minLength", "maxLength", "pattern", "format", "contentEncoding"}},
+	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
+}
+
+// kindOf is the JSON type of the values of a schema; empty if there are several.
+func (im *importer) kindOf(s *node) string {
+	var kinds []string
+	add := func(n *node) {
+		if n.is(text) && n.text != "null" {
+			kinds = append(kinds, n.text)
+		}
+	}
+	types := s.get("type")
+	add(types)
+	if types.is(list) {
+		for _, t := range types.items {
+			add(t)
+		}
+	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	switch {
+	case slices.Equal(kinds, []string{"integer", "number"}):
+		return "number"
+	case len(kinds) > 1:
+		im.report(s.at("type"), RuleType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
+			Hint = "write a union of structs, or a type for each"
+		return ""
+	case len(kinds) == 1:
+		if !slices.Contains([]string{"object", "array", "string", "integer", "number", "boolean"}, kinds[0]) {
+			im.report(s.at("type"), RuleType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
+			return ""
+		}
+		return kinds[0]
+	}
+	for _, i := range implied {
+		if slices.ContainsFunc(i.keywords, func(k string) bool { return s.get(k) != nil }) {
+			return i.kind
+		}
+	}
+	return ""
+}
+
+// listType is a list of what items are.
+func (im *importer) listType(s *node, at spot) typing {
+	t := typing{text: "[]json"}
+	items := s.get("items")
+	switch {
+	case s.get("prefixItems") != nil, items.is(list):
+		im.report(s.at("prefixItems"), RuleType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
+	case items != nil:
+		t = im.element("[]", items, at)
+	}
+	t.more = append(t.more, im.count(s, "minItems", "min_items", limitItems)...)
+	t.more = append(t.more, im.count(s, "maxItems", "max_items", limitItems)...)
+	if s.isTrue("uniqueItems") {
+		if !t.scalar || t.text == "[]bytes" || t.text == "[]time" {
+			im.report(s.at("uniqueItems"), RuleConstraint, "uniqueItems has a counterpart only for lists of scalars")
+		} else {
+			t.more = append(t.more, entry{"unique", plain("true"), s.at("uniqueItems")})
+		}
+	}
+	im.leftovers(s, "items", "prefixItems", "minItems", "maxItems", "uniqueItems")
+	t.scalar = false
+	return t
+}
+
+// element is a list or map of what a schema describes.
+func (im *importer) element(prefix string, s *node, at spot) typing {
+	im.nested++
+	defer func() { im.nested-- }()
+	if im.nested > maxNesting {
+		im.report(s.place, RuleType, "lists and maps are more than %d deep inside one another; the field takes any JSON", maxNesting)
+		return typing{text: "json"}
+	}
+	inner := im.typeOf(s, at)
+	for _, c := range inner.more {
+		im.report(c.at, RuleConstraint, "the items of a list or map have no constraints in a catalogue").Hint = "declare a struct for the items, or check them in the handler"
+	}
+	if inner.use.nullable && !inner.hasNil() {
+		im.report(inner.use.schema.place, RuleNull, "the items of a list or map cannot be null in a catalogue")
+	}
+	if inner.use.def == nil {
+		im.unsaid(inner.use, "an item of a list or map")
+	}
+	// scalar tells whether the items are.
+	return typing{text: prefix + inner.text, fields: inner.fields, scalar: inner.scalar && !strings.Contains(inner.text, "[") || inner.text == "time" || inner.text == "bytes"}
+}
+
+// maxNesting is how deep a type can be.
+const maxNesting = 15
+
+// unsaid reports what is said of something that a catalogue has no words for.
+func (im *importer) unsaid(u use, what string) {
+	for key, n := range map[string]*node{"title": u.title, "description": u.description} {
+		if n != nil {
+			im.note(n.place, "a catalogue has no place for the %s of %s", key, what)
+		}
+	}
+}
+
+// declare returns the name of the type that is made of a schema, and makes it if
+// nobody has asked for it before.
+func (im *importer) declare(u use, at spot, build func(own use, name string) *yaml.Node) string {
+	key, own := u.schema, u
+	if u.def != nil {
+		key, own = u.def, im.look(u.def) // without what is said only where it is used
+		own.def, own.name = u.def, u.name
+	}
+	if draft := im.drafts[key]; draft != nil {
+		return draft.name
+	}
+	draft := &typeDraft{name: im.typeNames.unique(im.nameFor(u, at)), at: key.place}
+	im.drafts[key] = draft
+	im.types = append(im.types, draft)
+	inPlace, nested := im.inPlace, im.nested
+	im.inPlace, im.nested = 0, 0
+	draft.body = build(own, draft.name)
+	im.inPlace, im.nested = inPlace, nested
+	return draft.name
+}
+
+// nameFor is the name that a type should have.
+func (im *importer) nameFor(u use, at spot) string {
+	switch {
+	case u.def != nil && u.name != "":
+		return typeName(u.name)
+	case u.def == nil && u.title != nil && typeSyntax.MatchString(u.title.text):
+		return u.title.text
+	case at.name() == "":
+		return typeName(im.baseName())
+	}
+	return typeName(at.name())
+}
+
+// custom is a Go type that the schema names in the way of oapi-codegen.
+func (im *importer) custom(u use, at spot) (typing, bool) {
+	goType, from := u.schema.str("x-go-type"), u.schema.get("x-go-type-import")
+	path := from.str("path")
+	if from.is(text) {
+		path = from.text
+	}
+	if goType == "" || path == "" {
+		return typing{}, false
+	}
+	wire := use{schema: without(u.schema, "x-go-type", "x-go-type-import")}
+	name := im.declare(u, at, func(own use, _ string) *yaml.Node {
+		body := mapping()
+		own.title = nil // the same once more
+		im.say(body, own, saying{})
+		inner := flow(mapping())
+		im.add(inner, "import", textNode(path), u.schema.at("x-go-type-import"))
+		im.add(inner, "type", textNode(goType[strings.LastIndexByte(goType, '.')+1:]), u.schema.at("x-go-type"))
+		im.add(body, "go", inner, u.schema.at("x-go-type"))
+		t := im.shape(wire, at)
+		if t.fields != nil || strings.ContainsFunc(t.text[strings.LastIndexByte(t.text, ']')+1:], func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
+			t.text = "json"
+		}
+		im.add(body, "type", notation(t.text), u.schema.place)
+		return body
+	})
+	return typing{text: name}, true
+}

@@ -1,0 +1,210 @@
+package importer
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// variants are what a schema can be one of.
+type variants struct {
+	key   string // that tells them apart
+	field string // the same as a name of the language
+	at    catalog.Place
+	all   []variant
+}
+
+type variant struct {
+	tag    string
+	at     catalog.Place
+	struc  use  // a struct
+	tagged bool // it has the key among its properties
+}
+
+// unionKeywords are those that a union may have.
+var unionKeywords = []string{"oneOf", "anyOf", "discriminator", "type", "properties", "required"}
+
+// variantsOf returns the variants of a schema; nil if it is no union, and after a
+// finding for one that a catalogue cannot have.
+func (im *importer) variantsOf(s *node) *variants {
+	key := "oneOf"
+	if s.get(key) == nil {
+		key = "anyOf"
+	}
+	branches := s.get(key)
+	if !branches.is(list) || len(branches.items) == 0 || key == "anyOf" && s.get("discriminator") == nil {
+		return nil // leftovers reports it
+	}
+	if im.refused[branches] {
+		return nil
+	}
+	v := &variants{at: s.at(key)}
+	for _, b := range branches.items {
+		one, ok := im.branch(b)
+		if !ok {
+			im.refused[branches] = true
+			im.report(b.place, RuleUnion, "a variant of %s is no object; the field takes any JSON", key).Hint = "a union has structs as variants"
+			return nil
+		}
+		v.all = append(v.all, one)
+	}
+	if v.key = im.discriminator(s, v.all); v.key == "" {
+		im.refused[branches] = true
+		im.report(v.at, RuleUnion, "no property tells the variants of %s apart; the field takes any JSON", key).
+			Hint = "give each a required property with a const of its own, or name one with discriminator"
+		return nil
+	}
+	taken := names{}
+	for i := range v.all {
+		one := &v.all[i]
+		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
+		if !variantSyntax.MatchString(one.tag) || taken[one.tag] {
+			im.refused[branches] = true
+			im.report(one.at, RuleUnion, "a variant is told by %s; the field takes any JSON", quoted(one.tag)).
+				Hint = "each needs letters and digits of its own, with single -, _ or . between them"
+			return nil
+		}
+		taken[one.tag] = true
+	}
+	for _, p := range s.get("properties").properties() {
+		if p.name != v.key {
+			im.report(p.at, RuleUnion, "the property %s is beside the variants; put it into each of them", quoted(p.name))
+		}
+	}
+	v.field = v.key
+	if !fieldSyntax.MatchString(v.key) {
+		if v.field = im.fieldName(v.key, v.at, names{}); v.field == "" {
+			return nil
+		}
+	}
+	return v
+}
+
+// branch is what a variant is. What stands in an allOf beside the reference may only tell
+// variants apart.
+func (im *importer) branch(b *node) (variant, bool) {
+	u := im.look(b)
+	v := variant{at: b.place, struc: u}
+	if u.schema.is(object) && len(b.get("allOf").elements()) == 2 {
+		if inner := im.look(b.get("allOf").items[0]); inner.def != nil && onlyTags(b.get("allOf").items[1]) {
+			v.struc = inner
+		}
+	}
+	s := v.struc.schema
+	return v, s.is(object) && (s.str("type") == "object" || s.get("properties") != nil) && isStruct(use{schema: s, def: s}) && s.get("oneOf") == nil
+}
+
+// onlyTags tells whether a schema only asks for one value of one property.
+func onlyTags(s *node) bool {
+	return s.is(object) && len(s.get("properties").properties()) == 1 &&
+		!slices.ContainsFunc(s.members, func(m member) bool { return m.name != "properties" && m.name != "required" && m.name != "type" })
+}
+
+// discriminator is the key by which variants are told apart; empty if there is none.
+func (im *importer) discriminator(s *node, all []variant) string {
+	d := s.get("discriminator")
+	if d.is(text) {
+		return d.text
+	}
+	if name := d.str("propertyName"); name != "" {
+		return name
+	}
+	if properties := s.get("properties").properties(); len(properties) == 1 {
+		return properties[0].name
+	}
+	for _, p := range all[0].struc.schema.get("properties").properties() {
+		seen := map[string]bool{}
+		for _, v := range all {
+			if tag := im.only(v.struc.schema, p.name); tag != "" {
+				seen[tag] = true
+			}
+		}
+		if len(seen) == len(all) {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// only is the one text that a property can be; empty if there is no such.
+func (im *importer) only(s *node, property string) string {
+	p := s.get("properties").get(property)
+	if p == nil {
+		return ""
+	}
+	values, _ := listed(im.look(p).schema)
+	if len(values) != 1 || values[0].json.kind != text {
+		return ""
+	}
+	return values[0].json.text
+}
+
+// tag is the value by which a variant is told, and whether the variant has the key
+// among its own properties.
+func (im *importer) tag(s *node, v *variant, branch *node, key string) (string, bool) {
+	tagged := v.struc.schema.get("properties").get(key) != nil
+	for _, part := range append(branch.get("allOf").elements(), v.struc.schema, branch) {
+		if !part.is(object) {
+			continue
+		}
+		if tag := im.only(part, key); tag != "" {
+			return tag, tagged
+		}
+	}
+	for _, m := range s.get("discriminator").get("mapping").properties() {
+		if def, _ := im.lookUp(m.value.text); def != nil && def == v.struc.def || m.value.text == v.struc.name {
+			return m.name, tagged
+		}
+	}
+	return v.struc.name, tagged
+}
+
+// union is the body of a union.
+func (im *importer) union(u use, v *variants, name string) *yaml.Node {
+	body := mapping()
+	im.say(body, u, saying{name: name})
+	if v.field != "type" {
+		im.add(body, "discriminator", textNode(v.field), v.at)
+	}
+	oneOf := mapping()
+	used := map[string]bool{}
+	for _, one := range v.all {
+		im.add(oneOf, one.tag, im.variant(one, v.key, name, used), one.at)
+	}
+	im.add(body, "one_of", oneOf, v.at)
+	im.leftovers(u.schema, unionKeywords...)
+	return body
+}
+
+// variant is the name of a struct or, if that has the key or is another variant
+// already, a struct in place.
+func (im *importer) variant(v variant, key, union string, used map[string]bool) *yaml.Node {
+	if v.struc.def != nil && !v.tagged {
+		t := im.objectType(v.struc, spot{goName: union, field: v.tag})
+		if !used[t.text] {
+			used[t.text] = true
+			return textNode(t.text)
+		}
+	}
+	if v.struc.def != nil {
+		im.absorbed[v.struc.def] = true
+	}
+	s := v.struc.schema
+	if properties := s.get("properties"); properties != nil && v.tagged {
+		s = without(s, "properties")
+		s.members = append(s.members, member{"properties", v.at, without(properties, key)})
+		if required := s.get("required"); required.is(list) {
+			rest := *required
+			rest.items = slices.DeleteFunc(slices.Clone(required.items), func(n *node) bool { return n.text == key })
+			setMember(s, "required", &rest)
+		}
+	}
+	body := mapping()
+	im.say(body, v.struc, saying{name: v.tag})
+	im.inPlace++
+	im.add(body, "fields", im.fields(s, union+catalog.GoName(v.tag)), v.at)
+	im.inPlace--
+	return body
+}
