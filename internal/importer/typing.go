@@ -218,6 +218,9 @@ func (im *importer) declare(u use, at spot, build func(own use, name string) *ya
 		return draft.name
 	}
 	draft := &typeDraft{name: im.typeNames.unique(im.nameFor(u, at)), at: key.place}
+	if u.def != nil && u.name != draft.name {
+		im.note(key.place, "the definition %s becomes the type %s", quoted(u.name), draft.name)
+	}
 	im.drafts[key] = draft
 	im.types = append(im.types, draft)
 	inPlace, nested := im.inPlace, im.nested
