@@ -229,6 +229,41 @@ func TestAProgramOfBeforeHandlesWhatOneOfTodayPublishesBesideIt(t *testing.T) {
 	})
 }
 
+// Nothing was ever published under the former name before the new program came.
+func TestWhatAProgramOfBeforePublishesBesideOneOfTodayIsHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		now := reopenWith(t, path, today)
+		reading(now, memoWritten, "reader", &seen)
+		now.start()
+		publishAs(now, memoWritten, note{1})
+		now.idle()
+		program(t, path, yesterday, func(f *fixture) {
+			publishAs(f, noteTaken, note{2})
+			_, err := runtime.Publish(t.Context(), f.Bus, noteTaken, note{3}, runtime.WithDedupeKey("three"))
+			must(t, err)
+			again, err := runtime.Publish(t.Context(), f.Bus, noteTaken, note{3}, runtime.WithDedupeKey("three"))
+			if err != nil || !again.Duplicate {
+				t.Errorf("the same idempotency key: %v, duplicate: %v", err, again.Duplicate)
+			}
+		})
+		next := runtime.Define(runtime.Spec[note]{Name: "note.taken", Settings: billSettings, Version: 2,
+			Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(n note) (note, error) { return n, nil })}})
+		program(t, path, runtime.NewCatalogue(next), func(f *fixture) { publishAs(f, next, note{4}) })
+		time.Sleep(time.Second) // until it has looked
+		now.idle()
+		if diff := cmp.Diff([]string{"memo.written 1", "memo.written 2", "memo.written 3"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+		if letters := dead(t, path); len(letters) != 1 || letters[0].Type != "memo.written" || letters[0].Version != 2 {
+			t.Errorf("of a version that it does not know: %v", letters)
+		}
+		now.stop()
+		requireSound(t, path)
+	})
+}
+
 func TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")

@@ -232,7 +232,8 @@ func TestAVersionThatWasDroppedIsNotRead(t *testing.T) {
 func TestADeadLetterOfAnOldVersionIsAnnouncedAsTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")
-		program(t, path, bills1, func(f *fixture) { publishAs(f, billType1, billV1{"8"}) })
+		program(t, path, bills1, func(*fixture) {}) // declares book
+		program(t, path, bills2, func(f *fixture) { publishAs(f, billType2, billV2{8}) })
 		program(t, path, bills3, func(f *fixture) {
 			var seen journal[string]
 			_, err := runtime.SubscribeDead(f.Bus, billType3, "morgue", func(_ context.Context, e runtime.Event[runtime.DeadLetter[billV3]]) error {
@@ -245,10 +246,38 @@ func TestADeadLetterOfAnOldVersionIsAnnouncedAsTheNewest(t *testing.T) {
 			must(t, err)
 			f.start()
 			f.idle()
-			if diff := cmp.Diff([]string{`1 {Number:8 Currency:EUR} <nil> {"number":"8"}`}, seen.all()); diff != "" {
+			if diff := cmp.Diff([]string{`2 {Number:8 Currency:EUR} <nil> {"number":8}`}, seen.all()); diff != "" {
 				t.Error(diff)
 			}
 		})
+	})
+}
+
+func TestAnEditedDeadLetterKeepsItsVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, bills1, func(*fixture) {}) // declares book
+		program(t, path, bills2, func(f *fixture) { publishAs(f, billType2, billV2{8}) })
+		program(t, path, bills3, func(f *fixture) {
+			_, err := runtime.Subscribe(f.Bus, billType3, "book", func(_ context.Context, e runtime.Event[billV3]) error {
+				seen.add(fmt.Sprintf("%d %+v", e.Version, e.Payload))
+				return runtime.Permanent(errBoom)
+			})
+			must(t, err)
+			f.start()
+			f.idle()
+			inspector, err := dlq.Open(path, dlq.WithEditing(bills3.Check))
+			must(t, err)
+			defer inspector.Close()
+			_, err = inspector.Edit(t.Context(), dead(t, path)[0].Key, []byte(`{"number":9}`))
+			must(t, err)
+			time.Sleep(time.Second) // until the bus has looked
+			f.idle()
+		})
+		if diff := cmp.Diff([]string{"2 {Number:8 Currency:EUR}", "2 {Number:9 Currency:EUR}"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
 	})
 }
 

@@ -104,6 +104,29 @@ func TestWhatAFileHoldsSurvivesItsMigration(t *testing.T) {
 	}
 }
 
+func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
+	c, err := openWriter(oldSchemaFile(t), "")
+	must(t, err)
+	defer c.Close()
+	if on, err := c.int64("PRAGMA foreign_keys"); err != nil || on != 1 {
+		t.Errorf("foreign_keys is %d, %v", on, err)
+	}
+}
+
+func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
+	path := oldSchemaFile(t)
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	must(t, c.Exec("PRAGMA foreign_keys=OFF; INSERT INTO routes VALUES (7, 1)"))
+	must(t, c.shut())
+	if _, err := Open(path, Options{}); err == nil || !strings.Contains(err.Error(), "routes") {
+		t.Errorf("%v", err)
+	}
+	if version := schemaVersionOf(t, path); version != 1 {
+		t.Errorf("the file has version %d now", version)
+	}
+}
+
 func TestWhoeverOnlyLooksLeavesAnOldFileAsItIs(t *testing.T) {
 	path := oldSchemaFile(t)
 	for name, open := range map[string]func() error{

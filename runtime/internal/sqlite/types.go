@@ -175,7 +175,8 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 	return routeAll(c)
 }
 
-// missingTypes lists the types that have no row. What announces the dead letters of
+// missingTypes lists the types that have no row. Aliases have one even if nothing was
+// published as such: a program of before may be about to. What announces the dead letters of
 // a type that is renamed, is renamed with it.
 func missingTypes(rows []typeRow, specs []engine.TypeSpec) (missing []typeKey) {
 	known := map[typeKey]bool{}
@@ -183,8 +184,14 @@ func missingTypes(rows []typeRow, specs []engine.TypeSpec) (missing []typeKey) {
 		known[typeKey{row.written, row.version}] = true
 	}
 	for _, spec := range withDead(rows, specs) {
-		if key := (typeKey{spec.Name, max(spec.Version, 1)}); !known[key] {
-			missing = append(missing, key)
+		keys := []typeKey{{spec.Name, max(spec.Version, 1)}}
+		for _, alias := range spec.Aliases {
+			keys = append(keys, typeKey{alias, 1})
+		}
+		for _, key := range keys {
+			if !known[key] {
+				missing = append(missing, key)
+			}
 		}
 	}
 	return missing
