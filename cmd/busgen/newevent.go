@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/console"
 	"github.com/busgen/busgen/internal/edit"
 )
 
@@ -27,37 +29,42 @@ func newNewEvent() *cobra.Command {
 	var event edit.Event
 	var fields []string
 	cmd := &cobra.Command{
-		Use:   "event NAME",
+		Use:   "event [NAME]",
 		Short: "Add an event type",
 		Long: `Event adds an event type behind the last one of its namespace, also in an
 included file, or at the end of the events. A field is written name:type or
 name:type:doc, with the types of the language, as in lines:[]OrderLine or
 "note:string?:What the customer wrote.". It is refused if it does not fit the
 catalogue.
+
+On a terminal, and without --field, it asks for what is missing, checks each
+answer, shows what would change and asks once more.
 ` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
 		Example: `  busgen new event order.returned
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
   busgen new event order.returned --subscription restock --catalogue events/events.yaml --diff`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: verb(func(args []string) (string, error) {
-			event.Name = args[0]
-			for _, text := range fields {
-				f, err := fieldOf(text)
-				if err != nil {
-					return "", err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return verb(func(args []string) (string, error) {
+				if len(args) > 0 {
+					event.Name = args[0]
 				}
-				event.Fields = append(event.Fields, f)
-			}
-			return e.change(
-				func(c *edit.Catalogue) (*edit.Change, error) { return edit.AddEvent(c, event) },
-				func(files string, _ int) string { return files + ": added " + event.Name },
-			)
-		}),
+				for _, text := range fields {
+					f, err := fieldOf(text)
+					if err != nil {
+						return "", err
+					}
+					event.Fields = append(event.Fields, f)
+				}
+				var who *person
+				if fields == nil && console.IsTerminal(cmd.InOrStdin()) && console.IsTerminal(cmd.ErrOrStderr()) {
+					who = &person{cmd.Context(), bufio.NewReader(cmd.InOrStdin()), cmd.ErrOrStderr()}
+				}
+				if len(args) > 1 || len(args) == 0 && who == nil {
+					return "", fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
+				}
+				return newEvent(&e, event, who)
+			})(cmd, args)
+		},
 	}
 	cmd.Flags().StringVar(&event.Doc, "doc", "", "what happened, a `text`")
 	cmd.Flags().StringArrayVar(&fields, "field", nil, "a `name:type[:doc]`; may be given several times")
@@ -65,6 +72,25 @@ catalogue.
 	cmd.Flags().StringArrayVar(&event.Subscriptions, "subscription", nil, "the `name` of a subscription to declare; may be given several times")
 	e.flags(cmd)
 	return cmd
+}
+
+// newEvent adds an event, of which the rest is asked if there is somebody to ask.
+func newEvent(e *editing, event edit.Event, who *person) (report string, err error) {
+	return e.change(
+		func(c *edit.Catalogue) (*edit.Change, error) {
+			if who != nil {
+				if err := who.event(c, &event); err != nil {
+					return nil, err
+				}
+			}
+			change, err := edit.AddEvent(c, event)
+			if err == nil && who != nil && !e.diff {
+				err = who.confirmed(c, change)
+			}
+			return change, err
+		},
+		func(files string, _ int) string { return files + ": added " + event.Name },
+	)
 }
 
 func fieldOf(text string) (edit.Field, error) {

@@ -39,7 +39,10 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	change, err := do(before)
 	var wrong *edit.RefusedError
 	var missing *edit.NotFoundError
+	var no *negative
 	switch {
+	case errors.As(err, &no):
+		return "", err
 	case errors.As(err, &wrong):
 		return "", &negative{fmt.Errorf("%w; nothing was changed", err)}
 	case errors.As(err, &missing):

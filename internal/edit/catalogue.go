@@ -52,12 +52,14 @@ type RefusedError struct{ Finding *catalog.Finding }
 
 // Error has the first finding, without its place: the text in which that is was
 // never written.
-func (e *RefusedError) Error() string {
-	text := "the catalogue would be wrong: " + e.Finding.Message
-	if e.Finding.Hint != "" {
-		text += "; " + e.Finding.Hint
+func (e *RefusedError) Error() string { return "the catalogue would be wrong: " + e.Reason() }
+
+// Reason is what the finding says.
+func (e *RefusedError) Reason() string {
+	if e.Finding.Hint == "" {
+		return e.Finding.Message
 	}
-	return text
+	return e.Finding.Message + "; " + e.Finding.Hint
 }
 
 // An editor collects replacements in the files of a catalogue.
