@@ -10,6 +10,7 @@
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
 //	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, the Catalogue, Open
 //	samples.go    samples.gen.go    Sample<Event>
+//	testkit.go    testkit.gen.go    New, Run and Samples, in a package for tests
 //
 // [Files] is the way in: a catalogue goes in, the bytes of the files come out,
 // and nothing is read or written on the way. The same catalogue always gives

@@ -241,14 +241,14 @@ func SampleSystemBackupFinished() SystemBackupFinished {
 	}`)
 }
 
-// SampleSystemDiskFilled returns a payload of system.disk_filled that was made
-// up: valid, and a new one each time.
+// SampleSystemDiskFilled returns the first example of system.disk_filled:
+// valid, and a new one each time.
 func SampleSystemDiskFilled() SystemDiskFilled {
 	return wire.MustParse[SystemDiskFilled](`{
-		"host": "example.org",
-		"address": "address",
-		"mount": "mount",
-		"bytes_free": 1,
-		"severity": 10
+		"host": "db1.example.org",
+		"address": "192.0.2.7",
+		"mount": "/var",
+		"bytes_free": 1048576,
+		"severity": 20
 	}`)
 }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The guide to testing shows the tests of this folder as they are.
+func TestTheGuideToTestingShowsTestsThatRun(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile("handlers_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	if len(blocks) < 4 {
+		t.Errorf("found %d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(string(tests), block[1]) {
+			t.Errorf("no test here has\n%s", block[1])
+		}
+	}
+}
