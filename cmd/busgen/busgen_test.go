@@ -32,9 +32,9 @@ func TestGenerateWritesThePackageAndSaysSo(t *testing.T) {
 		t.Run("busgen "+command, func(t *testing.T) {
 			inFolder(t, map[string]string{"events.yaml": simple})
 
-			busgen(t, command).wants(t, 0, "shop: 1 event, 7 files (7 new)\n", "")
+			busgen(t, command).wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
 
-			want := []string{"catalogue.gen.go", "codec.gen.go", "copy.gen.go", "events.yaml", "payloads.gen.go", "publish.gen.go", "samples.gen.go", "subscribe.gen.go"}
+			want := []string{"catalogue.gen.go", "codec.gen.go", "copy.gen.go", "events.yaml", "payloads.gen.go", "publish.gen.go", "samples.gen.go", "subscribe.gen.go", "wire.golden"}
 			if diff := cmp.Diff(want, names(t)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
@@ -61,7 +61,7 @@ func TestGeneratingTwiceTouchesNoFile(t *testing.T) {
 	age(t)
 	before := snapshot(t)
 
-	busgen(t, "").wants(t, 0, "shop: 1 event, 7 files (7 unchanged)\n", "")
+	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (8 unchanged)\n", "")
 
 	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
@@ -75,7 +75,7 @@ func TestGenerateReportsEachKindOfChange(t *testing.T) {
 	appendTo(t, "payloads.gen.go", "// edited\n")
 	os.Rename("subscribe.gen.go", "former.gen.go")
 
-	busgen(t, "").wants(t, 0, "shop: 1 event, 7 files (2 new, 1 changed, 4 unchanged, 1 removed)\n", "")
+	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (2 new, 1 changed, 5 unchanged, 1 removed)\n", "")
 	busgen(t, "check").wants(t, 0, "", "")
 }
 
@@ -135,7 +135,8 @@ func TestCheckListsWhatIsNotUpToDateAndWritesNothing(t *testing.T) {
 			"missing   nowhere/payloads.gen.go\n"+
 			"missing   nowhere/publish.gen.go\n"+
 			"missing   nowhere/samples.gen.go\n"+
-			"missing   nowhere/subscribe.gen.go\n",
+			"missing   nowhere/subscribe.gen.go\n"+
+			"missing   nowhere/wire.golden\n",
 		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml --out nowhere\"\n")
 	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -20,7 +22,9 @@ func newCheck() *cobra.Command {
 		Use:   "check [events.yaml]",
 		Short: "Tell whether the generated code is up to date",
 		Long: `Check does everything that generate does except writing. It lists the files that
-generate would create (missing), replace (changed) or remove (orphaned).
+generate would create (missing), replace (changed) or remove (orphaned), and the
+events whose JSON is not what wire.golden says. Changes that generate would
+refuse, because stored events could not be decoded, are findings.
 
 ` + formatHelp + `
 A file that is not up to date is a finding of the rule out-of-date.
@@ -31,32 +35,35 @@ with files, or findings in the catalogue.`,
   busgen check events/events.yaml
   busgen check events/events.yaml --format github`,
 		Args: atMostOne("catalogue"),
-		RunE: verb(func(args []string) (string, error) { return form.of(check(args, out)) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return verb(func(args []string) (string, error) { return form.of(check(cmd.Context(), args, out)) })(cmd, args)
+		},
 	}
 	outFlag(cmd, &out)
 	formatFlag(cmd, &form)
 	return cmd
 }
 
-func check(args []string, out string) (report string, err error) {
-	c, plan, err := compare(args, out)
+func check(ctx context.Context, args []string, out string) (report string, err error) {
+	now, err := compare(ctx, args, out, false)
 	if err != nil {
 		return "", err
 	}
-	if plan.UpToDate() {
+	if now.plan.UpToDate() {
 		return "", nil
 	}
-	advice := "busgen generate " + c.File
+	advice := "busgen generate " + now.File
 	if out != "" {
 		advice += " --out " + out
 	}
-	stale := &staleError{plan, advice}
+	stale := &staleError{now.plan, now.wire, advice}
 	return stale.report(), &negative{stale}
 }
 
 // staleError says that generated code is not up to date.
 type staleError struct {
 	plan   *emit.Plan
+	wire   []frozen.Change
 	advice string // the command that helps
 }
 
@@ -68,6 +75,9 @@ func (e *staleError) report() string {
 	var lines strings.Builder
 	for _, step := range e.stale() {
 		fmt.Fprintf(&lines, "%-8s  %s\n", step.State, filepath.Join(e.plan.Dir, step.File.Name))
+	}
+	for _, change := range e.wire {
+		fmt.Fprintf(&lines, "%s\n", change)
 	}
 	return lines.String()
 }
@@ -81,10 +91,16 @@ func (e *staleError) list() []lint.Finding {
 	var all []lint.Finding
 	for _, step := range e.stale() {
 		path := filepath.Join(e.plan.Dir, step.File.Name)
+		message := fmt.Sprintf("%s is %s", path, step.State)
+		if step.File.Name == frozen.FileName {
+			for _, change := range e.wire {
+				message += "; " + change.String()
+			}
+		}
 		all = append(all, lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
 			Place:   catalog.Place{Pos: catalog.Position{File: path, Line: 1, Column: 1}},
 			Rule:    "out-of-date",
-			Message: fmt.Sprintf("%s is %s", path, step.State),
+			Message: message,
 			Hint:    "run \"" + e.advice + "\"",
 		}})
 	}

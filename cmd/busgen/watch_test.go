@@ -34,6 +34,7 @@ func (s *spoken) take() string {
 
 func TestGenerateWatchesTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
+	inGit(t, nil) // in which events may go that are not checked in yet
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		var out, errs spoken
@@ -71,6 +72,7 @@ func TestGenerateWatchesTheCatalogue(t *testing.T) {
 
 func TestGenerateWatchesWhatTheCatalogueIncludes(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: shop\ninclude: [\"team*.yaml\"]\n", "team1.yaml": "version: 1\nevents: { order.placed: {} }\n"})
+	inGit(t, nil)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		var out, errs spoken

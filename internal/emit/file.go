@@ -29,8 +29,8 @@ const (
 // without the comment marker.
 func Header(catalogue string) string { return headerPrefix + catalogue + headerSuffix }
 
-// generated tells a file of ours from a person's.
-func generated(content []byte) bool {
+// Generated tells a file of ours from a person's.
+func Generated(content []byte) bool {
 	line, _, _ := bytes.Cut(content, []byte("\n"))
 	// A checkout on Windows may end the line with \r\n.
 	text := strings.TrimSuffix(string(line), "\r")

@@ -93,7 +93,7 @@ func compareFile(dir string, file File) (State, error) {
 		return 0, fmt.Errorf("cannot compare a generated file with what is there: %w", err)
 	case bytes.Equal(have, file.Content):
 		return Same, nil
-	case !generated(have):
+	case !Generated(have):
 		return 0, &ForeignError{path}
 	}
 	return Changed, nil
@@ -114,7 +114,7 @@ func findOrphans(dir string, files []File) ([]Step, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot tell whether a file is generated: %w", err)
 		}
-		if generated(content) {
+		if Generated(content) {
 			orphans = append(orphans, Step{Orphaned, File{Name: name}})
 		}
 	}

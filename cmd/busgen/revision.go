@@ -50,7 +50,10 @@ func openRevision(ctx context.Context, against, catalogue string) (*revision, st
 func (r *revision) git(args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(r.ctx, "git", args...)
 	cmd.Dir = r.folder
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { // of a hook that has called us from another folder
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}, name)
+	})
 	return cmd.Output()
 }
 
@@ -105,3 +108,16 @@ func (r *revision) Glob(folder, pattern string) []string {
 
 // name is what people call a file of it: main:events.yaml.
 func (r *revision) name(file string) string { return r.revision + ":" + filepath.ToSlash(file) }
+
+// checkedIn returns what the last commit has of a file, and whether there is git to ask
+// at all.
+func checkedIn(ctx context.Context, path string) ([]byte, bool) {
+	r := &revision{ctx: ctx, folder: filepath.Dir(path), revision: "HEAD"}
+	prefix, err := r.git("rev-parse", "--show-prefix")
+	if err != nil {
+		return nil, false
+	}
+	r.prefix = strings.TrimSpace(string(prefix))
+	text, _ := r.ReadFile(path) // there is none before it is checked in
+	return text, true
+}

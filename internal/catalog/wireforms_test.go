@@ -1,0 +1,88 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+func TestTheWireFormsOfAnEvent(t *testing.T) {
+	for name, test := range map[string]struct {
+		source string
+		want   []string
+	}{
+		"nothing": {"  a.b: {}", []string{`{}`}},
+		"optional fields, lists and maps": {`  a.b: { payload: { z: "string?", a: "[]int32", m: "map[string]bool?" } }`,
+			[]string{`{"z":"text","a":[2147483647],"m":{"key":true}}`}},
+		"examples and constraints do not count": {`  a.b: { payload: { n: { type: int64, max: 5 }, s: { type: string, format: email } }, examples: [{ n: 1, s: a@b.de }] }`,
+			[]string{`{"n":9223372036854775807,"s":"text"}`}},
+		"every value of an enum, whatever their order": {`  a.b: { payload: { c: Color, l: Level, others: "[]Color" } }`,
+			[]string{`{"c":"a\u003cb","l":-1,"others":["blue"]}`, `{"c":"red","l":5,"others":["a\u003cb"]}`}},
+		"every variant of a union, and what is in it": {`  a.b: { payload: { u: Union } }`,
+			[]string{`{"u":{"kind":"one"}}`, `{"u":{"kind":"two","l":-1}}`, `{"u":{"kind":"two","l":5}}`}},
+		"what contains itself does so once": {`  a.b: { payload: { t: Tree } }`,
+			[]string{`{"t":{"label":"text","parent":{"label":"text","children":[]},"children":[{"label":"text","children":[]}]}}`}},
+		"what must contain itself comes to an end": {`  a.b: { payload: { e: Expression } }`,
+			[]string{`{"e":{"type":"number","n":0.5}}`, `{"e":{"type":"sum","left":{"type":"number","n":0.5},"right":{"type":"sum","left":{"type":"number","n":0.5},"right":{"type":"number","n":0.5}}}}`}},
+		"what would be too large": {`  a.b: { payload: { d: D0, s: string } }`,
+			[]string{`{"d":{},"s":"text"}`}},
+	} {
+		var types strings.Builder
+		for i := range 12 {
+			types.WriteString("  D" + string(rune('0'+i/10)) + string(rune('0'+i%10)) + ": { fields: {")
+			for _, field := range []string{"a", "b", "c"} {
+				types.WriteString(" " + field + ": \"D" + string(rune('0'+(i+1)/10)) + string(rune('0'+(i+1)%10)) + "?\",")
+			}
+			types.WriteString(" } }\n")
+		}
+		c, findings := catalog.Parse("events.yaml", []byte(`version: 1
+package: events
+types:
+  Color: { enum: [red, blue, "a<b"] }
+  Level: { enum: { high: 5, low: -1 } }
+  Union: { discriminator: kind, one_of: { two: { fields: { l: Level } }, one: { fields: {} } } }
+  Tree: { fields: { label: string, parent: "Tree?", children: "[]Tree" } }
+  Expression: { one_of: { sum: { fields: { left: Expression, right: Expression } }, number: { fields: { n: float64 } } } }
+  D0: { fields: { a: "D00?" } }
+`+types.String()+"  D12: { fields: { a: string } }\nevents:\n"+test.source+"\n"))
+		if len(findings) > 0 {
+			t.Fatal(name, findings)
+		}
+		var got []string
+		for _, form := range c.Events[0].WireForms(1) {
+			got = append(got, string(form))
+			if err := c.CheckDecode("a.b", 1, form); err != nil {
+				t.Errorf("%s: %s: %v", name, form, err)
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A wire form is what generated code writes for the value that it reads.
+func TestGeneratedCodeReadsAndWritesWireForms(t *testing.T) {
+	c, findings, err := catalog.Load("../../templates/testdata/features.yaml")
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	forms := 0
+	for _, e := range c.Events {
+		if e.Name.V == "host.seen" {
+			continue // what a custom Go type takes is its own affair
+		}
+		for _, form := range e.WireForms(e.Version.V) {
+			forms++
+			if back, err := codecs[e.Name.V].recode(form); err != nil || string(back) != string(form) {
+				t.Errorf("%s %s\nis %s, %v", e.Name.V, form, back, err)
+			}
+		}
+	}
+	if forms < 30 {
+		t.Errorf("%d forms only", forms)
+	}
+}
