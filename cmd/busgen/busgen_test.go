@@ -148,13 +148,13 @@ func TestATestKitIsGeneratedCheckedAndRemoved(t *testing.T) {
 		"go.mod":          "module example.org/shop\n",
 		"api/events.yaml": strings.Replace(simple, "\n", "\ntest_kit: true\n", 1),
 	})
-	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 9 files (9 new)\n", "")
 	kit, err := os.ReadFile("api/shoptest/testkit.gen.go")
 	if err != nil || !strings.Contains(string(kit), "shop \"example.org/shop/api\"") {
 		t.Errorf("%v\n%s", err, kit)
 	}
 	busgen(t, "check api/events.yaml").wants(t, 0, "", "")
-	busgen(t, "api/events.yaml --out .").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+	busgen(t, "api/events.yaml --out .").wants(t, 0, "shop: 1 event, 9 files (9 new)\n", "")
 	kit, err = os.ReadFile("shoptest/testkit.gen.go")
 	if err != nil || !strings.Contains(string(kit), "\t\"example.org/shop\"") {
 		t.Errorf("%v\n%s", err, kit)
@@ -168,7 +168,7 @@ func TestATestKitIsGeneratedCheckedAndRemoved(t *testing.T) {
 	}
 	busgen(t, "check api/events.yaml").wants(t, statusNo, "orphaned  api/shoptest/testkit.gen.go\n",
 		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml\"\n")
-	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 7 files (7 unchanged, 1 removed)\n", "")
+	busgen(t, "api/events.yaml").wants(t, 0, "shop: 1 event, 8 files (8 unchanged, 1 removed)\n", "")
 	if _, err := os.Stat("api/shoptest"); err == nil {
 		t.Error("the folder of the kit is still there")
 	}
@@ -187,7 +187,7 @@ func TestATestKitNeedsToKnowWhereItIs(t *testing.T) {
 	if err := os.WriteFile("events.yaml", []byte(kit+"import_path: example.org/elsewhere\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (8 new)\n", "")
+	busgen(t, "").wants(t, 0, "shop: 1 event, 9 files (9 new)\n", "")
 }
 
 func TestFindingsAreTroubleForCheck(t *testing.T) {

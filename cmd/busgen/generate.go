@@ -121,7 +121,7 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 		return nil, err
 	}
 	if err := locate(c.Imports); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	files, err := templates.Files(c, target(out))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 
 // Every catalogue that is free of findings, of the cases and of the reference of the
 // language, makes a package. All of them are compiled and vetted in one go, as a
-// module of their own, with a program that sends their samples through JSON and back.
+// module of their own, with a program that sends their samples through JSON and back, and
+// writes what it reads of the payloads in wire.golden.
 func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
 	module := newModule(t)
 	var packages, checks []string
@@ -25,6 +27,7 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 		addPackage(t, module, name, c)
 		for _, e := range c.Events {
 			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
+			checks = append(checks, wireChecks(name, e)...)
 		}
 	}
 	module.add("main.go", samplesProgram(packages, checks))
@@ -33,6 +36,47 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	if got, want := module.run("run", "."), fmt.Sprintf("%d samples\n", len(checks)); got != want {
 		t.Errorf("the program says\n%swant\n%s", got, want)
 	}
+}
+
+// wireChecks are calls for the payloads of an event, and of its versions before.
+func wireChecks(name string, e *catalog.Event) (checks []string) {
+	for n := 1; n <= e.Version.V; n++ {
+		goName := e.GoName
+		for _, old := range e.History {
+			if old.Version.V == n {
+				goName = old.Type.GoName
+			}
+		}
+		fields, _ := e.FieldsOf(n)
+		for _, form := range e.WireForms(n) {
+			if !hasCustom(fields, map[*catalog.Type]bool{}) { // what such a type reads is its own affair
+				checks = append(checks, fmt.Sprintf("wireForm[%s.%s](%q, %q)", name, goName, name+" "+e.Name.V, form))
+			}
+		}
+	}
+	return checks
+}
+
+// hasCustom tells whether a custom Go type is somewhere in fields.
+func hasCustom(fields []*catalog.Field, seen map[*catalog.Type]bool) bool {
+	for _, f := range fields {
+		t := f.Type
+		for t.Elem != nil {
+			t = t.Elem
+		}
+		if t.Named == nil || seen[t.Named] {
+			continue
+		}
+		seen[t.Named] = true
+		inside := slices.Clone(t.Named.Fields)
+		for _, v := range t.Named.Variants {
+			inside = append(inside, v.Type.Fields...)
+		}
+		if t.Named.IsCustom() || hasCustom(inside, seen) {
+			return true
+		}
+	}
+	return false
 }
 
 // addPackage adds the code of a catalogue to the module, and below it that of those which it imports.
@@ -180,6 +224,19 @@ func check[T payload[T]](name string, sample func() T) {
 	var again T
 	if err := json.Unmarshal(slow, &again); err != nil || !again.Equal(value) {
 		fmt.Printf("%s is not the same after encoding/json: %v\n%+v\n%+v\n", name, err, value, again)
+	}
+}
+
+func wireForm[T any](name, form string) {
+	checked++
+	codec := wire.NewCodec[T]()
+	value, err := codec.Decode([]byte(form))
+	if err != nil {
+		fmt.Println(name, form, "cannot be read:", err)
+		return
+	}
+	if back, err := codec.Encode(value); err != nil || string(back) != form {
+		fmt.Printf("%s %s\nis written as\n%s, %v\n", name, form, back, err)
 	}
 }
 
