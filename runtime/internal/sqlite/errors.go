@@ -14,10 +14,13 @@ import (
 // storageError puts what the driver says into the words of the engine, with a
 // hint for the person who reads it. Errors of the engine pass unchanged.
 func storageError(op, path string, err error) error {
+	if err == nil {
+		return nil // before there are variables for errors.As, which are on the heap
+	}
 	var known *engine.StorageError
 	var conflict *engine.ConflictError
 	var alias *engine.AliasError
-	if err == nil || errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
+	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.Is(err, engine.ErrUnknownConsumer) {
 		return err
 	}
