@@ -152,3 +152,22 @@ func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
 		t.Errorf("folder (-before +after):\n%s", diff)
 	}
 }
+
+func TestNewVersionKeepsThePayloadAndSaysWhatIsLeftToDo(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: events\nevents:\n  order.placed:\n    payload:\n      order_id: uuid\n"})
+	busgen(t, "new version order.placed").wants(t, 0, `events.yaml: the payload of order.placed can be changed
+Change the payload, generate, and write beside the generated code:
+
+// UpcastOrderPlacedV1 makes of a stored payload what it would be today.
+func UpcastOrderPlacedV1(old OrderPlacedV1) (OrderPlaced, error) {
+	return OrderPlaced{
+		OrderID: old.OrderID,
+	}, nil
+}
+`, "")
+	again := busgen(t, "new version order.placed")
+	if !strings.HasSuffix(again.stdout, "\nUpcastOrderPlacedV1 returns OrderPlacedV2 from now on.\n") || !strings.Contains(text(t, "events.yaml"), "version: 3\n") {
+		t.Errorf("%+v\n%s", again, text(t, "events.yaml"))
+	}
+	busgen(t, "new version order.paid").wantsErrors(t, 3, "there is no event order.paid")
+}

@@ -20,7 +20,7 @@ func newNew() *cobra.Command {
 Exit status: that of the verbs below.`,
 		Example: `  busgen new event order.returned --doc "A parcel came back." --field order_id:uuid`,
 	})
-	cmd.AddCommand(newNewEvent())
+	cmd.AddCommand(newNewEvent(), newNewVersion())
 	return cmd
 }
 
