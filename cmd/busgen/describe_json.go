@@ -15,8 +15,11 @@ type (
 		Owner         string                   `json:"owner,omitempty"`
 		Tags          []string                 `json:"tags,omitempty"`
 		At            string                   `json:"at"`
+		Version       int                      `json:"version"`
+		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		Payload       []fieldObject            `json:"payload"`
+		History       []oldObject              `json:"history,omitempty"`
 		Subscriptions []declaredObject         `json:"subscriptions,omitempty"`
 		Settings      map[string]settingObject `json:"settings"`
 		Examples      []json.RawMessage        `json:"examples,omitempty"`
@@ -28,9 +31,15 @@ type (
 		Doc        string `json:"doc,omitempty"`
 		Deprecated string `json:"deprecated,omitempty"`
 	}
+	oldObject struct {
+		Version int           `json:"version"`
+		Doc     string        `json:"doc,omitempty"`
+		Payload []fieldObject `json:"payload"`
+	}
 	declaredObject struct {
-		Name string `json:"name"`
-		Doc  string `json:"doc,omitempty"`
+		Name    string   `json:"name"`
+		Doc     string   `json:"doc,omitempty"`
+		Aliases []string `json:"aliases,omitempty"`
 	}
 )
 
@@ -45,19 +54,27 @@ func describeJSON(events []*catalog.Event) (string, error) {
 func eventObjectOf(e *catalog.Event) eventObject {
 	o := eventObject{
 		Name: e.Name.V, Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
-		Payload: []fieldObject{}, Settings: settingObjects(e.Settings),
+		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Settings: settingObjects(e.Settings),
 	}
 	if e.PartitionBy != nil {
 		o.PartitionBy = e.PartitionBy.Name.V
 	}
-	for _, f := range e.Fields {
-		o.Payload = append(o.Payload, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V})
+	for _, old := range e.History {
+		o.History = append(o.History, oldObject{old.Version.V, old.Doc, fieldObjects(old.Type.Fields)})
 	}
 	for _, s := range e.Subscriptions {
-		o.Subscriptions = append(o.Subscriptions, declaredObject{s.Name.V, s.Doc})
+		o.Subscriptions = append(o.Subscriptions, declaredObject{s.Name.V, s.Doc, texts(s.Aliases)})
 	}
 	for _, example := range e.Examples {
 		o.Examples = append(o.Examples, example.JSON)
 	}
 	return o
+}
+
+func fieldObjects(fields []*catalog.Field) []fieldObject {
+	objects := []fieldObject{}
+	for _, f := range fields {
+		objects = append(objects, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V})
+	}
+	return objects
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -20,6 +22,9 @@ func describeOne(e *catalog.Event, screen console.Screen) string {
 	if len(e.Fields) > 0 {
 		b.WriteString("\n" + fieldTable(e.Fields).Render(screen))
 	}
+	for _, old := range slices.Backward(e.History) {
+		b.WriteString("\n" + oldVersion(old, screen))
+	}
 	if len(e.Subscriptions) > 0 {
 		b.WriteString("\n" + subscriptionTable(e.Subscriptions).Render(screen))
 	}
@@ -31,6 +36,18 @@ func describeOne(e *catalog.Event, screen console.Screen) string {
 	return b.String()
 }
 
+// oldVersion shows a payload that an event had.
+func oldVersion(old *catalog.OldShape, screen console.Screen) string {
+	text := screen.Paint(console.Bold, "version "+strconv.Itoa(old.Version.V)) + "\n"
+	if old.Doc != "" {
+		text += console.CleanLines(old.Doc) + "\n"
+	}
+	if len(old.Type.Fields) > 0 {
+		text += fieldTable(old.Type.Fields).Render(screen)
+	}
+	return text
+}
+
 // facts are what is known of an event besides its payload.
 func facts(e *catalog.Event) *console.Table {
 	table := &console.Table{Columns: []console.Column{{}, {Least: 20}}}
@@ -39,6 +56,10 @@ func facts(e *catalog.Event) *console.Table {
 			table.Row(name, text)
 		}
 	}
+	if e.Version.V > 1 {
+		row("version", strconv.Itoa(e.Version.V))
+	}
+	row("formerly", strings.Join(texts(e.Aliases), ", "))
 	row("deprecated", e.Deprecated.V)
 	row("owner", e.Owner.V)
 	row("tags", strings.Join(texts(e.Tags), ", "))
@@ -78,7 +99,11 @@ func subscriptionTable(subscriptions []*catalog.Subscription) *console.Table {
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "POLICY", Least: 16}, {Title: "DOC", Least: 20},
 	}}
 	for _, s := range subscriptions {
-		table.Row(s.Name.V, policyInShort(s.Settings), s.Doc)
+		doc := s.Doc
+		if len(s.Aliases) > 0 {
+			doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
+		}
+		table.Row(s.Name.V, policyInShort(s.Settings), doc)
 	}
 	return table
 }

@@ -60,6 +60,51 @@ in Go        UserLeft
 `, "")
 }
 
+func TestDescribeShowsTheHistoryOfAnEvent(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": `version: 1
+package: shop
+events:
+  order.placed:
+    aliases: [shop.order]
+    version: 3
+    payload: { number: int }
+    history:
+      1: { doc: There was nothing to say. }
+      2: { payload: { number: { type: string, doc: As it was. } } }
+    subscriptions: { audit: { doc: Keeps the books., aliases: [books, log] } }
+`})
+	busgen(t, "describe order.placed").wants(t, 0, `order.placed
+
+version      3
+formerly     shop.order
+policy       4× over 7s, 30s each
+declared at  events.yaml:4
+in Go        OrderPlaced
+
+FIELD   TYPE  DOC
+number  int
+
+version 2
+FIELD   TYPE    DOC
+number  string  As it was.
+
+version 1
+There was nothing to say.
+
+SUBSCRIPTION  POLICY                DOC
+audit         4× over 7s, 30s each  Formerly books, log. Keeps the books.
+`, "")
+	var events []eventObject
+	if err := json.Unmarshal([]byte(busgen(t, "describe --json").stdout), &events); err != nil {
+		t.Fatal(err)
+	}
+	e := events[0]
+	if e.Version != 3 || e.Aliases[0] != "shop.order" || len(e.History) != 2 || e.History[0].Doc != "There was nothing to say." ||
+		e.History[1].Payload[0].Type != "string" || e.Subscriptions[0].Aliases[1] != "log" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestDescribeFitsTheScreen(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
 	t.Setenv("COLUMNS", "60")
@@ -81,9 +126,9 @@ func TestDescribeAsJSONHasWhatTheManualNames(t *testing.T) {
 	}
 	got[0].Settings = nil
 	want := eventObject{
-		Name: "order.placed", Doc: "A customer placed an order.", At: "events.yaml:4", PartitionBy: "order_id",
+		Name: "order.placed", Doc: "A customer placed an order.", At: "events.yaml:4", Version: 1, PartitionBy: "order_id",
 		Payload:       []fieldObject{{Name: "order_id", Type: "uuid", Doc: "Identifies the order."}, {Name: "note", Type: "string?", Optional: true}},
-		Subscriptions: []declaredObject{{"charge-card", "Takes the money."}, {"audit", ""}},
+		Subscriptions: []declaredObject{{Name: "charge-card", Doc: "Takes the money."}, {Name: "audit"}},
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -43,6 +43,9 @@ type eventView struct {
 	Tags          []string
 	Priority      string // empty if it is normal
 	Fields        []fieldView
+	Version       int      // 0 for an event that has had but one
+	Formerly      []string // its names before
+	History       []oldView
 	Example       string
 	Delivery      delivery
 	PartitionBy   string
@@ -50,8 +53,16 @@ type eventView struct {
 	At            string
 }
 
+// An oldView is a payload that an event had, the newest first.
+type oldView struct {
+	Version int
+	Doc     []paragraph
+	Fields  []fieldView
+}
+
 type subscriptionView struct {
 	Name, ID, GoName string
+	Formerly         []string
 	Doc              []paragraph
 	Delivery         delivery
 	Same             bool // delivered as the event is
@@ -107,18 +118,30 @@ func viewOf(c *catalog.Catalogue, title string) view {
 		}
 	}
 	users := usersOf(c)
-	for _, t := range slices.Concat(c.Types, c.Imported) {
+	types := typesOf(c)
+	for _, t := range types {
 		one := typeViewOf(t)
 		one.UsedBy = users[t]
 		v.Types = append(v.Types, one)
 	}
-	for _, one := range []count{{len(c.Events), "event"}, {len(c.Types) + len(c.Imported), "type"}, {subscriptions, "declared subscription"}} {
+	for _, one := range []count{{len(c.Events), "event"}, {len(types), "type"}, {subscriptions, "declared subscription"}} {
 		if one.N != 1 {
 			one.Noun += "s"
 		}
 		v.Counts = append(v.Counts, one)
 	}
 	return v
+}
+
+// typesOf lists the types that have an entry. Old payloads are part of their event.
+func typesOf(c *catalog.Catalogue) []*catalog.Type {
+	old := map[*catalog.Type]bool{}
+	for _, e := range c.Events {
+		for _, shape := range e.History {
+			old[shape.Type] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Concat(c.Types, c.Imported), func(t *catalog.Type) bool { return old[t] })
 }
 
 // add puts an event into the group of its namespace. Groups are in the order of
@@ -142,8 +165,12 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(c, e.Name.Pos),
 	}
-	for _, tag := range e.Tags {
-		v.Tags = append(v.Tags, tag.V)
+	v.Tags, v.Formerly = texts(e.Tags), texts(e.Aliases)
+	if e.Version.V > 1 {
+		v.Version = e.Version.V
+	}
+	for _, old := range slices.Backward(e.History) {
+		v.History = append(v.History, oldView{old.Version.V, paragraphs(old.Doc), fieldViews(old.Type.Fields)})
 	}
 	if e.Settings.Priority.V != catalog.Normal {
 		v.Priority = e.Settings.Priority.V.String()
@@ -154,11 +181,18 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	for _, s := range e.Subscriptions {
 		own := deliveryOf(s.Settings)
 		v.Subscriptions = append(v.Subscriptions, subscriptionView{
-			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: s.GoName, Doc: paragraphs(s.Doc),
+			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: s.GoName, Doc: paragraphs(s.Doc), Formerly: texts(s.Aliases),
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
 	}
 	return v
+}
+
+func texts(values []catalog.Value[string]) (all []string) {
+	for _, v := range values {
+		all = append(all, v.V)
+	}
+	return all
 }
 
 func fieldViews(fields []*catalog.Field) []fieldView {
@@ -241,9 +275,13 @@ func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 		}
 	}
 	for _, e := range c.Events {
-		note(typePart{e.Name.V, "event-" + e.Name.V}, e.Fields)
+		fields := slices.Clone(e.Fields)
+		for _, old := range e.History {
+			fields = append(fields, old.Type.Fields...)
+		}
+		note(typePart{e.Name.V, "event-" + e.Name.V}, fields)
 	}
-	for _, t := range slices.Concat(c.Types, c.Imported) {
+	for _, t := range typesOf(c) {
 		note(link(t), t.Fields)
 		for _, v := range t.Variants {
 			users[v.Type] = append(users[v.Type], link(t))

@@ -32,6 +32,41 @@ func TestAPageShowsAllOfAnEvent(t *testing.T) {
 	}
 }
 
+func TestAPageShowsTheHistoryOfAnEvent(t *testing.T) {
+	page := rendered(t, parse(t, `version: 1
+package: shop
+types:
+  Money: { fields: { amount: int64 } }
+  Cents: { fields: { cents: int64 } }
+events:
+  order.placed:
+    aliases: [shop.order, order.made]
+    version: 3
+    payload: { total: Money, tips: "[]Money" }
+    history:
+      1: {}
+      2: { doc: "The total was in <cents>.", payload: { total: Cents, first: Money } }
+    subscriptions: { audit: { aliases: [books] } }
+`))
+	text := said(entryOf(t, page, "event-order.placed"))
+	for _, want := range []string{
+		"order. placed version 3", "Formerly shop.order , order.made In Go", "audit OnOrderPlacedAudit, formerly books",
+		"Version 2 The total was in <cents>. Field Type Meaning total Cents first Money Version 1 No payload. If it fails",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the entry lacks %q:\n%s", want, text)
+		}
+	}
+	for id, want := range map[string]string{"type-Money": "Used by order.placed", "type-Cents": "Used by order.placed"} {
+		if got := said(entryOf(t, page, id)); !strings.HasSuffix(got, want) {
+			t.Errorf("%s says %s", id, got)
+		}
+	}
+	if strings.Contains(page, `id="type-OrderPlacedV1"`) || !strings.Contains(said(page), "1 event · 2 types") {
+		t.Error("an old payload counts as a type")
+	}
+}
+
 func TestAPageShowsAllOfATypeAndWhoUsesIt(t *testing.T) {
 	page := rendered(t, complete())
 	for id, want := range map[string]string{
