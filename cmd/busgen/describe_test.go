@@ -81,7 +81,7 @@ policy       4× over 7s, 30s each
 declared at  events.yaml:4
 in Go        OrderPlaced
 
-FIELD   TYPE  DOC
+FIELD   TYPE
 number  int
 
 version 2
