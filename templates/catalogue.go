@@ -23,7 +23,18 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
 	}
+	if c.Part != nil {
+		return constructs // the root's package has the rest
+	}
 	return append(constructs, catalogueVar(c), open())
+}
+
+// everyEvent lists those of all packages.
+func everyEvent(c *catalog.Catalogue) []*catalog.Event {
+	if c.All != nil {
+		return c.All
+	}
+	return c.Events
 }
 
 // contract emits
@@ -64,8 +75,12 @@ func contractCheck() *jen.Statement {
 //	)
 func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 	var types []jen.Code
-	for _, e := range c.Events {
-		types = append(types, jen.Id(descriptorName(e)))
+	for _, e := range everyEvent(c) {
+		if e.Package != nil {
+			types = append(types, jen.Qual(e.Package.ImportPath(), descriptorName(e)))
+		} else {
+			types = append(types, jen.Id(descriptorName(e)))
+		}
 	}
 	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").
 		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...)

@@ -24,7 +24,7 @@ func codec(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, structCodec(typeShape(t))...)
 		}
 	}
-	for _, t := range foreignUnions(c) {
+	for _, t := range c.ForeignUnions() {
 		constructs = append(constructs, unionJSON(t))
 	}
 	return constructs

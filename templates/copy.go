@@ -20,7 +20,7 @@ func copies(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, cloneStruct(typeShape(t)), equalStruct(typeShape(t)))
 		}
 	}
-	for _, t := range foreignUnions(c) {
+	for _, t := range c.ForeignUnions() {
 		constructs = append(constructs, cloneUnion(t), equalUnion(t))
 	}
 	return constructs

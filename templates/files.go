@@ -17,6 +17,44 @@ import (
 // The name of one in a folder below has a slash. An error means a defect in this
 // package, or that a Go import path is not known; the catalogue is fine.
 func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
+	for _, p := range c.Imports {
+		if p.ImportPath() == "" {
+			return nil, fmt.Errorf("%s: the Go import path of import %s is not known", p.Name.Pos, p.Name.V)
+		}
+	}
+	importPath, err := at.importPath(c)
+	switch {
+	case err == nil:
+	case len(c.Packages) > 0:
+		return nil, fmt.Errorf("generating package %s: %w", c.Packages[0].Name.V, err)
+	case c.TestKit:
+		return nil, fmt.Errorf("generating the test kit: %w", err)
+	}
+	source := oneLine(filepath.Base(c.File))
+	header := "// " + emit.Header(source)
+	files, err := packageFiles(c.In(nil, importPath), header, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range c.Packages {
+		below, err := packageFiles(c.In(p, importPath), "// "+emit.HeaderBelow(source), p.Name.V+"/")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
+	}
+	if !c.TestKit {
+		return files, nil
+	}
+	kit, err := testKit(header, c.In(nil, importPath), importPath)
+	if err != nil {
+		return nil, fmt.Errorf("generating %s: %w", kit.Name, err)
+	}
+	return append(files, kit), nil
+}
+
+// packageFiles generates one package of a catalogue, into a folder.
+func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, error) {
 	emitters := []struct {
 		name       string
 		constructs func(*catalog.Catalogue) []jen.Code
@@ -29,12 +67,6 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 		{"catalogue.gen.go", catalogue},
 		{"samples.gen.go", samples},
 	}
-	for _, p := range c.Imports {
-		if p.Path == "" {
-			return nil, fmt.Errorf("%s: the Go import path of import %s is not known", p.Name.Pos, p.Name.V)
-		}
-	}
-	header := "// " + emit.Header(oneLine(filepath.Base(c.File)))
 	files, failures := make([]emit.File, len(emitters)), make([]error, len(emitters))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // more at once would only take more memory
@@ -44,25 +76,11 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 			defer func() { <-free }()
 			content, err := source(header, c, e.constructs(c))
 			if err != nil {
-				failures[i] = fmt.Errorf("generating %s: %w", e.name, err)
+				failures[i] = fmt.Errorf("generating %s: %w", folder+e.name, err)
 			}
-			files[i] = emit.File{Name: e.name, Content: content}
+			files[i] = emit.File{Name: folder + e.name, Content: content}
 		})
 	}
 	running.Wait()
-	if err := errors.Join(failures...); err != nil {
-		return nil, err
-	}
-	if !c.TestKit {
-		return files, nil
-	}
-	path, err := at.importPath(c)
-	if err != nil {
-		return nil, fmt.Errorf("generating the test kit: %w", err)
-	}
-	kit, err := testKit(header, c, path)
-	if err != nil {
-		return nil, fmt.Errorf("generating %s: %w", kit.Name, err)
-	}
-	return append(files, kit), nil
+	return files, errors.Join(failures...)
 }

@@ -75,7 +75,7 @@ func typeName(t *catalog.Type) *jen.Statement { return nameIn(t, t.GoName) }
 // nameIn refers to a name in the package of a type.
 func nameIn(t *catalog.Type, name string) *jen.Statement {
 	if t.Package != nil {
-		return jen.Qual(t.Package.Path, name)
+		return jen.Qual(t.Package.ImportPath(), name)
 	}
 	return jen.Id(name)
 }

@@ -1,10 +1,6 @@
 package templates
 
-import (
-	"slices"
-
-	"github.com/busgen/busgen/internal/catalog"
-)
+import "github.com/busgen/busgen/internal/catalog"
 
 // hasCodec tells whether a type is written and read without encoding/json: not
 // if there is a union in it, which is read in two steps, or a custom Go type,
@@ -66,25 +62,3 @@ func descends(within bool, t *catalog.TypeRef) bool {
 // hasDescent tells the types whose unexported methods and functions take a descent. A
 // type of another package has none to call, and cannot contain one of this.
 func hasDescent(t *catalog.Type) bool { return t.Recursive && t.Package == nil }
-
-// foreignUnions lists the unions of other packages that fields of a catalogue have. Their
-// functions are not exported, and are made again, of what is.
-func foreignUnions(c *catalog.Catalogue) []*catalog.Type {
-	used := map[*catalog.Type]bool{}
-	note := func(fields []*catalog.Field) {
-		for _, f := range fields {
-			t := f.Type
-			for t.Elem != nil {
-				t = t.Elem
-			}
-			used[t.Named] = true
-		}
-	}
-	for _, e := range c.Events {
-		note(e.Fields)
-	}
-	for _, t := range c.Types {
-		note(t.Fields)
-	}
-	return slices.DeleteFunc(slices.Clone(c.Imported), func(t *catalog.Type) bool { return !t.IsUnion() || !used[t] })
-}

@@ -26,11 +26,17 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, structMethods(typeShape(t))...)
 		}
 	}
-	for _, t := range foreignUnions(c) {
+	for _, t := range c.ForeignUnions() {
 		constructs = append(constructs, validateUnion(t))
 	}
-	constructs = append(constructs, anyEvent(), markers("isAnyEvent", c.Events))
+	constructs = append(constructs, anyEvent(c))
+	if sealed(c) {
+		constructs = append(constructs, markers("isAnyEvent", c.Events))
+	}
 	for _, ns := range c.Namespaces {
+		if ns.Spread {
+			continue // no package could have its interface
+		}
 		constructs = append(constructs, namespaceInterface(c, ns), markers(markerName(ns), ns.Events))
 	}
 	return constructs

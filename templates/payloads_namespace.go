@@ -15,11 +15,22 @@ import (
 //		runtime.Payload
 //		isAnyEvent()
 //	}
-func anyEvent() *jen.Statement {
-	return comment("AnyEvent is the payload of any event of this catalogue. No other type implements it, "+
-		"so a type switch over the payloads can be complete.").
-		Type().Id("AnyEvent").Interface(inRuntime("Payload"), jen.Id("isAnyEvent").Params())
+//
+// without the method in a root with packages below it, whose events are meant too.
+func anyEvent(c *catalog.Catalogue) *jen.Statement {
+	about, methods := "AnyEvent is the payload of any event of this catalogue. No other type implements it, so a type switch over the payloads can be complete.",
+		[]jen.Code{inRuntime("Payload"), jen.Id("isAnyEvent").Params()}
+	switch {
+	case c.Part != nil:
+		about = "AnyEvent is the payload of any event of this package. No other type implements it."
+	case !sealed(c):
+		about, methods = "AnyEvent is the payload of any event of this catalogue, in whichever package it is.", methods[:1]
+	}
+	return comment(about).Type().Id("AnyEvent").Interface(methods...)
 }
+
+// sealed tells whether the AnyEvent of a package is implemented by its own payloads only.
+func sealed(c *catalog.Catalogue) bool { return c.Part != nil || len(c.Packages) == 0 }
 
 // namespaceInterface emits
 //
@@ -59,7 +70,7 @@ func markerName(ns *catalog.Namespace) string { return "is" + interfaceName(ns) 
 func enclosing(c *catalog.Catalogue, ns *catalog.Namespace) string {
 	dot := strings.LastIndexByte(ns.Name, '.')
 	for _, outer := range c.Namespaces {
-		if dot >= 0 && outer.Name == ns.Name[:dot] {
+		if dot >= 0 && outer.Name == ns.Name[:dot] && !outer.Spread {
 			return interfaceName(outer)
 		}
 	}

@@ -117,6 +117,6 @@ type MLRunEvent interface {
 	MLEvent
 	isMLRunEvent()
 }
-`, anyEvent(), namespaceInterface(c, c.Namespaces[0]), markers("isMLEvent", c.Namespaces[0].Events),
+`, anyEvent(c), namespaceInterface(c, c.Namespaces[0]), markers("isMLEvent", c.Namespaces[0].Events),
 		namespaceInterface(c, c.Namespaces[1]))
 }

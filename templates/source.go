@@ -34,7 +34,7 @@ func inDeep(name string) *jen.Statement { return jen.Qual(deepPath, name) }
 func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte, error) {
 	file := jen.NewFile(c.Package.V)
 	for _, p := range c.Imports {
-		file.ImportAlias(p.Path, goodAlias(p.Name.V))
+		file.ImportAlias(p.ImportPath(), goodAlias(p.Name.V))
 	}
 	for _, t := range slices.Concat(c.Types, c.Imported) {
 		if t.IsCustom() {

@@ -19,6 +19,9 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, subscribeNamespace(ns))
 	}
+	if c.Part != nil {
+		return constructs
+	}
 	return append(constructs, subscribeAll())
 }
 
@@ -90,7 +93,11 @@ func subscribeDead(e *catalog.Event) *jen.Statement {
 //		return runtime.SubscribeNamespace(bus, "<namespace>.*", name, handler, opts...)
 //	}
 func subscribeNamespace(ns *catalog.Namespace) *jen.Statement {
-	return subscribePattern("Subscribe"+ns.GoName, ns.Name+".*", interfaceName(ns),
+	payload := interfaceName(ns)
+	if ns.Spread {
+		payload = "AnyEvent"
+	}
+	return subscribePattern("Subscribe"+ns.GoName, ns.Name+".*", payload,
 		"every event of "+ns.Name+".*")
 }
 

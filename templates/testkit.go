@@ -28,6 +28,9 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File,
 	default:
 		file.ImportAlias(importPath, c.Package.V)
 	}
+	for _, p := range c.Imports {
+		file.ImportAlias(p.ImportPath(), goodAlias(p.Name.V))
+	}
 	content, err := render(file, header, []jen.Code{kitNew(importPath), kitRun(importPath), kitSamples(c, importPath)})
 	return emit.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + emit.KitFile, Content: content}, err
 }
@@ -84,8 +87,12 @@ func kitOptions() *jen.Statement { return jen.Id("opts").Op("...").Add(inRuntime
 //	}
 func kitSamples(c *catalog.Catalogue, importPath string) *jen.Statement {
 	var samples []jen.Code
-	for _, e := range c.Events {
-		samples = append(samples, jen.Qual(importPath, sampleName(e)).Call())
+	for _, e := range everyEvent(c) {
+		of := importPath
+		if e.Package != nil {
+			of = e.Package.ImportPath()
+		}
+		samples = append(samples, jen.Qual(of, sampleName(e)).Call())
 	}
 	return comment("Samples returns a valid payload of every event, in the order of the catalogue. [runtimetest.Kit.Publish] takes them.").
 		Func().Id("Samples").Params().Index().Add(inRuntime("Payload")).

@@ -316,3 +316,27 @@ func TestGenerateImportsThePackagesOfOtherCatalogues(t *testing.T) {
 	busgen(t, "orders/events.yaml").wantsErrors(t, statusNo,
 		"orders/events.yaml:3:20: the imported catalogue shared/events.yaml has findings", "shared/events.yaml:1:1: the catalogue has no events")
 }
+
+func TestGenerateMakesThePackagesOfACatalogue(t *testing.T) {
+	inFolder(t, map[string]string{
+		"go.mod":               "module example.com/shop\n",
+		"events/events.yaml":   "version: 1\npackage: events\ninclude: [payments.yaml]\nevents: { order.placed: {} }\n",
+		"events/payments.yaml": "version: 1\npackage: payments\nevents: { payment.received: {} }\n",
+	})
+	busgen(t, "events/events.yaml").wants(t, 0, "events: 2 events, 15 files (15 new)\n", "")
+	if got := text(t, "events/catalogue.gen.go"); !strings.Contains(got, `"example.com/shop/events/payments"`) {
+		t.Errorf("catalogue.gen.go is\n%s", got)
+	}
+	busgen(t, "check events/events.yaml").wants(t, 0, "", "")
+	if err := os.WriteFile("events/payments.yaml", []byte("version: 1\nevents: { payment.received: {} }\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got := busgen(t, "check events/events.yaml")
+	if got.status != statusNo || !strings.Contains(got.stdout, "orphaned  events/payments/publish.gen.go\n") {
+		t.Errorf("%+v", got)
+	}
+	busgen(t, "events/events.yaml").wants(t, 0, "events: 2 events, 8 files (7 changed, 1 unchanged, 7 removed)\n", "")
+	if _, err := os.Stat("events/payments"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}

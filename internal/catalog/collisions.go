@@ -42,10 +42,8 @@ func (r *reader) claims(c *Catalogue) []claim {
 			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
 		}
 	}
-	for _, t := range c.Imported {
-		if t.IsUnion() && slices.Contains(c.Imports, t.Package) { // it needs functions of its own here
-			add("type "+t.Name.V, t.Package.Name, t.LocalName())
-		}
+	for _, t := range c.ForeignUnions() { // they need functions of their own here
+		add("type "+t.Name.V, t.Package.Name, t.LocalName())
 	}
 	for _, e := range c.Events {
 		n := e.GoName

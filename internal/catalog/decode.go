@@ -36,7 +36,6 @@ var elsewhere = map[string]string{
 	"min_samples":   "it belongs under breaker",
 	"open_for":      "it belongs under breaker",
 	"reasons":       "it belongs under redrive",
-	"package":       ofTheWhole,
 	"import_path":   ofTheWhole,
 	"test_kit":      ofTheWhole,
 	"initialisms":   ofTheWhole,

@@ -37,16 +37,14 @@ func (r *reader) imports(root object) []*Package {
 			continue
 		}
 		r.imported[e.name] = &imported{key: e.key}
-		if p := r.importOf(e, "import "+e.name); p != nil {
-			all = append(all, p)
-		}
+		all = append(all, r.importOf(e, "import "+e.name)...)
 	}
 	return all
 }
 
 // importOf reads one import: the path of a catalogue, or a mapping with it and the path by which Go
-// imports what is generated from it.
-func (r *reader) importOf(e entry, what string) *Package {
+// imports what is generated from it. It returns the packages of that.
+func (r *reader) importOf(e entry, what string) []*Package {
 	p := &Package{Name: Value[string]{V: e.name, Pos: r.position(e.key)}}
 	file := e
 	if e.value.Kind == yaml.MappingNode {
@@ -68,14 +66,16 @@ func (r *reader) importOf(e entry, what string) *Package {
 	if p.Path == "" {
 		p.Path = c.ImportPath.V
 	}
-	r.adopt(c, p)
-	return p
+	return r.adopt(c, p)
 }
 
 // checkImportPaths reports two packages of one path.
 func (r *reader) checkImportPaths(c *Catalogue) {
 	first := map[string]Value[string]{c.ImportPath.V: c.Package}
 	for _, p := range c.Imports {
+		if p.Above != nil {
+			continue
+		}
 		if other, taken := first[p.Path]; taken && p.Path != "" {
 			r.report(r.nameAt(p.Name), RuleImport, "import %s has the import path %s, and so has %s", p.Name.V, p.Path, label(other.V)).
 				see(r.nameAt(other), "that is here")
@@ -133,15 +133,21 @@ func (r *reader) mayImport(file string, n *yaml.Node) bool {
 }
 
 // adopt makes the types of another catalogue ready to be used in this one, where each has
-// the name of the import in front of its own.
-func (r *reader) adopt(c *Catalogue, p *Package) {
+// the name of the import in front of its own. It returns their packages.
+func (r *reader) adopt(c *Catalogue, p *Package) []*Package {
+	packages, all := map[*Package]*Package{nil: p}, []*Package{p}
+	for _, below := range c.Packages {
+		name := Value[string]{V: p.Name.V + below.Name.V, Pos: p.Name.Pos}
+		packages[below] = &Package{Name: name, Above: p, Folder: below.Name.V}
+		all = append(all, packages[below])
+	}
 	known := map[string]*Type{}
-	prefix := p.Name.V + "."
 	for _, t := range c.Types {
-		if t.Package = p; !t.Inline {
+		if t.Package = packages[t.Home]; !t.Inline {
 			known[t.Name.V] = t
 		}
 	}
+	prefix := p.Name.V + "."
 	for _, t := range slices.Concat(c.Types, c.Imported) {
 		t.Name.V = prefix + t.Name.V
 		for _, f := range t.Fields {
@@ -149,6 +155,7 @@ func (r *reader) adopt(c *Catalogue, p *Package) {
 		}
 	}
 	r.imported[p.Name.V].types = known
+	return all
 }
 
 // LocalName is a Go name that tells t from the types of all other packages.

@@ -13,10 +13,11 @@ import (
 
 // A part is one file of a catalogue: the root, which somebody asked for, or one that another includes.
 type part struct {
-	object        // its top-level keys
-	file   string // its name
-	in     *part  // the one that includes it; nil for the root
-	at     Place  // where
+	object          // its top-level keys
+	file   string   // its name
+	in     *part    // the one that includes it; nil for the root
+	at     Place    // where
+	home   *Package // where its code goes; nil for the root's package
 }
 
 // What is included has these limits. They are for those who have included
@@ -30,7 +31,7 @@ const (
 // rootKeys are the keys of the root, and partKeys those of an included file.
 var (
 	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"}
-	partKeys = []string{"version", "include", "policies", "types", "events"}
+	partKeys = []string{"version", "package", "include", "policies", "types", "events"}
 )
 
 // IncludedKeys are the top-level keys of included files.

@@ -58,6 +58,7 @@ type reader struct {
 	root     string               // the name of the file that was asked for
 	included map[string]*part     // the parts of the catalogue so far, by identity
 	imported map[string]*imported // the imported catalogues so far, by what they are called
+	homes    map[string]*Package  // the packages of files; nil is that of the root
 	importer *reader              // of the catalogue that imports this one; nil if none does
 	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
 	incomplete bool
@@ -94,6 +95,7 @@ func (r *reader) catalogue(node *yaml.Node) *Catalogue {
 	r.readInitialisms(root)
 	c.Imports = r.imports(root)
 	r.checkImportPaths(c)
+	c.Packages = r.packages(parts, c.Package)
 	before := len(r.findings)
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete
@@ -101,11 +103,15 @@ func (r *reader) catalogue(node *yaml.Node) *Catalogue {
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventAliases(c.Events)
 	c.Imported = c.foreign()
+	r.setHomes(c)
+	r.checkPackages(c)
 	markTypes(c.Types)
 	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
-	r.checkCollisions(c)
+	for _, p := range append([]*Package{nil}, c.Packages...) {
+		r.checkCollisions(c.In(p, ""))
+	}
 	if len(r.findings) == 0 {
 		r.checkSamples(c.Events)
 	}

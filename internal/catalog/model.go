@@ -38,19 +38,36 @@ type Catalogue struct {
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
 	Namespaces []*Namespace  // sorted by name
+	Packages   []*Package    // those below that of the root, in the order of Files
 	Imports    []*Package    // the catalogues whose types it can use, in file order
 	Imported   []*Type       // the types of other catalogues that its own are made of, sorted by name
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
 	Lint         []*LintSetting // what it says of the rules of busgen lint
+
+	// As one of several packages sees it; see In.
+	Part *Package // the package below that of the root; nil in that
+	All  []*Event // those of all packages
 }
 
-// Package is a Go package that is generated from another catalogue.
+// Package is a Go package that is generated from another catalogue, or one below that of
+// the root.
 type Package struct {
-	Name Value[string] // what the catalogue is called here: shared
-	Path string        // by which Go imports it; empty if the go.mod above File is to say it
-	File string        // the other catalogue
+	Name Value[string] // what it is called here: shared
+	Path string        // by which Go imports it; empty if go.mod is to say it, or Above does
+	File string        // the other catalogue; empty if it is the same
+
+	Above  *Package // of one below that of another catalogue's root
+	Folder string   // below that
+}
+
+// ImportPath is that by which Go imports it.
+func (p *Package) ImportPath() string {
+	if p.Above != nil {
+		return p.Above.ImportPath() + "/" + p.Folder
+	}
+	return p.Path
 }
 
 // Type is an entry of `types:`, or a struct that is written in place. It is one
@@ -58,7 +75,8 @@ type Package struct {
 type Type struct {
 	Name       Value[string] // as written; of a struct in place, its Go name at the place of the field or variant
 	GoName     string
-	Package    *Package // of a type of another catalogue, whose Name is then shared.Money
+	Home       *Package // where its code goes; nil in the root's package
+	Package    *Package // of a type of another catalogue, whose Name is then shared.Money; and see Catalogue.In
 	Doc        string
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
@@ -185,6 +203,9 @@ type Event struct {
 	GoName string        // OrderPlaced
 	Doc    string
 	Fields []*Field // the payload, in file order
+
+	Home    *Package // where its code goes; nil in the root's package
+	Package *Package // see Catalogue.In
 	// Version numbers what the payload means to its readers; 1 if nobody has
 	// written one.
 	Version Value[int]
@@ -236,6 +257,7 @@ type Namespace struct {
 	Name   string // ml.run; the pattern is ml.run.*
 	GoName string // MLRun
 	Events []*Event
+	Spread bool // its events are in several packages; see Catalogue.In
 }
 
 // ErrorClass is a kind of error that the catalogue has rules for. The program

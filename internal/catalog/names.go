@@ -129,9 +129,15 @@ func (r *reader) packageName(o object) Value[string] {
 	if !ok {
 		return Value[string]{}
 	}
+	name, _ := r.goPackage(e)
+	return name
+}
+
+// goPackage reads the name of a package of generated code.
+func (r *reader) goPackage(e entry) (Value[string], bool) {
 	name, ok := r.text(e.value, "package")
 	if !ok {
-		return name
+		return name, false
 	}
 	reason := ""
 	switch {
@@ -152,7 +158,7 @@ func (r *reader) packageName(o object) Value[string] {
 		r.report(r.place(e.value), RulePackage, "package cannot be named %s: %s", label(name.V), reason).
 			Hint = "use a short lower-case name, such as events"
 	}
-	return name
+	return name, reason == ""
 }
 
 // ownImportPath reads `import_path:`, which stands in for go.mod.

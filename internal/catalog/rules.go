@@ -16,6 +16,7 @@ const (
 	RuleDuplicateName Rule = "duplicate-name"    // one type, event, policy and subscription of a name in the whole catalogue, one tag of a name in an event
 	RuleInclude       Rule = "include"           // included and imported files that can be read, each of them once
 	RuleImport        Rule = "import"            // imported catalogues without findings, that do not import one another
+	RulePackages      Rule = "package-cycle"     // packages of a catalogue that do not import one another
 	RuleMissingKey    Rule = "missing-key"       // the keys that cannot be left out
 	RuleConflict      Rule = "conflicting-keys"  // not two keys that say the same thing in two ways
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads

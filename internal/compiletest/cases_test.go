@@ -23,11 +23,19 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	module := newModule(t)
 	var packages, checks []string
 	for name, c := range validCatalogues(t) {
-		packages = append(packages, name)
 		addPackage(t, module, name, c)
+		imported := map[string]bool{}
 		for _, e := range c.Events {
-			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, name, e.GoName))
-			checks = append(checks, wireChecks(name, e)...)
+			path := name
+			if e.Home != nil {
+				path += "/" + e.Home.Name.V
+			}
+			if !imported[path] {
+				imported[path] = true
+				packages = append(packages, path)
+			}
+			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, alias(path), e.GoName))
+			checks = append(checks, wireChecks(alias(path), e)...)
 		}
 	}
 	module.add("main.go", samplesProgram(packages, checks))
@@ -79,6 +87,8 @@ func hasCustom(fields []*catalog.Field, seen map[*catalog.Type]bool) bool {
 	return false
 }
 
+func alias(path string) string { return strings.ReplaceAll(path, "/", "_") }
+
 // addPackage adds the code of a catalogue to the module, and below it that of those which it imports.
 func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
 	t.Helper()
@@ -91,14 +101,18 @@ func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
 		addPackage(t, m, name+"/"+p.Name.V, other)
 	}
 	c.ImportPath = catalog.Value[string]{} // it lies elsewhere here
-	files, err := templates.Files(c, templates.Target{ImportPath: "example.com/cases/" + name})
+	importPath := "example.com/cases/" + name
+	files, err := templates.Files(c, templates.Target{ImportPath: importPath})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
 		m.add(name+"/"+file.Name, string(file.Content))
 	}
-	m.add(name+"/upcasts.go", upcasts(t, c))
+	m.add(name+"/upcasts.go", upcasts(t, c.In(nil, importPath)))
+	for _, p := range c.Packages {
+		m.add(name+"/"+p.Name.V+"/upcasts.go", upcasts(t, c.In(p, importPath)))
+	}
 }
 
 // textOf reads a file that is on the disk or in the reference of the language.
@@ -180,7 +194,7 @@ func read(t *testing.T, path string) []byte {
 func samplesProgram(packages, checks []string) string {
 	var imports strings.Builder
 	for _, name := range packages {
-		fmt.Fprintf(&imports, "\t%s %q\n", name, "example.com/cases/"+name)
+		fmt.Fprintf(&imports, "\t%s %q\n", alias(name), "example.com/cases/"+name)
 	}
 	return `package main
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Apply does what the plan says, and creates the folder if there is none. A folder
-// below that is empty without its test kit is removed.
+// below that is empty without what was generated is removed.
 //
 // All new bytes are on disk under temporary names before the first file is
 // replaced, and each replacement is a rename: whoever reads the folder sees

@@ -7,12 +7,12 @@ import (
 
 // File is a file to be.
 type File struct {
-	Name    string // inside the output folder; KitFile with that of a folder and a slash before it
+	Name    string // inside the output folder; with a slash in a folder below
 	Content []byte
 }
 
-// KitFile is the name of the only generated file that is in a folder below. The
-// name of that folder ends in "test".
+// KitFile is the name of the generated file of a test kit, in a folder below whose
+// name ends in "test".
 const KitFile = "testkit.gen.go"
 
 const kitFolder = "test"
@@ -29,7 +29,21 @@ const (
 // without the comment marker.
 func Header(catalogue string) string { return headerPrefix + catalogue + headerSuffix }
 
-// Generated tells a file of ours from a person's.
+// above stands in front of the name of a catalogue in the header of files of the packages
+// below that of its root: what is generated from another one in the same folder has its own name.
+const above = "../"
+
+// HeaderBelow is [Header] for a file in a folder below that is no test kit.
+func HeaderBelow(catalogue string) string { return Header(above + catalogue) }
+
+// ours tells a file that may be replaced, or removed, from those of persons and of
+// other catalogues.
+func ours(name string, content []byte) bool {
+	below := strings.Contains(name, "/") && !strings.HasSuffix(name, "/"+KitFile)
+	return Generated(content) && below == bytes.HasPrefix(content, []byte("// "+headerPrefix+above))
+}
+
+// Generated tells a file of busgen from a person's.
 func Generated(content []byte) bool {
 	line, _, _ := bytes.Cut(content, []byte("\n"))
 	// A checkout on Windows may end the line with \r\n.
