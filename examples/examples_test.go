@@ -119,3 +119,21 @@ func TestAnOrderWaitsForADeclaredSubscriptionThatNobodyHandlesYet(t *testing.T) 
 		t.Errorf("the receipt is for order %d, want 7", got)
 	}
 }
+
+func TestCancellationsOfBeforeHaveAReason(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, test := range []struct {
+		stored *string
+		want   events.CancelReason
+	}{
+		{nil, events.CancelReasonCustomerRequest},
+		{text("Changed my mind."), events.CancelReasonCustomerRequest},
+		{text("The card was declined."), events.CancelReasonPaymentDeclined},
+		{text("Out of stock."), events.CancelReasonOutOfStock},
+	} {
+		got, err := events.UpcastOrderCancelledV1(events.OrderCancelledV1{Reason: test.stored})
+		if err != nil || got.Reason != test.want || got.Comment != test.stored {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}

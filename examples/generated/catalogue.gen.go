@@ -94,6 +94,11 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 })
 
 // OrderCancelledType describes order.cancelled to the runtime.
+//
+// Events of older versions are made into what they would be today by functions
+// that you write, in a file of your own in this package:
+//
+//	func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error)
 var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 	Name: "order.cancelled",
 	Doc:  "An order will not be carried out.",
@@ -104,7 +109,11 @@ var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p OrderCancelled) string { return p.OrderID.String() },
-	Shape:       "0bd2937d6e6c",
+	Version:     2,
+	Upcasts: []runtime.Upcast{
+		runtime.UpcastFrom[OrderCancelledV1, OrderCancelled](1, UpcastOrderCancelledV1),
+	},
+	Shape: "0dc235fc5923",
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
@@ -169,6 +178,7 @@ var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
 		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
+	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
 })
 

@@ -870,6 +870,32 @@ func (v *RefundVoucher) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderCancelledV1) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("order_id")
+	w.UUID(v.OrderID)
+	if v.Reason != nil {
+		w.Key("reason")
+		w.String(*v.Reason)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderCancelledV1) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("order_id") {
+		v.OrderID = r.UUID()
+	}
+	if r.Key("reason") {
+		v.Reason = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v SystemBackupFinishedStored) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return

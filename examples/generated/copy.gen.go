@@ -335,6 +335,19 @@ func (v RefundVoucher) Equal(other RefundVoucher) bool {
 }
 
 // Clone returns a copy of v that shares nothing with it that can be changed.
+func (v OrderCancelledV1) Clone() OrderCancelledV1 {
+	v.Reason = deep.Pointer(v.Reason)
+	return v
+}
+
+// Equal tells whether v and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
+func (v OrderCancelledV1) Equal(other OrderCancelledV1) bool {
+	return v.OrderID == other.OrderID &&
+		deep.EqualPointers(v.Reason, other.Reason)
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
 func (v SystemBackupFinishedStored) Clone() SystemBackupFinishedStored { return v }
 
 // Equal tells whether v and other have the same content.

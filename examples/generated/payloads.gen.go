@@ -1021,6 +1021,25 @@ func (v RefundVoucher) Validate() error {
 	return problems.Err()
 }
 
+// OrderCancelledV1 is the payload that order.cancelled had in version 1.
+//
+// The reason was what the person who cancelled it wrote, or nothing.
+type OrderCancelledV1 struct {
+	// The order.
+	OrderID uuid.UUID `json:"order_id"`
+	// In words.
+	Reason *string `json:"reason,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v OrderCancelledV1) Validate() error {
+	var problems runtime.Problems
+	if v.Reason != nil {
+		problems.Text("reason", *v.Reason)
+	}
+	return problems.Err()
+}
+
 // SystemBackupFinishedStored is a part of event payloads.
 type SystemBackupFinishedStored struct {
 	// The container.

@@ -97,6 +97,7 @@ var codecs = map[string]codec{
 	"order.limited": codecOf[features.OrderLimited](), "hostile.text": codecOf[features.HostileText](), "partition.by.bool": codecOf[features.PartitionByBool](),
 	"partition.by.int": codecOf[features.PartitionByInt](), "partition.by.int32": codecOf[features.PartitionByInt32](), "partition.by.uint64": codecOf[features.PartitionByUint64](),
 	"partition.by.level": codecOf[features.PartitionByLevel](), "partition.by.enum": codecOf[features.PartitionByEnum](),
+	"shape.changed": codecOf[features.ShapeChanged](),
 }
 
 // A codec reads and writes payloads as a bus does.
@@ -144,7 +145,7 @@ func TestCheckDecodeAgreesWithGeneratedCode(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "times") {
 			text = spoiltText(t, text)
 		}
-		byCatalogue, byCode := c.CheckDecode(event.Name.V, 1, text), codecs[event.Name.V].decode(text)
+		byCatalogue, byCode := c.CheckDecode(event.Name.V, event.Version.V, text), codecs[event.Name.V].decode(text)
 		if (byCatalogue == nil) != (byCode == nil) {
 			t.Fatalf("%s %s\ncatalogue: %v\ncode:      %v", event.Name.V, text, byCatalogue, byCode)
 		}

@@ -284,6 +284,43 @@ var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	Shape:       "8a91678f08a4",
 })
 
+// ShapeChangedType describes shape.changed to the runtime.
+//
+// Events of older versions are made into what they would be today by functions
+// that you write, in a file of your own in this package:
+//
+//	func UpcastShapeChangedV1(old ShapeChangedV1) (ShapeChangedV2, error)
+//	func UpcastShapeChangedV2(old ShapeChangedV2) (ShapeChanged, error)
+var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
+	Name: "shape.changed",
+	Doc:  "Something whose shape has changed twice.",
+	Settings: runtime.Settings{
+		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:   30 * time.Second,
+		SlowAfter: 10 * time.Second,
+		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Version: 3,
+	Upcasts: []runtime.Upcast{
+		runtime.UpcastFrom[ShapeChangedV1, ShapeChangedV2](1, UpcastShapeChangedV1),
+		runtime.UpcastFrom[ShapeChangedV2, ShapeChanged](2, UpcastShapeChangedV2),
+	},
+	Aliases: []string{"shape.moved", "geometry.changed"},
+	Shape:   "26d6c6e962cc",
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnShapeChangedDraw,
+			Settings: runtime.Settings{
+				Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+				Timeout:   30 * time.Second,
+				SlowAfter: 10 * time.Second,
+				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+			},
+			Aliases: []string{"paint"},
+		},
+	},
+})
+
 // Catalogue holds every event type of features.yaml.
 var Catalogue = runtime.NewCatalogue(
 	PingType,
@@ -301,6 +338,7 @@ var Catalogue = runtime.NewCatalogue(
 	PartitionByUint64Type,
 	PartitionByLevelType,
 	PartitionByEnumType,
+	ShapeChangedType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -367,6 +367,35 @@ func (p *PartitionByEnum) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p ShapeChanged) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("corners")
+	wire.WriteList(w, p.Corners, func(item Point) { item.WriteJSON(w) })
+	if p.Label != nil {
+		w.Key("label")
+		w.String(*p.Label)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *ShapeChanged) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("corners") {
+		p.Corners = wire.ReadList(r, func() (item Point) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("label") {
+		p.Label = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Everything) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
@@ -1391,6 +1420,78 @@ func (v *OrderSettledLinesPart) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
 	if r.Key("number") {
 		v.Number = r.Int()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v ShapeChangedV1) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("x")
+	w.Float64(v.X)
+	w.Key("y")
+	w.Float64(v.Y)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *ShapeChangedV1) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("x") {
+		v.X = r.Float64()
+	}
+	if r.Key("y") {
+		v.Y = r.Float64()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v ShapeChangedV2) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("corner")
+	v.Corner.WriteJSON(w)
+	w.Key("label")
+	w.String(v.Label)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *ShapeChangedV2) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("corner") {
+		v.Corner.ReadJSON(r)
+	}
+	if r.Key("label") {
+		v.Label = r.String()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v ShapeChangedV2Corner) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("x")
+	w.Float64(v.X)
+	w.Key("y")
+	w.Float64(v.Y)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *ShapeChangedV2Corner) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("x") {
+		v.X = r.Float64()
+	}
+	if r.Key("y") {
+		v.Y = r.Float64()
 	}
 	r.EndObject()
 }

@@ -194,6 +194,20 @@ func (p PartitionByEnum) Equal(other PartitionByEnum) bool {
 	return p == other
 }
 
+// Clone returns a copy of p that shares nothing with it that can be changed.
+func (p ShapeChanged) Clone() ShapeChanged {
+	p.Corners = slices.Clone(p.Corners)
+	p.Label = deep.Pointer(p.Label)
+	return p
+}
+
+// Equal tells whether p and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
+func (p ShapeChanged) Equal(other ShapeChanged) bool {
+	return slices.Equal(p.Corners, other.Corners) &&
+		deep.EqualPointers(p.Label, other.Label)
+}
+
 // Clone returns a copy of v that shares nothing with it that can be changed.
 func (v Everything) Clone() Everything {
 	v.SomeBytes = slices.Clone(v.SomeBytes)
@@ -595,5 +609,29 @@ func (v OrderSettledLinesPart) Clone() OrderSettledLinesPart { return v }
 
 // Equal tells whether v and other have the same content.
 func (v OrderSettledLinesPart) Equal(other OrderSettledLinesPart) bool {
+	return v == other
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v ShapeChangedV1) Clone() ShapeChangedV1 { return v }
+
+// Equal tells whether v and other have the same content.
+func (v ShapeChangedV1) Equal(other ShapeChangedV1) bool {
+	return v == other
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v ShapeChangedV2) Clone() ShapeChangedV2 { return v }
+
+// Equal tells whether v and other have the same content.
+func (v ShapeChangedV2) Equal(other ShapeChangedV2) bool {
+	return v == other
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v ShapeChangedV2Corner) Clone() ShapeChangedV2Corner { return v }
+
+// Equal tells whether v and other have the same content.
+func (v ShapeChangedV2Corner) Equal(other ShapeChangedV2Corner) bool {
 	return v == other
 }

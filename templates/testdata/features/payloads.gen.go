@@ -265,6 +265,26 @@ func (p PartitionByEnum) Validate() error {
 	return problems.Err()
 }
 
+// ShapeChanged is the payload of shape.changed.
+//
+// Something whose shape has changed twice.
+type ShapeChanged struct {
+	Corners []Point `json:"corners"`
+	Label   *string `json:"label,omitzero"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p ShapeChanged) Validate() error {
+	var problems runtime.Problems
+	for i, item := range p.Corners {
+		problems.Item("corners", i, item.Validate())
+	}
+	if p.Label != nil {
+		problems.Text("label", *p.Label)
+	}
+	return problems.Err()
+}
+
 // Everything has a field of every type.
 type Everything struct {
 	AString       string           `json:"a_string"`
@@ -1238,6 +1258,50 @@ type OrderSettledLinesPart struct {
 // Validate returns nil: no value of OrderSettledLinesPart is invalid.
 func (OrderSettledLinesPart) Validate() error { return nil }
 
+// ShapeChangedV1 is the payload that shape.changed had in version 1.
+//
+// It had one corner.
+type ShapeChangedV1 struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v ShapeChangedV1) Validate() error {
+	var problems runtime.Problems
+	problems.Finite("x", v.X)
+	problems.Finite("y", v.Y)
+	return problems.Err()
+}
+
+// ShapeChangedV2 is the payload that shape.changed had in version 2.
+type ShapeChangedV2 struct {
+	Corner ShapeChangedV2Corner `json:"corner"`
+	Label  string               `json:"label"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v ShapeChangedV2) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("corner", v.Corner.Validate())
+	problems.Text("label", v.Label)
+	return problems.Err()
+}
+
+// ShapeChangedV2Corner is a part of event payloads.
+type ShapeChangedV2Corner struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v ShapeChangedV2Corner) Validate() error {
+	var problems runtime.Problems
+	problems.Finite("x", v.X)
+	problems.Finite("y", v.Y)
+	return problems.Err()
+}
+
 // AnyEvent is the payload of any event of this catalogue. No other type
 // implements it, so a type switch over the payloads can be complete.
 type AnyEvent interface {
@@ -1260,6 +1324,7 @@ func (PartitionByInt32) isAnyEvent()  {}
 func (PartitionByUint64) isAnyEvent() {}
 func (PartitionByLevel) isAnyEvent()  {}
 func (PartitionByEnum) isAnyEvent()   {}
+func (ShapeChanged) isAnyEvent()      {}
 
 // HostEvent is the payload of an event of host.*: HostSeen.
 type HostEvent interface {
@@ -1331,3 +1396,11 @@ func (PartitionByInt32) isPartitionByEvent()  {}
 func (PartitionByUint64) isPartitionByEvent() {}
 func (PartitionByLevel) isPartitionByEvent()  {}
 func (PartitionByEnum) isPartitionByEvent()   {}
+
+// ShapeEvent is the payload of an event of shape.*: ShapeChanged.
+type ShapeEvent interface {
+	AnyEvent
+	isShapeEvent()
+}
+
+func (ShapeChanged) isShapeEvent() {}

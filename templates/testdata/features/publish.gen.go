@@ -217,3 +217,17 @@ func PublishPartitionByEnum(ctx context.Context, bus *runtime.Bus, payload Parti
 func PublishPartitionByEnumBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByEnum, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 	return runtime.PublishBatch(ctx, bus, PartitionByEnumType, payloads, opts...)
 }
+
+// PublishShapeChanged publishes one shape.changed. If it returns nil the event
+// is on disk; if it returns an error nothing was stored. See [runtime.Publish].
+//
+// Something whose shape has changed twice.
+func PublishShapeChanged(ctx context.Context, bus *runtime.Bus, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, ShapeChangedType, payload, opts...)
+}
+
+// PublishShapeChangedBatch publishes one shape.changed per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishShapeChangedBatch(ctx context.Context, bus *runtime.Bus, payloads []ShapeChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, ShapeChangedType, payloads, opts...)
+}

@@ -372,3 +372,17 @@ func SamplePartitionByEnum() PartitionByEnum {
 		"key": "red"
 	}`)
 }
+
+// SampleShapeChanged returns a payload of shape.changed that was made up:
+// valid, and a new one each time.
+func SampleShapeChanged() ShapeChanged {
+	return wire.MustParse[ShapeChanged](`{
+		"corners": [
+			{
+				"x": 0.5,
+				"y": 0.5
+			}
+		],
+		"label": "label"
+	}`)
+}

@@ -295,6 +295,30 @@ func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime
 	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
 }
 
+// The subscriptions of shape.changed that the catalogue declares. They exist
+// from Open on: the events of each wait until SubscribeShapeChanged is called
+// with its name.
+const (
+	// OnShapeChangedDraw is the subscription draw of shape.changed.
+	OnShapeChangedDraw string = "draw"
+)
+
+// SubscribeShapeChanged calls handler for every shape.changed, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
+}
+
+// SubscribeShapeChangedDead calls handler for every shape.changed that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ShapeChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, ShapeChangedType, name, handler, opts...)
+}
+
 // SubscribeHost calls handler for every event of host.*, as the subscription
 // called name. A type switch over the payload tells the events apart; each is
 // retried by the settings of its own type. See [runtime.SubscribeNamespace].
@@ -339,6 +363,13 @@ func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[P
 // [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
+}
+
+// SubscribeShape calls handler for every event of shape.*, as the subscription
+// called name. A type switch over the payload tells the events apart; each is
+// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+func SubscribeShape(bus *runtime.Bus, name string, handler runtime.Handler[ShapeEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "shape.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, as the

@@ -73,6 +73,7 @@ func main() {
 	copies()
 	cycles()
 	samples()
+	versions()
 
 	var any features.AnyEvent = features.OrderLineAdded{}
 	_, inOrder := any.(features.OrderEvent)
@@ -87,6 +88,16 @@ func main() {
 			fmt.Printf("  %s of %s: %d attempts, up to %v each\n", s.Name, eventType.Name(), s.Settings.Retry.MaxAttempts, s.Settings.Timeout)
 		}
 	}
+}
+
+func versions() {
+	fmt.Println("versions of shape.changed:", features.ShapeChangedType.Version(), "under the names", features.ShapeChangedType.Aliases())
+	for version, payload := range []string{1: `{"x":1,"y":2}`, 2: `{"corner":{"x":1,"y":2},"label":""}`, 3: `{"corners":[]}`, 4: `{}`} {
+		if version > 0 {
+			fmt.Println("  version", version, "is read:", features.Catalogue.Check("geometry.changed", version, []byte(payload)))
+		}
+	}
+	fmt.Println("  without an upcast:", features.Catalogue.Check("shape.moved", 1, []byte(`{"x":-1,"y":2}`)))
 }
 
 func everything() features.Everything {
