@@ -35,7 +35,7 @@ func TestTheNameOfAnImportIsMadeOfItsPath(t *testing.T) {
 // A package with the name of a variable would be hidden by it.
 func TestNoVariableOfGeneratedCodeHidesAnImport(t *testing.T) {
 	paths, _ := filepath.Glob(casesFolder + "/*/*.gen.go.golden")
-	more, _ := filepath.Glob("testdata/features/*.go")
+	more, _ := filepath.Glob("testdata/features/*.gen.go")
 	seen := 0
 	for _, path := range append(paths, more...) {
 		text, err := os.ReadFile(path)
