@@ -77,13 +77,17 @@ func TestFmtSaysWhatIsWrong(t *testing.T) {
 
 func TestRenameChangesTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described, "other/events.yaml": simple})
-	busgen(t, "rename event order.placed order.accepted").wants(t, 0, "events.yaml: order.placed is order.accepted now, in 1 place\n", "")
-	busgen(t, "rename field order.accepted.order_id id").wants(t, 0, "events.yaml: order.accepted.order_id is id now, in 2 places\n", "")
-	want := strings.NewReplacer("order.placed", "order.accepted", "partition_by: order_id", "partition_by: id", "      order_id:", "      id:").Replace(described)
+	busgen(t, "rename event order.placed order.accepted").wants(t, 0, "events.yaml: order.placed is order.accepted now, in 2 places\n", "")
+	got := busgen(t, "rename field order.accepted.order_id id")
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "events.yaml: order.accepted.order_id is id now, in 2 places\nIt is another key in the JSON: ") {
+		t.Errorf("%+v", got)
+	}
+	want := strings.NewReplacer("order.placed:\n    doc: A customer placed an order.\n", "order.accepted:\n    doc: A customer placed an order.\n    aliases: [order.placed]\n",
+		"partition_by: order_id", "partition_by: id", "      order_id:", "      id:").Replace(described)
 	if diff := cmp.Diff(want, text(t, "events.yaml")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := busgen(t, "rename event order.placed order.sent -c other/events.yaml --diff")
+	got = busgen(t, "rename event order.placed order.sent -c other/events.yaml --diff")
 	if !strings.Contains(got.stdout, "-  order.placed:\n+  order.sent:\n") || text(t, "other/events.yaml") != simple {
 		t.Errorf("%+v", got)
 	}
@@ -132,19 +136,23 @@ func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
 		status int
 		text   string
 	}{
-		"rename event order.placd order.paid":  {statusNothing, "events.yaml: there is no event order.placd: did you mean order.placed?"},
-		"rename event order.placed user.left":  {statusNo, `the catalogue would be wrong: key "user.left" is already in events; nothing was changed`},
-		"rename event order.placed Nope":       {statusTrouble, "events.yaml: Nope cannot be the name of an event"},
-		"rename event order.placed":            {statusTrouble, "takes the old name and the new one"},
-		"rename event a.b c.d -c broken.yaml":  {statusNo, "2 findings in broken.yaml"},
-		"rename field order.placed.nte remark": {statusNothing, "events.yaml: there is no field nte in order.placed: did you mean note?"},
-		"rename field note remark":             {statusTrouble, "note is no field: name its event or type too"},
-		"rename type Money Amount":             {statusNothing, "events.yaml: there is no type Money"},
-		"rename subscription a b":              {statusTrouble, `busgen rename has no verb "subscription"`},
-		"new event order.placed":               {statusTrouble, "events.yaml: there is an event order.placed already, in line 4"},
-		"new event order.paid --field id":      {statusTrouble, "--field id: want name:type or name:type:doc"},
-		"new event order.paid --field id:uid":  {statusNo, `unknown type "uid"`},
-		"new event":                            {statusTrouble, "takes the name of one event"},
+		"rename event order.placd order.paid":   {statusNothing, "events.yaml: there is no event order.placd: did you mean order.placed?"},
+		"rename event order.placed user.left":   {statusNo, `the catalogue would be wrong: key "user.left" is already in events; nothing was changed`},
+		"rename event order.placed Nope":        {statusTrouble, "events.yaml: Nope cannot be the name of an event"},
+		"rename event order.placed":             {statusTrouble, "takes the old name and the new one"},
+		"rename event a.b c.d -c broken.yaml":   {statusNo, "2 findings in broken.yaml"},
+		"rename field order.placed.nte remark":  {statusNothing, "events.yaml: there is no field nte in order.placed: did you mean note?"},
+		"rename field note remark":              {statusNothing, "there is no event or type with fields note"},
+		"rename type Money Amount":              {statusNothing, "events.yaml: there is no type Money"},
+		"rename subscription audt control":      {statusNothing, "events.yaml: there is no declared subscription audt: did you mean audit?"},
+		"rename subscription audit charge-card": {statusNo, "is already in subscriptions of event order.placed"},
+		"rename value Currency a":               {statusTrouble, "Currency is no value: name its enum too, as in Currency.Currency"},
+		"rename value Currency.a b":             {statusNothing, "there is no enum Currency"},
+		"rename policy a b":                     {statusTrouble, `busgen rename has no verb "policy"`},
+		"new event order.placed":                {statusTrouble, "events.yaml: there is an event order.placed already, in line 4"},
+		"new event order.paid --field id":       {statusTrouble, "--field id: want name:type or name:type:doc"},
+		"new event order.paid --field id:uid":   {statusNo, `unknown type "uid"`},
+		"new event":                             {statusTrouble, "takes the name of one event"},
 	} {
 		busgen(t, command).wantsErrors(t, want.status, want.text)
 	}

@@ -94,7 +94,7 @@ func differences(before *edit.Catalogue, change *edit.Change) string {
 func newRename() *cobra.Command {
 	cmd := family(&cobra.Command{
 		Use:   "rename",
-		Short: "Rename an event, a type or a field of a catalogue",
+		Short: "Rename something in a catalogue",
 		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
 refers to it, in all of its files. Comments and layout stay. Programs find the
 rest with the help of the compiler, after the next generate. A name that cannot
@@ -102,10 +102,12 @@ be is refused, and nothing is changed.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen rename event order.placed order.accepted
+  busgen rename subscription send-receipt mail-receipt
   busgen rename type Money Amount
-  busgen rename field order.placed.gift present`,
+  busgen rename field order.placed.gift present
+  busgen rename value Carrier.DHL Deutsche_Post`,
 	})
-	cmd.AddCommand(newRenameEvent(), newRenameType(), newRenameField())
+	cmd.AddCommand(newRenameEvent(), newRenameSubscription(), newRenameType(), newRenameField(), newRenameValue())
 	return cmd
 }
 
@@ -117,12 +119,24 @@ func newRenameEvent() *cobra.Command {
 are for it alone. Patterns are left alone, so that its settings may change: see
 busgen policy.
 
-The name is stored with every event. What is in the file of a bus under the old
-name is not delivered under the new one: let the programs handle it before.
+The old name is kept among the aliases of the event: what is stored under it is
+delivered under the new one. Remove it if no file has such events.
 ` + editStatus,
 		Example: `  busgen rename event order.placed order.accepted
   busgen rename event order.placed order.accepted --catalogue events/events.yaml --diff`,
-	}, edit.RenameEvent)
+	}, edit.RenameEvent, "")
+}
+
+func newRenameSubscription() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "subscription OLD NEW",
+		Short: "Rename a declared subscription",
+		Long: `Subscription renames a subscription that the catalogue declares. The old name is
+kept among its aliases: what waits or is dead under it belongs to the new one
+from the next start of the program on.
+` + editStatus,
+		Example: `  busgen rename subscription send-receipt mail-receipt`,
+	}, edit.RenameSubscription, "")
 }
 
 func newRenameType() *cobra.Command {
@@ -133,7 +147,7 @@ func newRenameType() *cobra.Command {
 is not stored in events.
 ` + editStatus,
 		Example: `  busgen rename type Money Amount`,
-	}, edit.RenameType)
+	}, edit.RenameType, "")
 }
 
 func newRenameField() *cobra.Command {
@@ -142,24 +156,42 @@ func newRenameField() *cobra.Command {
 		Short: "Rename a field of a payload or of a type",
 		Long: `Field renames a field of the payload of an event, or of a type, as in
 order.placed.gift or Money.amount, with partition_by and the examples of the
-event.
+event. A path leads to the fields of structs in place and of variants in place,
+as in order.placed.ship_to.street.
 
-The name is the key in the JSON. What is in the file of a bus under the old key
-is decoded as if the field were not there: let the programs handle it before.
+The name is the key in the JSON. What is stored under the old key is decoded as
+if the field were not there: see busgen breaking. Where that matters, begin with
+busgen new version, which keeps the old payload, and rename the field then.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
-  busgen rename field Money.amount cents`,
-	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
-		dot := strings.LastIndexByte(from, '.')
-		if dot < 0 {
-			return nil, fmt.Errorf("%s is no field: name its event or type too, as in order.placed.%s or Money.%s", from, from, from)
-		}
-		return edit.RenameField(c, from[:dot], from[dot+1:], to)
-	})
+  busgen rename field Money.amount cents
+  busgen rename field system.backup_finished.stored.bucket container`,
+	}, edit.RenameField, "It is another key in the JSON: what is stored under the old one is read as if it were absent.\n"+
+		"Where that matters (\"busgen breaking\" tells), begin with \"busgen new version\" and rename the field then.\n")
 }
 
-// renaming completes a verb with an old name and a new one.
-func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error)) *cobra.Command {
+func newRenameValue() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "value ENUM.OLD NEW",
+		Short: "Rename a value of an enum",
+		Long: `Value renames a value of an enum, with defaults and examples that have it.
+
+Its name is what is stored in events, unless the enum is one of integers. An
+event with the old value is read, and its field is not valid then: see busgen
+breaking.
+` + editStatus,
+		Example: `  busgen rename value Carrier.DHL Deutsche_Post`,
+	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
+		enum, value, ok := strings.Cut(from, ".")
+		if !ok {
+			return nil, fmt.Errorf("%s is no value: name its enum too, as in Currency.%s", from, from)
+		}
+		return edit.RenameValue(c, enum, value, to)
+	}, "Unless it has a number, it is another text in the JSON: \"busgen breaking\" tells what that means for stored events.\n")
+}
+
+// renaming completes a verb with an old name and a new one. The remark is printed when it is done.
+func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), remark string) *cobra.Command {
 	var e editing
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 2 {
@@ -172,7 +204,7 @@ func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string
 		return e.change(
 			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },
 			func(files string, places int) string {
-				return fmt.Sprintf("%s: %s is %s now, in %s", files, from, to, counted(places, "place"))
+				return strings.TrimSuffix(fmt.Sprintf("%s: %s is %s now, in %s\n%s", files, from, to, counted(places, "place"), remark), "\n")
 			},
 		)
 	})

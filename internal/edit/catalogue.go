@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -141,12 +142,27 @@ func (e *editor) scalar(n *yaml.Node, from, to string) {
 	before := utf8.RuneCountInString(n.Value[:max(at, 0)])
 	length := utf8.RuneCountInString(from)
 	if at < 0 || len(line) < before+length || string(line[before:before+length]) != from {
-		if e.err == nil {
-			e.err = fmt.Errorf("line %d of %s: %s is written in a way that cannot be edited: rename it by hand", n.Line, d.name, from)
-		}
+		e.fail(n, from)
 		return
 	}
 	e.places[d] = append(e.places[d], replacement{n.Line, column + before, length, to})
+}
+
+// stillFormatted brings a text into its canonical form if that of the file was in it.
+func stillFormatted(before File, text []byte) File {
+	if was, err := Format(before.Text); err == nil && bytes.Equal(was, before.Text) {
+		if now, err := Format(text); err == nil {
+			text = now
+		}
+	}
+	return File{before.Name, text}
+}
+
+// fail remembers that something cannot be edited.
+func (e *editor) fail(n *yaml.Node, what string) {
+	if e.err == nil {
+		e.err = fmt.Errorf("line %d of %s: %s is written in a way that cannot be edited: rename it by hand", n.Line, e.home[n].name, what)
+	}
 }
 
 // change makes the replacements, and refuses a result that has findings.
@@ -157,10 +173,12 @@ func (e *editor) change() (*Change, error) {
 	var changed []File
 	count := 0
 	for i, d := range e.documents {
-		if places := e.places[d]; places != nil {
-			d.replace(places)
-			changed = append(changed, File{e.catalogue.Files[i].Name, d.text()})
-			count += len(places)
+		if places := e.places[d]; places != nil || d.inserts != nil {
+			places := len(places) + len(d.inserts)
+			d.replace(e.places[d])
+			d.makeInserts()
+			changed = append(changed, stillFormatted(e.catalogue.Files[i], d.text()))
+			count += places
 		}
 	}
 	return e.catalogue.checked(changed, count)

@@ -16,6 +16,14 @@ type document struct {
 	name  string     // of its file, for messages
 	lines []string   // without ends; line 1 is lines[0]
 	root  *yaml.Node // a mapping
+
+	inserts []insert // to be made when what is replaced has been
+}
+
+// An insert is a new line in front of the one with that index, or at the end.
+type insert struct {
+	index int
+	line  string
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
@@ -82,6 +90,15 @@ func (d *document) replace(all []replacement) {
 		line := []rune(d.lines[r.line-1])
 		d.lines[r.line-1] = string(slices.Replace(line, r.column-1, r.column-1+r.length, []rune(r.text)...))
 	}
+}
+
+// makeInserts puts the new lines in.
+func (d *document) makeInserts() {
+	slices.SortStableFunc(d.inserts, func(a, b insert) int { return b.index - a.index }) // so that indices stay right
+	for _, i := range d.inserts {
+		d.lines = slices.Insert(d.lines, i.index, i.line)
+	}
+	d.inserts = nil
 }
 
 // isBlock tells a mapping with an entry on each line from one in { }.

@@ -6,55 +6,64 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// inExamples renames a field wherever an example has it. The owner is an event or
-// a type.
-func (ed *editor) inExamples(c *catalog.Catalogue, owner, from, to string) {
-	w := exampleWalker{func(of string, key *yaml.Node) {
-		if of == owner && key.Value == from {
-			ed.scalar(key, from, to)
+// inExamples renames a field, whose key is given, wherever an example has it.
+func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
+	from := key.Value
+	at := catalog.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
+	e.walkExamples(c, exampleWalker{field: func(f *catalog.Field, key *yaml.Node) {
+		if f.Name.Pos == at {
+			e.scalar(key, from, to)
 		}
-	}}
-	for _, e := range c.Events {
-		if examples := ed.at("events", e.Name.V, "examples"); examples != nil {
+	}})
+}
+
+func (e *editor) walkExamples(c *catalog.Catalogue, w exampleWalker) {
+	for _, event := range c.Events {
+		if examples := e.at("events", event.Name.V, "examples"); examples != nil {
 			for _, example := range examples.Content {
-				w.fields(example, e.Name.V, e.Fields)
+				w.fields(example, event.Fields)
 			}
 		}
 	}
 }
 
-// An exampleWalker visits the keys of structs in an example, each with the name of
-// the event or the type that it is a field of.
+// An exampleWalker visits parts of an example, each with what it is of. What is nil is
+// not asked.
 type exampleWalker struct {
-	visit func(owner string, key *yaml.Node)
+	field func(f *catalog.Field, key *yaml.Node)
+	value func(enum *catalog.Type, n *yaml.Node)
 }
 
-func (w exampleWalker) fields(n *yaml.Node, owner string, fields []*catalog.Field) {
+func (w exampleWalker) fields(n *yaml.Node, fields []*catalog.Field) {
 	eachPair(n, func(key, val *yaml.Node) {
 		for _, f := range fields {
 			if f.Name.V == key.Value {
-				w.visit(owner, key)
-				w.value(val, f.Type)
+				if w.field != nil {
+					w.field(f, key)
+				}
+				w.of(val, f.Type)
 			}
 		}
 	})
 }
 
-func (w exampleWalker) value(n *yaml.Node, t *catalog.TypeRef) {
+func (w exampleWalker) of(n *yaml.Node, t *catalog.TypeRef) {
 	switch {
 	case t.Kind == catalog.List && n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
-			w.value(item, t.Elem)
+			w.of(item, t.Elem)
 		}
 	case t.Kind == catalog.Map:
-		eachPair(n, func(_, val *yaml.Node) { w.value(val, t.Elem) })
+		eachPair(n, func(_, val *yaml.Node) { w.of(val, t.Elem) })
 	case t.Kind == catalog.Named && t.Named.IsStruct():
-		w.fields(n, t.Named.Name.V, t.Named.Fields)
+		w.fields(n, t.Named.Fields)
+	case t.Kind == catalog.Named && t.Named.IsEnum() && w.value != nil:
+		w.value(t.Named, n)
 	case t.Kind == catalog.Named && t.Named.IsUnion():
 		_, chosen := value(n, t.Named.Discriminator.V)
 		for _, v := range t.Named.Variants {
 			if chosen != nil && v.Name.V == chosen.Value {
-				w.fields(n, v.Type.Name.V, v.Type.Fields)
+				w.fields(n, v.Type.Fields)
 			}
 		}
 	}

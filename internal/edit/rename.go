@@ -26,7 +26,7 @@ func (e *NotFoundError) Error() string {
 }
 
 // RenameEvent renames an event type, also in policies and in lint exceptions that are
-// for it alone.
+// for it alone, and keeps the old name among its aliases.
 func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
@@ -39,6 +39,7 @@ func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	if err := glob.ValidName(to); err != nil {
 		return nil, fmt.Errorf("%s cannot be the name of an event: %w", to, err)
 	}
+	e.keepName(former{e.home[key], []string{"events", from}, eventKeys}, from, to)
 	e.scalar(key, from, to)
 	if key := e.key("policies", from); key != nil {
 		e.scalar(key, from, to)
@@ -63,37 +64,6 @@ func RenameType(c *Catalogue, from, to string) (*Change, error) {
 	}
 	e.each("types", func(_, body *yaml.Node) { e.typesOf(below(body, "one_of"), from, to) })
 	e.exceptions(from, to)
-	return e.change()
-}
-
-// RenameField renames a field of an event's payload or of a type: owner is the name
-// of one of them. That is another key in the JSON, so what was stored before is read
-// as if the field were not there.
-func RenameField(c *Catalogue, owner, from, to string) (*Change, error) {
-	e, err := newEditor(c)
-	if err != nil {
-		return nil, err
-	}
-	fields := e.at("events", owner, "payload")
-	if fields == nil {
-		fields = e.at("types", owner, "fields")
-	}
-	if fields == nil {
-		return nil, &NotFoundError{What: "event or type with fields", Name: owner, Names: append(e.names("events"), e.names("types")...)}
-	}
-	key, _ := value(fields, from)
-	if key == nil {
-		return nil, &NotFoundError{What: "field", Name: from, Within: owner, Names: names(fields)}
-	}
-	e.scalar(key, from, to)
-	if by := e.at("events", owner, "partition_by"); by != nil && by.Value == from {
-		e.scalar(by, from, to)
-	}
-	parsed, findings := c.parse(nil)
-	if findings != nil {
-		return nil, findings
-	}
-	e.inExamples(parsed, owner, from, to)
 	return e.change()
 }
 

@@ -49,19 +49,19 @@ func TestRename(t *testing.T) {
 		want   *strings.Replacer
 	}{
 		"an event, and where it is meant alone": {
-			func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.placed", "order.accepted") }, 3,
-			strings.NewReplacer("[order.placed,", "[order.accepted,", "  order.placed: {", "  order.accepted: {", "  order.placed:\n", "  order.accepted:\n"),
+			func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.placed", "order.accepted") }, 4,
+			strings.NewReplacer("[order.placed,", "[order.accepted,", "  order.placed: {", "  order.accepted: {", "  order.placed:\n", "  order.accepted:\n    aliases: [order.placed]\n"),
 		},
 		"a type, and the fields that are of it": {
 			func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "Amount") }, 7,
 			strings.NewReplacer(`"Money"`, `"Amount"`, "  Money:\n", "  Amount:\n", `"Money?"`, `"Amount?"`, "[]Money", "[]Amount", "Money?\n", "Amount?\n"),
 		},
 		"a field of a payload": {
-			func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.placed", "order_id", "id") }, 2,
+			func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.placed.order_id", "id") }, 2,
 			strings.NewReplacer("partition_by: order_id", "partition_by: id", "      order_id:  uuid", "      id:  uuid"),
 		},
 		"a field of a type": {
-			func() (*edit.Change, error) { return edit.RenameField(one(shop), "Moneybag", "all", "coins") }, 1,
+			func() (*edit.Change, error) { return edit.RenameField(one(shop), "Moneybag.all", "coins") }, 1,
 			strings.NewReplacer("{ all: ", "{ coins: "),
 		},
 	} {
@@ -101,7 +101,7 @@ events:
       odd: { amount: 7 }
     - { amount: 1, total: { amount: 2 }, all: [], by: {}, method: { kind: cash, amount: 8 }, odd: null }
 `
-	change, err := edit.RenameField(one(source), "Money", "amount", "cents")
+	change, err := edit.RenameField(one(source), "Money.amount", "cents")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ events:
 	if diff := cmp.Diff(want, string(change.Files[0].Text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	change, err = edit.RenameField(one(source), "order.placed", "amount", "count")
+	change, err = edit.RenameField(one(source), "order.placed.amount", "count")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestWhatIsNotThereCannotBeRenamed(t *testing.T) {
 	}{
 		{func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.sent", "order.gone") }, "there is no event order.sent", 2},
 		{func() (*edit.Change, error) { return edit.RenameType(one(shop), "Price", "Cost") }, "there is no type Price", 2},
-		{func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.paid", "total", "sum") }, "there is no field total in order.paid", 2},
-		{func() (*edit.Change, error) { return edit.RenameField(one(shop), "Price", "total", "sum") }, "there is no event or type with fields Price", 4},
+		{func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.paid.total", "sum") }, "there is no field total in order.paid", 2},
+		{func() (*edit.Change, error) { return edit.RenameField(one(shop), "Price.total", "sum") }, "there is no event or type with fields Price", 4},
 	} {
 		_, err := test.rename()
 		var missing *edit.NotFoundError
@@ -150,10 +150,10 @@ func TestARenamingThatBreaksTheCatalogueIsRefused(t *testing.T) {
 		{func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.placed", "Order.Placed") }, "Order.Placed cannot be the name of an event"},
 		{func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "money") }, "is not a name for a type"},
 		{func() (*edit.Change, error) {
-			return edit.RenameField(one(shop), "order.placed", "total", "order_id")
+			return edit.RenameField(one(shop), "order.placed.total", "order_id")
 		}, `key "order_id" is already in payload`},
 		{func() (*edit.Change, error) {
-			return edit.RenameField(one(shop), "order.placed", "total", "validate")
+			return edit.RenameField(one(shop), "order.placed.total", "validate")
 		}, "makes the Go name Validate"},
 	} {
 		if change, err := test.rename(); err == nil || !strings.Contains(err.Error(), test.want) || change != nil {
@@ -193,9 +193,9 @@ events: { payment.done: { payload: { paid: "[]Money" }, version: 2, history: { 1
 	}{
 		"an event": {func(c *edit.Catalogue) (*edit.Change, error) {
 			return edit.RenameEvent(c, "payment.done", "payment.made")
-		}, strings.NewReplacer("payment.done", "payment.made"), 3},
+		}, strings.NewReplacer("payment.done: { payload", "payment.made: { aliases: [payment.done], payload", "payment.done", "payment.made"), 4},
 		"a type":  {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameType(c, "Money", "Coins") }, strings.NewReplacer("Money", "Coins"), 5},
-		"a field": {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameField(c, "Money", "amount", "cents") }, strings.NewReplacer("amount", "cents"), 2},
+		"a field": {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameField(c, "Money.amount", "cents") }, strings.NewReplacer("amount", "cents"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			change, err := test.rename(several(root, payments))

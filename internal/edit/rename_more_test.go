@@ -1,0 +1,193 @@
+package edit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/edit"
+)
+
+func TestARenamedEventKeepsItsOldName(t *testing.T) {
+	const head = "version: 1\npackage: p\nevents:\n"
+	for name, test := range map[string]struct{ before, want string }{
+		"in an empty mapping": {
+			"  a.done: {}\n", "  b.done: { aliases: [a.done] }\n",
+		},
+		"in braces, at its place": {
+			"  a.done: { doc: Yes., timeout: 5s }\n", "  b.done: { doc: Yes., aliases: [a.done], timeout: 5s }\n",
+		},
+		"in braces that are not formatted": {
+			"  a.done: {timeout: 5s, doc: Yes.}\n", "  b.done: { aliases: [a.done], timeout: 5s, doc: Yes.}\n",
+		},
+		"behind what comes before it": {
+			"  a.done:\n    doc: |\n      Yes,\n\n      it is.\n    # who\n    owner: me\n\n    # how long\n    timeout: 5s\n",
+			"  b.done:\n    doc: |\n      Yes,\n\n      it is.\n    # who\n    owner: me\n    aliases: [a.done]\n\n    # how long\n    timeout: 5s\n",
+		},
+		"at its place, where nothing is formatted": {
+			"    a.done:\n        doc: Yes.\n        timeout: 5s\n", "    b.done:\n        doc: Yes.\n        aliases: [a.done]\n        timeout: 5s\n",
+		},
+		"at the end": {
+			"  a.done:\n    doc: Yes. # really\n\n  c.done: {}\n", "  b.done:\n    doc: Yes. # really\n    aliases: [a.done]\n\n  c.done: {}\n",
+		},
+		"behind others": {
+			"  a.done:\n    aliases: [x.done, 'y.done']\n", "  b.done:\n    aliases: [x.done, 'y.done', a.done]\n",
+		},
+		"in an empty list": {
+			"  a.done:\n    aliases: []\n", "  b.done:\n    aliases: [a.done]\n",
+		},
+		"on a line of its own": {
+			"  a.done:\n    aliases:\n      - x.done # of old\n    timeout: 5s\n", "  b.done:\n    aliases:\n      - x.done # of old\n      - a.done\n    timeout: 5s\n",
+		},
+		"and has it back": {
+			"  a.done: { aliases: [x.done, b.done] }\n", "  b.done: { aliases: [x.done, a.done] }\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, err := edit.RenameEvent(one(head+test.before), "a.done", "b.done")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(head+test.want, string(change.Files[0].Text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARenamedSubscriptionKeepsItsOldName(t *testing.T) {
+	source := `version: 1
+package: p
+events:
+  a.done:
+    subscriptions:
+      # by mail
+      send-receipt: { timeout: 5s }
+      charge-card:
+        doc: Takes the money.
+        retry: { max_attempts: 3 }
+  b.done: { subscriptions: { ship: {} } }
+`
+	for _, test := range []struct{ from, old, want string }{
+		{"send-receipt", "      send-receipt: { timeout: 5s }", "      mail: { aliases: [send-receipt], timeout: 5s }"},
+		{"charge-card", "      charge-card:\n        doc: Takes the money.\n", "      mail:\n        doc: Takes the money.\n        aliases: [charge-card]\n"},
+		{"ship", "ship: {}", "mail: { aliases: [ship] }"},
+	} {
+		change, err := edit.RenameSubscription(one(source), test.from, "mail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Replace(source, test.old, test.want, 1), string(change.Files[0].Text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.from, diff)
+		}
+	}
+}
+
+const inside = `version: 1
+package: p
+types:
+  Currency: { enum: [EUR, USD] }
+  Region: { enum: [EUR, NA] }
+  Size:
+    enum:
+      small: { number: 1 } # EUR
+      EUR: 2
+  Payment:
+    one_of:
+      card: { fields: { currency: Currency, holder: { fields: { name: string } } } }
+      cash: { fields: { name: string } }
+events:
+  order.placed:
+    partition_by: name
+    payload:
+      name: string
+      currency: { type: "Currency?", default: EUR }
+      size: { type: "Size?", default: 2 }
+      ship_to:
+        fields:
+          name: string
+          geo: { type: "[]{}", fields: { name: string, in: { type: "Currency?", default: EUR } } }
+      payment: Payment
+      region: { type: "Region?", default: EUR }
+      all: "map[string]Currency"
+      text: { type: "string?", default: EUR }
+    examples:
+      - { name: EUR, currency: EUR, ship_to: { name: x, geo: [{ name: y, in: EUR }] }, payment: { type: card, currency: EUR, holder: { name: z } }, region: EUR, all: { EUR: EUR } }
+      - { name: a, size: 2, ship_to: { name: x, geo: [] }, payment: { type: cash, name: z }, all: {} }
+`
+
+func TestAFieldInsideIsRenamed(t *testing.T) {
+	for path, want := range map[string]*strings.Replacer{
+		"order.placed.name":             strings.NewReplacer("partition_by: name", "partition_by: title", "      name: string\n      currency", "      title: string\n      currency", "- { name:", "- { title:"),
+		"order.placed.ship_to.name":     strings.NewReplacer("          name: string\n", "          title: string\n", "ship_to: { name:", "ship_to: { title:"),
+		"order.placed.ship_to.geo.name": strings.NewReplacer("fields: { name: string, in", "fields: { title: string, in", "geo: [{ name", "geo: [{ title"),
+		"Payment.card.holder.name":      strings.NewReplacer("holder: { fields: { name", "holder: { fields: { title", "holder: { name", "holder: { title"),
+		"Payment.cash.name":             strings.NewReplacer("cash: { fields: { name", "cash: { fields: { title", "type: cash, name", "type: cash, title"),
+	} {
+		change, err := edit.RenameField(one(inside), path, "title")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Replace(inside), string(change.Files[0].Text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestAValueOfAnEnumIsRenamed(t *testing.T) {
+	for name, want := range map[string]*strings.Replacer{
+		"Currency": strings.NewReplacer("[EUR, USD]", "[EURO, USD]", `"Currency?", default: EUR`, `"Currency?", default: EURO`,
+			"currency: EUR", "currency: EURO", "in: EUR }", "in: EURO }", "{ EUR: EUR }", "{ EUR: EURO }"),
+		"Size": strings.NewReplacer("      EUR: 2", "      EURO: 2"),
+	} {
+		change, err := edit.RenameValue(one(inside), name, "EUR", "EURO")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Replace(inside), string(change.Files[0].Text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestWhatIsNotInsideCannotBeRenamed(t *testing.T) {
+	field := func(path string) error { _, err := edit.RenameField(one(inside), path, "x"); return err }
+	valueOf := func(enum, from string) error { _, err := edit.RenameValue(one(inside), enum, from, "x"); return err }
+	subscription := func(from string) error { _, err := edit.RenameSubscription(one(inside), from, "x"); return err }
+	for _, test := range []struct {
+		err   error
+		want  string
+		names int
+	}{
+		{field("order.placed.ship_to.street"), "there is no field street in order.placed.ship_to", 2},
+		{field("order.placed.payment.card"), "there is no struct in place payment in order.placed", 0},
+		{field("Payment.card.name"), "there is no field name in Payment.card", 2},
+		{field("Currency.EUR"), "there is no event or type with fields Currency", 5},
+		{valueOf("Currency", "JPY"), "there is no value JPY in Currency", 2},
+		{valueOf("Payment", "card"), "there is no enum Payment", 3},
+		{subscription("ship"), "there is no declared subscription ship", 0},
+	} {
+		var missing *edit.NotFoundError
+		if !errors.As(test.err, &missing) || test.err.Error() != test.want || len(missing.Names) != test.names {
+			t.Errorf("got %v with %+v, want %s", test.err, missing, test.want)
+		}
+	}
+}
+
+// What was formatted before is formatted afterwards.
+func TestAFormattedCatalogueStaysFormatted(t *testing.T) {
+	source, err := edit.Format([]byte(inside))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := edit.RenameEvent(one(string(source)), "order.placed", "order.sent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := edit.Format(change.Files[0].Text)
+	if diff := cmp.Diff(string(change.Files[0].Text), string(again)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
