@@ -74,6 +74,9 @@ func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 		if paid := runtimetest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
 			t.Errorf("paid a second later: %+v", paid)
 		}
+		if attempts := kit.Attempts(events.OnOrderPlacedChargeCard); len(attempts) != 3 || attempts[2].Result != "handled" {
+			t.Errorf("attempts: %+v", attempts)
+		}
 	})
 }
 

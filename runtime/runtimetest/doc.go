@@ -36,9 +36,10 @@
 // # What happened
 //
 // [Published] and [DeadLetters] return what is in the file, typed. What is not
-// there has not happened: events of a handler that has failed, for example. More
-// can be asked of [Kit.Bus], such as its Stats, and of packages dlq and admin, which
-// find the file by [Kit.Path].
+// there has not happened: events of a handler that has failed, for example.
+// [Kit.Attempts] says when a handler was called, and what came of it. More can be
+// asked of [Kit.Bus], such as its Stats, and of packages dlq and admin, which find
+// the file by [Kit.Path].
 //
 // # What can go wrong
 //

@@ -29,6 +29,7 @@ type Kit struct {
 	virtual   bool         // time is that of a bubble
 	calls     atomic.Int64 // how often handlers were called, and have returned
 	broken    *breakage
+	attempts  attempts
 	log       *testLog // of the bus at hand
 	lives     int      // how many buses there were
 }

@@ -285,3 +285,19 @@ func TestTheBusLogsToItsTestWithVirtualTimes(t *testing.T) {
 		}
 	})
 }
+
+func TestAKitThatIsMadeWhileAnotherGoroutineWaitsIsInTheBubbleAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			waiting := make(chan struct{})
+			go func() {
+				close(waiting)
+				synctest.Wait()
+			}()
+			<-waiting
+			k := runtimetest.New(t, catalogue)
+			time.Sleep(time.Nanosecond) // it waits no longer
+			k.Deliver()
+		}
+	})
+}

@@ -22,7 +22,7 @@ func (k *Kit) open() {
 	k.log = newTestLog(k.t, k.lives)
 	opts := []runtime.Option{
 		runtime.WithLogger(k.log.logger()), runtime.WithRetention(runtime.Forever),
-		testhook.WithIntercept(k.intercept).(runtime.Option),
+		testhook.WithIntercept(k.intercept).(runtime.Option), runtime.WithObserver(k.attempts.observer()),
 	}
 	bus, err := runtime.Open(k.t.Context(), k.path, k.catalogue, append(opts, k.opts...)...)
 	k.must("open the bus", err)

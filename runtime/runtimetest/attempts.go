@@ -1,0 +1,54 @@
+package runtimetest
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// Attempt is a call of a handler that has ended, or an attempt that failed
+// because the payload could not be decoded.
+type Attempt struct {
+	runtime.AttemptInfo
+	Result string // handled, failed, snoozed or discarded
+	Kind   string // of a failed one: error, panic, goexit, timeout or decode
+	Error  string // of a failed one its text, of a discarded one the reason
+}
+
+// Attempts returns what the handler of a subscription has done, in the order in
+// which it ended, for all buses of the kit. Calls that a crash has cut off are not
+// among them.
+func (k *Kit) Attempts(subscription string) []Attempt {
+	k.attempts.mu.Lock()
+	defer k.attempts.mu.Unlock()
+	return slices.Clone(k.attempts.of[subscription])
+}
+
+// attempts collects what observers are told.
+type attempts struct {
+	mu sync.Mutex
+	of map[string][]Attempt // by subscription
+}
+
+func (a *attempts) add(one Attempt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		a.of = map[string][]Attempt{}
+	}
+	a.of[one.Subscription] = append(a.of[one.Subscription], one)
+}
+
+func (a *attempts) observer() runtime.Observer {
+	return runtime.Observer{
+		Handled: func(i runtime.HandledInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "handled"}) },
+		Failed: func(i runtime.FailedInfo) {
+			a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "failed", Kind: i.Kind, Error: i.Error})
+		},
+		Snoozed: func(i runtime.SnoozedInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "snoozed"}) },
+		Discarded: func(i runtime.DiscardedInfo) {
+			a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "discarded", Error: i.Reason})
+		},
+	}
+}
