@@ -238,7 +238,7 @@ func (o object) String() string {
 }
 
 var (
-	packageNames = []string{"events", "testing", "runtimetest", "t", "opts", "events_", "événements", "catalogue"}
+	packageNames = []string{"events", "testing", "runtimetest", "t", "T", "kit", "events_", "événements", "catalogue"}
 	typeNames    = []string{"T", "Type", "String", "Error", "Problems", "JSON", "Context", "Time", "Event", "Payment"}
 	eventNames   = []string{"a", "order.placed", "order.line.added", "func.type", "init", "len.cap", "x.y"}
 	fieldNames   = []string{"id", "type", "p", "v", "w", "r", "d", "json", "time", "value", "other", "a_b", "n1", "wire", "deep"}

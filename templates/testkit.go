@@ -31,7 +31,11 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File,
 	for _, p := range c.Imports {
 		file.ImportAlias(p.ImportPath(), goodAlias(p.Name.V))
 	}
-	content, err := render(file, header, []jen.Code{kitNew(importPath), kitRun(importPath), kitSamples(c, importPath)})
+	content, err := render(file, header, []jen.Code{
+		kitNew(importPath), kitRun(importPath), kitSamples(c, importPath),
+		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored by now, in the order of the log"),
+		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, in the order in which they died"),
+	})
 	return emit.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + emit.KitFile, Content: content}, err
 }
 
@@ -41,7 +45,7 @@ func testPackage(name string) string { return strings.TrimRight(name, "_") + "te
 
 // kitNames are what testkit.gen.go has names for: a package of such a name gets
 // another one there.
-var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true}
+var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true, "kit": true, "T": true}
 
 // kitNew emits
 //
@@ -97,4 +101,17 @@ func kitSamples(c *catalog.Catalogue, importPath string) *jen.Statement {
 	return comment("Samples returns a valid payload of every event, in the order of the catalogue. [runtimetest.Kit.Publish] takes them.").
 		Func().Id("Samples").Params().Index().Add(inRuntime("Payload")).
 		Block(jen.Return(jen.Index().Add(inRuntime("Payload")).Custom(linesInBraces, samples...)))
+}
+
+// kitRecorder emits
+//
+//	// <Name> returns <what>; see [runtimetest.<Name>].
+//	func <Name>[T <events>.AnyEvent](kit *runtimetest.Kit) []runtime.<Item>[T] {
+//		return runtimetest.<Name>[T](kit)
+//	}
+func kitRecorder(importPath, name, item, what string) *jen.Statement {
+	return comment(name + " returns " + what + "; see [runtimetest." + name + "].").
+		Func().Id(name).Types(jen.Id("T").Qual(importPath, "AnyEvent")).
+		Params(jen.Id("kit").Op("*").Qual(kitPath, "Kit")).Index().Add(inRuntime(item)).Types(jen.Id("T")).
+		Block(jen.Return(jen.Qual(kitPath, name).Types(jen.Id("T")).Call(jen.Id("kit"))))
 }

@@ -51,6 +51,18 @@ func Samples() []runtime.Payload {
 		events.SampleOrderPaid(),
 	}
 }
+
+// Published returns the events with payloads of type T that are stored by now,
+// in the order of the log; see [runtimetest.Published].
+func Published[T events.AnyEvent](kit *runtimetest.Kit) []runtime.Event[T] {
+	return runtimetest.Published[T](kit)
+}
+
+// DeadLetters returns the dead letters of events with payloads of type T, in
+// the order in which they died; see [runtimetest.DeadLetters].
+func DeadLetters[T events.AnyEvent](kit *runtimetest.Kit) []runtime.DeadLetter[T] {
+	return runtimetest.DeadLetters[T](kit)
+}
 `
 	if kit.Name != "eventstest/testkit.gen.go" || string(kit.Content) != want {
 		t.Errorf("%s is\n%s\nwant\n%s", kit.Name, kit.Content, want)
@@ -63,6 +75,8 @@ func TestATestKitFitsEveryPackage(t *testing.T) {
 		{"testing", "testingtest", "package testingtest", "catalogue.Catalogue"},
 		{"runtimetest", "runtimetesttest", "package runtimetesttest", "catalogue.Catalogue"},
 		{"t", "ttest", "package ttest", "catalogue.Catalogue"},
+		{"kit", "kittest", "package kittest", "catalogue.Catalogue"},
+		{"T", "Ttest", "package Ttest", "catalogue.Catalogue"},
 		{"opts", "optstest", "package optstest", "catalogue.Catalogue"},
 		{"events_", "eventstest", "package eventstest", "events_.Catalogue"}, // a package events_test would be of the folder's tests
 		{"événements", "vnementstest", "package événementstest", "événements.Catalogue"},

@@ -36,11 +36,11 @@ func TestAnOrderIsPaidAndShipped(t *testing.T) {
 		kit.Publish(placed)
 		kit.Drain()
 
-		paid := runtimetest.Published[events.PaymentCaptured](kit)
+		paid := eventstest.Published[events.PaymentCaptured](kit)
 		if len(paid) != 1 || paid[0].Payload.Amount != placed.Total {
 			t.Errorf("paid: %+v", paid)
 		}
-		shipped := runtimetest.Published[events.OrderShipped](kit)
+		shipped := eventstest.Published[events.OrderShipped](kit)
 		if len(shipped) != 1 || shipped[0].Payload.OrderID != placed.OrderID {
 			t.Errorf("shipped: %+v", shipped)
 		}
@@ -52,10 +52,10 @@ func TestAnOrderThatTheBankDeclinesIsCancelled(t *testing.T) {
 		kit.Publish(order(21))
 		kit.Drain()
 
-		if paid := runtimetest.Published[events.PaymentCaptured](kit); len(paid) != 0 {
+		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 0 {
 			t.Errorf("paid: %+v", paid)
 		}
-		cancelled := runtimetest.Published[events.OrderCancelled](kit)
+		cancelled := eventstest.Published[events.OrderCancelled](kit)
 		if len(cancelled) != 1 || cancelled[0].Payload.Reason != events.CancelReasonPaymentDeclined {
 			t.Errorf("cancelled: %+v", cancelled)
 		}
@@ -67,11 +67,11 @@ func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 		kit.Break(events.OnOrderPlacedChargeCard, 2, runtimetest.Fails(errors.New("no dial tone")))
 		kit.Publish(order(1))
 		kit.Deliver()
-		if paid := runtimetest.Published[events.PaymentCaptured](kit); len(paid) != 0 {
+		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 0 {
 			t.Errorf("paid at once: %+v", paid)
 		}
 		kit.Advance(time.Second) // two retries, after about 100 and 200 ms
-		if paid := runtimetest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
+		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
 			t.Errorf("paid a second later: %+v", paid)
 		}
 		if attempts := kit.Attempts(events.OnOrderPlacedChargeCard); len(attempts) != 3 || attempts[2].Result != "handled" {
@@ -87,7 +87,7 @@ func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
 		kit.Deliver()
 		kit.Crash()
 		kit.Drain()
-		if paid := runtimetest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
+		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
 			t.Errorf("paid: %+v", paid)
 		}
 	})
@@ -104,7 +104,7 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 		kit.Publish(placed)
 		kit.Drain()
 
-		letters := runtimetest.DeadLetters[events.OrderPlaced](kit)
+		letters := eventstest.DeadLetters[events.OrderPlaced](kit)
 		if len(letters) != 1 || letters[0].Event.Subscription != events.OnOrderPlacedSendReceipt || letters[0].Event.Attempt != 3 {
 			t.Fatalf("dead letters: %+v", letters)
 		}
@@ -148,7 +148,7 @@ func TestNoOrderIsLostInAPowerCut(t *testing.T) {
 			kit.PowerCut(seed)
 			kit.Drain()
 			settled := map[uuid.UUID]bool{}
-			for _, e := range runtimetest.Published[events.PaymentCaptured](kit) {
+			for _, e := range eventstest.Published[events.PaymentCaptured](kit) {
 				settled[e.Payload.OrderID] = true
 			}
 			if len(settled) != 10 {

@@ -26,7 +26,7 @@ const eventsPath = "example.com/shop/events"
 var importConfig = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export",
 		"-f", "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}",
-		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/deep", "maps", "regexp", "slices").Output()
+		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/deep", "github.com/busgen/busgen/runtime/runtimetest", "testing", "maps", "regexp", "slices").Output()
 	return string(out), err
 })
 
@@ -108,19 +108,30 @@ func complaints(t *testing.T, output []byte) (found []complaint) {
 // file name.
 func generated(t *testing.T) map[string]string {
 	t.Helper()
+	events, _ := generatedWithKit(t)
+	return events
+}
+
+// generatedWithKit returns the package for tests, too.
+func generatedWithKit(t *testing.T) (events, kit map[string]string) {
+	t.Helper()
 	c, findings, err := catalog.Load("testdata/events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}
-	emitted, err := templates.Files(c, templates.Target{})
+	emitted, err := templates.Files(c, templates.Target{ImportPath: eventsPath})
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
+	events, kit = map[string]string{}, map[string]string{}
 	for _, file := range emitted {
-		files[file.Name] = string(file.Content)
+		if name, isKit := strings.CutPrefix(file.Name, "eventstest/"); isKit {
+			kit[name] = string(file.Content)
+		} else {
+			events[file.Name] = string(file.Content)
+		}
 	}
-	return files
+	return events, kit
 }
 
 // requireNone checks that the compiler has no complaint.

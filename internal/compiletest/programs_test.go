@@ -117,10 +117,41 @@ func TestAWrongProgramDoesNotCompile(t *testing.T) {
 	}
 }
 
-// shop is the right program and the compiled package that it imports.
+func TestAWrongTestDoesNotCompile(t *testing.T) {
+	shop := newShop(t)
+	tests := map[string]struct {
+		from, to string   // the change that makes it wrong
+		says     []string // parts of the compiler's message
+	}{
+		"what was published is asked for by a type that is no event's": {
+			from: `eventstest.Published[events.OrderPlaced](kit)`, to: `eventstest.Published[events.Money](kit)`,
+			says: []string{"events.Money", "events.AnyEvent", "missing method isAnyEvent"},
+		},
+		"dead letters are asked for by a type that is no event's": {
+			from: `eventstest.DeadLetters[events.OrderPaid](kit)`, to: `eventstest.DeadLetters[string](kit)`,
+			says: []string{"string", "events.AnyEvent"},
+		},
+		"what was published is taken for another event": {
+			from: `eventstest.Published[events.OrderCancelled](kit)`, to: `eventstest.Published[events.UserCreated](kit)`,
+			says: []string{"Event[events.UserCreated]", "Event[events.OrderCancelled]", "requireCancelled"},
+		},
+		"something is published that is no payload": {
+			from: `kit.Publish(events.SampleOrderPlaced())`, to: `kit.Publish("order.placed")`,
+			says: []string{"string", "Payload", "missing method Validate"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			wrong, line := change(t, shop.files, "tests.go", test.from, test.to)
+			requireOne(t, shop.compile(t, wrong), "tests.go", line, test.says...)
+		})
+	}
+}
+
+// shop is the right program, with a test, and the compiled packages that it imports.
 type shop struct {
-	files  map[string]string
-	events string
+	files    map[string]string
+	compiled map[string]string
 }
 
 func newShop(t *testing.T) shop {
@@ -129,13 +160,21 @@ func newShop(t *testing.T) shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, found := compile(t, eventsPath, generated(t), nil)
+	tests, err := os.ReadFile("testdata/tests.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventsFiles, kitFiles := generatedWithKit(t)
+	events, found := compile(t, eventsPath, eventsFiles, nil)
 	requireNone(t, found)
-	return shop{files: map[string]string{"program.go": string(program)}, events: events}
+	compiled := map[string]string{eventsPath: events}
+	compiled[eventsPath+"/eventstest"], found = compile(t, eventsPath+"/eventstest", kitFiles, compiled)
+	requireNone(t, found)
+	return shop{files: map[string]string{"program.go": string(program), "tests.go": string(tests)}, compiled: compiled}
 }
 
 func (s shop) compile(t *testing.T, files map[string]string) []complaint {
 	t.Helper()
-	_, found := compile(t, "example.com/shop", files, map[string]string{eventsPath: s.events})
+	_, found := compile(t, "example.com/shop", files, s.compiled)
 	return found
 }

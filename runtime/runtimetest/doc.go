@@ -7,14 +7,15 @@
 //			kit.Setup(shop.Subscribe)
 //			kit.Publish(events.SampleOrderPlaced())
 //			kit.Drain()
-//			if shipped := runtimetest.Published[events.OrderShipped](kit); len(shipped) != 1 {
+//			if shipped := eventstest.Published[events.OrderShipped](kit); len(shipped) != 1 {
 //				t.Errorf("shipped: %v", shipped)
 //			}
 //		})
 //	}
 //
 // Package eventstest is generated for the catalogue of package events if that says
-// "test_kit: true"; [Run] and [New] do the same for any catalogue.
+// "test_kit: true"; its functions are those of this package, with types that only
+// that catalogue has.
 //
 // # Time
 //

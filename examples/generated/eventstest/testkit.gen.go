@@ -52,3 +52,15 @@ func Samples() []runtime.Payload {
 		events.SampleSystemDiskFilled(),
 	}
 }
+
+// Published returns the events with payloads of type T that are stored by now,
+// in the order of the log; see [runtimetest.Published].
+func Published[T events.AnyEvent](kit *runtimetest.Kit) []runtime.Event[T] {
+	return runtimetest.Published[T](kit)
+}
+
+// DeadLetters returns the dead letters of events with payloads of type T, in
+// the order in which they died; see [runtimetest.DeadLetters].
+func DeadLetters[T events.AnyEvent](kit *runtimetest.Kit) []runtime.DeadLetter[T] {
+	return runtimetest.DeadLetters[T](kit)
+}
