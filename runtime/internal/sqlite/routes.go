@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// routeAll makes the routes of all subscriptions those of their patterns.
+func routeAll(c *conn) error {
+	patterns := map[int64]string{}
+	err := c.query("SELECT id, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+		patterns[s.ColumnInt64(0)] = s.ColumnText(1)
+		return nil
+	})
+	for id, pattern := range patterns {
+		if err == nil {
+			err = declareRoutes(c, id, pattern)
+		}
+	}
+	return err
+}
+
+// declareRoutes makes the routes of a subscription those of its pattern.
+func declareRoutes(c *conn, subscription int64, pattern string) error {
+	if err := c.exec("DELETE FROM routes WHERE subscription = ?", subscription); err != nil {
+		return err
+	}
+	types, err := typesFor(c, pattern)
+	if err != nil {
+		return err
+	}
+	for _, typeID := range types {
+		if err := c.exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typesFor returns the numbers of the types that a pattern is for, in order.
+func typesFor(c *conn, pattern string) (ids []int64, err error) {
+	rows, err := typeRows(c)
+	if err != nil {
+		return nil, err
+	}
+	names := namesOf(rows)
+	for _, row := range rows {
+		matches, err := patternMatchesAny(pattern, names[row.name])
+		if err != nil {
+			return nil, err
+		}
+		if matches {
+			ids = append(ids, row.id)
+		}
+	}
+	return ids, nil
+}
+
+// idsWhere returns the ids of the rows (id, text) whose text matches.
+func idsWhere(c *conn, sql string, matches func(text string) (bool, error)) (ids []int64, err error) {
+	err = c.query(sql, func(s *sqlite3.Stmt) error {
+		ok, err := matches(s.ColumnText(1))
+		if ok {
+			ids = append(ids, s.ColumnInt64(0))
+		}
+		return err
+	})
+	return ids, err
+}
+
+// patternMatchesAny tells whether a pattern is for a type that has had these names.
+func patternMatchesAny(pattern string, names []string) (bool, error) {
+	for _, name := range names {
+		if ok, err := patternMatches(pattern, name); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// patternMatches tells whether one of the globs in pattern matches an event type.
+func patternMatches(pattern, name string) (bool, error) {
+	if name[0] == engine.OwnType || pattern[0] == engine.OwnType {
+		return pattern == name, nil
+	}
+	for one := range strings.FieldsSeq(pattern) {
+		p, err := glob.Parse(one)
+		if err != nil {
+			return false, fmt.Errorf("subscription pattern %q: %w", one, err)
+		}
+		if p.Match(name) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
