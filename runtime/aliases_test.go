@@ -264,6 +264,40 @@ func TestWhatAProgramOfBeforePublishesBesideOneOfTodayIsHandled(t *testing.T) {
 	})
 }
 
+// While a program of before runs, one of today gives its subscription another name.
+func TestAProgramOfBeforeKeepsItsNameForASubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		old := reopenWith(t, path, yesterday)
+		reading(old, noteTaken, "old-reader", &seen)
+		old.start()
+		must(t, old.PauseSubscription(t.Context(), "old-reader"))
+		program(t, path, today, func(*fixture) {})
+		time.Sleep(time.Second) // until it has looked
+		receipt, err := runtime.Publish(t.Context(), old.Bus, noteTaken, note{1})
+		must(t, err)
+		synctest.Wait()
+		if seen.all() != nil {
+			t.Errorf("although it is paused: %v", seen.all())
+		}
+		pauses, err := old.Pauses(t.Context())
+		if err != nil || len(pauses) != 1 || pauses[0].Subscription != "old-reader" {
+			t.Errorf("pauses: %v, %v", pauses, err)
+		}
+		lag, err := old.Lag(t.Context())
+		if err != nil || len(lag) != 1 || lag[0].Subscription != "old-reader" || !lag[0].Here || lag[0].Backlog != 1 {
+			t.Errorf("lag: %+v, %v", lag, err)
+		}
+		must(t, old.ResumeSubscription(t.Context(), "old-reader"))
+		outcome, err := receipt.Wait(t.Context())
+		if err != nil || len(outcome.Deliveries) != 1 || outcome.Deliveries[0].Subscription != "old-reader" {
+			t.Errorf("outcome: %+v, %v", outcome, err)
+		}
+		old.stop()
+	})
+}
+
 func TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")

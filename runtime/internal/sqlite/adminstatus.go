@@ -49,7 +49,7 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 		if status.Types, err = countTypes(c); err != nil {
 			return err
 		}
-		if status.Lags, err = readLags(c, limit); err != nil {
+		if status.Lags, err = readLags(c, limit, storedName); err != nil {
 			return err
 		}
 		if status.Pauses, err = readPauses(c); err != nil {
@@ -74,7 +74,7 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 // limit.
 func (a *Admin) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error) {
 	err = a.look(ctx, "read", func(c *conn) (err error) {
-		lags, err = readLags(c, limit)
+		lags, err = readLags(c, limit, storedName)
 		return err
 	})
 	return lags, err

@@ -96,7 +96,7 @@ func (a *Admin) ownError(ctx context.Context, err error) error {
 }
 
 func removeConsumer(c *conn, id int64, name string) (removed Removed, err error) {
-	lags, err := readLags(c, never)
+	lags, err := readLags(c, never, storedName)
 	if err != nil {
 		return removed, err
 	}

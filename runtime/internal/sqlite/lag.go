@@ -11,19 +11,20 @@ import (
 // Lags implements [engine.Log].
 func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) {
 	err = l.read(func(c *conn) (err error) {
-		lags, err = readLags(c, limit)
+		lags, err = readLags(c, limit, l.nameOf)
 		return err
 	})
 	return lags, storageError("read", l.path, err)
 }
 
-func readLags(c *conn, limit int) (lags []engine.Lag, err error) {
+// readLags calls subscriptions what nameOf makes of their names.
+func readLags(c *conn, limit int, nameOf func(id int64, stored string) string) (lags []engine.Lag, err error) {
 	var ids, cursors []int64
 	err = c.query(`
 		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
 		FROM subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 		ids, cursors = append(ids, s.ColumnInt64(0)), append(cursors, s.ColumnInt64(1))
-		lags = append(lags, engine.Lag{Name: s.ColumnText(2), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})
+		lags = append(lags, engine.Lag{Name: nameOf(s.ColumnInt64(0), s.ColumnText(2)), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})
 		return nil
 	})
 	for i := range lags {

@@ -140,3 +140,17 @@ func insertConsumer(c *conn, spec engine.ConsumerSpec) error {
 		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
 		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM origins)`, id, start)
 }
+
+// nameOf is what this process calls a subscription, which another one may know under
+// a newer name.
+func (l *Log) nameOf(id int64, stored string) string {
+	for _, c := range l.all() {
+		if c.id == id {
+			return c.name
+		}
+	}
+	return stored
+}
+
+// storedName is the name in the file, for those who have none of their own.
+func storedName(_ int64, stored string) string { return stored }

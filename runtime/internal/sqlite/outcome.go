@@ -118,13 +118,13 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM log WHERE seq = ?1) IS NOT NULL,
 				       (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
 				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
-				       (SELECT reason FROM discarded x WHERE x.seq = ?1 AND x.subscription = s.id)
+				       (SELECT reason FROM discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id
 				FROM routes r JOIN subscriptions s ON s.id = r.subscription
 				LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = ?1
 				WHERE r.type = (SELECT type FROM log WHERE seq = ?1) AND s.start < ?1
 				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
-				one := engine.Settlement{Subscription: s.ColumnText(0), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
+				one := engine.Settlement{Subscription: l.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
 				case state == rowDead:
 					one.State, one.Reason = engine.StateDead, s.ColumnText(2)

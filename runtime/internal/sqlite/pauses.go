@@ -39,7 +39,7 @@ func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error
 // Pauses implements [engine.Log].
 func (l *Log) Pauses(context.Context) (pauses []engine.Pause, err error) {
 	err = l.read(func(c *conn) (err error) {
-		pauses, err = readPauses(c)
+		pauses, err = l.ownPauses(c)
 		return err
 	})
 	return pauses, storageError("read", l.path, err)
@@ -52,7 +52,7 @@ func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 	l.pausing.Unlock()
 	l.writer.watchOthers()
 	return storageError("read", l.path, l.read(func(c *conn) error {
-		pauses, err := readPauses(c)
+		pauses, err := l.ownPauses(c)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 func (l *Log) refreshPauses() error { return l.read(l.tellPauses) }
 
 func (l *Log) tellPauses(c *conn) error {
-	pauses, err := readPauses(c)
+	pauses, err := l.ownPauses(c)
 	if err != nil {
 		return err
 	}
@@ -84,17 +84,40 @@ func (l *Log) tellPauses(c *conn) error {
 	return nil
 }
 
+// ownPauses reads what is paused, under the names of this process.
+func (l *Log) ownPauses(c *conn) ([]engine.Pause, error) {
+	pauses, err := readPauses(c)
+	for i := range pauses {
+		if err != nil || pauses[i].Kind != engine.PauseSubscription {
+			continue
+		}
+		var found knownSubscription
+		found, err = knownConsumer(c, pauses[i].Target)
+		pauses[i].Target = l.nameOf(found.id, pauses[i].Target)
+	}
+	return pauses, err
+}
+
 func pauseDeliveries(c *conn, p engine.Pause) error {
 	if p.Kind == engine.PauseSubscription {
-		if found, err := knownConsumer(c, p.Target); err != nil || found.id == 0 {
+		found, err := knownConsumer(c, p.Target)
+		if err != nil || found.id == 0 {
 			return cmp.Or(err, fmt.Errorf("subscription %q: %w", p.Target, engine.ErrUnknownConsumer))
 		}
+		p.Target = found.name
 	}
 	return c.exec("INSERT INTO pauses (kind, target, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", string(p.Kind), p.Target, time.Now())
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
 func resumeDeliveries(c *conn, p engine.Pause) (found bool, err error) {
+	if p.Kind == engine.PauseSubscription {
+		known, err := knownConsumer(c, p.Target)
+		if err != nil {
+			return false, err
+		}
+		p.Target = cmp.Or(known.name, p.Target)
+	}
 	if err := c.exec("DELETE FROM pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
 		return false, err
 	}
