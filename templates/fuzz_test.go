@@ -302,9 +302,32 @@ func (m *catalogueMaker) event() object {
 	}
 	if m.seldom() {
 		m.subscriptions++
-		o.set("subscriptions", object{fmt.Sprint("send-receipt-", m.subscriptions): object{}})
+		o.set("subscriptions", object{fmt.Sprint("send-receipt-", m.subscriptions): object{"aliases": []string{fmt.Sprint("alias-", m.subscriptions)}}})
+	}
+	if m.seldom() {
+		m.history(o)
 	}
 	return o
+}
+
+// history gives an event up to three versions before, of which the first may be dropped.
+func (m *catalogueMaker) history(o object) {
+	versions := 1 + m.upTo(2)
+	old := object{}
+	for n := 1; n <= versions; n++ {
+		old.set(fmt.Sprint(n), m.noted(object{"payload": m.fields()}))
+	}
+	for _, shape := range old {
+		delete(shape.(object), "deprecated")
+	}
+	if m.seldom() {
+		old.set("1", "dropped")
+	}
+	o.set("version", versions+1).set("history", old)
+	if m.seldom() {
+		m.subscriptions++
+		o.set("aliases", []string{fmt.Sprint("former.name_", m.subscriptions)})
+	}
 }
 
 func (m *catalogueMaker) fields() object {

@@ -55,7 +55,7 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 	shapes, entries := map[int]*OldShape{}, map[int]*yaml.Node{}
 	for i := 0; i+1 < len(e.value.Content); i += 2 {
 		key, value := e.value.Content[i], e.value.Content[i+1]
-		number, ok := r.wholeNumber(entry{name: "a key", key: key, value: key}, "history of "+o.what)
+		number, ok := r.versionNumber(key, "history of "+o.what)
 		switch {
 		case !ok:
 			continue
@@ -83,6 +83,15 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 	}
 	slices.SortFunc(all, func(a, b *OldShape) int { return a.Version.V - b.Version.V })
 	return all
+}
+
+// versionNumber reads a key of a history. In JSON, which is YAML too, keys are in quotes.
+func (r *reader) versionNumber(key *yaml.Node, what string) (Value[int], bool) {
+	number := *key
+	if _, err := strconv.Atoi(key.Value); err == nil && isQuoted(key) {
+		number.Tag, number.Style = "!!int", 0
+	}
+	return r.wholeNumber(entry{name: "a key", key: key, value: &number}, what)
 }
 
 // oldShape reads the payload that an event had. It returns nil for one that was
