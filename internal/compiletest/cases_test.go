@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalogtest"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -175,8 +178,25 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 	for i, block := range blocks {
 		add(fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), referenced(t))
 	}
+	for name, c := range madeCatalogues() {
+		all[name] = c
+	}
 	if len(paths) < 15 || len(blocks) < 10 {
 		t.Fatalf("found %d valid cases and %d catalogues in the reference", len(paths), len(blocks))
+	}
+	return all
+}
+
+// madeCatalogues returns a few of those that fuzzing makes, the same every time, if they
+// have no custom Go types, of which no samples can be made up.
+func madeCatalogues() map[string]*catalog.Catalogue {
+	all := map[string]*catalog.Catalogue{}
+	for seed := 0; len(all) < 12; seed++ {
+		c, _ := catalog.Parse("events.yaml", []byte(rapid.Custom(catalogtest.Made).Example(seed)))
+		if c == nil || slices.ContainsFunc(c.Types, (*catalog.Type).IsCustom) {
+			continue
+		}
+		all[fmt.Sprint("made", seed)] = c
 	}
 	return all
 }

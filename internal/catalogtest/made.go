@@ -1,0 +1,221 @@
+// Package catalogtest makes catalogues for tests of what is generated from them.
+package catalogtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A maker makes catalogues that are likely to be free of findings, from
+// names and texts that are likely to make trouble.
+type maker struct {
+	t     *rapid.T
+	types []string
+	depth int // of the fields that are being made
+	// subscriptions counts those that were made, because each needs a name of its own.
+	subscriptions int
+}
+
+// Made draws a catalogue. Most of them are free of findings.
+func Made(t *rapid.T) string {
+	m := &maker{t: t}
+	for i := range m.upTo(5) {
+		m.types = append(m.types, m.one("type", typeNames)+strings.Repeat("X", i))
+	}
+	typeSection, events := object{}, object{}
+	for _, name := range m.types {
+		typeSection.set(name, m.typeBody())
+	}
+	for range 1 + m.upTo(3) {
+		events.set(m.one("event", eventNames), m.event())
+	}
+	root := object{}.set("version", 1).set("package", m.one("package", packageNames))
+	if m.seldom() {
+		root.set("test_kit", true)
+	}
+	return root.set("types", typeSection).set("events", events).String()
+}
+
+// object is a mapping in YAML, which takes JSON.
+type object map[string]any
+
+func (o object) set(key string, value any) object {
+	o[key] = value
+	return o
+}
+
+func (o object) String() string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+var (
+	packageNames = []string{"events", "testing", "runtimetest", "t", "T", "kit", "events_", "événements", "catalogue"}
+	typeNames    = []string{"T", "Type", "String", "Error", "Problems", "JSON", "Context", "Time", "Event", "Payment"}
+	eventNames   = []string{"a", "order.placed", "order.line.added", "func.type", "init", "len.cap", "x.y"}
+	fieldNames   = []string{"id", "type", "p", "v", "w", "r", "d", "json", "time", "value", "other", "a_b", "n1", "wire", "deep"}
+	valueNames   = []string{"a", "b", "D", "1", "日本", "a-b", "`", "\"x", "x y", "*/x", "nil"}
+	texts        = []string{"", "Plain.", "*/ }", "`", "//go:build x", "a\n\nb", "\u202e", "Deprecated: no", "\t code", "%s ${x}", "x\u2028y"}
+	scalars      = []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "decimal", "json"}
+)
+
+func (m *maker) one(label string, from []string) string {
+	return rapid.SampledFrom(from).Draw(m.t, label)
+}
+
+func (m *maker) upTo(n int) int { return rapid.IntRange(0, n).Draw(m.t, "n") }
+
+func (m *maker) seldom() bool { return m.upTo(3) == 0 }
+
+// noted adds what can be said of anything.
+func (m *maker) noted(o object) object {
+	if m.seldom() {
+		o.set("doc", m.one("doc", texts))
+	}
+	if m.seldom() {
+		o.set("deprecated", m.one("reason", texts[1:]))
+	}
+	return o
+}
+
+func (m *maker) typeBody() object {
+	o := m.noted(object{})
+	switch m.upTo(5) {
+	case 0:
+		return o.set("enum", rapid.SliceOfNDistinct(rapid.SampledFrom(valueNames), 1, 4, rapid.ID).Draw(m.t, "values"))
+	case 1:
+		values := object{}
+		for i := range 1 + m.upTo(3) {
+			values.set(m.one("value", valueNames), m.noted(object{"number": i - 1}))
+		}
+		return o.set("enum", values)
+	case 2:
+		variants := object{}
+		for range 1 + m.upTo(3) {
+			if len(m.types) > 0 && m.upTo(1) == 0 {
+				variants.set(m.one("variant", []string{"a", "b", "C", "d-e"}), m.one("type", m.types))
+			} else {
+				variants.set(m.one("variant", []string{"a", "b", "C", "d-e"}), object{"fields": m.fields()})
+			}
+		}
+		return o.set("one_of", variants).set("discriminator", m.one("discriminator", []string{"kind", "of"}))
+	case 3:
+		custom := m.one("custom", []string{"net/netip Addr", "math/big Int", "net/url URL"})
+		path, name, _ := strings.Cut(custom, " ")
+		return o.set("go", object{"import": path, "type": name}).set("type", m.one("wire", []string{"string", "json"}))
+	}
+	return o.set("fields", m.fields())
+}
+
+func (m *maker) event() object {
+	o := m.noted(object{}).set("payload", m.fields())
+	if m.seldom() {
+		o.set("owner", "somebody").set("tags", []string{"a", "b"})
+	}
+	if m.seldom() {
+		m.subscriptions++
+		o.set("subscriptions", object{fmt.Sprint("send-receipt-", m.subscriptions): object{"aliases": []string{fmt.Sprint("alias-", m.subscriptions)}}})
+	}
+	if m.seldom() {
+		m.history(o)
+	}
+	return o
+}
+
+// history gives an event up to three versions before, of which the first may be dropped.
+func (m *maker) history(o object) {
+	versions := 1 + m.upTo(2)
+	old := object{}
+	for n := 1; n <= versions; n++ {
+		old.set(fmt.Sprint(n), m.noted(object{"payload": m.fields()}))
+	}
+	for _, shape := range old {
+		delete(shape.(object), "deprecated")
+	}
+	if m.seldom() {
+		old.set("1", "dropped")
+	}
+	o.set("version", versions+1).set("history", old)
+	if m.seldom() {
+		m.subscriptions++
+		o.set("aliases", []string{fmt.Sprint("former.name_", m.subscriptions)})
+	}
+}
+
+func (m *maker) fields() object {
+	m.depth++
+	defer func() { m.depth-- }()
+	fields := object{}
+	for range m.upTo(4) {
+		fields.set(m.one("field", fieldNames), m.field())
+	}
+	return fields
+}
+
+func (m *maker) field() any {
+	bare := m.fieldType()
+	if m.upTo(2) > 0 {
+		return bare
+	}
+	o := m.noted(object{})
+	if m.depth < 3 && m.seldom() {
+		o.set("fields", m.fields())
+		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?"})
+	}
+	o.set("type", bare)
+	return m.constrained(o, bare)
+}
+
+func (m *maker) fieldType() string {
+	of := m.one("scalar", scalars)
+	if len(m.types) > 0 && m.upTo(2) == 0 {
+		of = m.one("type", m.types)
+	}
+	for range m.upTo(2) {
+		of = m.one("shape", []string{"", "[]", "map[string]"}) + of
+	}
+	return of + m.one("optional", []string{"", "", "?"})
+}
+
+// constrained adds constraints and a default that suit the type, more or less.
+func (m *maker) constrained(o object, of string) object {
+	bare, optional := strings.CutSuffix(of, "?")
+	switch {
+	case strings.HasPrefix(bare, "[]"), strings.HasPrefix(bare, "map"):
+		o.set("min_items", m.upTo(2)).set("max_items", 2+m.upTo(1))
+		if m.seldom() && strings.HasPrefix(bare, "[]") {
+			o.set("unique", true)
+		}
+	case bare == "string":
+		switch m.upTo(3) {
+		case 0:
+			o.set("pattern", m.one("pattern", []string{"^a+$", "`", `^[\d"\\]{2,3}$`, "x|y", "(?i)\u202e", "^$"}))
+		case 1:
+			o.set("format", m.one("format", catalog.Formats()))
+		case 2:
+			o.set("min_length", m.upTo(3)).set("max_length", 3+m.upTo(300))
+		case 3:
+			if optional {
+				o.set("default", m.one("default", texts))
+			}
+		}
+	case bare == "int", bare == "int32", bare == "int64", bare == "uint64", bare == "float64":
+		o.set("min", m.upTo(5)).set("max", 5+m.upTo(1000))
+		if optional {
+			o.set("default", 5)
+		}
+	case bare == "decimal":
+		o.set("min", "0.50").set("max", json.Number("1000.5"))
+	case bare == "duration":
+		o.set("min", "-1h").set("max", "7d")
+	}
+	return o
+}
