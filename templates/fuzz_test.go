@@ -91,6 +91,13 @@ func requireGood(t tb, c *catalog.Catalogue) {
 		if err := c.CheckPayload(e.Name.V, e.Version.V, e.Sample()); err != nil {
 			t.Fatalf("the sample of %s is not valid: %v\n%s", e.Name.V, err, e.Sample())
 		}
+		for version := 1; version <= e.Version.V; version++ {
+			for _, form := range e.WireForms(version) {
+				if err := c.CheckDecode(e.Name.V, version, form); err != nil {
+					t.Fatalf("a wire form of %s cannot be decoded: %v\n%s", e.Name.V, err, form)
+				}
+			}
+		}
 	}
 	upcasts, err := withUpcasts(c)
 	if err != nil {

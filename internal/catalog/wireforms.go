@@ -14,9 +14,9 @@ import (
 // byte as generated code writes it; none for a version that it does not have. They are
 // made of the shape of the payload alone: examples, constraints and docs do not count.
 // Every field is there, numbers are the largest of their type, and each value of an enum
-// and each variant of a union is in one of them, as far as maxWireForms of them hold it.
-// What contains itself does so once. A payload of which that would take more than 64 KiB has
-// what it must have only, and there is none if even that is larger.
+// and each variant of a union is in one of them, as far as maxWireForms of them hold it, with
+// 64 KiB in all. What contains itself does so once. A payload that is larger than that has only
+// what it must have, and there is none if even this is larger.
 func (e *Event) WireForms(version int) []json.RawMessage {
 	fields, ok := e.FieldsOf(version)
 	if !ok {
@@ -29,10 +29,11 @@ func (e *Event) WireForms(version int) []json.RawMessage {
 		missing += t.alternatives()
 	}
 	var forms []json.RawMessage
+	total := 0
 	for tries := 4*missing + 1; tries > 0 && len(forms) < maxWireForms; tries-- {
 		form := m.payload(fields)
-		if form == nil {
-			return forms
+		if total += len(form); form == nil || forms != nil && total > maxSample {
+			break
 		}
 		if !slices.ContainsFunc(forms, func(known json.RawMessage) bool { return bytes.Equal(known, form) }) {
 			forms = append(forms, form)

@@ -1,6 +1,7 @@
 package frozen
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -47,8 +48,8 @@ func Compare(c *catalog.Catalogue, s State) Result {
 	lines := Lines(c)
 	r := comparison{State: s, catalogue: c, now: byVersion(lines)}
 	r.File = emit.File{Name: FileName, Content: write(filepath.Base(c.File), lines)}
-	if !emit.Generated(s.Text) {
-		return r.Result // there is none; or it is a person's, and that is found when it is written
+	if bytes.Equal(s.Text, r.File.Content) || !emit.Generated(s.Text) {
+		return r.Result // or there is none; or it is a person's, and that is found when it is written
 	}
 	old, findings := parse(s.Path, s.Text)
 	if r.Findings = findings; findings != nil {
@@ -87,6 +88,9 @@ func (r *comparison) version(v Version, was []Line) {
 		r.Changes = append(r.Changes, Change{v, "is dropped"})
 		return
 	}
+	if e.Name.V == v.Event && sameLines(was, r.now[v]) {
+		return
+	}
 	what := Change{v, "is written differently"}
 	for _, l := range was {
 		problem := r.catalogue.CheckDecode(v.Event, v.Number, []byte(l.JSON))
@@ -94,12 +98,10 @@ func (r *comparison) version(v Version, was []Line) {
 			return
 		}
 	}
-	switch {
-	case e.Name.V != v.Event:
-		r.change(Change{v, "is " + e.Name.V + " now"})
-	case !sameLines(was, r.now[v]):
-		r.change(what)
+	if e.Name.V != v.Event {
+		what.What = "is " + e.Name.V + " now"
 	}
+	r.change(what)
 }
 
 func (r *comparison) change(c Change) {
