@@ -209,6 +209,25 @@ func TestARestartLetsHandlersEnd(t *testing.T) {
 	})
 }
 
+func TestARestartInterruptsHandlersThatDoNotEndAndChargesNothing(t *testing.T) {
+	run(t, func(t *testing.T, k *runtimetest.Kit) {
+		var h handled
+		subscribe(k, "receipts", h.handle)
+		k.Break("receipts", 1, runtimetest.Hangs())
+		place(t, k, 1)
+		k.Deliver()
+		began := time.Now()
+		k.Restart()
+		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		k.Deliver()
+		if got := h.attempts(); !slices.Equal(got, []int{1}) {
+			t.Errorf("attempts %v", got)
+		}
+	})
+}
+
 func TestARetryKeepsItsTimeOverACrash(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled

@@ -1,0 +1,27 @@
+package runtimetest_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Only tests may be slowed down by what only tests need.
+func TestProgramsDoNotCompileWhatIsForTests(t *testing.T) {
+	const module = "github.com/busgen/busgen/"
+	out, err := exec.Command("go", "list", "-deps",
+		module+"runtime", module+"runtime/dlq", module+"runtime/admin", module+"runtime/tuning", module+"examples/generated", module+"examples/shop").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	deps := strings.Fields(string(out))
+	for _, path := range []string{"testing", "testing/synctest", module + "runtime/runtimetest", module + "runtime/internal/simfs"} {
+		if slices.Contains(deps, path) {
+			t.Errorf("programs compile %s", path)
+		}
+	}
+	if !slices.Contains(deps, module+"runtime/internal/sqlite") {
+		t.Errorf("go list has printed %d packages, without the engine", len(deps))
+	}
+}
