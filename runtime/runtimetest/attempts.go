@@ -18,7 +18,7 @@ type Attempt struct {
 
 // Attempts returns what the handler of a subscription has done, in the order in
 // which it ended, for all buses of the kit. Calls that a crash has cut off are not
-// among them.
+// among them. It can be called from any goroutine.
 func (k *Kit) Attempts(subscription string) []Attempt {
 	k.attempts.mu.Lock()
 	defer k.attempts.mu.Unlock()

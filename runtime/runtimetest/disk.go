@@ -11,7 +11,7 @@ import (
 
 // Disk is the disk in memory that holds the file of a kit. One fault at a time
 // can be switched on; it lasts until [Disk.Heal], a crash, or the end of the test.
-// Its methods are for the goroutine of the test.
+// Its methods can be called from any goroutine, one at a time.
 type Disk struct {
 	kit     *Kit
 	dir     string // a real folder, for what is shared memory
@@ -67,6 +67,22 @@ func (d *Disk) Slow(sync time.Duration) {
 	d.Heal()
 	d.fs.Slow(sync)
 }
+
+// CutAfter ends the power at the nth change of a file from now on; 1 is the next. It
+// and all that comes after it fail. [Kit.PowerCut] or [Kit.Crash] is what the test
+// does then. With growing n, until [Disk.IsCut] stays false, a test sees a program die
+// at every point of what it does.
+func (d *Disk) CutAfter(n int) {
+	d.kit.t.Helper()
+	if n < 1 {
+		d.kit.t.Fatalf("runtimetest: CutAfter: there is no change number %d; 1 is the next", n)
+	}
+	d.Heal()
+	d.fs.CutAfter(n)
+}
+
+// IsCut reports whether the power has failed as [Disk.CutAfter] has asked for.
+func (d *Disk) IsCut() bool { return d.fs.Dead() }
 
 // Heal ends the fault. What could not be written by handlers is then written
 // within a second; what publishers were refused is theirs to publish again.

@@ -91,6 +91,42 @@ func TestAFullDiskFailsWhatAHandlerPublishes(t *testing.T) {
 	})
 }
 
+func TestAProgramCanDieAtEveryChangeOfTheDisk(t *testing.T) {
+	for n, cut := 1, true; cut; n++ {
+		if n > 1000 {
+			t.Fatal("there is no end to it")
+		}
+		run(t, func(t *testing.T, k *runtimetest.Kit) {
+			var h handled
+			subscribe(k, "receipts", h.handle)
+			k.Start()
+			k.Disk.CutAfter(n)
+			var stored []int
+			for number := range 3 {
+				if _, err := runtime.Publish(t.Context(), k.Bus, placedType, orderPlaced{Number: number}); err == nil {
+					stored = append(stored, number)
+				}
+				if !k.Disk.IsCut() {
+					k.Deliver()
+				}
+			}
+			cut = k.Disk.IsCut()
+			if !cut && (len(stored) < 3 || n < 10) {
+				t.Errorf("change %d: %v are stored, and the power was not cut", n, stored)
+			}
+			k.PowerCut(uint64(n))
+			k.Drain()
+			got := h.numbers()
+			for _, number := range stored {
+				if !slices.Contains(got, number) {
+					t.Errorf("change %d: order %d was acknowledged and is not handled", n, number)
+				}
+			}
+		})
+	}
+	failedWith(t, try(t, func(t testing.TB) { runtimetest.New(t, catalogue).Disk.CutAfter(0) }), "there is no change number 0")
+}
+
 func TestASlowDiskTakesItsTime(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		k.Disk.Slow(2 * time.Second)

@@ -65,7 +65,7 @@ func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit
 func (k *Kit) Path() string { return k.path }
 
 // Setup calls f with the bus, and later with each bus that takes its place. f
-// makes subscriptions.
+// makes subscriptions; its error ends the test.
 func (k *Kit) Setup(f func(bus *runtime.Bus) error) {
 	k.t.Helper()
 	k.setups = append(k.setups, f)
@@ -106,8 +106,8 @@ func (k *Kit) publish(payload runtime.Payload) *runtime.Receipt {
 }
 
 // PublishJSON stores an event with a payload that nobody looks at: one that an
-// older version of the program has published, or one that cannot be decoded. The
-// version is 1 unless the catalogue says more.
+// older version of the program has published, or one that cannot be decoded. version
+// is that of the payload; events whose catalogue says nothing of versions have 1.
 func (k *Kit) PublishJSON(eventType string, version int, payload string) *runtime.Receipt {
 	k.t.Helper()
 	receipt, err := testhook.Append(k.t.Context(), k.Bus, eventType, version, []byte(payload))
