@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func FuzzGenerate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, _ := catalog.Parse("events.yaml", []byte(text)); c != nil {
-			requireGood(t, c)
+			requireGood(t, c, nil)
 		}
 	})
 }
@@ -65,7 +66,7 @@ func checkMade(t *rapid.T) bool {
 	text := catalogtest.Made(t)
 	c, _ := catalog.Parse("events.yaml", []byte(text))
 	if c != nil {
-		requireGood(t, c)
+		requireGood(t, c, nil)
 	}
 	return c != nil
 }
@@ -76,16 +77,13 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// requireGood checks the code of a catalogue.
-func requireGood(t tb, c *catalog.Catalogue) {
+// requireGood checks the code of a catalogue, and of those that it imports, by import path.
+func requireGood(t tb, c *catalog.Catalogue, imported map[string]*catalog.Catalogue) {
 	t.Helper()
-	files, err := Files(c, here)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	again, err := Files(c, here)
-	if diff := cmp.Diff(files, again); err != nil || diff != "" {
-		t.Fatalf("the second time it is something else: %v\n%s", err, diff)
+	packages := map[string][]emit.File{}
+	addCode(t, packages, here, c)
+	for path, other := range imported {
+		addCode(t, packages, Target{ImportPath: path}, other)
 	}
 	for _, e := range c.Events {
 		if err := c.CheckPayload(e.Name.V, e.Version.V, e.Sample()); err != nil {
@@ -99,64 +97,96 @@ func requireGood(t tb, c *catalog.Catalogue) {
 			}
 		}
 	}
-	upcasts, err := withUpcasts(c)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	files = append(files, emit.File{Name: "upcasts.go", Content: []byte(upcasts)})
-	importPath, err := here.importPath(c)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	if err := typeCheck(importPath, files); err != nil {
+	if err := typeCheck(packages); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
 
-// typeCheck returns an error if a package, or its test kit, does not compile or is
-// not formatted.
-func typeCheck(importPath string, files []emit.File) error {
+// addCode generates the packages of a catalogue.
+func addCode(t tb, packages map[string][]emit.File, at Target, c *catalog.Catalogue) {
+	t.Helper()
+	files, err := Files(c, at)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	again, err := Files(c, at)
+	if diff := cmp.Diff(files, again); err != nil || diff != "" {
+		t.Fatalf("the second time it is something else: %v\n%s", err, diff)
+	}
+	importPath, err := at.importPath(c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
+		upcasts, err := withUpcasts(c.In(p, importPath))
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		file := emit.File{Name: "upcasts.go", Content: []byte(upcasts)}
+		if p != nil {
+			file.Name = p.Name.V + "/" + file.Name
+		}
+		files = append(files, file)
+	}
+	for _, file := range files {
+		of := path.Join(importPath, path.Dir(file.Name))
+		packages[of] = append(packages[of], file)
+	}
+}
+
+// typeCheck returns an error if a package does not compile or is not formatted.
+func typeCheck(packages map[string][]emit.File) error {
 	compiled, err := compiledPackages()
 	if err != nil {
 		return err
 	}
-	set := token.NewFileSet()
-	generated := &oneMore{path: importPath}
-	generated.ImporterFrom = importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
+	g := &generatedToo{set: token.NewFileSet(), packages: packages, checked: map[string]*types.Package{}}
+	g.ImporterFrom = importer.ForCompiler(g.set, "gc", func(path string) (io.ReadCloser, error) {
 		file, ok := compiled[path]
 		if !ok {
 			return nil, fmt.Errorf("nobody has compiled %s", path)
 		}
 		return os.Open(file)
 	}).(types.ImporterFrom)
-	for _, below := range []bool{false, true} {
-		some := slices.DeleteFunc(slices.Clone(files), func(f emit.File) bool { return strings.Contains(f.Name, "/") != below })
-		pkg, err := typeCheckPackage(set, generated, some)
-		if err != nil {
+	for path := range packages {
+		if _, err := g.Import(path); err != nil {
 			return err
 		}
-		generated.pkg = pkg
 	}
 	return nil
 }
 
-// oneMore is an importer that has a package more.
-type oneMore struct {
+// generatedToo is an importer that also has packages which were only generated.
+type generatedToo struct {
 	types.ImporterFrom
-	path string
-	pkg  *types.Package
+	set      *token.FileSet
+	packages map[string][]emit.File
+	checked  map[string]*types.Package
+	open     []string // those that are being imported
 }
 
-func (o *oneMore) Import(path string) (*types.Package, error) { return o.ImportFrom(path, "", 0) }
+func (g *generatedToo) Import(path string) (*types.Package, error) {
+	return g.ImportFrom(path, "", 0)
+}
 
-func (o *oneMore) ImportFrom(path, dir string, mode types.ImportMode) (*types.Package, error) {
-	if path == o.path && o.pkg != nil {
-		return o.pkg, nil
+func (g *generatedToo) ImportFrom(path, dir string, mode types.ImportMode) (*types.Package, error) {
+	files, generated := g.packages[path]
+	switch {
+	case !generated:
+		return g.ImporterFrom.ImportFrom(path, dir, mode)
+	case g.checked[path] != nil:
+		return g.checked[path], nil
+	case slices.Contains(g.open, path):
+		return nil, fmt.Errorf("packages import one another: %v %s", g.open, path)
 	}
-	return o.ImporterFrom.ImportFrom(path, dir, mode)
+	g.open = append(g.open, path)
+	defer func() { g.open = g.open[:len(g.open)-1] }()
+	pkg, err := typeCheckPackage(g.set, path, g, files)
+	g.checked[path] = pkg
+	return pkg, err
 }
 
-func typeCheckPackage(set *token.FileSet, from types.Importer, files []emit.File) (*types.Package, error) {
+func typeCheckPackage(set *token.FileSet, path string, from types.Importer, files []emit.File) (*types.Package, error) {
 	var parsed []*ast.File
 	for _, file := range files {
 		formatted, err := format.Source(file.Content)
@@ -170,7 +200,7 @@ func typeCheckPackage(set *token.FileSet, from types.Importer, files []emit.File
 		parsed = append(parsed, f)
 	}
 	config := types.Config{Importer: from, GoVersion: "go1.26"}
-	pkg, err := config.Check("generated", set, parsed, nil)
+	pkg, err := config.Check(path, set, parsed, nil)
 	if err == nil {
 		return pkg, nil
 	}

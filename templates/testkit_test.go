@@ -89,7 +89,7 @@ func TestATestKitFitsEveryPackage(t *testing.T) {
 				!strings.Contains(string(kit.Content), "\n"+test.clause+"\n") || !strings.Contains(string(kit.Content), test.use) {
 				t.Errorf("%s is\n%s", kit.Name, kit.Content)
 			}
-			requireGood(t, c)
+			requireGood(t, c, nil)
 		})
 	}
 }
