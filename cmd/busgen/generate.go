@@ -157,7 +157,7 @@ func wireForms(ctx context.Context, c *catalog.Catalogue, out string) (frozen.Re
 // of each is beside it.
 func locate(imports []*catalog.Package) error {
 	for _, p := range imports {
-		if p.Path != "" || p.Above != nil {
+		if p.ImportPath() != "" {
 			continue
 		}
 		var err error
