@@ -44,6 +44,14 @@ func declareRoutes(c *conn, subscription int64, pattern string) error {
 
 // typesFor returns the numbers of the types that a pattern is for, in order.
 func typesFor(c *conn, pattern string) (ids []int64, err error) {
+	if !strings.ContainsAny(pattern, "* ") { // one type, which indexes find among thousands
+		err = c.query("SELECT id FROM types WHERE name = coalesce((SELECT name FROM types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
+			func(s *sqlite3.Stmt) error {
+				ids = append(ids, s.ColumnInt64(0))
+				return nil
+			}, pattern)
+		return ids, err
+	}
 	rows, err := typeRows(c)
 	if err != nil {
 		return nil, err
@@ -89,6 +97,12 @@ func patternMatches(pattern, name string) (bool, error) {
 		return pattern == name, nil
 	}
 	for one := range strings.FieldsSeq(pattern) {
+		if one == name {
+			return true, nil
+		}
+		if !strings.Contains(one, "*") {
+			continue
+		}
 		p, err := glob.Parse(one)
 		if err != nil {
 			return false, fmt.Errorf("subscription pattern %q: %w", one, err)

@@ -38,6 +38,8 @@ var migrations = []string{
 	DROP TABLE types;
 	ALTER TABLE types_2 RENAME TO types;
 	PRAGMA legacy_alter_table=OFF;
+	CREATE INDEX types_name ON types (name);
+	CREATE INDEX routes_subscription ON routes (subscription);
 	CREATE TABLE former_names (
 	  name         TEXT    PRIMARY KEY,
 	  subscription INTEGER NOT NULL REFERENCES subscriptions (id)

@@ -14,6 +14,8 @@ CREATE TABLE types (
   UNIQUE (written, version)
 );
 
+CREATE INDEX types_name ON types (name);
+
 -- The log. A row is written once and never updated. seq is the order of
 -- delivery; ids are UUIDv7, so their index grows at its end only.
 CREATE TABLE log (
@@ -70,6 +72,8 @@ CREATE TABLE routes (
   subscription INTEGER NOT NULL REFERENCES subscriptions (id),
   PRIMARY KEY (type, subscription)
 ) WITHOUT ROWID;
+
+CREATE INDEX routes_subscription ON routes (subscription);
 
 -- The exceptions: deliveries that did not simply go well.
 --   running  a handler was at work when the cursor passed it

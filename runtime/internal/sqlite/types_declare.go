@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -151,27 +153,26 @@ func rename(rows []typeRow, name map[int64]string, from, to string, declared map
 // unless it is known.
 func declareType(c *conn, key typeKey) (typeID int64, err error) {
 	key.version = max(key.version, 1)
-	rows, err := typeRows(c)
-	if err != nil {
-		return 0, err
-	}
-	name := key.name
-	for _, row := range rows {
-		if row.written != key.name {
-			continue
+	relative, name := int64(0), key.name // another version of it
+	err = c.query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
+		relative, name = s.ColumnInt64(0), s.ColumnText(1)
+		if s.ColumnInt(2) == key.version {
+			typeID = relative
 		}
-		if row.version == key.version {
-			return row.id, nil
-		}
-		name = row.name
+		return nil
+	}, key.name)
+	if err != nil || typeID != 0 {
+		return typeID, err
 	}
 	if err := c.exec("INSERT INTO types (name, written, version) VALUES (?, ?, ?)", name, key.name, key.version); err != nil {
 		return 0, err
 	}
 	typeID = c.LastInsertRowID()
-	names := append(namesOf(rows)[name], key.name)
+	if relative != 0 {
+		return typeID, c.exec("INSERT INTO routes (type, subscription) SELECT ?, subscription FROM routes WHERE type = ?", typeID, relative)
+	}
 	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
-		return patternMatchesAny(pattern, names)
+		return patternMatches(pattern, key.name)
 	})
 	if err != nil {
 		return 0, err
