@@ -5,6 +5,9 @@
 // It also compiles, and runs the samples of, every catalogue that the tests and the reference
 // of the language have.
 //
+// And it shows that no text and no name of a catalogue makes code that does not compile, or
+// means something else: hostile_test.go.
+//
 // It holds tests only. testdata/events.yaml is the catalogue, and
 // testdata/program.go a program that uses it rightly. The tests generate the
 // catalogue's package in a temporary folder, compile it and the program, and
