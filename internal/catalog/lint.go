@@ -21,7 +21,7 @@ type LintSetting struct {
 func LintRules() []string {
 	return []string{
 		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "past-tense",
-		"secret-field", "float-money", "unused-type", "partition-gap",
+		"secret-field", "float-money", "unused-type", "sample-of-custom", "partition-gap",
 		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter",
 	}
 }

@@ -210,3 +210,26 @@ func TestFindingsOfIncludedFilesFollowThoseOfTheRoot(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestATypeOfAnOldPayloadIsInUse(t *testing.T) {
+	const text = `version: 1
+package: p
+types:
+  Currency: { enum: [EUR, USD] }
+events:
+  order.placed: { version: 2, history: { 1: { payload: { currency: Currency } } } }
+`
+	c, findings := catalog.Parse("events.yaml", []byte(text))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	found, err := lint.Run(c, func(string) ([]byte, error) { return []byte(text), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.Rule == "unused-type" {
+			t.Error(f)
+		}
+	}
+}

@@ -14,7 +14,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense,
-		secretField, floatMoney, unusedType, partitionGap,
+		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap,
 		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter,
 	}
 }

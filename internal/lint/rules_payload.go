@@ -76,10 +76,41 @@ events:
 		used := map[*catalog.Type]bool{}
 		for _, e := range p.Events {
 			markFields(used, e.Fields)
+			for _, old := range e.History {
+				markFields(used, old.Type.Fields)
+			}
 		}
 		for _, t := range p.Types {
 			if !used[t] && !t.Inline {
 				p.report(t.Name.V, t.Name.Pos, "remove it, or use it", "no event uses type %s", t.Name.V)
+			}
+		}
+	},
+}
+
+var sampleOfCustom = Rule{
+	ID:       "sample-of-custom",
+	Severity: Warning,
+	Purpose:  "What a custom Go type accepts is only known to its code. Without an example, Sample… may panic on what was made up.",
+	Bad: `
+types:
+  Address: { go: { import: net/netip, type: Addr }, type: string }
+events:
+  host.seen: { payload: { at: Address } }`,
+	Good: `
+types:
+  Address: { go: { import: net/netip, type: Addr }, type: string }
+events:
+  host.seen: { payload: { at: Address }, examples: [{ at: 192.0.2.1 }] }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			used := map[*catalog.Type]bool{}
+			markFields(used, e.Fields)
+			for _, t := range p.Types {
+				if used[t] && t.IsCustom() && len(e.Examples) == 0 {
+					p.report(e.Name.V, e.Name.Pos, "add one under its key examples", "event %s has values of type %s, and no example", e.Name.V, t.Name.V)
+					break
+				}
 			}
 		}
 	},
