@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/dave/jennifer/jen"
@@ -74,7 +75,11 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, err
 		free <- struct{}{}
 		running.Go(func() {
 			defer func() { <-free }()
-			content, err := source(header, c, e.constructs(c))
+			constructs := e.constructs(c)
+			if len(constructs) == 0 {
+				return // it has no events, or nothing but enums
+			}
+			content, err := source(header, c, constructs)
 			if err != nil {
 				failures[i] = fmt.Errorf("generating %s: %w", folder+e.name, err)
 			}
@@ -82,5 +87,6 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, err
 		})
 	}
 	running.Wait()
+	files = slices.DeleteFunc(files, func(f emit.File) bool { return f.Name == "" })
 	return files, errors.Join(failures...)
 }

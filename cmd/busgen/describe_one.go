@@ -68,7 +68,7 @@ func facts(e *catalog.Event) *console.Table {
 		row("in order by", e.PartitionBy.Name.V)
 	}
 	row("declared at", origin(e.Name.Pos))
-	row("in Go", e.GoName)
+	row("in Go", e.InGo(e.GoName))
 	return table
 }
 

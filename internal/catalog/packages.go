@@ -155,6 +155,15 @@ func (p *Package) called() string {
 	return "package " + p.Name.V
 }
 
+// InGo is a Go name that belongs to e, as the users of its package write it if that is not the
+// root's: payments.PaymentReceived.
+func (e *Event) InGo(name string) string {
+	if e.Home == nil {
+		return name
+	}
+	return e.Home.Name.V + "." + name
+}
+
 // In returns the catalogue as one of its packages sees it; nil is that of the root, whose import
 // path is given. Types and events of other packages have a Package there. The catalogue
 // itself stays as it is.

@@ -160,7 +160,7 @@ func (v *view) add(e eventView) {
 func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	cut := strings.LastIndexByte(e.Name.V, '.') + 1
 	v := eventView{
-		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.GoName,
+		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.InGo(e.GoName),
 		Doc: paragraphs(e.Doc), Deprecated: e.Deprecated.V, IsDeprecated: e.Deprecated.Written(), Owner: e.Owner.V,
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(c, e.Name.Pos),
@@ -181,7 +181,7 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	for _, s := range e.Subscriptions {
 		own := deliveryOf(s.Settings)
 		v.Subscriptions = append(v.Subscriptions, subscriptionView{
-			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: s.GoName, Doc: paragraphs(s.Doc), Formerly: texts(s.Aliases),
+			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: e.InGo(s.GoName), Doc: paragraphs(s.Doc), Formerly: texts(s.Aliases),
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
 	}
