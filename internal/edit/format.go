@@ -172,7 +172,11 @@ func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
 		first = inFlow(first, c.value, about)
 	}
 	f.out = append(f.out, strings.TrimRight(shifted(first, shift), " \t"))
-	for _, line := range f.lines[c.line+1 : end] {
+	items := itemsByLine(c.value)
+	for i, line := range f.lines[c.line+1 : end] {
+		if item := items[c.line+2+i]; item != nil {
+			line = inFlow(line, item, about.of(""))
+		}
 		switch {
 		case isText(c.value) && isBlank(line):
 			f.out = append(f.out, "")
@@ -184,6 +188,19 @@ func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
 			f.out = append(f.out, strings.TrimRight(shifted(line, shift), " \t"))
 		}
 	}
+}
+
+// itemsByLine are the items of a block list that are in { } or [ ], by the lines in which they begin.
+func itemsByLine(n *yaml.Node) map[int]*yaml.Node {
+	items := map[int]*yaml.Node{}
+	if n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle == 0 {
+		for _, item := range n.Content {
+			if item.Style&yaml.FlowStyle != 0 {
+				items[item.Line] = item
+			}
+		}
+	}
+	return items
 }
 
 // isText tells a scalar that may go on for several lines.

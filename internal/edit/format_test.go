@@ -30,6 +30,29 @@ events:
     payload: { b: string, a: int }
   order.paid: {}
 `},
+		"items in { } are in one line with single spaces": {`
+version: 1
+package: shop
+events:
+  order.placed:
+    payload: { a: int, b: "[]int" }
+    examples:
+      - {a: 1,  b: [ 1,2 ]}   # one
+      - { a: 2, b: [] }
+      - a: 3
+        b: [3]
+`, `
+version: 1
+package: shop
+events:
+  order.placed:
+    payload: { a: int, b: "[]int" }
+    examples:
+      - { a: 1, b: [1, 2] }   # one
+      - { a: 2, b: [] }
+      - a: 3
+        b: [3]
+`},
 		"comments go with what they are about": {`
 # About this file.
 
