@@ -124,6 +124,29 @@ func TestExactlyTheRowsOfOldVersionsThatAreCountedFailToDecode(t *testing.T) {
 	}
 }
 
+func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
+	c, findings := catalog.Parse("events.yaml", []byte("version: 1\npackage: p\nevents:\n  a.b: { payload: { list: \"[]int\", by_name: \"map[string]bool\" } }\n"))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	s := &stored{catalogue: c, path: "x.db", groups: map[string]*rowGroup{}}
+	for i, payload := range []string{
+		`{"list":[1,"x"]}`, `{"list":["x"]}`, `{"list":[1]}`, `{"by_name":{"a":1}}`, `{"by_name":{"\"]":1}}`, `{"by_name":{"a":1},"list":[[]]}`, `{"list":5}`,
+	} {
+		s.add(admin.Unsettled{Type: "a.b", Version: 1, Payload: []byte(payload), Open: i, Dead: 1})
+	}
+	got := map[string]int{}
+	for _, g := range s.groups {
+		got[g.reason] = 100*g.open + g.rows
+	}
+	want := map[string]int{
+		"list[]: want a number (int), got a text": 102, "by_name[]: want true or false (bool), got a number": 1203, "list: want a list ([]int), got a number": 601,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || s.verdict() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
+		t.Errorf("%s (-want +got):\n%s", s.verdict(), diff)
+	}
+}
+
 // compareWithBus puts rows into a file, asks which of them cannot be decoded, and then
 // has a bus decode them all.
 func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue, rows []row, subscribe func(*runtime.Bus) error) (decodes, fails int) {

@@ -115,6 +115,7 @@ types:
   Payment:  { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64 } } } }
   Bill:     { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64, tip: int64 } } } }
   Typed:    { fields: { type: string, amount: int64 } }
+  Maybe:    { one_of: { card: { fields: { amount: "int64?" } } } }
   Host:     { go: { import: net/netip, type: Addr }, type: string }
   Prefix:   { go: { import: net/netip, type: Prefix }, type: string }
   Tree:     { fields: { label: string, children: "[]Tree" } }
@@ -156,6 +157,7 @@ events:
 		{"Notes", "map[string]string", "", "warning"},
 		{"Payment", "Cents", "", "error"},
 		{"Payment", "Typed", "", "error"},
+		{"Maybe", "Cents", "warning", "error"},
 		{"Payment", "Bill", "warning", ""},
 		{"Payment", "map[string]json", "", "error"},
 		{"[]int32", "[]int64", "", "error"},
@@ -300,6 +302,79 @@ events:
 				"note both: field f of event a.b looks like field b that is gone: neither program sees what rows of the other have under its name [field-renamed]",
 				"warning backward: field g of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
 				"warning forward: field d of event a.b has become optional: in new rows the old program finds the zero value [field-optional]",
+			},
+		},
+		"a type that two old versions share, and one that the present shares with them": {
+			before: `
+types: { Money: { fields: { amount: int64 } }, Color: { enum: [red] } }
+events:
+  a.b: { version: 2, payload: { total: Money, color: Color }, history: { 1: { payload: { total: Money } } } }
+  a.c: { version: 2, payload: { color: Color }, history: { 1: { payload: { color: Color } } } }`,
+			after: `
+types: { Money: { fields: { amount: string } }, Color: { enum: [red, blue] } }
+events:
+  a.b: { version: 3, payload: {}, history: { 1: { payload: { total: Money } }, 2: { payload: { total: Money, color: { type: string } } } } }
+  a.c: { version: 2, payload: { color: Color }, history: { 1: { payload: { color: { type: string } } } } }`,
+			want: []string{
+				"error backward: field amount of type Money is string and was int64: the new program cannot decode old rows [type-changed]",
+				"error forward: event a.b is version 3 and was 2 [version-raised]",
+				"warning backward: version 1 of event a.c is not what it was [history-edited]",
+				"warning forward: value blue of type Color is new: new rows decode in the old program, but may hold what it does not allow [enum-value-added]",
+			},
+		},
+		"a history of types that contain themselves": {
+			before: `
+types: { Tree: { fields: { label: string, children: "[]Tree" } } }
+events: { a.b: { payload: { tree: Tree } } }`,
+			after: `
+types: { Plant: { fields: { label: string, children: "[]Plant" } } }
+events: { a.b: { version: 2, payload: {}, history: { 1: { payload: { tree: Plant } } } } }`,
+			want: []string{"error forward: event a.b is version 2 and was 1 [version-raised]"},
+		},
+		"a history in which a field has become optional": {
+			before: `
+events: { a.b: { payload: { n: int } } }`,
+			after: `
+events: { a.b: { version: 2, payload: {}, history: { 1: { payload: { n: "int?" } } } } }`,
+			want: []string{
+				"error forward: event a.b is version 2 and was 1 [version-raised]",
+				"warning backward: version 1 of event a.b is not what it was [history-edited]",
+			},
+		},
+		"fields that could have been renamed in two ways": {
+			before: `
+events: { a.b: { payload: { a: string, b: string, c: int } } }`,
+			after: `
+events: { a.b: { payload: { d: string, e: int, f: int } } }`,
+			want: []string{
+				"warning forward: field a of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
+				"warning forward: field b of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
+				"warning forward: field c of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
+				"warning backward: field d of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+				"warning backward: field e of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+				"warning backward: field f of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+			},
+		},
+		"a value of an enum with a number that none had": {
+			before: `
+types: { Level: { enum: { low: 1, high: 2 } } }
+events: { a.b: { payload: { level: Level } } }`,
+			after: `
+types: { Level: { enum: { low: 1, high: 3 } } }
+events: { a.b: { payload: { level: Level } } }`,
+			want: []string{"error both: value high of type Level is 3 and was 2: rows mean something else by it in the other program [enum-renumbered]"},
+		},
+		"a subscription that goes elsewhere with the end of its event": {
+			before: `
+events:
+  a.b: { subscriptions: { x: {} } }
+  a.c: {}`,
+			after: `
+events:
+  a.c: { subscriptions: { x: {} } }`,
+			want: []string{
+				"error backward: event a.b is gone [event-removed]",
+				"error both: subscription x is for event a.c, and was for event a.b [subscription-moved]",
 			},
 		},
 		"numbers of an enum that change places": {

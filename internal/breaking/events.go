@@ -65,9 +65,6 @@ func (c *comparison) versions(old *catalog.Event) {
 		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
 			message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
 			hint:    fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
-		if before, read := old.FieldsOf(now.Version.V); read {
-			c.fields("event "+now.Name.V, "", before, now.Fields, Forward, now.Name.Pos)
-		}
 	}
 }
 
@@ -87,10 +84,8 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 	case !read:
 		c.report(draft{rule: historyDropped, direction: Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
 			message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
-	case v == now.Version.V && v == old.Version.V:
-		c.fields("event "+now.Name.V, "", before, after, Both, now.Name.Pos)
 	case v == now.Version.V:
-		c.fields("event "+now.Name.V, "", before, after, Backward, now.Name.Pos)
+		c.fields("event "+now.Name.V, "", before, after, Both, now.Name.Pos)
 	default:
 		c.frozen(old, v, before, after)
 	}

@@ -190,7 +190,7 @@ func bits(o operand) int {
 	return max(least.BitLen(), most.BitLen())
 }
 
-// limits are the smallest and the largest integer of a type.
+// limits are the smallest and the largest integer of a type. Constraints are within them.
 func limits(o operand) (least, most *big.Int) {
 	t := o.wire()
 	switch t.Kind {
@@ -210,10 +210,10 @@ func limits(o operand) (least, most *big.Int) {
 	default:
 		least, most = big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
 	}
-	if n, ok := new(big.Int).SetString(o.constraints.Min.V, 10); ok && n.Cmp(least) > 0 {
+	if n, ok := new(big.Int).SetString(o.constraints.Min.V, 10); ok {
 		least = n
 	}
-	if n, ok := new(big.Int).SetString(o.constraints.Max.V, 10); ok && n.Cmp(most) < 0 {
+	if n, ok := new(big.Int).SetString(o.constraints.Max.V, 10); ok {
 		most = n
 	}
 	return least, most

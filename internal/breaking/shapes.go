@@ -25,7 +25,7 @@ func (c *comparison) fields(what, ofType string, before, after []*catalog.Field,
 			r := draft{rule: fieldRenamed, direction: d, at: f.Name.Pos, was: old.Name.Pos, effect: fieldRenamedEffect,
 				message: fmt.Sprintf("field %s of %s looks like field %s that is gone", f.Name.V, what, old.Name.V),
 				hint:    fmt.Sprintf("keep %s and give it go_name: %s", old.Name.V, f.GoName)}
-			if f.Type.Optional && old.Type.Optional {
+			if f.Type.Optional {
 				r.severity = lint.Note
 			}
 			report(r)

@@ -48,7 +48,7 @@ func (c *comparison) allSubscriptions() {
 				message: "subscription " + old.Name.V + " of event " + old.event.Name.V + " is gone",
 				hint:    "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, remove it from the file with \"busgen subscriptions remove\""})
 			continue
-		case c.current != nil && now.event != c.current:
+		case now.event != c.current:
 			c.report(draft{rule: subscriptionMoved, direction: Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
 				message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
 				hint:    "give the new one a name of its own, and let the old one come to its end"})

@@ -123,6 +123,30 @@ func codecOf[T any]() codec {
 	}
 }
 
+// The last discriminator counts, and the keys of all variants are in all letters.
+func TestAUnionIsDecodedAsWhatItsLastDiscriminatorSays(t *testing.T) {
+	c, _, err := catalog.Load("../../templates/testdata/features.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for payload, want := range map[string]bool{
+		`{"kind":"cheque","kind":"in-cash"}`:               true,
+		`{"kind":"in-cash","kind":"cheque"}`:               false,
+		`{"Kind":"in-cash"}`:                               false,
+		`{"kind":"card","LAST_FOUR":"1","tags":null}`:      true,
+		`{"kind":"card","last_four":1}`:                    false,
+		`{"due_on":"x","kind":"in-cash","more":[{"a":1}]}`: true,
+		`null`: true,
+		`{}`:   false,
+	} {
+		text := []byte(`{"payment":` + payload + `,"more":[` + payload + `]}`)
+		byCatalogue, byCode := c.CheckDecode("order.paid", 1, text), codecs["order.paid"].decode(text)
+		if (byCatalogue == nil) != want || (byCode == nil) != want {
+			t.Errorf("%s: catalogue: %v, code: %v", text, byCatalogue, byCode)
+		}
+	}
+}
+
 // What a catalogue says of a stored payload is what the code that was generated
 // from it does with it.
 func TestCheckDecodeAgreesWithGeneratedCode(t *testing.T) {

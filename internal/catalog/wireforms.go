@@ -64,7 +64,7 @@ type wireMaker struct {
 
 // payload makes less and less of it, until it is small enough.
 func (m *wireMaker) payload(fields []*Field) json.RawMessage {
-	taken := maps.Clone(m.next)
+	taken := m.next
 	for _, m.sparse = range []bool{false, true} {
 		for _, m.depth = range []int{2, 1} {
 			m.left, m.next = maxSample, maps.Clone(taken)

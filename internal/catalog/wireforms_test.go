@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,6 +61,30 @@ types:
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheWireFormsOfAnEventAreBounded(t *testing.T) {
+	wide := func(fields, values int) int {
+		var source strings.Builder
+		source.WriteString("version: 1\npackage: events\ntypes:\n  E: { enum: [v0")
+		for i := 1; i < values; i++ {
+			fmt.Fprintf(&source, ", v%d", i)
+		}
+		source.WriteString("] }\nevents:\n  a.b: { payload: { e: E")
+		for i := range fields {
+			fmt.Fprintf(&source, ", a_field_with_a_long_name_%d: string", i)
+		}
+		c, findings := catalog.Parse("events.yaml", []byte(source.String()+" } }\n"))
+		if len(findings) > 0 {
+			t.Fatal(findings)
+		}
+		return len(c.Events[0].WireForms(1))
+	}
+	for _, test := range []struct{ fields, values, want int }{{0, 100, 100}, {0, 101, 100}, {100, 10, 10}, {100, 50, 17}, {1000, 50, 1}} {
+		if got := wide(test.fields, test.values); got != test.want {
+			t.Errorf("%d fields and an enum of %d make %d forms, want %d", test.fields, test.values, got, test.want)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *comparison) version(v Version, was []Line) {
 		r.Changes = append(r.Changes, Change{v, "is dropped"})
 		return
 	}
-	if e.Name.V == v.Event && sameLines(was, r.now[v]) {
+	if sameLines(was, r.now[v]) {
 		return
 	}
 	what := Change{v, "is written differently"}

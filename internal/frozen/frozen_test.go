@@ -53,7 +53,8 @@ ping 1 {}
 	if diff := cmp.Diff(want, string(first.File.Content)); diff != "" || first.File.Name != "wire.golden" || first.Changes != nil || first.Findings != nil {
 		t.Errorf("%+v (-want +got):\n%s", first, diff)
 	}
-	for name, text := range map[string]string{"the same": want, "on Windows": strings.ReplaceAll(want, "\n", "\r\n"), "a person's": "my notes\n"} {
+	swapped := strings.Replace(want, `a.b 3 {"c":"dark blue","n":2147483647}`+"\n"+`a.b 3 {"c":"red","n":2147483647}`, `a.b 3 {"c":"red","n":2147483647}`+"\n"+`a.b 3 {"c":"dark blue","n":2147483647}`, 1)
+	for name, text := range map[string]string{"the same": want, "in another order": swapped, "on Windows": strings.ReplaceAll(want, "\n", "\r\n"), "a person's": "my notes\n"} {
 		if again := compare(c, text, nil); again.Changes != nil || again.Findings != nil || string(again.File.Content) != want {
 			t.Errorf("%s: %+v", name, again)
 		}
