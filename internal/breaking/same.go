@@ -54,3 +54,34 @@ func sameNamed(a, b *catalog.Type, seen map[pair]bool) bool {
 	}
 	return sameFields(a.Fields, b.Fields, seen)
 }
+
+// loses tells whether something that is written as before is not seen by those who read
+// it as after.
+func loses(before, after []*catalog.Field, seen map[pair]bool) bool {
+	for _, f := range before {
+		g := fieldNamed(after, f.Name.V)
+		if g == nil || losesIn(f.Type, g.Type, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+func losesIn(a, b *catalog.TypeRef, seen map[pair]bool) bool {
+	a, b = a.JSONType(), b.JSONType()
+	switch {
+	case a.Kind != b.Kind:
+		return false // that they fit is known
+	case a.Elem != nil:
+		return losesIn(a.Elem, b.Elem, seen)
+	case a.Kind != catalog.Named || seen[pair{a.Named, b.Named}]:
+		return false
+	}
+	seen[pair{a.Named, b.Named}] = true
+	for _, v := range a.Named.Variants {
+		if other := variantNamed(b.Named, v.Name.V); other != nil && loses(v.Type.Fields, other.Type.Fields, seen) {
+			return true
+		}
+	}
+	return a.Named.IsStruct() && b.Named.IsStruct() && loses(a.Named.Fields, b.Named.Fields, seen)
+}

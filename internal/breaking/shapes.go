@@ -128,7 +128,7 @@ func (c *comparison) changed(what, ofType string, old, now operand, d Direction)
 			continue
 		}
 		r := draft{rule: typeChanged, direction: one.direction, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: ofType, versioned: true,
-			message: fmt.Sprintf("%s is %s and was %s", what, bare(now.t), bare(old.t))}
+			message: fmt.Sprintf("%s is %s and was %s", what, nameOf(now.t, old.t), nameOf(old.t, now.t))}
 		switch fit(one.writer, one.reads) {
 		case broken:
 			r.severity, r.effect = lint.Error, undecodable
@@ -160,15 +160,27 @@ func (c *comparison) customs(what, ofType string, old, now operand, d Direction)
 	}
 	if d != 0 {
 		c.report(draft{rule: customChanged, direction: d, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: ofType, effect: customEffect,
-			message: fmt.Sprintf("%s is %s and was %s", what, goNameOf(now.t), goNameOf(old.t)), hint: "make sure that it reads what the other writes"})
+			message: fmt.Sprintf("%s is %s and was %s", what, nameOf(now.t, old.t), nameOf(old.t, now.t)), hint: "make sure that it reads what the other writes"})
 	}
 }
 
-func goNameOf(t *catalog.TypeRef) string {
-	if name := custom(t); name != "" {
+// nameOf is what a type is called in a message about another one too, which may have the
+// same name.
+func nameOf(t, other *catalog.TypeRef) string {
+	name := bare(t)
+	switch {
+	case custom(t) != "":
+		return custom(t)
+	case name != bare(other) || t.Kind != catalog.Named:
 		return name
+	case t.Named.IsUnion():
+		return name + ", a union"
+	case t.Named.IsStruct():
+		return name + ", a struct"
+	case t.Named.Integer:
+		return name + ", an enum of integers"
 	}
-	return bare(t)
+	return name + ", an enum of texts"
 }
 
 // named compares declared types of the same sort.
