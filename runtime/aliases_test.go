@@ -139,6 +139,38 @@ func TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T) {
 	})
 }
 
+func TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := filepath.Join(t.TempDir(), "here.db"), filepath.Join(t.TempDir(), "there.db")
+		var seen journal[string]
+		var exported strings.Builder
+		program(t, here, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "old-reader", &seen)
+			publishAs(f, noteTaken, note{-1})
+			f.start()
+			f.idle()
+			inspector, err := dlq.Open(here)
+			must(t, err)
+			defer inspector.Close()
+			_, err = inspector.Export(t.Context(), &exported, dlq.Filter{})
+			must(t, err)
+		})
+		for path, want := range map[string]dlq.Counts{here: {Matched: 1, Skipped: 1}, there: {Matched: 1, Moved: 1}} {
+			program(t, path, today, func(*fixture) {})
+			inspector, err := dlq.Open(path)
+			must(t, err)
+			defer inspector.Close()
+			got, err := inspector.Import(t.Context(), strings.NewReader(exported.String()))
+			if err != nil || got != want {
+				t.Errorf("%+v, %v, want %+v", got, err, want)
+			}
+			if letters := dead(t, path); len(letters) != 1 || letters[0].Type != "memo.written" || letters[0].Subscription != "reader" {
+				t.Errorf("dead letters: %v", letters)
+			}
+		}
+	})
+}
+
 func TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")

@@ -112,10 +112,11 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 			if err != nil {
 				return err
 			}
-			if _, err := formerConsumer(c, spec, found); err != nil {
+			known, err := formerNamesKnown(c, spec, found)
+			if err != nil {
 				return err
 			}
-			if found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
+			if !known || found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
 				missing = append(missing, spec)
 			}
 		}
@@ -145,7 +146,14 @@ func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
 	case err != nil:
 		return err
 	case found.id == 0:
-		return insertConsumer(c, spec)
+		id, err := insertConsumer(c, spec)
+		if err != nil {
+			return err
+		}
+		return keepFormerNames(c, id, spec)
+	}
+	if err := keepFormerNames(c, found.id, spec); err != nil {
+		return err
 	}
 	pattern := spec.Over(found.pattern)
 	if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {

@@ -95,13 +95,15 @@ func addLetter(c *conn, l *DeadLetter) (added bool, wrong string, err error) {
 // storedEvent returns the place of a letter's event in the log, or 0. That the
 // file has another event with the same id is wrong.
 func storedEvent(c *conn, l *DeadLetter) (seq int64, wrong string, err error) {
-	err = c.query("SELECT l.seq, t.name, l.payload FROM log l JOIN types t ON t.id = l.type WHERE l.id = ?", func(s *sqlite3.Stmt) error {
-		if s.ColumnText(1) != l.Type || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
+	err = c.query(`
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM types o WHERE o.written = ?2 AND o.name = t.name), l.payload
+		FROM log l JOIN types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
+		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
 			wrong = fmt.Sprintf("the file has event %s with another type or payload", l.Event)
 		}
 		seq = s.ColumnInt64(0)
 		return nil
-	}, l.Event[:])
+	}, l.Event[:], l.Type)
 	return seq, wrong, err
 }
 

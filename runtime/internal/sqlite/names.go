@@ -68,6 +68,34 @@ func nameConsumer(c *conn, spec engine.ConsumerSpec) (found knownSubscription, e
 	return found, renameConsumer(c, found.id, was, spec.Name)
 }
 
+// formerNamesKnown tells whether there is nothing to write about the aliases of a spec.
+func formerNamesKnown(c *conn, spec engine.ConsumerSpec, found knownSubscription) (bool, error) {
+	if _, err := formerConsumer(c, spec, found); err != nil {
+		return false, err
+	}
+	for _, alias := range spec.Aliases {
+		if former, err := knownConsumer(c, alias); err != nil || former.id == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// keepFormerNames notes aliases that the file has never seen: a program of before, or
+// its exported dead letters, may come with them.
+func keepFormerNames(c *conn, id int64, spec engine.ConsumerSpec) error {
+	for _, alias := range spec.Aliases {
+		former, err := knownConsumer(c, alias)
+		if err == nil && former.id == 0 {
+			err = c.exec("INSERT INTO former_names (name, subscription) VALUES (?, ?)", alias, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func renameConsumer(c *conn, id int64, from, to string) error {
 	for _, change := range []struct {
 		sql  string
@@ -109,32 +137,31 @@ func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
 	return nil
 }
 
-// insertConsumer adds a subscription.
-func insertConsumer(c *conn, spec engine.ConsumerSpec) error {
+// insertConsumer adds a subscription, and returns its id.
+func insertConsumer(c *conn, spec engine.ConsumerSpec) (id int64, err error) {
 	if spec.Pattern[0] == engine.OwnType {
 		if _, err := declareType(c, typeKey{spec.Pattern, 1}); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	start := int64(0)
 	if !spec.FromBeginning {
-		var err error
 		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	err := c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
+	err = c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
 		spec.Name, spec.Pattern, start, start, time.Now())
 	if err != nil {
-		return err
+		return 0, err
 	}
-	id := c.LastInsertRowID()
+	id = c.LastInsertRowID()
 	if err := declareRoutes(c, id, spec.Pattern); err != nil {
-		return err
+		return 0, err
 	}
 	// Delayed events are on nobody's way, not even when their time has passed.
 	// Those with an origin are for another subscription.
-	return c.exec(`
+	return id, c.exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 		SELECT ?1, l.seq, 'waiting', 0, l.due_at
 		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
