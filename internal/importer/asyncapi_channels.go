@@ -39,8 +39,10 @@ func (r *asyncReader) operations3() {
 		for _, m := range op.properties() {
 			switch m.name {
 			case "action", "channel", "messages", "description", "x-busgen":
-			case "reply", "traits":
-				r.report(m.at, RuleKeyword, "%s of an operation has no counterpart in a catalogue", m.name).Hint = "publish an answer as an event of its own"
+			case "reply":
+				r.report(m.at, RuleKeyword, "the reply of an operation has no counterpart in a catalogue").Hint = "publish an answer as an event of its own"
+			case "traits":
+				r.report(m.at, RuleKeyword, "the traits of an operation have no counterpart in a catalogue")
 			default:
 				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 			}
@@ -112,7 +114,7 @@ func (r *asyncReader) operation2(channel string, o member) {
 				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 			}
 		case "traits":
-			r.report(m.at, RuleKeyword, "%s of an operation has no counterpart in a catalogue", m.name)
+			r.report(m.at, RuleKeyword, "the traits of an operation have no counterpart in a catalogue")
 		default:
 			r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 		}

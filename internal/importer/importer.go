@@ -51,15 +51,16 @@ type importer struct {
 	typeNames  names
 	drafts     map[*node]*typeDraft // by definition, or by what was written in place
 
-	counted    map[*node]bool  // the parts of the document
-	references map[*node]int   // how often a definition is referred to
-	absorbed   map[*node]bool  // definitions of which something else was made than a type
-	flat       map[*node]*node // what flattened has made
-	expanding  map[*node]bool  // definitions that are being put where they are used
-	refused    map[*node]bool  // enums and unions that have a finding
-	schemas    int             // that were visited
-	inPlace    int             // structs in place around the current field
-	nested     int             // lists and maps around it
+	counted    map[*node]bool   // the parts of the document
+	references map[*node]int    // how often a definition is referred to
+	absorbed   map[*node]bool   // definitions of which something else was made than a type
+	flat       map[*node]*node  // what flattened has made
+	expanding  map[*node]bool   // definitions that are being put where they are used
+	refused    map[*node]bool   // enums and unions that have a finding
+	renamed    map[*node]string // properties, to the names of their fields
+	schemas    int              // that were visited
+	inPlace    int              // structs in place around the current field
+	nested     int              // lists and maps around it
 
 	findings []lint.Finding
 }
@@ -77,7 +78,7 @@ func run(file string, source []byte, o Options, make func(*importer)) *Result {
 		Options: o, file: file,
 		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, expanding: map[*node]bool{}, refused: map[*node]bool{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}
 	var err error
 	im.root, err = parse(file, source, func(at catalog.Place, name string) {

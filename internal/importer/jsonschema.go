@@ -135,7 +135,7 @@ func (im *importer) event(name string, at catalog.Place, payload *node, more fun
 	} else if payload != nil && u.schema.get("additionalProperties") == nil {
 		im.note(u.schema.place, "the payload has no properties, so that the event carries nothing")
 	}
-	im.examples(body, u.examples)
+	im.examples(body, u.examples, u.schema)
 	return body
 }
 
@@ -150,7 +150,8 @@ func (im *importer) goName(body *yaml.Node, u *use, name string) {
 	u.title = nil
 }
 
-func (im *importer) examples(body *yaml.Node, all []*node) {
+// examples adds examples of a payload, with the names of fields as keys.
+func (im *importer) examples(body *yaml.Node, all []*node, payload *node) {
 	l := &yaml.Node{Kind: yaml.SequenceNode}
 	var seen []*node
 	for _, e := range all {
@@ -166,10 +167,36 @@ func (im *importer) examples(body *yaml.Node, all []*node) {
 		if item == nil {
 			continue
 		}
+		im.rekey(item, payload)
 		im.places[item] = e.place
 		l.Content = append(l.Content, item)
 	}
 	if l.Content != nil {
 		im.add(body, "examples", l, all[0].place)
+	}
+}
+
+// rekey gives the objects of an example the names of fields, where properties have others.
+func (im *importer) rekey(example *yaml.Node, schema *node) {
+	switch example.Kind {
+	case yaml.SequenceNode:
+		for _, item := range example.Content {
+			if items := schema.get("items"); items.is(object) {
+				im.rekey(item, im.look(items).schema)
+			}
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(example.Content); i += 2 {
+			property := schema.get("properties").get(example.Content[i].Value)
+			if property == nil {
+				property = schema.get("additionalProperties")
+			}
+			if name := im.renamed[property]; name != "" {
+				example.Content[i].Value = name
+			}
+			if property.is(object) {
+				im.rekey(example.Content[i+1], im.look(property).schema)
+			}
+		}
 	}
 }

@@ -74,6 +74,7 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 		if name == "" {
 			continue
 		}
+		im.renamed[p.value] = name
 		t := im.typeOf(p.value, spot{goName: goName, field: name})
 		im.add(fields, name, im.field(t, name, required[p.name]), p.at)
 		delete(required, p.name)
