@@ -23,7 +23,7 @@ type State struct {
 // Compare returns what the change from one catalogue to another does to stored events,
 // in the order of the new files. The error is one of Read.
 func Compare(before, after State) ([]lint.Finding, error) {
-	c := &comparison{before: before.Catalogue, after: after.Catalogue}
+	c := &comparison{before: before.Catalogue, after: after.Catalogue, known: map[sameDraft]*draft{}}
 	for _, e := range c.before.Events {
 		c.event(e)
 	}
@@ -38,6 +38,15 @@ type comparison struct {
 	seen          map[pair]Direction // what was compared for it
 	breaks        bool               // set by every finding that is no note
 	drafts        []*draft
+	known         map[sameDraft]*draft
+}
+
+// sameDraft is what drafts have in common that are about the same.
+type sameDraft struct {
+	rule     string
+	severity lint.Severity
+	at, was  catalog.Position
+	message  string
 }
 
 // pair is a type before and after.
@@ -64,14 +73,14 @@ func (c *comparison) report(d draft) {
 		d.severity = d.rule.Severity
 	}
 	c.breaks = c.breaks || d.severity > lint.Note
-	for _, same := range c.drafts {
-		if same.rule.ID == d.rule.ID && same.at == d.at && same.was == d.was && same.message == d.message && same.severity == d.severity {
-			same.direction |= d.direction
-			same.addEvent(c.current)
-			return
-		}
+	key := sameDraft{d.rule.ID, d.severity, d.at, d.was, d.message}
+	if same := c.known[key]; same != nil {
+		same.direction |= d.direction
+		same.addEvent(c.current)
+		return
 	}
 	d.addEvent(c.current)
+	c.known[key] = &d
 	c.drafts = append(c.drafts, &d)
 }
 
