@@ -11,7 +11,7 @@
 //
 //	load.go           the way in, and the order of everything below
 //	include.go        the files that a catalogue consists of; files.go: where they are read from
-//	packages.go       into which Go package the code of each file goes, and what each sees of the others
+//	packages.go       into which Go package the code of each file goes; view.go: what each sees of the others
 //	imports.go        other catalogues whose types can be used
 //	source.go         lines and columns: where a node is written
 //	document.go       text → YAML nodes; what YAML itself finds wrong

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -226,21 +225,4 @@ func (c *Catalogue) foreign() []*Type {
 	types := slices.DeleteFunc(reachable(all.Fields), func(t *Type) bool { return t.Package == nil })
 	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Name.V, b.Name.V) })
 	return types
-}
-
-// checkPath reports what cannot be a path of a file.
-func (r *reader) checkPath(n *yaml.Node, text string) bool {
-	refuse := func(hint, format string, args ...any) bool {
-		r.report(r.place(n), RuleInclude, format, args...).Hint = hint
-		return false
-	}
-	switch {
-	case text == "":
-		return refuse("name a file, as in payments.yaml", "a path is empty")
-	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
-		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
-	case strings.Contains(text, `\`):
-		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
-	}
-	return true
 }

@@ -92,7 +92,9 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 		return refuse("* stands for any characters, ? for one, [a-z] for one of some", "%s is not a pattern of files", label(text))
 	case strings.Contains(text, "**"):
 		return refuse("write one * for each folder, as in teams/*/events.yaml", "%s has a ** in it, which no pattern of files has", label(text))
-	case !isPattern(text):
+	}
+	text = path.Clean(text)
+	if !isPattern(text) {
 		return []string{filepath.Join(filepath.Dir(p.file), filepath.FromSlash(text))}
 	}
 	folder, pattern := splitPattern(text)
@@ -112,6 +114,23 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 	return names
 }
 
+// checkPath reports what cannot be a path of a file.
+func (r *reader) checkPath(n *yaml.Node, text string) bool {
+	refuse := func(hint, format string, args ...any) bool {
+		r.report(r.place(n), RuleInclude, format, args...).Hint = hint
+		return false
+	}
+	switch {
+	case text == "":
+		return refuse("name a file, as in payments.yaml", "a path is empty")
+	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
+		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
+	case strings.Contains(text, `\`):
+		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
+	}
+	return true
+}
+
 // identity is the same for all names of a file, but for symbolic links.
 func identity(name string) string {
 	if absolute, err := filepath.Abs(name); err == nil {
@@ -122,9 +141,9 @@ func identity(name string) string {
 
 func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
 
-// splitPattern cuts the folders off a pattern that have no wildcards.
+// splitPattern cuts the folders off a clean pattern that have no wildcards.
 func splitPattern(text string) (folder, pattern string) {
-	segments := strings.Split(path.Clean(text), "/")
+	segments := strings.Split(text, "/")
 	first := slices.IndexFunc(segments, isPattern)
 	return path.Join(segments[:first]...), path.Join(segments[first:]...)
 }

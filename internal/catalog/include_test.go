@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -197,4 +199,16 @@ func TestAChangeOfAnImportedTypeChangesTheShape(t *testing.T) {
 	if c.Events[0].Shape() == other.Events[0].Shape() {
 		t.Error("the shape is the same")
 	}
+}
+
+func TestAnyPathIsReadOrRefused(t *testing.T) {
+	files := catalog.Texts{Text: map[string][]byte{"a.yaml": []byte("version: 1\n"), "b/a.yaml": []byte("version: 1\n"), "../a": []byte("x")}}
+	rapid.Check(t, func(t *rapid.T) {
+		path := rapid.StringOfN(rapid.RuneFrom([]rune(`*?[]./\\abyml-~^é"{`)), 0, 12, -1).Draw(t, "path")
+		source := includes + "[" + strconv.Quote(path) + "]\nimports: { other: " + strconv.Quote(path) + " }\n"
+		c, findings := catalog.ParseWith(files, "events.yaml", []byte(source))
+		if (c == nil) != (len(findings) > 0) {
+			t.Fatalf("got catalogue %v with %d findings", c, len(findings))
+		}
+	})
 }

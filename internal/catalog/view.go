@@ -1,0 +1,194 @@
+package catalog
+
+import "slices"
+
+// InGo is a Go name that belongs to e, as the users of its package write it if that is not the
+// root's: payments.PaymentReceived.
+func (e *Event) InGo(name string) string {
+	if e.Home == nil {
+		return name
+	}
+	return e.Home.Name.V + "." + name
+}
+
+// In returns the catalogue as one of its packages sees it; nil is that of the root, whose import
+// path is given. Types and events of other packages have a Package there. The catalogue
+// itself stays as it is.
+func (c *Catalogue) In(p *Package, importPath string) *Catalogue {
+	if len(c.Packages) == 0 {
+		return c
+	}
+	v := newViewer(c, p, importPath)
+	view := *c
+	view.Part, view.Types, view.Events = p, nil, nil
+	view.Imports, view.Imported = slices.Clone(c.Imports), slices.Clone(c.Imported)
+	for _, other := range c.Packages {
+		view.Imports = append(view.Imports, v.packages[other])
+	}
+	for _, t := range c.Types {
+		if one := v.typ(t); one.Package == nil {
+			view.Types = append(view.Types, one)
+		} else {
+			view.Imported = append(view.Imported, one)
+		}
+	}
+	events := map[*Event]*Event{}
+	view.All = nil
+	for _, e := range c.Events {
+		events[e] = v.event(e)
+		view.All = append(view.All, events[e])
+		if e.Home == p {
+			view.Events = append(view.Events, events[e])
+		}
+	}
+	if p != nil {
+		view.Package = p.Name
+		view.ErrorClasses = classesOf(c.ErrorClasses, view.Events)
+	}
+	view.Namespaces = nil
+	for _, ns := range c.Namespaces {
+		if one := ns.in(p, events); one != nil {
+			view.Namespaces = append(view.Namespaces, one)
+		}
+	}
+	return &view
+}
+
+// in is a namespace as a package sees it: with its interface if all of its events are in that, and
+// without one in the root if they are in several.
+func (ns *Namespace) in(p *Package, events map[*Event]*Event) *Namespace {
+	one := &Namespace{Name: ns.Name, GoName: ns.GoName}
+	here := 0
+	for _, e := range ns.Events {
+		if e.Home == p {
+			here++
+		}
+		one.Events = append(one.Events, events[e])
+	}
+	together := !slices.ContainsFunc(ns.Events, func(e *Event) bool { return e.Home != ns.Events[0].Home })
+	switch {
+	case together && here > 0:
+		return one
+	case !together && p == nil:
+		one.Spread = true
+		return one
+	}
+	return nil
+}
+
+// classesOf lists the error classes for which settings of the events have rules.
+func classesOf(all []*ErrorClass, events []*Event) []*ErrorClass {
+	used := map[string]bool{}
+	note := func(s Settings) {
+		for _, rule := range s.Errors {
+			used[rule.Class.V] = true
+		}
+	}
+	for _, e := range events {
+		note(e.Settings)
+		for _, s := range e.Subscriptions {
+			note(s.Settings)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c *ErrorClass) bool { return !used[c.Name.V] })
+}
+
+// ForeignUnions lists the unions of other packages that fields of this one have.
+func (c *Catalogue) ForeignUnions() []*Type {
+	used := map[*Type]bool{}
+	note := func(fields []*Field) {
+		for _, f := range fields {
+			used[f.Type.named()] = true
+		}
+	}
+	for _, e := range c.Events {
+		note(e.Fields)
+	}
+	for _, t := range c.Types {
+		note(t.Fields)
+	}
+	return slices.DeleteFunc(slices.Clone(c.Imported), func(t *Type) bool { return !t.IsUnion() || !used[t] })
+}
+
+// A viewer copies what the packages of a catalogue see in different ways.
+type viewer struct {
+	of       *Package
+	packages map[*Package]*Package // with their import paths; nil is that of the root
+	types    map[*Type]*Type
+}
+
+func newViewer(c *Catalogue, of *Package, importPath string) *viewer {
+	v := &viewer{of: of, types: map[*Type]*Type{}, packages: map[*Package]*Package{nil: {Name: c.Package, Path: importPath}}}
+	for _, p := range c.Packages {
+		v.packages[p] = &Package{Name: p.Name, Path: importPath + "/" + p.Name.V}
+	}
+	return v
+}
+
+// seen is where something is whose home is a package; nil if that is the one that looks.
+func (v *viewer) seen(home *Package) *Package {
+	if home == v.of {
+		return nil
+	}
+	return v.packages[home]
+}
+
+// typ copies a type of the catalogue. Those of imported ones are the same for all.
+func (v *viewer) typ(t *Type) *Type {
+	if t == nil || t.Package != nil {
+		return t
+	}
+	if one := v.types[t]; one != nil {
+		return one
+	}
+	one := *t
+	v.types[t] = &one
+	one.Package = v.seen(t.Home)
+	one.Fields = v.fields(t.Fields)
+	if t.IsUnion() {
+		one.Variants = []*Variant{}
+		for _, variant := range t.Variants {
+			one.Variants = append(one.Variants, &Variant{variant.Name, v.typ(variant.Type)})
+		}
+	}
+	return &one
+}
+
+func (v *viewer) fields(fields []*Field) []*Field {
+	var all []*Field
+	for _, f := range fields {
+		one := *f
+		one.Type = v.ref(f.Type)
+		all = append(all, &one)
+	}
+	return all
+}
+
+func (v *viewer) ref(t *TypeRef) *TypeRef {
+	if t.named() == nil {
+		return t
+	}
+	one := *t
+	if one.Named = v.typ(t.Named); t.Elem != nil {
+		one.Elem = v.ref(t.Elem)
+	}
+	return &one
+}
+
+func (v *viewer) event(e *Event) *Event {
+	one := *e
+	one.Package = v.seen(e.Home)
+	one.Fields = v.fields(e.Fields)
+	for i, f := range e.Fields {
+		if f == e.PartitionBy {
+			one.PartitionBy = one.Fields[i]
+		}
+	}
+	one.History = nil
+	for _, old := range e.History {
+		shape := *old
+		shape.Type = v.typ(old.Type)
+		one.History = append(one.History, &shape)
+	}
+	return &one
+}
