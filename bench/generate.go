@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"go/format"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -66,7 +68,12 @@ func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := emit.Compare(folder, files)
+	frozenAs, err := os.ReadFile(filepath.Join(folder, frozen.FileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	wire := frozen.Compare(c, frozen.State{Path: frozen.FileName, Text: frozenAs})
+	plan, err := emit.Compare(folder, append(slices.Clip(files), wire.File))
 	if err != nil {
 		return nil, nil, err
 	}
