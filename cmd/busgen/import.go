@@ -84,6 +84,9 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 		}
 		return nil
 	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return verb(func(args []string) (string, error) {
 			if form != "text" && out == "" {

@@ -183,17 +183,17 @@ func (r *asyncReader) doc(u *use, n *node) {
 		if !said.is(text) {
 			return
 		}
-		said0 := strings.TrimSpace(said.text)
+		sentence := strings.TrimSpace(said.text)
 		for _, p := range parts {
-			if rest, _ := splitReason(said0); rest == p {
-				said0 = strings.TrimSpace(strings.TrimPrefix(said0, p))
+			if rest, _ := splitReason(sentence); rest == p {
+				sentence = strings.TrimSpace(strings.TrimPrefix(sentence, p))
 			}
 		}
 		if at == nil {
 			at = said
 		}
-		if said0 != "" {
-			parts = append(parts, said0)
+		if sentence != "" {
+			parts = append(parts, sentence)
 		}
 	}
 	if n.get("summary").is(text) && strings.TrimSpace(n.str("summary")) != strings.TrimSpace(n.str("description")) {

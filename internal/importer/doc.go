@@ -1,17 +1,18 @@
 // Package importer makes a catalogue of a JSON Schema ([JSONSchema]) or of an AsyncAPI
 // document ([AsyncAPI]).
 //
-//	source.go      JSON and YAML as one kind of node, each with its place
+//	source.go      JSON and YAML as one kind of node, each with its place; source_json.go, source_yaml.go
 //	finding.go     the rules: what has no counterpart in a catalogue is a finding, and never just gone
 //	importer.go    the state of one import; what comes of it
 //	jsonschema.go  which parts of a JSON Schema are events, and which are types
-//	asyncapi.go    messages, channels and operations; asyncapi_settings.go: what is under x-busgen
-//	references.go  $ref, allOf and null: from a schema to the one that says what values there are
+//	asyncapi.go    messages; asyncapi_channels.go: who sends and receives; asyncapi_settings.go: what is under x-busgen
+//	references.go  $ref and null: from a schema to the one that says what values there are; allof.go
 //	typing.go      a schema as the type of a field
 //	structs.go     properties as fields; enums.go: enum and const; unions.go: oneOf
 //	scalars.go     formats, and constraints of texts and numbers
 //	names.go       names in the alphabets of the language
-//	write.go       the text of the catalogue
+//	leftovers.go   keywords that have no counterpart
+//	write.go       pieces of the catalogue as YAML; catalogue.go: the whole, for people
 //	mend.go        the catalogue is read, and what its reader refuses is taken out
 //
 // The result is formatted, and has no findings when it is read.

@@ -72,8 +72,8 @@ type typeDraft struct {
 	body *yaml.Node
 }
 
-// run reads a document, and makes a catalogue with what makes its events.
-func run(file string, source []byte, o Options, make func(*importer)) *Result {
+// run reads a document, and makes a catalogue with the function that finds its events.
+func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
 		Options: o, file: file,
 		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
@@ -94,7 +94,7 @@ func run(file string, source []byte, o Options, make func(*importer)) *Result {
 		return im.result(nil)
 	}
 	im.countReferences(im.root)
-	make(im)
+	events(im)
 	return im.result(im.catalogue())
 }
 

@@ -101,11 +101,11 @@ func (im *importer) declareAll(defs []member) {
 	}
 }
 
-// event adds an event, and reports whether it could.
+// event adds an event with what more says of it, and returns its body; nil after a finding.
 func (im *importer) event(name string, at catalog.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
-	eventually := eventName(name)
-	if eventually == "" {
-		eventually = "event"
+	wanted := eventName(name)
+	if wanted == "" {
+		wanted = "event"
 	}
 	u := use{schema: &node{kind: object, place: at}}
 	if payload != nil {
@@ -119,7 +119,7 @@ func (im *importer) event(name string, at catalog.Place, payload *node, more fun
 	for _, made := range []*node{payload, u.schema, u.def} {
 		im.absorbed[made] = true
 	}
-	free := im.eventNames.unique(eventually)
+	free := im.eventNames.unique(wanted)
 	if free != name {
 		im.note(at, "%s becomes the event %s", quoted(name), free)
 	}

@@ -1,0 +1,123 @@
+package importer
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/edit"
+)
+
+// maxMending is how often the catalogue may be read.
+const maxMending = 60
+
+// catalogue writes the catalogue. What its reader refuses, such as a default that does not fit a
+// pattern, is taken out and reported where it came from; nil if no event is left.
+func (im *importer) catalogue() []byte {
+	if len(im.events.Content) == 0 {
+		return nil
+	}
+	root := im.document()
+	for range maxMending {
+		source := encode(root)
+		_, findings := catalog.Parse("", source)
+		if findings == nil {
+			return im.formatted(root)
+		}
+		m := mender{importer: im, root: root, gone: map[*yaml.Node]bool{}}
+		m.spots(source)
+		for _, f := range findings {
+			m.mend(f)
+		}
+		if i := find(root, "events"); i < 0 || len(root.Content[i].Content) == 0 {
+			return nil
+		}
+	}
+	im.report(im.root.place, RuleDocument, "what comes of the document is no catalogue, and taking parts out does not make it one")
+	return nil
+}
+
+// document puts the catalogue together.
+func (im *importer) document() *yaml.Node {
+	root := mapping()
+	set(root, "version", plain("1"))
+	title := im.root.str("title")
+	if title == "" {
+		title = im.root.get("info").str("title")
+	}
+	set(root, "package", textNode(im.packageName(title)))
+	if len(im.types) > 0 {
+		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return comparePositions(a.at.Pos, b.at.Pos) })
+		types := mapping()
+		for _, t := range im.types {
+			im.add(types, t.name, t.body, t.at)
+		}
+		set(root, "types", types)
+	}
+	set(root, "events", im.events)
+	return root
+}
+
+func comparePositions(a, b catalog.Position) int {
+	if a.Line != b.Line {
+		return a.Line - b.Line
+	}
+	return a.Column - b.Column
+}
+
+// maxWidth is how wide a mapping in one line may be.
+const maxWidth = 100
+
+// formatted writes the catalogue for people.
+func (im *importer) formatted(root *yaml.Node) []byte {
+	checked := encode(root)
+	shorten(root)
+	for i := 1; i < len(root.Content); i += 2 {
+		for j := 1; j < len(root.Content[i].Content); j += 2 {
+			for _, part := range root.Content[i].Content[j].Content {
+				compact(part, maxWidth-4)
+			}
+			if entry := root.Content[i].Content[j]; len(entry.Content) == 0 || root.Content[i-1].Value == "types" {
+				compact(entry, maxWidth-20)
+			}
+		}
+	}
+	pretty, err := edit.Format(spaced(encode(root)))
+	if _, findings := catalog.Parse("", pretty); err != nil || findings != nil {
+		return checked // a defect of what formats is no reason to refuse
+	}
+	return pretty
+}
+
+// shorten writes { type: T } as T, which is left of a field when the rest was taken out.
+func shorten(root *yaml.Node) {
+	for _, section := range []string{"types", "events"} {
+		if i := find(root, section); i > 0 {
+			for j := 1; j < len(root.Content[i].Content); j += 2 {
+				eachField(root.Content[i].Content[j], func(fields *yaml.Node, value int) {
+					if f := fields.Content[value]; len(f.Content) == 2 && f.Content[0].Value == "type" {
+						fields.Content[value] = f.Content[1]
+					}
+				})
+			}
+		}
+	}
+}
+
+// eachField visits the fields of the body of an event, a type or a field, the inner ones
+// first. What it visits is a mapping of fields, and the index of a value.
+func eachField(body *yaml.Node, visit func(fields *yaml.Node, value int)) {
+	for i := 0; i+1 < len(body.Content) && body.Kind == yaml.MappingNode; i += 2 {
+		inner := body.Content[i+1]
+		for j := 1; j < len(inner.Content); j += 2 {
+			switch body.Content[i].Value {
+			case "payload", "fields":
+				eachField(inner.Content[j], visit)
+				visit(inner, j)
+			case "one_of":
+				eachField(inner.Content[j], visit)
+			}
+		}
+	}
+}

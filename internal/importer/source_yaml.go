@@ -1,0 +1,127 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A yamlReader reads YAML.
+type yamlReader struct {
+	places
+	repeated func(at catalog.Place, name string)
+	nodes    map[*yaml.Node]*node // so far
+}
+
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+func (r *yamlReader) document(source []byte) (*node, error) {
+	if !utf8.Valid(source) {
+		return nil, &sourceError{r.place(1, 1, 1), "it is not UTF-8 text"}
+	}
+	r.lines = strings.Split(yamlLineEnds.Replace(string(source)), "\n")
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	var doc yaml.Node
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, &sourceError{r.place(1, 1, 1), "it is empty"}
+	}
+	if err == nil && !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) {
+		return nil, &sourceError{r.place(1, 1, 1), "it is more than one YAML document"}
+	}
+	if err != nil {
+		match := yamlError.FindStringSubmatch(err.Error())
+		line := 1
+		if len(match) > 1 {
+			line, _ = strconv.Atoi(match[1])
+		}
+		return nil, &sourceError{r.place(line, 1, 1), "it is neither JSON nor YAML: " + yamlError.ReplaceAllString(err.Error(), "")}
+	}
+	return r.value(doc.Content[0], 0)
+}
+
+func (r *yamlReader) value(y *yaml.Node, depth int) (*node, error) {
+	if n := r.nodes[y]; n != nil {
+		return n, nil // an alias
+	}
+	n := &node{place: r.place(y.Line, y.Column, utf8.RuneCountInString(y.Value))}
+	if depth > maxDepth {
+		return nil, &sourceError{n.place, fmt.Sprintf("values are more than %d deep inside one another", maxDepth)}
+	}
+	if y.Kind != yaml.AliasNode {
+		r.nodes[y] = n
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return r.value(y.Alias, depth+1)
+	case yaml.SequenceNode:
+		n.kind = list
+		for _, item := range y.Content {
+			value, err := r.value(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.items = append(n.items, value)
+		}
+	case yaml.MappingNode:
+		return n, r.membersOf(n, y, depth)
+	default:
+		scalar(n, y)
+	}
+	return n, nil
+}
+
+func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
+	n.kind = object
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		at := r.place(key.Line, key.Column, utf8.RuneCountInString(key.Value))
+		value, err := r.value(y.Content[i+1], depth+1)
+		if err != nil {
+			return err
+		}
+		if seen[key.Value] {
+			r.repeated(at, key.Value)
+			continue
+		}
+		seen[key.Value] = true
+		n.members = append(n.members, member{key.Value, at, value})
+	}
+	return nil
+}
+
+// scalar gives n the value of a YAML scalar, as JSON has it.
+func scalar(n *node, y *yaml.Node) {
+	n.kind, n.text = text, y.Value
+	var f float64
+	switch tag := y.ShortTag(); {
+	case tag == "!!null":
+		n.kind, n.text = null, ""
+	case tag == "!!bool":
+		var b bool
+		if y.Decode(&b) == nil {
+			n.kind, n.text = boolean, strconv.FormatBool(b)
+		}
+	case tag != "!!int" && tag != "!!float":
+	case json.Valid([]byte(y.Value)):
+		n.kind = number
+	case tag == "!!int":
+		if i, err := strconv.ParseInt(strings.ReplaceAll(y.Value, "_", ""), 0, 64); err == nil {
+			n.kind, n.text = number, strconv.FormatInt(i, 10)
+		}
+	case y.Decode(&f) == nil && !math.IsInf(f, 0) && !math.IsNaN(f):
+		n.kind, n.text = number, strconv.FormatFloat(f, 'g', -1, 64)
+	}
+}
