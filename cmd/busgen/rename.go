@@ -53,11 +53,12 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 		return differences(before, change), nil
 	}
 	var names []string
+	var files []emit.File
 	for _, file := range change.Files {
-		if _, err := emit.Replace(file.Name, file.Text); err != nil {
-			return "", err
-		}
-		names = append(names, file.Name)
+		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, file.Name)
+	}
+	if err := emit.ReplaceAll(files); err != nil {
+		return "", err
 	}
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil
 }

@@ -3,6 +3,7 @@ package emit
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,31 +14,80 @@ import (
 // already is not touched. The new bytes are on disk under another name before they
 // take the file's place; its permissions stay.
 func Replace(path string, content []byte) (changed bool, err error) {
-	if path, err = target(path); err != nil {
+	r, err := prepare(path, content)
+	if r == nil || err != nil {
 		return false, err
+	}
+	if err := r.commit(); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// ReplaceAll is [Replace] for files that belong together, whose names are paths: the new bytes
+// of all are on disk before the first is replaced, and none is if something fails until then.
+func ReplaceAll(files []File) error {
+	var all []*replacement
+	for _, file := range files {
+		r, err := prepare(file.Name, file.Content)
+		if err != nil {
+			for _, before := range all {
+				err = errors.Join(err, os.Remove(before.temporary))
+			}
+			return fmt.Errorf("%s cannot be changed; no file was: %w", file.Name, err)
+		}
+		if r != nil {
+			all = append(all, r)
+		}
+	}
+	var done []string
+	for i, r := range all {
+		if err := r.commit(); err != nil {
+			for _, after := range all[i+1:] {
+				err = errors.Join(err, os.Remove(after.temporary))
+			}
+			return fmt.Errorf("%s could not be changed (%s): %w", r.path, progress(done), err)
+		}
+		done = append(done, r.path)
+	}
+	return nil
+}
+
+// A replacement is what is on disk and will take the place of a file.
+type replacement struct{ path, temporary string }
+
+// prepare returns nil if the file has the content already.
+func prepare(path string, content []byte) (*replacement, error) {
+	path, err := target(path)
+	if err != nil {
+		return nil, err
 	}
 	have, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return false, err
+		return nil, err
 	case bytes.Equal(have, content):
-		return false, nil
+		return nil, nil
 	}
 	temporary, err := stage(path, content)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if info, statErr := os.Stat(path); statErr == nil {
 		err = os.Chmod(temporary, info.Mode().Perm())
 	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
 	if err != nil {
-		return false, errors.Join(err, os.Remove(temporary))
+		return nil, errors.Join(err, os.Remove(temporary))
 	}
-	return true, nil
+	return &replacement{path, temporary}, nil
+}
+
+func (r *replacement) commit() error {
+	if err := os.Rename(r.temporary, r.path); err != nil {
+		return errors.Join(err, os.Remove(r.temporary))
+	}
+	return nil
 }
 
 // target follows symbolic links, so that the link stays one.

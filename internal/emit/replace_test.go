@@ -3,6 +3,7 @@ package emit_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +77,31 @@ func TestReplaceLeavesAFolderAlone(t *testing.T) {
 		t.Error("no error")
 	}
 	if diff := cmp.Diff(map[string]string{"folder/file": "x"}, contents(snapshot(t, dir))); diff != "" {
+		t.Errorf("folder (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplaceAllChangesAllFilesOrNone(t *testing.T) {
+	dir := folder(t, map[string]string{"a.yaml": "old", "b.yaml": "old", "c.yaml/file": "in a folder"})
+	all := func(names ...string) []emit.File {
+		var files []emit.File
+		for _, name := range names {
+			files = append(files, emit.File{Name: filepath.Join(dir, name), Content: []byte("new")})
+		}
+		return files
+	}
+	if err := emit.ReplaceAll(all("a.yaml", "b.yaml", "c.yaml")); err == nil || !strings.Contains(err.Error(), "c.yaml cannot be changed; no file was") {
+		t.Errorf("got %v", err)
+	}
+	want := map[string]string{"a.yaml": "old", "b.yaml": "old", "c.yaml/file": "in a folder"}
+	if diff := cmp.Diff(want, contents(snapshot(t, dir))); diff != "" {
+		t.Errorf("folder (-want +got):\n%s", diff)
+	}
+	if err := emit.ReplaceAll(all("a.yaml", "b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	want["a.yaml"], want["b.yaml"] = "new", "new"
+	if diff := cmp.Diff(want, contents(snapshot(t, dir))); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)
 	}
 }
