@@ -365,6 +365,18 @@ types: { Host: { go: { import: math/big, type: Int }, type: int64 } }
 events: { a.b: { payload: { h: "Host?" } } }`,
 			want: []string{"error both: field h of event a.b is math/big.Int and was net/netip.Addr: neither program can decode the rows of the other [type-changed]"},
 		},
+		"a type that breaks two old versions, and leaves something out": {
+			before: `
+types: { Money: { fields: { amount: int64, note: "string?" } } }
+events: { a.b: { version: 2, payload: { total: Money }, history: { 1: { payload: { m: Money } } } } }`,
+			after: `
+types: { Money: { fields: { amount: string } } }
+events: { a.b: { version: 3, payload: {}, history: { 1: { payload: { m: Money } }, 2: { payload: { total: Money } } } } }`,
+			want: []string{
+				"error backward: field amount of type Money is string and was int64: the new program cannot decode old rows [type-changed]",
+				"error forward: event a.b is version 3 and was 2 [version-raised]",
+			},
+		},
 		"a history of types that contain themselves": {
 			before: `
 types: { Tree: { fields: { label: string, children: "[]Tree" } } }
