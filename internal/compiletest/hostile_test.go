@@ -183,6 +183,48 @@ func TestTextsAreRefusedWhereTheyCannotBe(t *testing.T) {
 	}
 }
 
+// Where a catalogue has names, words or paths, only texts of plain letters, digits and a few marks get through;
+// packages can be any identifier of Go.
+func TestTextsAreNoNames(t *testing.T) {
+	plain := regexp.MustCompile(`^[A-Za-z0-9_.~+/-]+$`)
+	taken := 0
+	for where, form := range map[string]string{
+		"package":         `package: %s, events: { a: {} }`,
+		"initialism":      `package: p, initialisms: [%s], events: { a: {} }`,
+		"event":           `package: p, events: { %s: {} }`,
+		"go_name":         `package: p, events: { a: { go_name: %s } }`,
+		"tag":             `package: p, events: { a: { tags: [%s] } }`,
+		"alias":           `package: p, events: { a: { aliases: [%s] } }`,
+		"subscription":    `package: p, events: { a: { subscriptions: { %s: {} } } }`,
+		"former name":     `package: p, events: { a: { subscriptions: { s: { aliases: [%s] } } } }`,
+		"field":           `package: p, events: { a: { payload: { %s: int } } }`,
+		"go_name of one":  `package: p, events: { a: { payload: { f: { type: int, go_name: %s } } } }`,
+		"type of one":     `package: p, events: { a: { payload: { f: %s } } }`,
+		"partition_by":    `package: p, events: { a: { partition_by: %s, payload: { f: int } } }`,
+		"error class":     `package: p, events: { a: { errors: { %s: permanent } } }`,
+		"timeout":         `package: p, events: { a: { timeout: %s } }`,
+		"type":            `package: p, types: { %s: { fields: {} } }, events: { a: {} }`,
+		"variant":         `package: p, types: { T: { one_of: { %s: { fields: {} } } } }, events: { a: {} }`,
+		"discriminator":   `package: p, types: { T: { discriminator: %s, one_of: { x: { fields: {} } } } }, events: { a: {} }`,
+		"import path":     `package: p, types: { T: { go: { import: %s, type: X }, type: string } }, events: { a: {} }`,
+		"custom type":     `package: p, types: { T: { go: { import: x.org/y, type: %s }, type: string } }, events: { a: {} }`,
+		"own import path": `package: p, import_path: %s, events: { a: {} }`,
+	} {
+		for _, text := range hostileTexts {
+			_, findings := catalog.Parse("events.yaml", []byte("{ version: 1, "+strings.ReplaceAll(form, "%s", yamlOf(text))+" }"))
+			if findings == nil {
+				taken++
+				if !plain.MatchString(text) && !(where == "package" && token.IsIdentifier(text)) {
+					t.Errorf("%s %q is taken", where, text)
+				}
+			}
+		}
+	}
+	if taken == 0 {
+		t.Error("nothing is taken")
+	}
+}
+
 // What is not refused makes one package, which compiles, and whose comments say the text.
 func TestTextsStayTextsInComments(t *testing.T) {
 	var types, events []string
