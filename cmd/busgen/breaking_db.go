@@ -55,6 +55,7 @@ var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
 func (s *stored) add(e admin.Unsettled) {
 	s.rows++
+	e.Type = nameIn(s.catalogue, e)
 	err := s.catalogue.CheckDecode(e.Type, e.Version, e.Payload)
 	if err == nil {
 		return

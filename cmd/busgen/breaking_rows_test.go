@@ -251,3 +251,40 @@ func spoiled(t *testing.T, chance *rand.Rand, payload string) string {
 	must(t, err)
 	return string(text)
 }
+
+// A file whose type has another name by now, looked at with the catalogue of before.
+func TestRowsAreFoundUnderTheNameThatTheCatalogueHas(t *testing.T) {
+	inFolder(t, map[string]string{
+		"before.yaml": "version: 1\npackage: p\nevents: { note.taken: { payload: { n: int } } }\n",
+		"after.yaml":  "version: 1\npackage: p\nevents: { memo.written: { aliases: [note.taken], payload: { n: int } } }\n",
+	})
+	spec := runtime.Spec[noteTaken]{Name: "note.taken", Settings: runtime.DefaultSettings(), Subscriptions: []runtime.DeclaredSubscription{{Name: "reader", Settings: runtime.DefaultSettings()}}}
+	publish := func() {
+		noteType := runtime.Define(spec)
+		bus, err := runtime.Open(t.Context(), "notes.db", runtime.NewCatalogue(noteType))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runtime.Publish(t.Context(), bus, noteType, noteTaken{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := bus.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish()
+	spec.Name, spec.Aliases = "memo.written", []string{"note.taken"}
+	publish()
+	for _, catalogue := range []string{"before.yaml", "after.yaml"} {
+		busgen(t, "check-db notes.db --catalogue "+catalogue).wants(t, 0, "All is well, with 2 open deliveries and 0 dead letters.\n", "")
+		if got := busgen(t, "breaking "+catalogue+" --db notes.db"); got.status != 0 {
+			t.Errorf("%s: %+v", catalogue, got)
+		}
+	}
+}
+
+type noteTaken struct {
+	N int `json:"n"`
+}
+
+func (noteTaken) Validate() error { return nil }

@@ -66,7 +66,7 @@ func checkDB(c *call, catalogue string) (string, error) {
 	}
 	var check func(admin.Unsettled) error
 	if fits != nil {
-		check = func(e admin.Unsettled) error { return fits.CheckDecode(e.Type, e.Version, e.Payload) }
+		check = func(e admin.Unsettled) error { return fits.CheckDecode(nameIn(fits, e), e.Version, e.Payload) }
 	}
 	file, err := c.open()
 	if err != nil {
@@ -124,4 +124,14 @@ func openDeliveries(n int) string {
 		return "1 open delivery"
 	}
 	return console.Number(n) + " open deliveries"
+}
+
+// nameIn is what a catalogue calls the type of an event.
+func nameIn(c *catalog.Catalogue, e admin.Unsettled) string {
+	for _, name := range e.Names {
+		if c.EventNamed(name) != nil {
+			return name
+		}
+	}
+	return e.Type
 }

@@ -117,6 +117,7 @@ func (s *session) perform(command string) string {
 var (
 	anID  = regexp.MustCompile(`\b019ce[0-9a-f]{3}-[0-9a-f]{4}-7[0-9a-f]{3}(-[0-9a-f]{4}-[0-9a-f]{12})?\b`)
 	aPID  = regexp.MustCompile(`\b(Process|one was) \d+\b`)
+	aPart = regexp.MustCompile(`(T\d\d:\d\d:\d\d)\.\d+Z`) // of a second: when the bus has looked at the file
 	aSize = regexp.MustCompile(`: \d[\d.]* \w+, and \d[\d.]* \w+ in its write-ahead log`)
 )
 
@@ -132,6 +133,7 @@ func (s *session) normal(text string) string {
 		}
 		return s.ids[short] + "-8c3a-5a7f3b6e9c01"
 	})
+	text = aPart.ReplaceAllString(text, "$1.2Z")
 	text = aPID.ReplaceAllString(text, "$1 4711")
 	return aSize.ReplaceAllString(text, ": 140.0 KiB, and 1.4 MiB in its write-ahead log")
 }

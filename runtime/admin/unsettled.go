@@ -10,8 +10,11 @@ import (
 
 // Unsettled is an event that some subscription has yet to handle, or has given up.
 type Unsettled struct {
-	ID      uuid.UUID
-	Type    string
+	ID   uuid.UUID
+	Type string
+	// Names are all that the type has ever had, the present one included: a program
+	// may know another one only.
+	Names   []string
 	Version int    // of its payload
 	Payload []byte // JSON; valid only until the function that was given it returns
 	Open    int    // deliveries that wait, run or are on their way
@@ -28,5 +31,5 @@ func (f *File) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 }
 
 func unsettled(e sqlite.Unsettled) Unsettled {
-	return Unsettled{ID: e.ID, Type: e.Type, Version: e.Version, Payload: e.Payload, Open: e.Open, Dead: e.Dead}
+	return Unsettled{ID: e.ID, Type: e.Type, Names: e.Names, Version: e.Version, Payload: e.Payload, Open: e.Open, Dead: e.Dead}
 }

@@ -157,6 +157,7 @@ func checkRoutes(c *conn) (wrong Inconsistency, err error) {
 type Unsettled struct {
 	ID      uuid.UUID
 	Type    string
+	Names   []string // all that the type has ever had
 	Version int
 	Payload []byte
 	Open    int // deliveries that wait, run or are on their way
@@ -167,6 +168,11 @@ type Unsettled struct {
 // order. The bus's own events are passed over.
 func (a *Admin) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 	return a.look(ctx, "check", func(c *conn) error {
+		types, err := typeRows(c)
+		if err != nil {
+			return err
+		}
+		names := namesOf(types)
 		return c.query(`
 			SELECT l.id, t.name, t.version, l.payload,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,
@@ -179,7 +185,7 @@ func (a *Admin) Unsettled(ctx context.Context, visit func(Unsettled)) error {
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
-				visit(Unsettled{ID: uuidOf(s, 0), Type: name, Version: s.ColumnInt(2), Payload: s.ColumnRawText(3), Open: s.ColumnInt(4), Dead: s.ColumnInt(5)})
+				visit(Unsettled{ID: uuidOf(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Payload: s.ColumnRawText(3), Open: s.ColumnInt(4), Dead: s.ColumnInt(5)})
 			}
 			return nil
 		})
