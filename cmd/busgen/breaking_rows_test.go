@@ -259,7 +259,7 @@ func TestRowsAreFoundUnderTheNameThatTheCatalogueHas(t *testing.T) {
 		"after.yaml":  "version: 1\npackage: p\nevents: { memo.written: { aliases: [note.taken], payload: { n: int } } }\n",
 	})
 	spec := runtime.Spec[noteTaken]{Name: "note.taken", Settings: runtime.DefaultSettings(), Subscriptions: []runtime.DeclaredSubscription{{Name: "reader", Settings: runtime.DefaultSettings()}}}
-	publish := func() {
+	publish := func(t *testing.T) {
 		noteType := runtime.Define(spec)
 		bus, err := runtime.Open(t.Context(), "notes.db", runtime.NewCatalogue(noteType))
 		if err != nil {
@@ -272,9 +272,9 @@ func TestRowsAreFoundUnderTheNameThatTheCatalogueHas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	publish()
+	synctest.Test(t, publish)
 	spec.Name, spec.Aliases = "memo.written", []string{"note.taken"}
-	publish()
+	synctest.Test(t, publish)
 	for _, catalogue := range []string{"before.yaml", "after.yaml"} {
 		busgen(t, "check-db notes.db --catalogue "+catalogue).wants(t, 0, "All is well, with 2 open deliveries and 0 dead letters.\n", "")
 		if got := busgen(t, "breaking "+catalogue+" --db notes.db"); got.status != 0 {
