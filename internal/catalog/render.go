@@ -16,12 +16,13 @@ import (
 // Related places follow in the same form. The error is w's.
 func (fs Findings) Render(w io.Writer) error {
 	var out strings.Builder
+	lines := excerpts{out: &out}
 	for _, f := range fs {
 		out.WriteString(f.String() + "\n")
-		f.excerpt(&out)
+		lines.excerpt(f.Place)
 		for _, rel := range f.Related {
 			fmt.Fprintf(&out, "  %s: %s\n", rel.Pos, rel.Message)
-			rel.excerpt(&out)
+			lines.excerpt(rel.Place)
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -35,10 +36,21 @@ const (
 	excerptWidth  = 160
 )
 
+// excerpts writes the lines of places. Many findings can be about one very long line, so that
+// what was made of the last one is kept.
+type excerpts struct {
+	out  *strings.Builder
+	line string
+	text []rune // the same
+}
+
 // excerpt writes the line and a caret under the place. Tabs stay tabs in both
 // lines, so that the caret stands right however wide a terminal shows them.
-func (p Place) excerpt(out *strings.Builder) {
-	line, column := []rune(p.Line), p.Pos.Column-1
+func (e *excerpts) excerpt(p Place) {
+	if p.Line != e.line {
+		e.line, e.text = p.Line, []rune(p.Line)
+	}
+	line, column := e.text, p.Pos.Column-1
 	if len(line) > excerptWidth {
 		start := min(max(0, column-excerptBefore), len(line)-excerptWidth)
 		line, column = line[start:start+excerptWidth], column-start
@@ -57,6 +69,6 @@ func (p Place) excerpt(out *strings.Builder) {
 		}
 	}
 	carets := strings.Repeat("^", max(1, min(p.Length, len(line)-column)))
-	fmt.Fprintf(out, "%5d | %s\n", p.Pos.Line, strings.TrimRightFunc(string(shown), unicode.IsSpace))
-	fmt.Fprintf(out, "      | %s%s\n", string(padding), carets)
+	fmt.Fprintf(e.out, "%5d | %s\n", p.Pos.Line, strings.TrimRightFunc(string(shown), unicode.IsSpace))
+	fmt.Fprintf(e.out, "      | %s%s\n", string(padding), carets)
 }

@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -55,15 +56,10 @@ func (m *mender) walk(n, written *yaml.Node, path []step) {
 
 // at is the path to what is written at a position: the last that begins there or before.
 func (m *mender) at(pos catalog.Position) []step {
-	var path []step
-	best := catalog.Position{}
-	for _, s := range m.all {
-		here := catalog.Position{Line: s.line, Column: s.column}
-		if comparePositions(here, pos) <= 0 && comparePositions(here, best) >= 0 {
-			best, path = here, s.path
-		}
-	}
-	return path
+	behind := sort.Search(len(m.all), func(i int) bool {
+		return comparePositions(catalog.Position{Line: m.all[i].line, Column: m.all[i].column}, pos) > 0
+	})
+	return m.all[max(behind-1, 0)].path
 }
 
 // droppable are the keys without which a thing is still that thing.
