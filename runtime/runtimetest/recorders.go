@@ -22,7 +22,7 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 		payload, err := decode[T](k, e.Type, e.Version, e.Payload)
 		k.must("Published", err)
 		events = append(events, runtime.Event[T]{
-			ID: e.ID, Type: e.Type, Payload: payload, Metadata: metadataOf(e.Metadata),
+			ID: e.ID, Type: e.Type, Version: e.Version, Payload: payload, Metadata: metadataOf(e.Metadata),
 			CorrelationID: e.CorrelationID, PublishedAt: e.PublishedAt,
 		})
 	}
@@ -37,7 +37,7 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 	for _, l := range k.letters(dlq.Filter{Types: []string{typeOf[T](k)}}) {
 		letter := runtime.DeadLetter[T]{
 			Event: runtime.Event[T]{
-				ID: l.EventID, Type: l.Type, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
+				ID: l.EventID, Type: l.Type, Version: l.Version, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
 				Subscription: l.Subscription, Attempt: l.Failures, MaxAttempts: l.Failures,
 			},
 			Raw: l.Payload, Reason: l.Reason, LastError: l.LastError(), DeadAt: l.DeadAt,

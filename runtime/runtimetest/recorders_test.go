@@ -90,7 +90,7 @@ func TestEventsOfAnOlderVersionAreDeliveredAndFoundAsTheNewest(t *testing.T) {
 		if !slices.Equal(boxes, []int{7, 8, 9}) {
 			t.Errorf("handled %v", boxes)
 		}
-		if got := runtimetest.Published[orderShipped](k); len(got) != 2 || !slices.Equal(got[0].Payload.Boxes, []int{7}) {
+		if got := runtimetest.Published[orderShipped](k); len(got) != 2 || !slices.Equal(got[0].Payload.Boxes, []int{7}) || got[0].Version != 1 || got[1].Version != 2 {
 			t.Errorf("published %+v", got)
 		}
 	})
@@ -103,7 +103,7 @@ func TestAPayloadThatCannotBeDecodedIsADeadLetterThatSaysSo(t *testing.T) {
 		k.PublishJSON("order.placed", 1, `{"number":"seven"}`)
 		k.Drain()
 		letters := runtimetest.DeadLetters[orderPlaced](k)
-		if len(letters) != 1 || letters[0].Reason != "decode" || letters[0].Undecodable == nil || string(letters[0].Raw) != `{"number":"seven"}` {
+		if len(letters) != 1 || letters[0].Reason != "decode" || letters[0].Undecodable == nil || letters[0].Event.Version != 1 || string(letters[0].Raw) != `{"number":"seven"}` {
 			t.Errorf("%+v", letters)
 		}
 	})
