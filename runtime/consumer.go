@@ -67,6 +67,9 @@ func InGroup(name string, aliases ...string) SubscribeOption {
 // name still finds it. If the file has subscriptions of both names, subscribing
 // fails with an error that says so. Aliases that the catalogue declares need not be
 // repeated.
+//
+// A member of a group has no place in the log of its own: with its former names it is
+// not asked again for what it has handled under them.
 func WithAliases(names ...string) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		for _, name := range names {
@@ -88,9 +91,6 @@ func (b *Bus) join(s *Subscription) error {
 		}
 		aliases := append(slices.Clone(b.catalogue.declared[s.name].Aliases), s.config.aliases...)
 		return b.add(&consumer{bus: b, name: s.name, aliases: aliases}, s)
-	}
-	if len(s.config.aliases) > 0 {
-		return s.refuse("a member of a group has no place in the log of its own, and so no former names; those of the group belong to InGroup")
 	}
 	if s.dead {
 		return s.refuse("a subscription to dead letters cannot be in a group")

@@ -155,7 +155,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	for eventType := range settings.types {
 		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
 	}
-	s.handler = &dispatch.Handler{Name: s.name, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if err := b.join(s); err != nil {
 		return nil, err
 	}

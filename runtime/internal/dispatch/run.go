@@ -41,7 +41,7 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 	}
 	r.members = &members{done: decodeProgress(r.Progress)}
 	for _, h := range handlers {
-		if slices.Contains(r.done, h.Name) {
+		if h.isAmong(r.done) {
 			continue
 		}
 		if s.stopped.Load() {
@@ -66,6 +66,11 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 		s.settle(r.item, r.verdict(engine.Verdict{Kind: engine.Snooze, Due: r.reopens}))
 	}
 	return true
+}
+
+// isAmong tells whether a member, by the name that it has or had, is one of these.
+func (h *Handler) isAmong(names []string) bool {
+	return slices.Contains(names, h.Name) || slices.ContainsFunc(h.Aliases, func(alias string) bool { return slices.Contains(names, alias) })
 }
 
 // refuse buries a delivery that may not be tried again: its last attempt ended

@@ -52,7 +52,8 @@ type Config struct {
 
 // Handler is what a delivery is handed to.
 type Handler struct {
-	Name string // of the member; outside of groups that of the subscription
+	Name    string   // of the member; outside of groups that of the subscription
+	Aliases []string // names that the member had before
 
 	// Handle runs the handler for one attempt. It may panic. An error that
 	// is a *DecodeError says that the handler could not be called.
