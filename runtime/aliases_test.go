@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // note is published as note.taken by a program that was deployed before, and as
@@ -426,6 +427,241 @@ func TestAMemberOfAGroupThatIsRenamedIsNotAskedAgain(t *testing.T) {
 		if diff := cmp.Diff([]string{"one 1"}, first.all()) + cmp.Diff([]string{"two 1", "two 1"}, second.all()); diff != "" {
 			t.Error(diff)
 		}
+	})
+}
+
+// handledBy runs a program that handles what is there, and returns what it saw.
+func handledBy(t *testing.T, path string, catalogue *runtime.Catalogue, eventType *runtime.EventType[note], name string, opts ...runtime.SubscribeOption) []string {
+	t.Helper()
+	var seen journal[string]
+	program(t, path, catalogue, func(f *fixture) {
+		reading(f, eventType, name, &seen, opts...)
+		f.start()
+		f.idle()
+	})
+	return seen.all()
+}
+
+func TestATypeCanBeRenamedBackAndForth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		back := noteType("note.taken", []string{"memo.written"}, runtime.DeclaredSubscription{Name: "old-reader", Settings: billSettings, Aliases: []string{"reader"}})
+		third := noteType("remark.made", []string{"memo.written"}, runtime.DeclaredSubscription{Name: "remarks", Settings: billSettings, Aliases: []string{"reader"}})
+		published := 0
+		for i, one := range []struct {
+			eventType    *runtime.EventType[note]
+			subscription string
+		}{
+			{noteTaken, "old-reader"}, {memoWritten, "reader"}, {back, "old-reader"}, // renamed back
+			{memoWritten, "reader"}, {third, "remarks"}, {memoWritten, "reader"}, // the second of two renamings is rolled back
+			{third, "remarks"}, {noteTaken, "old-reader"}, {third, "remarks"}, // both are
+		} {
+			catalogue := runtime.NewCatalogue(one.eventType)
+			program(t, path, catalogue, func(f *fixture) { publishAs(f, one.eventType, note{published}) })
+			var want []string
+			for n := max(published-1, 0); n <= published; n++ { // one was left over by the program before
+				want = append(want, fmt.Sprint(one.eventType.Name(), " ", n))
+			}
+			if diff := cmp.Diff(want, handledBy(t, path, catalogue, one.eventType, one.subscription)); diff != "" {
+				t.Errorf("program %d: %s", i, diff)
+			}
+			published++
+			program(t, path, catalogue, func(f *fixture) { publishAs(f, one.eventType, note{published}) })
+			published++
+			requireSound(t, path)
+		}
+	})
+}
+
+func TestAPauseOfTypesHoldsUnderAllTheirNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		old := reopenWith(t, path, yesterday)
+		reading(old, noteTaken, "old-reader", &seen)
+		_, err := runtime.SubscribePattern(old.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
+		must(t, err)
+		old.start()
+		program(t, path, today, func(f *fixture) { must(t, f.PauseTypes(t.Context(), "memo.*")) })
+		time.Sleep(time.Second) // until it has looked
+		publishAs(old, noteTaken, note{1})
+		synctest.Wait()
+		must(t, old.PauseTypes(t.Context(), "note.taken"))
+		program(t, path, today, func(f *fixture) { must(t, f.ResumeTypes(t.Context(), "memo.*")) })
+		time.Sleep(time.Second)
+		old.stop()
+		now := reopenWith(t, path, today)
+		reading(now, memoWritten, "reader", &seen)
+		now.start()
+		publishAs(now, memoWritten, note{2})
+		synctest.Wait()
+		if seen.all() != nil {
+			t.Errorf("although it is paused: %v", seen.all())
+		}
+		must(t, now.ResumeTypes(t.Context(), "note.taken"))
+		now.idle()
+		if diff := cmp.Diff([]string{"memo.written 1", "memo.written 2"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+		now.stop()
+		requireSound(t, path)
+	})
+}
+
+func TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		memos := noteType("memo.written", nil, runtime.DeclaredSubscription{Name: "reader", Settings: billSettings})
+		notes := noteType("note.taken", nil)
+		apart := runtime.NewCatalogue(memos, notes)
+		var seen journal[string]
+		program(t, path, today, func(f *fixture) {
+			_, err := runtime.SubscribePattern(f.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Raw]) error { return errBoom })
+			must(t, err)
+			reading(f, memoWritten, "reader", &seen)
+			f.start()
+			publishAs(f, memoWritten, note{1})
+			must(t, f.PauseTypes(t.Context(), "note.*"))
+			time.Sleep(time.Hour) // the retry is held
+			synctest.Wait()
+		})
+		program(t, path, apart, func(f *fixture) {
+			_, err := runtime.SubscribePattern(f.Bus, "*", "all", func(_ context.Context, e runtime.Event[runtime.Raw]) error {
+				seen.add(e.Type + " again")
+				return nil
+			})
+			must(t, err)
+			reading(f, memos, "reader", &seen)
+			f.start()
+			f.idle()
+		})
+		if diff := cmp.Diff([]string{"memo.written 1", "memo.written again"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// morgue subscribes to dead letters.
+func morgue(f *fixture, eventType *runtime.EventType[note], seen *journal[string]) {
+	f.t.Helper()
+	_, err := runtime.SubscribeDead(f.Bus, eventType, "morgue", func(_ context.Context, e runtime.Event[runtime.DeadLetter[note]]) error {
+		seen.add(fmt.Sprint(e.Type, " ", e.Payload.Event.Type, " ", e.Payload.Event.Payload.N))
+		return nil
+	})
+	must(f.t, err)
+}
+
+func TestASubscriptionToDeadLettersFollowsItsType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen, told journal[string]
+		program(t, path, today, func(f *fixture) { morgue(f, memoWritten, &told) })
+		// Rolled back to a program that has none of it: what dies there is announced all the same.
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "old-reader", &seen)
+			f.start()
+			publishAs(f, noteTaken, note{-1})
+			f.idle()
+		})
+		program(t, path, today, func(f *fixture) {
+			morgue(f, memoWritten, &told)
+			f.start()
+			f.idle()
+		})
+		program(t, path, yesterday, func(f *fixture) {
+			morgue(f, noteTaken, &told)
+			reading(f, noteTaken, "old-reader", &seen)
+			f.start()
+			publishAs(f, noteTaken, note{-2})
+			f.idle()
+		})
+		if diff := cmp.Diff([]string{"$dead.memo.written memo.written -1", "$dead.note.taken note.taken -2"}, told.all()); diff != "" {
+			t.Error(diff)
+		}
+		requireSound(t, path)
+	})
+}
+
+func TestASubscriptionToDeadLettersCanBeForAnotherType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		one, other := noteType("one.made", nil), noteType("other.made", nil)
+		both := runtime.NewCatalogue(one, other)
+		var seen, told journal[string]
+		program(t, path, both, func(f *fixture) { morgue(f, one, &told) })
+		program(t, path, both, func(f *fixture) {
+			morgue(f, other, &told)
+			reading(f, other, "reader", &seen)
+			f.start()
+			publishAs(f, other, note{-1})
+			f.idle()
+		})
+		if diff := cmp.Diff([]string{"$dead.other.made other.made -1"}, told.all()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDeadLettersAreFoundByFormerNamesToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		program(t, path, yesterday, func(f *fixture) {
+			reading(f, noteTaken, "old-reader", &seen)
+			f.start()
+			publishAs(f, noteTaken, note{-1})
+			f.idle()
+		})
+		key := dead(t, path)[0].Key
+		program(t, path, today, func(*fixture) {})
+		inspector, err := dlq.Open(path)
+		must(t, err)
+		defer inspector.Close()
+		filter := dlq.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
+		if n, err := inspector.Count(t.Context(), filter); n != 1 || err != nil {
+			t.Errorf("found %d (%v), want 1", n, err)
+		}
+		if counts, err := inspector.Retry(t.Context(), dlq.Only(key)); counts.Moved != 1 || err != nil {
+			t.Errorf("retried %+v (%v), want 1", counts, err)
+		}
+	})
+}
+
+func TestTheFormerNameOfADeclaredSubscriptionIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		program(t, filepath.Join(t.TempDir(), "events.db"), today, func(f *fixture) {
+			for _, opts := range [][]runtime.SubscribeOption{nil, {runtime.InGroup("old-reader")}} {
+				name := "old-reader"
+				if opts != nil {
+					name = "member"
+				}
+				_, err := runtime.Subscribe(f.Bus, memoWritten, name, func(context.Context, runtime.Event[note]) error { return nil }, opts...)
+				if _, ok := errors.AsType[*runtime.SubscribeError](err); !ok || !strings.Contains(err.Error(), `"reader"`) {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	})
+}
+
+func TestSettingsAreTunedByAFormerName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		program(t, filepath.Join(t.TempDir(), "events.db"), today, func(f *fixture) {
+			var seen journal[int]
+			_, err := runtime.Subscribe(f.Bus, memoWritten, "other", func(_ context.Context, e runtime.Event[note]) error {
+				seen.add(e.MaxAttempts)
+				return nil
+			})
+			must(t, err)
+			must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"note.taken": within(time.Second, exact(retry.MaxAttempts(7)))}}))
+			f.start()
+			publishAs(f, memoWritten, note{1})
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			if diff := cmp.Diff([]int{7}, seen.all()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	})
 }
 

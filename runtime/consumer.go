@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -85,6 +86,11 @@ func WithAliases(names ...string) SubscribeOption {
 // join adds a subscription to its consumer, and makes the durable name. The
 // caller holds the bus's mu.
 func (b *Bus) join(s *Subscription) error {
+	for name, declared := range b.catalogue.declared {
+		if slices.Contains(declared.Aliases, cmp.Or(s.config.group, s.name)) {
+			return s.refuse(fmt.Sprintf("the catalogue says that this is what subscription %q was called before; use that name", name))
+		}
+	}
 	if s.config.group == "" {
 		if slices.ContainsFunc(b.consumers, func(c *consumer) bool { return c.name == s.name }) {
 			return s.refuse("there is a group of this name")

@@ -104,7 +104,7 @@ func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadL
 	metadata := metadataOf(o.Metadata)
 	letter = DeadLetter[T]{
 		Event: Event[T]{
-			ID: o.ID, Type: o.Type, Version: max(o.Version, 1), PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
+			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
 			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
 		},
 		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,

@@ -322,3 +322,22 @@ func TestStepsThatDoNotLeadToTheVersionAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// Whether it is the same payload cannot be told from the bytes.
+func TestAnIdempotencyKeyHoldsForAllVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var first, again *runtime.Receipt
+		var err error
+		program(t, path, bills1, func(f *fixture) {
+			first, err = runtime.Publish(t.Context(), f.Bus, billType1, billV1{"1"}, runtime.WithDedupeKey("one"))
+			must(t, err)
+		})
+		program(t, path, bills3, func(f *fixture) {
+			again, err = runtime.Publish(t.Context(), f.Bus, billType3, billV3{1, "EUR"}, runtime.WithDedupeKey("one"))
+			if err != nil || !again.Duplicate || again.ID != first.ID {
+				t.Errorf("%+v, %v, want the duplicate of %v", again, err, first.ID)
+			}
+		})
+	})
+}

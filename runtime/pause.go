@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,8 @@ func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
 
 // PauseTypes stops delivering the event types that match a pattern, such as
 // order.*, to any subscription, until [Bus.ResumeTypes] with the same pattern.
-// The other events of a subscription go on.
+// The other events of a subscription go on. A type is paused, too, if the pattern
+// matches a name that it had before, or has in another program.
 func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
 	if _, err := glob.Parse(pattern); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
@@ -105,11 +107,15 @@ func (p *pausing) forget(c *consumer) {
 func (p *pausing) tell(c *consumer) {
 	all := false
 	var types []glob.Pattern
+	besides := map[string]bool{} // by another name
 	for _, one := range p.paused {
 		if one.Kind == engine.PauseSubscription {
 			all = all || one.Target == c.name
 		} else if pattern, err := glob.Parse(one.Target); err == nil {
 			types = append(types, pattern)
+			for also := range strings.FieldsSeq(one.Besides) {
+				besides[also] = true
+			}
 		}
 	}
 	if len(types) == 0 {
@@ -118,7 +124,7 @@ func (p *pausing) tell(c *consumer) {
 		return
 	}
 	held := func(eventType string) bool {
-		return slices.ContainsFunc(types, func(p glob.Pattern) bool { return p.Match(eventType) })
+		return besides[eventType] || slices.ContainsFunc(types, func(p glob.Pattern) bool { return p.Match(eventType) })
 	}
 	// If nothing is left to deliver, the events may as well wait in the log.
 	all = all || !slices.ContainsFunc(c.types(), func(eventType string) bool { return !held(eventType) })

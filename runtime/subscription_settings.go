@@ -150,9 +150,14 @@ func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
 // The error says what is not known to the catalogue of the bus or not valid.
 // Package tuning reads the settings from a catalogue file.
 func (b *Bus) Tune(t Tuning) error {
+	types := map[string]Settings{}
 	for name, settings := range t.Types {
-		if b.catalogue.Lookup(name) == nil {
+		known := b.catalogue.Lookup(name)
+		if known == nil {
 			return &UnknownTypeError{EventType: name}
+		}
+		if _, both := t.Types[known.Name()]; !both || name == known.Name() {
+			types[known.Name()] = settings // which may have been named as it was before
 		}
 		if err := settings.Validate(); err != nil {
 			return fmt.Errorf("the settings of event type %s: %w", name, err)
@@ -166,7 +171,7 @@ func (b *Bus) Tune(t Tuning) error {
 			return fmt.Errorf("the settings of subscription %q: %w", name, err)
 		}
 	}
-	t = Tuning{maps.Clone(t.Types), maps.Clone(t.Subscriptions)}
+	t = Tuning{types, maps.Clone(t.Subscriptions)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	resolved := make([]*inForce, len(b.subscriptions))

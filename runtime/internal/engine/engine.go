@@ -184,6 +184,9 @@ type Pause struct {
 	Kind   PauseKind
 	Target string
 	Since  time.Time // set by the log
+	// Besides are event types that Target is for by a name that only other
+	// processes call them by; with spaces between them. Set by the log.
+	Besides string
 }
 
 // RedriveSpec chooses the dead deliveries that are tried again by themselves.

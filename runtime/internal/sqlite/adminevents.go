@@ -122,14 +122,10 @@ func eventLine(s *sqlite3.Stmt) EventLine {
 
 // typesOf returns the numbers of the types that match, as a JSON array.
 func typesOf(c *conn, globs []string) (string, error) {
-	ids, err := idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) {
-		for _, one := range globs {
-			if ok, err := patternMatches(one, name); ok || err != nil {
-				return ok, err
-			}
-		}
-		return len(globs) == 0 && name[0] != engine.OwnType, nil
-	})
+	ids, err := typesMatching(c, globs)
+	if len(globs) == 0 {
+		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return name[0] != engine.OwnType, nil })
+	}
 	if err != nil || len(ids) == 0 {
 		return "[]", err
 	}

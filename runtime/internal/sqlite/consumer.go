@@ -141,6 +141,11 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 // declareConsumer adds a subscription, or gives one that is known its name and its
 // pattern.
 func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
+	if spec.Pattern[0] == engine.OwnType {
+		if _, err := declareType(c, typeKey{spec.Pattern, 1}); err != nil {
+			return err
+		}
+	}
 	found, err := nameConsumer(c, spec)
 	switch {
 	case err != nil:

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/ncruces/go-sqlite3"
 )
 
 // LetterFilter chooses dead letters: those to which everything that is set
@@ -66,9 +64,11 @@ func (f LetterFilter) condition(c *conn) (*condition, error) {
 		}
 	}
 	if len(f.Subscriptions) > 0 {
-		if err := w.in("(SELECT s.name FROM subscriptions s WHERE s.id = d.subscription)", f.Subscriptions); err != nil {
+		text, err := json.Marshal(f.Subscriptions)
+		if err != nil {
 			return nil, err
 		}
+		w.and("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value)", string(text))
 	}
 	if len(f.Reasons) > 0 {
 		if err := w.in("d.reason", f.Reasons); err != nil {
@@ -105,24 +105,26 @@ func (w *condition) keys(keys []LetterKey) error {
 	text, err := json.Marshal(pairs)
 	w.and(`(d.subscription, d.seq) IN (
 		SELECT ks.id, kl.seq FROM json_each(?) k
-		JOIN log kl ON kl.id = unhex(k.value ->> 0) JOIN subscriptions ks ON ks.name = k.value ->> 1)`, string(text))
+		JOIN log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, string(text))
 	return err
 }
 
-// typesMatching returns the numbers of the types that one of the globs is for.
+// typesMatching returns the numbers of the types that one of the globs is for, under
+// any of their names.
 func typesMatching(c *conn, globs []string) (types []int64, err error) {
-	err = c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
+	rows, err := typeRows(c)
+	names := namesOf(rows)
+	for _, row := range rows {
 		for _, one := range globs {
-			matches, err := patternMatches(one, s.ColumnText(1))
+			matches, err := patternMatchesAny(one, names[row.name])
 			if err != nil {
-				return fmt.Errorf("type %q: %w", one, err)
+				return nil, fmt.Errorf("type %q: %w", one, err)
 			}
 			if matches {
-				types = append(types, s.ColumnInt64(0))
+				types = append(types, row.id)
 				break
 			}
 		}
-		return nil
-	})
+	}
 	return types, err
 }

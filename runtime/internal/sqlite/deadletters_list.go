@@ -224,7 +224,7 @@ func whereabouts(c *conn, key LetterKey) (text string, err error) {
 	text = "there is no such event"
 	err = c.query(`
 		SELECT s.id, d.state, x.reason, l.due_at IS NULL AND l.seq > s.cursor
-		FROM log l LEFT JOIN subscriptions s ON s.name = ?2
+		FROM log l LEFT JOIN subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
 		WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {

@@ -133,13 +133,13 @@ func (d *DeadLetters) States(ctx context.Context, keys []LetterKey) (states []Le
 			state := LetterSettled
 			err := d.conn.query(`
 				SELECT d.state FROM deliveries d
-				WHERE d.seq = (SELECT seq FROM log WHERE id = ?) AND d.subscription = (SELECT id FROM subscriptions WHERE name = ?)`,
+				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM log WHERE id = ?2)`,
 				func(s *sqlite3.Stmt) error {
 					if state = LetterOpen; s.ColumnText(0) == rowDead {
 						state = LetterDead
 					}
 					return nil
-				}, k.Event[:], k.Subscription)
+				}, k.Subscription, k.Event[:])
 			if err != nil {
 				return err
 			}

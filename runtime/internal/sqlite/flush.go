@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -191,16 +192,29 @@ func (w *writer) insertStaged(staged []logged) error {
 		if !staged[i].IfWanted {
 			continue
 		}
-		wanted, err := w.conn.int64(`
-			SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.written = ?)`, staged[i].Type)
+		wanted, err := w.wanted(staged[i].Type)
 		if err != nil {
 			return err
 		}
-		if wanted == 0 {
+		if !wanted {
 			return w.insert(append(staged[:i:i], staged[i+1:]...))
 		}
 	}
 	return w.insert(staged)
+}
+
+// wanted tells whether some subscription is for one of the bus's own types, which may
+// be for it by another name.
+func (w *writer) wanted(ownType string) (bool, error) {
+	name := ownType
+	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
+		var err error
+		if _, name, err = announcement(w.conn, base); err != nil {
+			return false, err
+		}
+	}
+	found, err := w.conn.int64("SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)", name)
+	return found > 0, err
 }
 
 // text is NULL for an empty text.

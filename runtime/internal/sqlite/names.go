@@ -13,6 +13,9 @@ import (
 const subscriptionNamed = `coalesce(
 	(SELECT id FROM subscriptions WHERE name = ?1), (SELECT subscription FROM former_names WHERE name = ?1))`
 
+// allNames is a table of the names that subscriptions have and had.
+const allNames = "(SELECT id, name FROM subscriptions UNION ALL SELECT subscription, name FROM former_names)"
+
 // knownSubscription is a subscription of the file.
 type knownSubscription struct {
 	id      int64 // 0 if there is none
@@ -139,11 +142,6 @@ func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
 
 // insertConsumer adds a subscription, and returns its id.
 func insertConsumer(c *conn, spec engine.ConsumerSpec) (id int64, err error) {
-	if spec.Pattern[0] == engine.OwnType {
-		if _, err := declareType(c, typeKey{spec.Pattern, 1}); err != nil {
-			return 0, err
-		}
-	}
 	start := int64(0)
 	if !spec.FromBeginning {
 		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -88,14 +90,39 @@ func (l *Log) tellPauses(c *conn) error {
 func (l *Log) ownPauses(c *conn) ([]engine.Pause, error) {
 	pauses, err := readPauses(c)
 	for i := range pauses {
-		if err != nil || pauses[i].Kind != engine.PauseSubscription {
+		if err != nil {
+			return nil, err
+		}
+		one := &pauses[i]
+		if one.Kind == engine.PauseType {
+			one.Besides, err = l.types.besides(c, one.Target)
 			continue
 		}
 		var found knownSubscription
-		found, err = knownConsumer(c, pauses[i].Target)
-		pauses[i].Target = l.nameOf(found.id, pauses[i].Target)
+		found, err = knownConsumer(c, one.Target)
+		one.Target = l.nameOf(found.id, one.Target)
 	}
 	return pauses, err
+}
+
+// besides lists what this process calls the types for which a pattern is by another
+// of their names.
+func (t *typeTable) besides(c *conn, pattern string) (string, error) {
+	if err := t.load(c); err != nil {
+		return "", err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	found := map[string]bool{}
+	for _, info := range t.infos {
+		if itself, err := patternMatches(pattern, info.name); itself || err != nil {
+			continue
+		}
+		if matches, err := patternMatchesAny(pattern, info.names); matches && err == nil {
+			found[info.name] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), " "), nil
 }
 
 func pauseDeliveries(c *conn, p engine.Pause) error {
@@ -124,42 +151,45 @@ func resumeDeliveries(c *conn, p engine.Pause) (found bool, err error) {
 	if found = c.Changes() > 0; !found || p.Kind != engine.PauseType {
 		return found, nil
 	}
+	return found, releaseHeld(c)
+}
+
+// releaseHeld makes the held deliveries due whose types are not paused.
+func releaseHeld(c *conn) error {
 	held, err := idsWhere(c, `
-		SELECT DISTINCT t.id, t.name FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
-		WHERE d.state = 'held'`, func(string) (bool, error) { return true, nil })
+		SELECT DISTINCT t.id, t.written FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+		WHERE d.state = 'held'`, func(written string) (bool, error) {
+		paused, err := typePaused(c, written)
+		return !paused, err
+	})
 	for _, typeID := range held {
-		if err != nil {
-			return false, err
+		if err == nil {
+			err = c.exec(`
+				UPDATE deliveries SET state = 'waiting', due_at = ?
+				WHERE state = 'held' AND seq IN (SELECT d.seq FROM deliveries d JOIN log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
+				time.Now(), typeID)
 		}
-		err = releaseHeld(c, typeID)
 	}
-	return found, err
+	return err
 }
 
-// releaseHeld makes the held deliveries of a type due, unless it is paused.
-func releaseHeld(c *conn, typeID int64) error {
-	name := ""
-	err := c.query("SELECT name FROM types WHERE id = ?", func(s *sqlite3.Stmt) error {
-		name = s.ColumnText(0)
+// typePaused tells whether a pause of types covers this one, under any of its names.
+func typePaused(c *conn, written string) (paused bool, err error) {
+	var names []string
+	err = c.query("SELECT name, written FROM types WHERE name = (SELECT name FROM types WHERE written = ? LIMIT 1)", func(s *sqlite3.Stmt) error {
+		names = append(names, s.ColumnText(0), s.ColumnText(1))
 		return nil
-	}, typeID)
+	}, written)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if paused, err := typePaused(c, name); paused || err != nil {
-		return err
+	pauses, err := readPauses(c)
+	for _, one := range pauses {
+		if err == nil && !paused && one.Kind == engine.PauseType {
+			paused, err = patternMatchesAny(one.Target, names)
+		}
 	}
-	return c.exec(`
-		UPDATE deliveries SET state = 'waiting', due_at = ?
-		WHERE state = 'held' AND seq IN (SELECT d.seq FROM deliveries d JOIN log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
-		time.Now(), typeID)
-}
-
-// typePaused tells whether a pause of types covers this one.
-func typePaused(c *conn, name string) (bool, error) {
-	matching, err := idsWhere(c, "SELECT rowid, target FROM (SELECT 1 AS rowid, target FROM pauses WHERE kind = 'type')",
-		func(target string) (bool, error) { return patternMatches(target, name) })
-	return len(matching) > 0, err
+	return paused, err
 }
 
 func readPauses(c *conn) (pauses []engine.Pause, err error) {

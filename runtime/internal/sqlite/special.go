@@ -69,10 +69,12 @@ func (w *writer) recognise(e *logged, now time.Time) error {
 	var seq int64
 	same := false
 	err = w.conn.query(`
-		SELECT d.id, d.seq, d.digest FROM dedupe d JOIN types t ON t.id = d.type
+		SELECT d.id, d.seq, d.digest, t.version FROM dedupe d JOIN types t ON t.id = d.type
 		WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1) AND d.key = ? AND d.expires_at > ?`, func(s *sqlite3.Stmt) error {
 		digest := sha256.Sum256(e.Payload)
-		first, seq, same = uuidOf(s, 0), s.ColumnInt64(1), bytes.Equal(s.ColumnRawBlob(2), digest[:])
+		first, seq = uuidOf(s, 0), s.ColumnInt64(1)
+		// Payloads of different versions cannot be compared.
+		same = s.ColumnInt(3) != max(e.Version, 1) || bytes.Equal(s.ColumnRawBlob(2), digest[:])
 		return nil
 	}, e.Type, e.Dedupe.Key, now)
 	switch {

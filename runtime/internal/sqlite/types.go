@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -36,14 +37,14 @@ type typeInfo struct {
 type typeTable struct {
 	log *Log
 
-	mu       sync.RWMutex
-	declared map[string]bool // the names of this process's catalogue
-	ids      map[typeKey]int64
-	infos    map[int64]typeInfo
+	mu    sync.RWMutex
+	own   map[string]string // the names of this process's catalogue, by all that it knows
+	ids   map[typeKey]int64
+	infos map[int64]typeInfo
 }
 
 func newTypeTable(log *Log) *typeTable {
-	return &typeTable{log: log, declared: map[string]bool{}, ids: map[typeKey]int64{}, infos: map[int64]typeInfo{}}
+	return &typeTable{log: log, own: map[string]string{}, ids: map[typeKey]int64{}, infos: map[int64]typeInfo{}}
 }
 
 // number appends records as rows. A type that nobody has declared yet is
@@ -90,15 +91,28 @@ func (t *typeTable) load(c *conn) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := namesOf(rows)
+	called, names := map[string]string{}, namesOf(rows)
 	for _, row := range rows {
-		info := typeInfo{typeKey{row.name, row.version}, names[row.name]}
-		if own := slices.IndexFunc(info.names, func(name string) bool { return t.declared[name] }); own >= 0 && !t.declared[row.name] {
-			info.name = info.names[own]
+		called[row.written] = t.called(row, names[row.name])
+	}
+	for _, row := range rows {
+		info := typeInfo{typeKey{called[row.written], row.version}, names[row.name]}
+		if base, dead := strings.CutPrefix(row.written, engine.DeadType("")); dead && called[base] != "" {
+			info.name = engine.DeadType(called[base])
 		}
 		t.ids[typeKey{row.written, row.version}], t.infos[row.id] = row.id, info
 	}
 	return nil
+}
+
+// called is what this process calls the type of a row, which has had these names.
+func (t *typeTable) called(row typeRow, names []string) string {
+	for _, name := range append([]string{row.written, row.name}, names...) {
+		if own := t.own[name]; own != "" {
+			return own
+		}
+	}
+	return row.name
 }
 
 // typeRows reads the table.

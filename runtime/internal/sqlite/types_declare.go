@@ -1,8 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -13,7 +14,10 @@ import (
 func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	l.types.mu.Lock()
 	for _, spec := range specs {
-		l.types.declared[spec.Name] = true
+		l.types.own[spec.Name] = spec.Name
+		for _, alias := range spec.Aliases {
+			l.types.own[alias] = spec.Name
+		}
 	}
 	l.types.mu.Unlock()
 	needed := false
@@ -54,18 +58,20 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 			return err
 		}
 	}
-	return routeAll(c)
+	if err := routeAll(c); err != nil {
+		return err
+	}
+	return releaseHeld(c) // a pause of types may have been for what is another type now
 }
 
 // missingTypes lists the types that have no row. Aliases have one even if nothing was
-// published as such: a program of before may be about to. What announces the dead letters of
-// a type that is renamed, is renamed with it.
+// published as such: a program of before may be about to.
 func missingTypes(rows []typeRow, specs []engine.TypeSpec) (missing []typeKey) {
 	known := map[typeKey]bool{}
 	for _, row := range rows {
 		known[typeKey{row.written, row.version}] = true
 	}
-	for _, spec := range withDead(rows, specs) {
+	for _, spec := range specs {
 		keys := []typeKey{{spec.Name, max(spec.Version, 1)}}
 		for _, alias := range spec.Aliases {
 			keys = append(keys, typeKey{alias, 1})
@@ -79,81 +85,79 @@ func missingTypes(rows []typeRow, specs []engine.TypeSpec) (missing []typeKey) {
 	return missing
 }
 
-// withDead adds the bus's own types that announce dead letters of types with aliases,
-// if the file has some of them.
-func withDead(rows []typeRow, specs []engine.TypeSpec) []engine.TypeSpec {
-	all := slices.Clip(specs)
-	for _, spec := range specs {
-		dead := engine.TypeSpec{Name: engine.DeadType(spec.Name)}
-		for _, alias := range spec.Aliases {
-			if name := engine.DeadType(alias); slices.ContainsFunc(rows, func(row typeRow) bool { return row.written == name }) {
-				dead.Aliases = append(dead.Aliases, name)
-			}
-		}
-		if len(dead.Aliases) > 0 {
-			all = append(all, dead)
-		}
-	}
-	return all
-}
-
-// renamedTypes returns the names of rows that are not what they should be. A type is
-// called what the catalogue with its newest name calls it: an older program that
-// knows a former name only does not take it back, because it finds its events
-// under all names. Two types that were one, because one had the other's name for
-// an alias, are told apart again once both are declared.
+// renamedTypes returns the names of rows that are not what they should be: those that
+// a catalogue says are one type have one name, and those that it says are two have two.
 func renamedTypes(rows []typeRow, specs []engine.TypeSpec) map[int64]string {
-	specs = withDead(rows, specs)
-	declared := map[string]bool{}
-	for _, spec := range specs {
-		declared[spec.Name] = true
-	}
-	name, present := map[int64]string{}, map[string]int{}
-	for called, names := range namesOf(rows) {
-		for _, one := range names {
-			if declared[one] {
-				present[called]++
-			}
-		}
+	c := typeClaimsOf(rows, specs)
+	now, changed := map[string]string{}, map[int64]string{}
+	for _, row := range rows {
+		now[row.written] = c.called(row)
 	}
 	for _, row := range rows {
-		name[row.id] = row.name
-		if declared[row.written] && present[row.name] > 1 {
-			name[row.id] = row.written
+		name := now[row.written]
+		if base, dead := strings.CutPrefix(row.written, engine.DeadType("")); dead && now[base] != "" {
+			name = engine.DeadType(now[base])
 		}
-	}
-	for _, spec := range specs {
-		for _, row := range rows {
-			if slices.Contains(spec.Aliases, row.written) {
-				// All that the alias stands for, which may be more than what was written so.
-				rename(rows, name, name[row.id], spec.Name, declared)
-			}
-		}
-	}
-	changed := map[int64]string{}
-	for _, row := range rows {
-		if name[row.id] != row.name {
-			changed[row.id] = name[row.id]
+		if name != row.name {
+			changed[row.id] = name
 		}
 	}
 	return changed
 }
 
-// rename gives the rows of one name another, except those of types that are declared
-// themselves.
-func rename(rows []typeRow, name map[int64]string, from, to string, declared map[string]bool) {
-	for _, row := range rows {
-		if name[row.id] == from && !declared[row.written] {
-			name[row.id] = to
+// typeClaims is what a catalogue says about the rows of a file.
+type typeClaims struct {
+	owner map[string]*engine.TypeSpec          // by name, former ones included
+	names map[*engine.TypeSpec]map[string]bool // the names that its rows have
+	specs map[string]map[*engine.TypeSpec]bool // by the name of the rows: who owns some of them
+}
+
+func typeClaimsOf(rows []typeRow, specs []engine.TypeSpec) typeClaims {
+	c := typeClaims{map[string]*engine.TypeSpec{}, map[*engine.TypeSpec]map[string]bool{}, map[string]map[*engine.TypeSpec]bool{}}
+	for i := range specs {
+		spec := &specs[i]
+		c.owner[spec.Name], c.names[spec] = spec, map[string]bool{}
+		for _, alias := range spec.Aliases {
+			c.owner[alias] = spec
 		}
 	}
+	for _, row := range rows {
+		spec := c.owner[row.written]
+		if spec == nil {
+			continue
+		}
+		c.names[spec][row.name] = true
+		if c.specs[row.name] == nil {
+			c.specs[row.name] = map[*engine.TypeSpec]bool{}
+		}
+		c.specs[row.name][spec] = true
+	}
+	return c
+}
+
+// called is what a row should be named. A newer name, which the catalogue does not
+// know, stays: a program that was rolled back finds its events under all names.
+func (c typeClaims) called(row typeRow) string {
+	spec := cmp.Or(c.owner[row.written], c.owner[row.name])
+	if sharers := c.specs[row.name]; len(sharers) == 1 && c.owner[row.name] == nil {
+		for only := range sharers {
+			if len(c.names[only]) == 1 {
+				return row.name
+			}
+			spec = only
+		}
+	}
+	if spec == nil {
+		return row.name
+	}
+	return spec.Name
 }
 
 // declareType returns a type's number, and adds the type with its routes
 // unless it is known.
 func declareType(c *conn, key typeKey) (typeID int64, err error) {
 	key.version = max(key.version, 1)
-	relative, name := int64(0), key.name // another version of it
+	relative, name := int64(0), key.name // another row of the same type
 	err = c.query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
 		relative, name = s.ColumnInt64(0), s.ColumnText(1)
 		if s.ColumnInt(2) == key.version {
@@ -161,6 +165,9 @@ func declareType(c *conn, key typeKey) (typeID int64, err error) {
 		}
 		return nil
 	}, key.name)
+	if base, dead := strings.CutPrefix(key.name, engine.DeadType("")); err == nil && dead && relative == 0 {
+		relative, name, err = announcement(c, base)
+	}
 	if err != nil || typeID != 0 {
 		return typeID, err
 	}
@@ -183,4 +190,19 @@ func declareType(c *conn, key typeKey) (typeID int64, err error) {
 		}
 	}
 	return typeID, nil
+}
+
+// announcement returns the name that the bus's own type for dead letters of a type has
+// today, and a row of it; 0 if there is none.
+func announcement(c *conn, base string) (typeID int64, name string, err error) {
+	name = engine.DeadType(base)
+	err = c.query("SELECT name FROM types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
+		name = engine.DeadType(s.ColumnText(0))
+		return nil
+	}, base)
+	if err != nil {
+		return 0, name, err
+	}
+	typeID, err = c.int64("SELECT max(id) FROM types WHERE name = ?", name)
+	return typeID, name, err
 }
