@@ -16,6 +16,14 @@ type entry struct {
 	key, value *yaml.Node
 }
 
+// contents are the keys and values of a mapping, or the items of a list.
+func (e entry) contents() []*yaml.Node {
+	if e.value == nil {
+		return nil
+	}
+	return e.value.Content
+}
+
 // An object is a mapping whose keys the language knows.
 type object struct {
 	node    *yaml.Node

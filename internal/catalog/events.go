@@ -22,9 +22,13 @@ func (r *reader) eventSection(parts []*part) []*Event {
 }
 
 // checkSomeEvents reports a catalogue without events, at the first place where some should be.
+// One with types may be there for other catalogues.
 func (r *reader) checkSomeEvents(parts []*part) {
 	var empty *yaml.Node
 	for _, p := range parts {
+		if len(p.entries["types"].contents()) > 0 {
+			return
+		}
 		e, written := p.entries["events"]
 		switch {
 		case !written:
@@ -37,7 +41,7 @@ func (r *reader) checkSomeEvents(parts []*part) {
 	switch {
 	case empty != nil:
 		r.report(r.place(empty), RuleNoEvents, "the catalogue has no events").
-			Hint = "declare one here, such as order.placed: {}"
+			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
 	case !r.incomplete:
 		r.report(r.place(parts[0].node), RuleNoEvents, "the catalogue has no events").
 			Hint = "declare one under the key events"

@@ -24,7 +24,7 @@ const (
 	RuleBadName       Rule = "bad-name"          // names of events, subscriptions, types and fields in their alphabet
 	RuleReserved      Rule = "reserved-name"     // no names that generated code needs for itself
 	RuleCollision     Rule = "go-name-collision" // one Go name for one thing
-	RuleNoEvents      Rule = "no-events"         // at least one event
+	RuleNoEvents      Rule = "no-events"         // at least one event, or a type for other catalogues
 	RuleBadType       Rule = "bad-type"          // types in the notation of the language
 	RuleUnknownType   Rule = "unknown-type"      // only types that are built in or declared
 	RuleRecursiveType Rule = "recursive-type"    // no struct that needs itself to exist

@@ -15,7 +15,9 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	s := object{}
 	s.set("$schema", "https://json-schema.org/draft/2020-12/schema")
 	s.set("title", c.Package.V)
-	s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
+	if len(c.Events) > 0 {
+		s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
+	}
 	defs := object{}
 	for _, e := range c.Events {
 		defs.add(e.Name.V, schema2020.payload(e))

@@ -48,6 +48,9 @@ func TestWhatIsExportedComesBack(t *testing.T) {
 		"asyncapi":   {func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) }, importer.AsyncAPI},
 	}
 	for path, c := range catalogues(t) {
+		if len(c.Events) == 0 {
+			continue // no schema says that nothing in it is an event
+		}
 		for name, form := range forms {
 			t.Run(name+" "+path, func(t *testing.T) {
 				document, err := form.export(c)

@@ -211,6 +211,17 @@ func TestFindingsOfIncludedFilesFollowThoseOfTheRoot(t *testing.T) {
 	}
 }
 
+func TestTypesOfACatalogueWithoutEventsAreForOthers(t *testing.T) {
+	const text = "version: 1\npackage: p\ntypes: { Currency: { doc: A code., enum: [EUR, USD] } }\n"
+	c, findings := catalog.Parse("events.yaml", []byte(text))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	if found, err := lint.Run(c, func(string) ([]byte, error) { return []byte(text), nil }); err != nil || len(found) > 0 {
+		t.Error(found, err)
+	}
+}
+
 func TestATypeOfAnOldPayloadIsInUse(t *testing.T) {
 	const text = `version: 1
 package: p
