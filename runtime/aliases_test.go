@@ -541,6 +541,32 @@ func TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
 	})
 }
 
+// A pattern is for a type by each of its names, those that another program gives it included.
+func TestAPatternIsForATypeByAllItsNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		var seen journal[string]
+		old := reopenWith(t, path, runtime.NewCatalogue(noteTaken, noteType("memo.filed", nil)))
+		_, err := runtime.SubscribePattern(old.Bus, "memo.*", "memos", func(_ context.Context, e runtime.Event[runtime.Raw]) error {
+			seen.add(fmt.Sprint(e.Type, " ", string(e.Payload)))
+			return nil
+		})
+		must(t, err)
+		old.start()
+		publishAs(old, noteTaken, note{1})
+		old.idle()
+		program(t, path, today, func(f *fixture) {})
+		time.Sleep(time.Second) // until it has looked
+		publishAs(old, noteTaken, note{2})
+		old.idle()
+		if diff := cmp.Diff([]string{`note.taken {"n":2}`}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+		old.stop()
+		requireSound(t, path)
+	})
+}
+
 // morgue subscribes to dead letters.
 func morgue(f *fixture, eventType *runtime.EventType[note], seen *journal[string]) {
 	f.t.Helper()

@@ -27,6 +27,7 @@ type consumer struct {
 	polling sync.Mutex
 	buffer  []*logged
 	matches map[int64]bool // by type number, under polling
+	known   int64          // the changes of the type table that matches knows
 
 	mu          sync.Mutex
 	wake        func()

@@ -141,8 +141,8 @@ func (l *Log) appended(events []logged) {
 	}
 }
 
-// refresh takes in what other processes have written: events, redriven dead
-// letters, settled deliveries. It runs on the writer's goroutine.
+// refresh takes in what other processes have written: events, names of types,
+// redriven dead letters, settled deliveries. It runs on the writer's goroutine.
 func (l *Log) refresh(c *conn) {
 	last, err := c.int64("SELECT max(seq) FROM log")
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Log) refresh(c *conn) {
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.tellPauses(c) != nil {
+	if l.types.load(c) != nil || l.tellPauses(c) != nil {
 		return
 	}
 	for _, consumer := range l.all() {

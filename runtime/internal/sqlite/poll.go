@@ -245,6 +245,10 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 
 // matchesType tells whether the pattern covers a type. It runs under polling.
 func (c *consumer) matchesType(typeID int64) bool {
+	if changes := c.log.types.changes.Load(); changes != c.known {
+		c.known = changes
+		clear(c.matches)
+	}
 	matches, known := c.matches[typeID]
 	if known {
 		return matches

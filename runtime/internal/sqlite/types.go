@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -41,6 +42,8 @@ type typeTable struct {
 	own   map[string]string // the names of this process's catalogue, by all that it knows
 	ids   map[typeKey]int64
 	infos map[int64]typeInfo
+
+	changes atomic.Int64 // grows with the names that are known
 }
 
 func newTypeTable(log *Log) *typeTable {
@@ -99,6 +102,9 @@ func (t *typeTable) load(c *conn) error {
 		info := typeInfo{typeKey{called[row.written], row.version}, names[row.name]}
 		if base, dead := strings.CutPrefix(row.written, engine.DeadType("")); dead && called[base] != "" {
 			info.name = engine.DeadType(called[base])
+		}
+		if !slices.Equal(t.infos[row.id].names, info.names) {
+			t.changes.Add(1)
 		}
 		t.ids[typeKey{row.written, row.version}], t.infos[row.id] = row.id, info
 	}

@@ -108,15 +108,14 @@ func renamedTypes(rows []typeRow, specs []engine.TypeSpec) map[int64]string {
 // typeClaims is what a catalogue says about the rows of a file.
 type typeClaims struct {
 	owner map[string]*engine.TypeSpec          // by name, former ones included
-	names map[*engine.TypeSpec]map[string]bool // the names that its rows have
 	specs map[string]map[*engine.TypeSpec]bool // by the name of the rows: who owns some of them
 }
 
 func typeClaimsOf(rows []typeRow, specs []engine.TypeSpec) typeClaims {
-	c := typeClaims{map[string]*engine.TypeSpec{}, map[*engine.TypeSpec]map[string]bool{}, map[string]map[*engine.TypeSpec]bool{}}
+	c := typeClaims{map[string]*engine.TypeSpec{}, map[string]map[*engine.TypeSpec]bool{}}
 	for i := range specs {
 		spec := &specs[i]
-		c.owner[spec.Name], c.names[spec] = spec, map[string]bool{}
+		c.owner[spec.Name] = spec
 		for _, alias := range spec.Aliases {
 			c.owner[alias] = spec
 		}
@@ -126,7 +125,6 @@ func typeClaimsOf(rows []typeRow, specs []engine.TypeSpec) typeClaims {
 		if spec == nil {
 			continue
 		}
-		c.names[spec][row.name] = true
 		if c.specs[row.name] == nil {
 			c.specs[row.name] = map[*engine.TypeSpec]bool{}
 		}
@@ -135,13 +133,13 @@ func typeClaimsOf(rows []typeRow, specs []engine.TypeSpec) typeClaims {
 	return c
 }
 
-// called is what a row should be named. A newer name, which the catalogue does not
-// know, stays: a program that was rolled back finds its events under all names.
+// called is what a row should be named. A newer name stays if the catalogue knows of no
+// renaming: a program that was rolled back finds its events under all names.
 func (c typeClaims) called(row typeRow) string {
 	spec := cmp.Or(c.owner[row.written], c.owner[row.name])
 	if sharers := c.specs[row.name]; len(sharers) == 1 && c.owner[row.name] == nil {
 		for only := range sharers {
-			if len(c.names[only]) == 1 {
+			if len(only.Aliases) == 0 {
 				return row.name
 			}
 			spec = only
