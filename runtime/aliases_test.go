@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -537,6 +538,23 @@ func TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
 		})
 		if diff := cmp.Diff([]string{"memo.written 1", "memo.written again"}, seen.all()); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// The program that is rolled back to has never heard of the newest name.
+func TestTheNewestNameOfASubscriptionSurvivesARollback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		for i, one := range []struct {
+			name    string
+			aliases []string
+		}{{"a", nil}, {"b", []string{"a"}}, {"c", []string{"b"}}, {"b", []string{"a"}}, {"c", nil}, {"a", nil}} {
+			seen := handledBy(t, path, yesterday, noteTaken, one.name, runtime.WithAliases(one.aliases...))
+			if i > 0 && !slices.Equal(seen, []string{fmt.Sprint("note.taken ", i-1)}) {
+				t.Errorf("%s %v got %v", one.name, one.aliases, seen)
+			}
+			program(t, path, yesterday, func(f *fixture) { publishAs(f, noteTaken, note{i}) })
 		}
 	})
 }
