@@ -230,6 +230,8 @@ func (d *deployed) subscribe(r *recipient, spec nameSpec) {
 	}
 	must(e.T, err)
 	e.tracef("handles %s, formerly %v (%v)", spec.name, spec.aliases, r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	r.exists, d.names[r] = true, spec.name
 }
 
@@ -399,6 +401,8 @@ type named struct {
 
 // next draws what a program calls it: as the newest one or one of before, or anew.
 func (n *named) next(e *era, newest bool) nameSpec {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
 	case len(n.specs) == 0:
 		n.specs = append(n.specs, nameSpec{n.fresh(), nil, 1, time.Now()})

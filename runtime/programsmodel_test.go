@@ -99,7 +99,7 @@ type eraModel struct {
 	recipients []*recipient
 	names      int
 
-	mu      sync.Mutex // for what follows
+	mu      sync.Mutex // for what follows, and what things and recipients are called
 	life    int        // grows with every crash
 	numbers int
 	events  map[int]*relicEvent

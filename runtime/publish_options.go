@@ -48,7 +48,8 @@ func WithCorrelationID(id string) PublishOption {
 // that was stored within the window of the bus ([WithDedupeWindow], 24 hours by
 // default) is not stored again. The receipt is then that of the first event, and
 // its Duplicate is true. The same key with another payload is a
-// *[ConflictError]. The n-th event of a batch has the key with #n behind it, so
+// *[ConflictError], unless the two are of different versions, which cannot be
+// compared. The n-th event of a batch has the key with #n behind it, so
 // that publishing the batch again stores nothing.
 //
 // The key is 1 to 200 bytes of UTF-8. It cannot be combined with a handler's
