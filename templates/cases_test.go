@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/emit"
 )
 
 // The cases are shared with package catalog, which has those with findings.
@@ -67,13 +66,4 @@ func validCases(t testing.TB) map[string]*catalog.Catalogue {
 		t.Fatalf("found %d valid cases", len(valid))
 	}
 	return valid
-}
-
-// filesOf has the generated files of a catalogue, by name.
-func filesOf(files []emit.File) map[string]string {
-	all := map[string]string{}
-	for _, f := range files {
-		all[f.Name] = string(f.Content)
-	}
-	return all
 }

@@ -13,7 +13,6 @@ func isComparable(t *catalog.TypeRef) bool { return !t.Traits().Incomparable }
 func isUnion(t *catalog.TypeRef) bool  { return t.Kind == catalog.Named && t.Named.IsUnion() }
 func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsCustom() }
 func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
-func isEnum(t *catalog.TypeRef) bool   { return t.Kind == catalog.Named && t.Named.IsEnum() }
 
 // structRef is the type of a field that has a declared type.
 func structRef(t *catalog.Type) *catalog.TypeRef {

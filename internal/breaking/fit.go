@@ -139,17 +139,22 @@ func texts(w, r *catalog.TypeRef) fitness {
 	case r.Kind == catalog.Decimal:
 		return loose
 	case r.Kind == catalog.Named:
-		if w.Kind == catalog.Named {
-			for _, v := range w.Named.Values {
-				if !holds(r.Named, w.Named, v) {
-					return loose
-				}
-			}
-			return fine
-		}
-		return loose
+		return enumerated(w, r)
 	}
 	return broken
+}
+
+// enumerated fits an enum, which reads all texts or numbers of its kind, and knows some.
+func enumerated(w, r *catalog.TypeRef) fitness {
+	if w.Kind != catalog.Named {
+		return loose
+	}
+	for _, v := range w.Named.Values {
+		if !holds(r.Named, w.Named, v) {
+			return loose
+		}
+	}
+	return fine
 }
 
 // numbers fits numbers: by their limits, and those that constraints set.
@@ -168,16 +173,8 @@ func numbers(writer, reader operand) fitness {
 	switch {
 	case r.Kind == catalog.Named && (least.Cmp(big.NewInt(math.MinInt64)) < 0 || most.Cmp(big.NewInt(math.MaxInt64)) > 0):
 		return broken
-	case r.Kind == catalog.Named: // reads all of them, and knows some
-		if w.Kind == catalog.Named {
-			for _, v := range w.Named.Values {
-				if !holds(r.Named, w.Named, v) {
-					return loose
-				}
-			}
-			return fine
-		}
-		return loose
+	case r.Kind == catalog.Named:
+		return enumerated(w, r)
 	case least.Cmp(from) < 0 || most.Cmp(to) > 0:
 		return broken
 	}

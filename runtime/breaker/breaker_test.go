@@ -31,6 +31,7 @@ func TestABreakerOpensWhenTooManyOutcomesAreFailures(t *testing.T) {
 		{"29 of 100 are exactly 0.29", standard.With(breaker.Threshold(0.29), breaker.MinSamples(100)), strings.Repeat("F", 29) + strings.Repeat("S", 71), false},
 		{"30 of 100 are more than 0.29", standard.With(breaker.Threshold(0.29), breaker.MinSamples(100)), strings.Repeat("F", 30) + strings.Repeat("S", 70), true},
 		{"off, it never opens", standard.With(breaker.Off()), "FFFFFFFFFFFFFFFF", false},
+		{"off and on again, it opens", standard.With(breaker.Off(), breaker.On()), "FFFF", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
