@@ -18,6 +18,9 @@ import (
 //go:embed testdata/schema_1.sql
 var schema1 string
 
+//go:embed testdata/schema_2.sql
+var schema2 string
+
 // A file as busgen made it with schema version 1: an event that waits, one that is
 // dead, and one that nobody has handled yet.
 const rows1 = `
@@ -32,28 +35,37 @@ const rows1 = `
 
 func oldSchemaFile(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "old.db")
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	path := emptySchemaFile(t, schema1, 1)
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
-	must(t, c.Exec("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"))
-	must(t, c.Exec(schema1+fmt.Sprintf("; PRAGMA application_id=%d; PRAGMA user_version=1;", applicationID)))
 	must(t, c.Exec(rows1))
 	must(t, c.shut())
 	return path
 }
 
+// emptySchemaFile is a file without events as a busgen of an older schema made it.
+func emptySchemaFile(t *testing.T, schema string, version int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "old.db")
+	c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	must(t, err)
+	must(t, c.Exec("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"))
+	must(t, c.Exec(schema+fmt.Sprintf("; PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version)))
+	must(t, c.shut())
+	return path
+}
+
 func TestAMigratedFileHasTheSchemaOfANewOne(t *testing.T) {
-	fresh := filepath.Join(t.TempDir(), "new.db")
-	for _, path := range []string{oldSchemaFile(t), fresh} {
+	opened := func(path string) map[string]string {
 		log, err := Open(path, Options{})
 		must(t, err)
 		must(t, log.Close())
-		if path != fresh {
-			defer func(old string) {
-				if diff := cmp.Diff(schemaOf(t, fresh), schemaOf(t, old)); diff != "" {
-					t.Errorf("(-new +migrated):\n%s", diff)
-				}
-			}(path)
+		return schemaOf(t, path)
+	}
+	fresh := opened(filepath.Join(t.TempDir(), "new.db"))
+	for version, path := range map[int]string{1: oldSchemaFile(t), 2: emptySchemaFile(t, schema2, 2)} {
+		if diff := cmp.Diff(fresh, opened(path)); diff != "" {
+			t.Errorf("from version %d (-new +migrated):\n%s", version, diff)
 		}
 	}
 }

@@ -13,11 +13,16 @@ import (
 //go:embed schema.sql
 var schema string
 
+// migration3 leads from version 2 to 3.
+//
+//go:embed migration_3.sql
+var migration3 string
+
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // migrations are the statements that lead from each version to the next: the
@@ -44,6 +49,7 @@ var migrations = []string{
 	  name         TEXT    PRIMARY KEY,
 	  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
 	) WITHOUT ROWID`,
+	migration3,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

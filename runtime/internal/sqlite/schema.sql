@@ -2,6 +2,15 @@
 -- views events and dead_letters are the public face of the file.
 -- Times are integers, microseconds since 1970-01-01 UTC.
 
+-- Which log this is: a random number that the file keeps for life, so that a
+-- program notices when another file has taken its place.
+CREATE TABLE identity (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  log BLOB    NOT NULL
+);
+
+INSERT INTO identity (one, log) VALUES (1, randomblob(16));
+
 -- Event types by number: a log row carries four bytes instead of a name and a
 -- version. Rows of the same name are one type: the versions of its payload, and
 -- what it was called before. Names that begin with $ are the bus's own:

@@ -1,0 +1,217 @@
+-- The tables are busgen's own business and may change with user_version; the
+-- views events and dead_letters are the public face of the file.
+-- Times are integers, microseconds since 1970-01-01 UTC.
+
+-- Event types by number: a log row carries four bytes instead of a name and a
+-- version. Rows of the same name are one type: the versions of its payload, and
+-- what it was called before. Names that begin with $ are the bus's own:
+-- $dead.order.placed announces a dead letter of order.placed. No glob matches them.
+CREATE TABLE types (
+  id      INTEGER PRIMARY KEY,
+  name    TEXT    NOT NULL, -- what it is called today
+  written TEXT    NOT NULL, -- what it was called when the events of this row were published
+  version INTEGER NOT NULL, -- of their payloads
+  UNIQUE (written, version)
+);
+
+CREATE INDEX types_name ON types (name);
+
+-- The log. A row is written once and never updated. seq is the order of
+-- delivery; ids are UUIDv7, so their index grows at its end only.
+CREATE TABLE log (
+  seq        INTEGER PRIMARY KEY,
+  id         BLOB    NOT NULL UNIQUE,
+  type       INTEGER NOT NULL REFERENCES types (id),
+  payload    TEXT    NOT NULL,
+  metadata   TEXT,
+  created_at INTEGER NOT NULL,
+  due_at     INTEGER           -- of a delayed event; it has a waiting delivery for each subscription
+);
+
+CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
+
+-- Idempotency keys of published events, for as long as they are remembered.
+CREATE TABLE dedupe (
+  type       INTEGER NOT NULL REFERENCES types (id),
+  key        TEXT    NOT NULL,
+  seq        INTEGER NOT NULL,
+  id         BLOB    NOT NULL, -- of the event
+  digest     BLOB    NOT NULL, -- of its payload
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (type, key)
+) WITHOUT ROWID;
+
+CREATE INDEX dedupe_expires ON dedupe (expires_at);
+
+-- Durable consumers. Every matching event up to and including cursor is
+-- settled, unless deliveries has a row that says otherwise. Events up to and
+-- including start are older than the subscription and never meant for it. Up
+-- to redelivered an event may have been handled by a process that died before
+-- it could say so. pattern is one glob over event types, or several with spaces
+-- between them.
+CREATE TABLE subscriptions (
+  id          INTEGER PRIMARY KEY,
+  name        TEXT    NOT NULL UNIQUE,
+  pattern     TEXT    NOT NULL,
+  start       INTEGER NOT NULL,
+  cursor      INTEGER NOT NULL,
+  redelivered INTEGER NOT NULL DEFAULT 0,
+  created_at  INTEGER NOT NULL
+);
+
+-- Names that subscriptions had before. A program that knows such a name only
+-- finds its subscription by it.
+CREATE TABLE former_names (
+  name         TEXT    PRIMARY KEY,
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
+) WITHOUT ROWID;
+
+-- Which types match which subscription's pattern, so that SQL can ask.
+CREATE TABLE routes (
+  type         INTEGER NOT NULL REFERENCES types (id),
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+  PRIMARY KEY (type, subscription)
+) WITHOUT ROWID;
+
+CREATE INDEX routes_subscription ON routes (subscription);
+
+-- The exceptions: deliveries that did not simply go well.
+--   running  a handler was at work when the cursor passed it
+--   waiting  failed or put off, to be tried at due_at
+--   held     its event type is paused
+--   dead     given up, for an operator to look at
+-- A row is removed when its delivery is done or discarded.
+CREATE TABLE deliveries (
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+  seq          INTEGER NOT NULL REFERENCES log (seq),
+  state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
+  failures     INTEGER NOT NULL, -- attempts charged since it was new or last retried by hand
+  crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
+  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
+  dead_at      INTEGER,          -- of a dead one
+  reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired
+  fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind
+  since        INTEGER,          -- when it was last retried by hand; else it is as old as its event
+  progress     TEXT,             -- of a group: which members have handled it
+  redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
+  PRIMARY KEY (subscription, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <> 'dead';
+CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
+CREATE INDEX deliveries_kind ON deliveries (fingerprint, dead_at) WHERE state = 'dead';
+CREATE INDEX deliveries_seq  ON deliveries (seq);
+
+-- Deliveries that were settled without being handled, by a word of the handler
+-- or of an operator. Kept as long as their event.
+CREATE TABLE discarded (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+-- Every failed attempt, kept as long as its event.
+CREATE TABLE attempts (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  n            INTEGER NOT NULL, -- 1, 2, 3 … over the whole life of the delivery
+  kind         TEXT    NOT NULL, -- error, panic, goexit, timeout, decode, crash
+  started_at   INTEGER,          -- unknown for a crash
+  ended_at     INTEGER NOT NULL,
+  error        TEXT    NOT NULL,
+  error_type   TEXT,             -- the Go type of the error: *fs.PathError
+  member       TEXT,             -- of a group: the member that failed
+  stack        TEXT,
+  PRIMARY KEY (seq, subscription, n)
+) WITHOUT ROWID;
+
+-- Events that an operator has made from another one, with a corrected payload.
+-- They are for the one subscription that had failed.
+CREATE TABLE origins (
+  seq          INTEGER PRIMARY KEY,
+  parent       BLOB    NOT NULL, -- id of the event it was made from
+  subscription INTEGER NOT NULL
+);
+
+CREATE INDEX origins_parent ON origins (parent);
+
+-- What is not delivered at the moment: a subscription by its name, or event
+-- types by a glob.
+CREATE TABLE pauses (
+  kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
+  target TEXT    NOT NULL,
+  since  INTEGER NOT NULL,
+  PRIMARY KEY (kind, target)
+) WITHOUT ROWID;
+
+-- What operators have done. Kept for as long as the file.
+CREATE TABLE audit (
+  id           INTEGER PRIMARY KEY,
+  at           INTEGER NOT NULL,
+  actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
+  action       TEXT    NOT NULL, -- retry, edit, discard, purge, import, pause, resume, remove, rename, redrive
+  event        BLOB,             -- id; NULL for an action on many
+  subscription TEXT,
+  count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned
+  detail       TEXT              -- in words: the filter, the reason
+);
+
+CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
+
+-- Who dispatches, for the error a second process gets.
+CREATE TABLE owner (
+  one   INTEGER PRIMARY KEY CHECK (one = 1),
+  pid   INTEGER NOT NULL,
+  since INTEGER NOT NULL
+);
+
+-- One line per event, with the state of its deliveries rolled up:
+-- processing while a handler is known to run, pending while any subscription
+-- has yet to settle it, dlq when one gave up, else done.
+CREATE VIEW events AS
+SELECT
+  lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' || substr(hex(l.id), 13, 4) || '-' ||
+        substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21)) AS id,
+  t.name AS type,
+  l.payload,
+  CASE
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+                 WHERE r.type = l.type AND s.cursor < l.seq AND l.due_at IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
+    ELSE 'done'
+  END AS status,
+  (SELECT count(*) FROM attempts a WHERE a.seq = l.seq) AS retry_count,
+  (SELECT nullif(json_group_array(error), '[]')
+     FROM (SELECT error FROM attempts a WHERE a.seq = l.seq ORDER BY a.ended_at, a.subscription, a.n)) AS last_error,
+  l.metadata,
+  strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), l.created_at) / 1e6, 'unixepoch') AS updated_at
+FROM log l JOIN types t ON t.id = l.type
+WHERE t.name NOT LIKE '$%'; -- those are the bus's own
+
+-- One line per dead delivery, newest first.
+CREATE VIEW dead_letters AS
+SELECT
+  lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' || substr(hex(l.id), 13, 4) || '-' ||
+        substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21)) AS event_id,
+  t.name AS type,
+  s.name AS subscription,
+  d.reason,
+  d.failures AS attempts,
+  (SELECT a.error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1) AS last_error,
+  (SELECT json_group_array(error)
+     FROM (SELECT error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n)) AS errors,
+  l.payload,
+  strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', d.dead_at / 1e6, 'unixepoch') AS dead_at
+FROM deliveries d
+JOIN log l ON l.seq = d.seq
+JOIN types t ON t.id = l.type
+JOIN subscriptions s ON s.id = d.subscription
+WHERE d.state = 'dead'
+ORDER BY d.dead_at DESC, d.seq DESC;
