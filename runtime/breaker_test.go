@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -138,6 +139,7 @@ func TestAProbeNeverLeavesTheSubscriptionStuck(t *testing.T) {
 		"it succeeds":       {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { return nil }},
 		"it fails":          {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { return errBoom }, again: true},
 		"it panics":         {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { panic("boom") }, again: true},
+		"it exits":          {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { goruntime.Goexit(); return nil }, again: true},
 		"it fails for good": {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { return runtime.Permanent(errBoom) }, again: true},
 		"it is snoozed":     {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { return runtime.Snooze(time.Second) }},
 		"it is discarded":   {do: func(context.Context, *fixture, runtime.Event[orderPlaced]) error { return runtime.Discard("no") }},

@@ -408,8 +408,23 @@ func TestAHighPriorityOvertakesAndALowOneIsNotStarved(t *testing.T) {
 		if want := slices.Repeat([]string{"job.high"}, 8); !slices.Equal(got[:8], want) {
 			t.Errorf("the first are %v, want high ones", got[:8])
 		}
-		if first := slices.Index(got, "job.low"); first < 8 || first > 20 {
-			t.Errorf("the first low one had turn %d; want it after some high ones and before the last of them", first)
+		if !slices.Equal(got[8:10], []string{"job.low", "job.normal"}) {
+			t.Errorf("after eight high ones come %v, want one low and one normal", got[8:10])
+		}
+		for rank, higher := range map[string][]string{"job.normal": {"job.high"}, "job.low": {"job.high", "job.normal"}} {
+			overtaken := 0
+			for _, name := range got {
+				switch {
+				case name == rank:
+					overtaken = 0
+				case slices.Contains(higher, name):
+					overtaken++
+				}
+				if overtaken > 8 {
+					t.Errorf("more than eight have overtaken %s in a row: %v", rank, got)
+					break
+				}
+			}
 		}
 		if len(got) != 60 {
 			t.Errorf("%d were handled, want 60", len(got))

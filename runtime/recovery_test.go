@@ -153,6 +153,43 @@ func TestShutdownWaitsForRunningHandlers(t *testing.T) {
 	})
 }
 
+func TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise(t *testing.T) {
+	background := func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }
+	for name, test := range map[string]struct {
+		opts []runtime.Option
+		ctx  func() (context.Context, context.CancelFunc)
+		want time.Duration
+	}{
+		"by itself":     {nil, background, 30 * time.Second},
+		"by its option": {[]runtime.Option{runtime.WithShutdownTimeout(5 * time.Second)}, background, 5 * time.Second},
+		"a deadline comes first": {nil, func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), time.Minute)
+		}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := open(t, test.opts...)
+				f.handle("patient", func(ctx context.Context, _ runtime.Event[orderPlaced]) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}, runtime.WithTimeout(time.Hour))
+				f.start()
+				f.publish(1)
+				synctest.Wait()
+				ctx, cancel := test.ctx()
+				defer cancel()
+				began := time.Now()
+				if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the shutdown returned %v", err)
+				}
+				if took := time.Since(began); took != test.want {
+					t.Errorf("the handler was interrupted after %v, want %v", took, test.want)
+				}
+			})
+		})
+	}
+}
+
 func TestShutdownInterruptsAtItsDeadlineAndChargesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
