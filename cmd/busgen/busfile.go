@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/busgen/busgen/internal/console"
 	"github.com/busgen/busgen/runtime/admin"
@@ -55,12 +57,27 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		flags.StringVar(&c.actor, "actor", "", "`name` for the audit (default user@host)")
 	}
 	cmd.RunE = verb(func(args []string) (string, error) {
+		if err := noEmptyFlag(cmd); err != nil {
+			return "", err
+		}
 		c.path, c.args = args[0], args[1:]
 		c.screen, c.now = console.ScreenOf(cmd.OutOrStdout()), time.Now()
 		report, err := v.do(c)
 		return report, classified(err)
 	})
 	return cmd
+}
+
+// noEmptyFlag refuses a flag with nothing in it, as a shell variable that is not
+// set makes one: left out it would mean everything.
+func noEmptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == "" || f.Value.Type() == "stringSlice" && f.Value.String() == "[]"
+		if empty && f.Name != "after" { // the first page is behind none
+			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // classified gives errors their exit status.
@@ -70,7 +87,12 @@ func classified(err error) error {
 	var canary *dlq.CanaryError
 	var refused *dlq.InvalidPayloadError
 	switch {
-	case errors.As(err, &missing), errors.As(err, &dealtWith):
+	case errors.As(err, &missing):
+		if hint := nearest(missing.Name, missing.Known); hint != "" {
+			err = fmt.Errorf("%w;%s", err, strings.TrimPrefix(hint, ":"))
+		}
+		return &nothing{err}
+	case errors.As(err, &dealtWith):
 		return &nothing{err}
 	case errors.As(err, &canary), errors.As(err, &refused):
 		return &negative{err}

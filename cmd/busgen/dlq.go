@@ -65,15 +65,30 @@ func (f *letterFilter) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")
 }
 
-// filter returns the filter, with the given letters.
-func (f *letterFilter) filter(keys []dlq.Key) dlq.Filter {
+// filter returns the filter, with the given letters. What it names is in the
+// file.
+func (f *letterFilter) filter(c *call, keys []dlq.Key) (filter dlq.Filter, err error) {
+	if err := c.knowTypes(f.Types); err != nil {
+		return filter, err
+	}
+	if err := c.knowSubscriptions(f.Subscriptions); err != nil {
+		return filter, err
+	}
+	filter = f.said()
+	filter.Keys = keys
+	filter.Group, err = c.group(f.Group)
+	return filter, err
+}
+
+// said is the filter as the flags say it.
+func (f *letterFilter) said() dlq.Filter {
 	filter := f.Filter
-	filter.Since, filter.Until, filter.Keys = f.since.Time, f.until.Time, keys
+	filter.Since, filter.Until = f.since.Time, f.until.Time
 	return filter
 }
 
 // some reports whether any flag is set.
-func (f *letterFilter) some() bool { return f.filter(nil).String() != (dlq.Filter{}).String() }
+func (f *letterFilter) some() bool { return f.said().String() != (dlq.Filter{}).String() }
 
 // ofLetters is any number of dead letters.
 var ofLetters = arguments{most: -1, what: "the ids of dead letters", candidates: deadEvents}
@@ -118,6 +133,13 @@ func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) 
 		return nil, err
 	}
 	if named {
+		names, err := file.Names(c.context())
+		if err == nil {
+			err = knowSubscription(subscription, names)
+		}
+		if err != nil {
+			return nil, &nothing{err}
+		}
 		return []dlq.Key{{EventID: id, Subscription: subscription}}, nil
 	}
 	event, err := file.Event(c.context(), id)

@@ -26,7 +26,8 @@ with --all.
 It prints how many letters matched, how many were discarded, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
 
-Exit status: 0 done, 1 the answer was no, 2 trouble, 3 nothing matches.`,
+Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
+event type or group, 2 trouble, 3 nothing matches.`,
 		Example: `  busgen dlq discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
   busgen dlq discard shop.db --group 5b9de41c02ff --because "refunded by hand" --dry-run`,
 	}, fileVerb{takes: ofLetters, changes: true, asks: true, do: func(c *call) (string, error) {
@@ -70,10 +71,10 @@ record, discard instead, or export before.
 It prints how many letters matched, how many were purged, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
 
-Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, 2
-trouble.`,
+Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, or
+the file has no such subscription, event type or group, 2 trouble.`,
 		Example: `  busgen dlq purge shop.db --older-than 30d --dry-run
-  busgen dlq purge shop.db --older-than 30d --type 'ml.*' --yes`,
+  busgen dlq purge shop.db --older-than 30d --type 'payment.*' --yes`,
 	}, fileVerb{changes: true, asks: true, do: func(c *call) (string, error) {
 		if age.Duration == 0 && filter.until.IsZero() {
 			return "", errors.New("say how old with --older-than, as in --older-than 30d, or until when with --until")
@@ -90,7 +91,10 @@ func purgeLetters(c *call, filter letterFilter, s dlq.Selection, age time.Durati
 	if cutoff := c.now.Add(-age); age > 0 && (filter.until.IsZero() || cutoff.Before(filter.until.Time)) {
 		filter.until.Time = cutoff
 	}
-	s.Filter = filter.filter(nil)
+	var err error
+	if s.Filter, err = filter.filter(c, nil); err != nil {
+		return "", err
+	}
 	inspector, err := c.letters()
 	if err != nil {
 		return "", err

@@ -24,16 +24,21 @@ or into a new file, the oldest first: one line of JSON for each, with everything
 that is known about it. "busgen dlq list --help" lists the fields. Nothing in
 the file of the bus is changed. "busgen dlq import" reads them again.
 
-Exit status: 0 done, 2 trouble.`,
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
 		Example: `  busgen dlq export shop.db > dead.jsonl
   busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
-	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter.filter(nil), out) }})
+	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
 	filter.flags(cmd)
 	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
 	return cmd
 }
 
-func exportLetters(c *call, filter dlq.Filter, out string) (err error) {
+func exportLetters(c *call, choice letterFilter, out string) (err error) {
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return err
+	}
 	inspector, err := c.letters()
 	if err != nil {
 		return err

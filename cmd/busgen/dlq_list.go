@@ -26,19 +26,24 @@ reason, fingerprint (its group), failures, redriven, progress, attempts (kind,
 started_at, ended_at, error, error_type, member, stack). A payload that is not
 JSON is in raw_payload, in base64.
 
-Exit status: 0 done, 2 trouble.`,
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
 		Example: `  busgen dlq list shop.db
   busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
   busgen dlq list shop.db --text "connection refused" --json`,
-	}, fileVerb{do: func(c *call) (string, error) { return listLetters(c, filter.filter(nil), page) }})
+	}, fileVerb{do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
 	filter.flags(cmd)
 	pageFlags(cmd, &page.Limit, &page.After)
 	return cmd
 }
 
-func listLetters(c *call, filter dlq.Filter, page dlq.Page) (string, error) {
+func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 	if page.Limit < 1 {
 		return "", fmt.Errorf("--limit is %d: it must be at least 1", page.Limit)
+	}
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return "", err
 	}
 	inspector, err := c.letters()
 	if err != nil {
@@ -54,7 +59,7 @@ func listLetters(c *call, filter dlq.Filter, page dlq.Page) (string, error) {
 		c.tellMore(next)
 		return lines(letters)
 	case len(letters) == 0:
-		return "There are no such dead letters.\n", nil
+		return noLetters(filter), nil
 	}
 	table := &console.Table{Columns: []console.Column{
 		{Title: "ID"}, {Title: "DIED"}, {Title: "TYPE", Least: 10}, {Title: "SUBSCRIPTION", Least: 10},
@@ -77,21 +82,27 @@ message and, if they panicked, at the same place. What differs from event to
 event is taken out of the message: <id>, <n>, <time>, <addr>, <text>. The most
 frequent kind comes first, with its message below.
 
-Every other verb takes the name of a group with --group.
+Every other verb takes the name of a group with --group; as much of it as no
+other group begins with is enough.
 
 With --json: one line for each, with fingerprint (the name of the group),
 reason, error_type, message, types, subscriptions, count, first, last, sample
 (event_id, subscription).
 
-Exit status: 0 done, 2 trouble.`,
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq groups shop.db --since 1h --json`,
-	}, fileVerb{do: func(c *call) (string, error) { return groupLetters(c, filter.filter(nil)) }})
+	}, fileVerb{do: func(c *call) (string, error) { return groupLetters(c, filter) }})
 	filter.flags(cmd)
 	return cmd
 }
 
-func groupLetters(c *call, filter dlq.Filter) (string, error) {
+func groupLetters(c *call, choice letterFilter) (string, error) {
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return "", err
+	}
 	inspector, err := c.letters()
 	if err != nil {
 		return "", err
@@ -104,7 +115,7 @@ func groupLetters(c *call, filter dlq.Filter) (string, error) {
 	case c.json:
 		return lines(groups)
 	case len(groups) == 0:
-		return "There are no such dead letters.\n", nil
+		return noLetters(filter), nil
 	}
 	table := &console.Table{Columns: []console.Column{
 		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST"}, {Title: "LAST"}, {Title: "SUBSCRIPTION", Least: 10},
@@ -116,4 +127,12 @@ func groupLetters(c *call, filter dlq.Filter) (string, error) {
 		table.Note(g.Message)
 	}
 	return table.Render(c.screen), nil
+}
+
+// noLetters says that nothing matches, although something could.
+func noLetters(filter dlq.Filter) string {
+	if only := (dlq.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
+		return fmt.Sprintf("There are no dead letters in group %s at the moment.\n", filter.Group)
+	}
+	return "There are no such dead letters.\n"
 }

@@ -32,7 +32,8 @@ again to go on.
 It prints how many letters matched, how many were retried, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
 
-Exit status: 0 done, 1 the canary failed, 2 trouble, 3 nothing matches.`,
+Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
+event type or group, 2 trouble, 3 nothing matches.`,
 		Example: `  busgen dlq retry shop.db 018f4f2e-1c3a-7b21
   busgen dlq retry shop.db --group 5b9de41c02ff --dry-run
   busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500
@@ -70,7 +71,10 @@ func (f *letterChoice) chosen(c *call) (dlq.Filter, error) {
 		return dlq.Filter{}, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
 	}
 	keys, err := c.keys()
-	return f.filter(keys), err
+	if err != nil {
+		return dlq.Filter{}, err
+	}
+	return f.filter(c, keys)
 }
 
 func retryLetters(c *call, choice letterChoice, s dlq.Selection) (string, error) {

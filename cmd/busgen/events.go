@@ -43,7 +43,7 @@ more parts of a name. Times are UTC.
 With --json: one line for each, with id, type, version, status, published_at,
 due_at (of a delayed event), failures, correlation_id, payload, metadata.
 
-Exit status: 0 done, 2 trouble.`,
+Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 		Example: `  busgen events list shop.db
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
   busgen events list shop.db --text ada@example.org --limit 5
@@ -73,6 +73,9 @@ func (f *eventFilter) flags(cmd *cobra.Command) {
 }
 
 func listEvents(c *call, f eventFilter) (string, error) {
+	if err := c.knowTypes(f.Types); err != nil {
+		return "", err
+	}
 	file, err := c.open()
 	if err != nil {
 		return "", err

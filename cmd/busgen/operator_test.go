@@ -50,9 +50,9 @@ func TestEventsAreListedByWhatTheFlagsSay(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		for flags, want := range map[string]int{
-			"":                     40,
-			"--type order.placed":  20,
-			"--type order.*,pay.*": 20,
+			"":                         40,
+			"--type order.placed":      20,
+			"--type order.*,payment.*": 40,
 			"--type order.* --type payment.* --limit 7": 7,
 			"--status dlq":                     12,
 			"--status done --type 'payment.*'": 9,

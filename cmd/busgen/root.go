@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/suggest"
 )
 
 // newRoot builds the command tree. The root does what generate does, so that
@@ -97,17 +100,17 @@ func hint(cmd *cobra.Command, prefix string, candidates []string) string {
 	return ": did you mean " + prefix + strings.Join(candidates, " or "+prefix) + "?"
 }
 
-// nearest asks whether the name closest to a word was meant; it is empty if none
-// is close.
+// nearest asks whether the name closest to a word was meant, or the first that
+// begins with it; it is empty if none is close.
 func nearest(word string, names []string) string {
-	all := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range names {
-		all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	best := suggest.Closest(word, names)
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, word) }); best == "" && i >= 0 {
+		best = names[i]
 	}
-	if similar := all.SuggestionsFor(word); len(similar) > 0 {
-		return fmt.Sprintf(": did you mean %s?", similar[0])
+	if best == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf(": did you mean %s?", best)
 }
 
 var flagName = regexp.MustCompile(`--([a-z-]+)`)

@@ -85,10 +85,14 @@ Nothing is lost and nothing is charged: what is held back waits. Handlers that
 run are not interrupted. A running program notices within 200 ms, and the pause
 outlives its restarts. Pausing what is paused changes nothing.
 
-Exit status: 0 it is paused, 2 trouble, 3 there is no such subscription.`,
+Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
+there is no such subscription.`,
 		Example: `  busgen subscriptions pause shop.db charge-card
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
+		if err := c.knowTypes(given(types)); err != nil {
+			return "", err
+		}
 		return c.steer(types, "paused", (*admin.File).PauseSubscription, (*admin.File).PauseTypes)
 	}})
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
@@ -135,6 +139,14 @@ func (c *call) steer(types, done string, subscription, globbed func(*admin.File,
 		return document(map[string]string{done: target})
 	}
 	return console.Clean(what+target) + " " + isOr(types) + " " + done + "\n", nil
+}
+
+// given is a list of one text, if there is one.
+func given(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }
 
 func isOr(types string) string {

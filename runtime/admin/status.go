@@ -122,6 +122,22 @@ func (f *File) Subscriptions(ctx context.Context) (all []Subscription, err error
 	return all, err
 }
 
+// Names is what a file knows by name. A name that is not among them matches
+// nothing.
+type Names struct {
+	Subscriptions []string // in the order in which they were made, then the names they had before
+	Types         []string // of events that were published or declared, likewise; the bus's own begin with $
+}
+
+// Names returns the names that filters can match.
+func (f *File) Names(ctx context.Context) (names Names, err error) {
+	err = f.use(func(a *sqlite.Admin) error {
+		names.Subscriptions, names.Types, err = a.AllNames(ctx)
+		return err
+	})
+	return names, err
+}
+
 func subscriptionsOf(lags []engine.Lag) []Subscription {
 	all := make([]Subscription, len(lags))
 	for i, lag := range lags {

@@ -25,6 +25,17 @@ type Group struct {
 	Sample        Key       `json:"sample"` // the last one
 }
 
+// GroupNames returns the fingerprints of the groups that begin with prefix, in
+// alphabetical order: all of them for an empty one. It is much cheaper than
+// [Inspector.Groups].
+func (i *Inspector) GroupNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = i.use(func(d *sqlite.DeadLetters) error {
+		names, err = d.GroupNames(ctx, prefix)
+		return err
+	})
+	return names, err
+}
+
 // Groups returns the kinds of failures among the dead letters, the most
 // frequent first.
 func (i *Inspector) Groups(ctx context.Context, f Filter) ([]Group, error) {

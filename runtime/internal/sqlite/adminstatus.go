@@ -92,6 +92,30 @@ func (a *Admin) Names(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+// AllNames are the names that subscriptions and event types have and had, those
+// that they have first, in the order in which they were made.
+func (a *Admin) AllNames(ctx context.Context) (subscriptions, types []string, err error) {
+	err = a.look(ctx, "read", func(c *conn) error {
+		if subscriptions, err = texts(c, "SELECT name FROM (SELECT id, name, 0 AS former FROM subscriptions "+
+			"UNION ALL SELECT subscription, name, 1 FROM former_names) ORDER BY former, id, name"); err != nil {
+			return err
+		}
+		types, err = texts(c, "SELECT name FROM (SELECT min(id) AS id, name, 0 AS former FROM types GROUP BY name "+
+			"UNION ALL SELECT min(id), written, 1 FROM types WHERE written NOT IN (SELECT name FROM types) GROUP BY written) ORDER BY former, id")
+		return err
+	})
+	return subscriptions, types, err
+}
+
+// texts returns the first column of a query.
+func texts(c *conn, sql string, args ...any) (all []string, err error) {
+	err = c.query(sql, func(s *sqlite3.Stmt) error {
+		all = append(all, s.ColumnText(0))
+		return nil
+	}, args...)
+	return all, err
+}
+
 // Pauses returns what is paused, the oldest first.
 func (a *Admin) Pauses(ctx context.Context) (pauses []engine.Pause, err error) {
 	err = a.look(ctx, "read", func(c *conn) (err error) {

@@ -127,6 +127,18 @@ func (d *DeadLetters) groups(f LetterFilter) (groups []LetterGroup, err error) {
 	return groups, err
 }
 
+// GroupNames returns the fingerprints of dead letters that begin with a prefix, in
+// their order.
+func (d *DeadLetters) GroupNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = d.look(ctx, "group the dead letters of", func() error {
+		names, err = texts(d.conn, `
+			SELECT DISTINCT fingerprint FROM deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
+			ORDER BY fingerprint`, prefix)
+		return err
+	})
+	return names, err
+}
+
 func (d *DeadLetters) newest(f LetterFilter, g *LetterGroup) error {
 	f.Fingerprint = g.Fingerprint
 	letters, err := d.page(f, LetterPage{Limit: 1})

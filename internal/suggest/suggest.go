@@ -1,20 +1,11 @@
-package catalog
+// Package suggest finds what somebody meant who has misspelt a name.
+package suggest
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// didYouMean returns a hint with the candidate closest to word, or "" if none
-// is close enough to be what someone meant. Case does not count.
-func didYouMean(word string, candidates []string) string {
-	if best := closest(word, candidates); best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return ""
-}
-
-func closest(word string, candidates []string) string {
+// Closest returns the candidate closest to word, or "" if none is close enough
+// to be what was meant. Case does not count.
+func Closest(word string, candidates []string) string {
 	w := []rune(strings.ToLower(word))
 	best, bestDistance := "", max(1, len(w)/3)+1
 	for _, c := range candidates {
