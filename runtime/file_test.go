@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/dlq"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -83,6 +85,115 @@ func TestTheEventsViewHasTheColumnsOfItsSpecification(t *testing.T) {
 	if metadata["k"] != "v" {
 		t.Errorf("the metadata is %v", metadata)
 	}
+}
+
+// What the view shows of an event that fails, is dead, is redriven, and is
+// handled at last.
+func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		var broken atomic.Bool
+		broken.Store(true)
+		handler := func(context.Context, runtime.Event[orderPlaced]) error {
+			if broken.Load() {
+				return errBoom
+			}
+			return nil
+		}
+		f.handle("reader", handler, runtime.WithRetry(retry.MaxAttempts(3), retry.WithBackoff(retry.None)))
+		f.handle("other", handler, runtime.WithRetry(retry.MaxAttempts(2), retry.WithBackoff(retry.None)))
+		began := time.Now()
+		f.publish(1)
+		line := func() string {
+			return f.sql("SELECT status || ' ' || retry_count || ' ' || coalesce(json_array_length(last_error), 'none') || ' ' || updated_at FROM events")
+		}
+		check := func(when, want string, updated time.Duration) {
+			t.Helper()
+			want += " " + began.Add(updated).UTC().Format("2006-01-02T15:04:05.000Z")
+			if got := line(); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+		}
+		check("new", "pending 0 none", 0)
+		time.Sleep(time.Second)
+		f.start()
+		f.idle()
+		check("dead for both", "dlq 3 5", time.Second)
+
+		time.Sleep(time.Second)
+		inspector, err := dlq.Open(f.path)
+		must(t, err)
+		defer inspector.Close()
+		must(t, f.PauseSubscription(t.Context(), "reader"))
+		must(t, f.PauseSubscription(t.Context(), "other"))
+		_, err = inspector.Retry(t.Context(), dlq.Selection{})
+		must(t, err)
+		check("redriven", "pending 0 none", 2*time.Second)
+
+		time.Sleep(time.Second)
+		must(t, f.ResumeSubscription(t.Context(), "other"))
+		time.Sleep(time.Second)
+		check("dead again for one", "pending 2 2", 3*time.Second)
+
+		broken.Store(false)
+		must(t, f.ResumeSubscription(t.Context(), "reader"))
+		time.Sleep(time.Second)
+		check("handled by one", "dlq 2 2", 4*time.Second)
+		_, err = inspector.Retry(t.Context(), dlq.Selection{})
+		must(t, err)
+		f.idle()
+		check("handled by both", "done 0 none", 5*time.Second+200*time.Millisecond) // when the bus has seen the redrive
+		if n := f.sql("SELECT count(*) FROM attempts"); n != "7" {
+			t.Errorf("%s attempts are on record, want all 7", n)
+		}
+
+		f.publish(2)
+		must(t, f.Shutdown(t.Context()))
+		for _, remains := range []string{"outcomes", "attempts"} {
+			if n := queryFile(t, f.path, "SELECT count(*) FROM "+remains+" WHERE seq = 1"); n == "0" {
+				t.Errorf("nothing of the event is left in %s", remains)
+			}
+		}
+		f = reopen(t, f.path, runtime.WithRetention(time.Hour))
+		f.start()
+		time.Sleep(3 * time.Hour)
+		for _, remains := range []string{"outcomes", "attempts", "log"} {
+			if n := f.sql("SELECT count(*) FROM " + remains + " WHERE seq = 1"); n != "0" {
+				t.Errorf("the event was pruned, and %s has something of it", remains)
+			}
+		}
+	})
+}
+
+func TestASuccessAfterFailuresUpdatesTheEventsView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		f.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			if e.Attempt == 1 {
+				return errBoom
+			}
+			return nil
+		}, runtime.WithRetry(retry.BaseDelay(5*time.Second)))
+		f.start()
+		f.publish(1)
+		f.idle()
+		if got := f.sql("SELECT status || ' ' || retry_count || ' ' || (unixepoch(updated_at) - unixepoch(created_at)) FROM events"); got != "done 1 5" {
+			t.Errorf("the view says %s, want done 1 5", got)
+		}
+	})
+}
+
+func TestTheSubscriptionsViewHasTheColumnsOfItsSpecification(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		if got := f.sql("SELECT group_concat(name) FROM pragma_table_info('event_subscriptions')"); got != "id,event_type,created_at" {
+			t.Errorf("the columns are %s", got)
+		}
+		if got := f.sql("SELECT id || ' ' || event_type || ' ' || created_at FROM event_subscriptions"); got != "reader order.placed 2000-01-01T00:00:00.000Z" {
+			t.Errorf("the view shows %s", got)
+		}
+	})
 }
 
 func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {

@@ -65,7 +65,7 @@ type Event struct {
 	Status        string          `json:"status"`
 	PublishedAt   time.Time       `json:"published_at"`             // UTC
 	Due           time.Time       `json:"due_at,omitzero"`          // of a delayed event; UTC
-	Failures      int             `json:"failures"`                 // failed attempts of all subscriptions
+	Failures      int             `json:"failures"`                 // the most failed attempts of a subscription since it was last redriven
 	CorrelationID string          `json:"correlation_id,omitempty"` // part of Metadata
 	Payload       json.RawMessage `json:"payload"`                  // as stored
 	Metadata      json.RawMessage `json:"metadata,omitempty"`       // a JSON object of strings; nil without

@@ -208,7 +208,7 @@ func TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
 		if dead.Settled.Sub(began).Round(time.Second) != time.Second || waiting.Due.Sub(began) != time.Hour {
 			t.Errorf("dead since %v, waiting until %v", dead.Settled.Sub(began), waiting.Due.Sub(began))
 		}
-		if got.Status != admin.Processing || got.Type != "order.placed" || string(got.Payload) != `{"number":1}` || got.Failures != 3 {
+		if got.Status != admin.Processing || got.Type != "order.placed" || string(got.Payload) != `{"number":1}` || got.Failures != 2 {
 			t.Errorf("the event is %+v", got.Event)
 		}
 	})

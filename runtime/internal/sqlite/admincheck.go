@@ -43,6 +43,9 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'attempt ' || n || ': subscription ' || subscription || ', event at position ' || seq FROM attempts
 		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `
+		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM outcomes
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{RuleReference, `
 		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM discarded
 		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `

@@ -45,7 +45,7 @@ const eventStatus = `
 
 const selectEvent = `
 	SELECT l.seq, l.id, t.name, l.payload, l.metadata, l.created_at, l.due_at,` + eventStatus + ` AS status,
-	       (SELECT count(*) FROM attempts a WHERE a.seq = l.seq), t.version
+	       ` + failuresOf + `, t.version
 	FROM log l JOIN types t ON t.id = l.type`
 
 // listEvents lists those that a status leaves over; of the events that are not

@@ -102,16 +102,24 @@ func (s *Sweep) apply(c *conn, m LetterMark) error {
 // it has behind it stay on record. By hand, the count of automatic redrives
 // begins again as well; else this is one of them.
 func revive(c *conn, subscription, seq int64, byHand bool) error {
+	now := time.Now()
+	if err := noteRedriven(c, subscription, seq, now); err != nil {
+		return err
+	}
 	return c.exec(`
 		UPDATE deliveries SET state = 'waiting', failures = 0, crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
-			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1)
-		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, time.Now(), subscription, seq, byHand)
+			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = NULL, snoozes = 0
+		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, subscription, seq, byHand)
 }
 
 // forget deletes a dead delivery and its attempts.
 func forget(c *conn, subscription, seq int64) error {
-	if err := c.exec("DELETE FROM attempts WHERE seq = ? AND subscription = ?", seq, subscription); err != nil {
-		return err
+	for _, kept := range []string{
+		"DELETE FROM attempts WHERE seq = ? AND subscription = ?", "DELETE FROM outcomes WHERE seq = ? AND subscription = ?",
+	} {
+		if err := c.exec(kept, seq, subscription); err != nil {
+			return err
+		}
 	}
 	return c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq)
 }

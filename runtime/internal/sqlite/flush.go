@@ -150,6 +150,9 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 	}
 	switch v.Kind {
 	case engine.Done:
+		if err := noteHandled(w.conn, id, v.Seq); err != nil {
+			return err
+		}
 		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
 	case engine.Discard:
 		return discard(w.conn, id, v.Seq, v.Reason)

@@ -107,7 +107,8 @@ func deleteEvents(c *conn, seqs []int64) error {
 			continue
 		}
 		for _, kept := range []string{
-			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM discarded WHERE seq = ?", "DELETE FROM origins WHERE seq = ?",
+			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM outcomes WHERE seq = ?",
+			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM origins WHERE seq = ?",
 		} {
 			if err := c.exec(kept, seq); err != nil {
 				return err

@@ -1,5 +1,5 @@
 -- The tables are busgen's own business and may change with user_version; the
--- views events and dead_letters are the public face of the file.
+-- views events, dead_letters and event_subscriptions are the public face of the file.
 -- Times are integers, microseconds since 1970-01-01 UTC.
 
 -- Which log this is: a random number that the file keeps for life, so that a
@@ -103,6 +103,8 @@ CREATE TABLE deliveries (
   since        INTEGER,          -- when it was last retried by hand; else it is as old as its event
   progress     TEXT,             -- of a group: which members have handled it
   redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
+  wait         INTEGER,          -- of a waiting one that failed or was snoozed: how long it waits, from the moment of this row
+  snoozes      INTEGER NOT NULL DEFAULT 0, -- how often its handler has snoozed it since it was new or last retried
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
@@ -110,6 +112,7 @@ CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <>
 CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
 CREATE INDEX deliveries_kind ON deliveries (fingerprint, dead_at) WHERE state = 'dead';
 CREATE INDEX deliveries_seq  ON deliveries (seq);
+CREATE INDEX deliveries_snoozed ON deliveries (snoozes) WHERE snoozes > 0;
 
 -- Deliveries that were settled without being handled, by a word of the handler
 -- or of an operator. Kept as long as their event.
@@ -134,6 +137,16 @@ CREATE TABLE attempts (
   member       TEXT,             -- of a group: the member that failed
   stack        TEXT,
   PRIMARY KEY (seq, subscription, n)
+) WITHOUT ROWID;
+
+-- What has become of deliveries that had failed: when they were last redriven or
+-- handled after all. Kept as long as their event.
+CREATE TABLE outcomes (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  history      INTEGER NOT NULL, -- attempts up to this number were made before the last redrive
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
 -- Events that an operator has made from another one, with a corrected payload.
@@ -178,7 +191,10 @@ CREATE TABLE owner (
 
 -- One line per event, with the state of its deliveries rolled up:
 -- processing while a handler is known to run, pending while any subscription
--- has yet to settle it, dlq when one gave up, else done.
+-- has yet to settle it, dlq when one gave up, else done. retry_count is the largest
+-- number of failed attempts of a subscription since its last redrive, last_error
+-- the errors of all of them, and updated_at the last change that left a trace: a
+-- success at the first attempt leaves none.
 CREATE VIEW events AS
 SELECT
   lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' || substr(hex(l.id), 13, 4) || '-' ||
@@ -194,12 +210,19 @@ SELECT
     WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
     ELSE 'done'
   END AS status,
-  (SELECT count(*) FROM attempts a WHERE a.seq = l.seq) AS retry_count,
-  (SELECT nullif(json_group_array(error), '[]')
-     FROM (SELECT error FROM attempts a WHERE a.seq = l.seq ORDER BY a.ended_at, a.subscription, a.n)) AS last_error,
+  coalesce((SELECT max(n) FROM (
+     SELECT count(*) AS n FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) GROUP BY a.subscription)), 0) AS retry_count,
+  (SELECT nullif(json_group_array(error), '[]') FROM (
+     SELECT a.error FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) ORDER BY a.ended_at, a.subscription, a.n)) AS last_error,
   l.metadata,
   strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
-  strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), l.created_at) / 1e6, 'unixepoch') AS updated_at
+  strftime('%Y-%m-%dT%H:%M:%fZ', max(l.created_at,
+     coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), 0),
+     coalesce((SELECT max(o.at) FROM outcomes o WHERE o.seq = l.seq), 0),
+     coalesce((SELECT max(d.dead_at) FROM deliveries d WHERE d.seq = l.seq), 0),
+     coalesce((SELECT max(x.at) FROM discarded x WHERE x.seq = l.seq), 0)) / 1e6, 'unixepoch') AS updated_at
 FROM log l JOIN types t ON t.id = l.type
 WHERE t.name NOT LIKE '$%'; -- those are the bus's own
 
@@ -224,3 +247,12 @@ JOIN types t ON t.id = l.type
 JOIN subscriptions s ON s.id = d.subscription
 WHERE d.state = 'dead'
 ORDER BY d.dead_at DESC, d.seq DESC;
+
+-- One line per durable subscription. The name is what identifies it; event_type
+-- is one glob over event types, or several with spaces between them.
+CREATE VIEW event_subscriptions AS
+SELECT
+  s.name AS id,
+  s.pattern AS event_type,
+  strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1e6, 'unixepoch') AS created_at
+FROM subscriptions s;
