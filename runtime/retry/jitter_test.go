@@ -68,8 +68,9 @@ func TestJitterReachesBothEndsOfANarrowWindow(t *testing.T) {
 // A recomputed schedule must agree with the one of an older release.
 func TestJitterOfAKnownEventNeverChanges(t *testing.T) {
 	p := retry.Default()
-	got := []time.Duration{p.Jittered(2, eventID(7), "mailer"), p.Jittered(3, eventID(7), "mailer"), p.Jittered(2, eventID(7), "audit")}
-	want := []time.Duration{1075630039, 1804253675, 1090039346}
+	got := []time.Duration{p.Jittered(2, eventID(7), "mailer"), p.Jittered(3, eventID(7), "mailer"), p.Jittered(2, eventID(7), "audit"),
+		p.Jittered(300, eventID(7), "mailer")}
+	want := []time.Duration{1075630039, 1804253675, 1090039346, 29769282008}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("draw %d is %d, want %d", i, got[i], want[i])

@@ -169,6 +169,7 @@ func TestValidate(t *testing.T) {
 		{"takes the default", []retry.Option{retry.MaxAttempts(4)}, ""},
 		{"takes a thousand executions", []retry.Option{retry.MaxAttempts(1000)}, ""},
 		{"takes a cap of thirty days", []retry.Option{retry.MaxDelay(30 * 24 * time.Hour)}, ""},
+		{"takes a base delay of thirty days", []retry.Option{retry.BaseDelay(30 * 24 * time.Hour), retry.MaxDelay(30 * 24 * time.Hour)}, ""},
 		{"takes no delay at all", []retry.Option{retry.BaseDelay(0), retry.MaxDelay(0)}, ""},
 		{"ignores the cap of a policy that never waits", []retry.Option{retry.WithBackoff(retry.None), retry.MaxDelay(0)}, ""},
 		{"refuses no execution", []retry.Option{retry.MaxAttempts(0)}, "MaxAttempts is 0"},
