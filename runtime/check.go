@@ -9,13 +9,14 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Check reports whether payload is the JSON of an event as a program of the given
-// version would publish it: it decodes, has every required field and no unknown one,
-// and passes Validate. One of an old version must survive its upcasts too. Otherwise the error is an
+// version would publish it: it is valid UTF-8, has no key twice, decodes, has every
+// required field and no unknown one, and passes Validate. One of an old version must survive its upcasts too. Otherwise the error is an
 // *[UnknownTypeError], or an *[InvalidPayloadError] that says what is wrong with
 // which field.
 //
@@ -34,6 +35,13 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 }
 
 func check(t AnyEventType, version int, payload []byte) error {
+	var unclear Problems
+	for _, p := range plainjson.Check(payload) {
+		unclear.add(p.Path, p.Message)
+	}
+	if err := unclear.Err(); err != nil {
+		return err
+	}
 	decode := func(payload []byte) (any, error) { return t.decodeAs(version, payload) }
 	value, err := decode(payload)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
@@ -47,6 +48,11 @@ func TestACheckedPayloadIsExactlyWhatTheCatalogueSays(t *testing.T) {
 		"a wrong type":              {replace(`"number":7`, `"number":"7"`), []string{"number: is a JSON string, which does not fit int64"}},
 		"too large a number":        {replace(`"number":7`, `"number":1e30`), []string{"number: is a JSON number 1e30, which does not fit int64"}},
 		"no identifier":             {replace(`000000000001"`, `1"`), []string{"order_id: is not valid: invalid UUID"}},
+		"a key twice":               {replace(`"number":7`, `"number":8,"number":7`), []string{"number: is there twice"}},
+		"a nested key twice":        {replace(`"article":"b"`, `"article":"c","article":"b"`), []string{"lines[1].article: is there twice"}},
+		"a key twice in a map":      {replace(`"article":"b"`, `"options":{"a":"x","a":"x"},"article":"b"`), []string{"lines[1].options.a: is there twice"}},
+		"invalid UTF-8":             {replace(`"Ada"`, "\"A\xffa\""), []string{"customer.name: is not valid UTF-8"}},
+		"half a character":          {replace(`"Ada"`, `"A\ud800a"`), []string{"customer.name: is not valid UTF-8"}},
 		"several wrong values":      {strings.Replace(replace(`"quantity":2`, `"quantity":"2"`), `"amount":1`, `"amount":1.5`, 1), []string{"lines[0].unit_price.amount: is a JSON number 1.5", "lines[1].quantity: is a JSON string"}},
 		"an object for a value":     {replace(`"number":7`, `"number":{}`), []string{"number: is a JSON object"}},
 		"a value for an object":     {replace(`"total":{"amount":5,"currency":"EUR"}`, `"total":5`), []string{"total: is a JSON number"}},
@@ -98,6 +104,27 @@ func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 			t.Errorf("%s: %v", encoded, err)
 		}
 	}
+}
+
+func TestJSONOfOthersThatIsNoTextIsNotPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus, err := events.Open(t.Context(), t.TempDir()+"/events.db")
+		must(t, err)
+		defer bus.Shutdown(t.Context())
+		run := events.MLRunStarted{RunID: customer, Model: "m", Devices: []string{"cpu"}, Parameters: json.RawMessage("{\"a\":[\"x\xff\"]}")}
+		_, err = events.PublishMLRunStarted(t.Context(), bus, run)
+		if want := "parameters.a[0]: is not valid UTF-8"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+		invalid, ok := errors.AsType[*runtime.InvalidPayloadError](err)
+		if !ok || invalid.EventType != "ml.run.started" {
+			t.Errorf("the error is %T", err)
+		}
+		run.Parameters = json.RawMessage(`{"a":["é"]}`)
+		if _, err = events.PublishMLRunStarted(t.Context(), bus, run); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestATypeThatIsNotInTheCatalogueIsNotChecked(t *testing.T) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -160,11 +163,25 @@ func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
 	if err != nil {
 		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
 	}
+	if !utf8.Valid(encoded) { // Validate has seen its texts, but not what JSON of others holds
+		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: notText(encoded)}
+	}
 	if limit := b.bus.config.payloadLimit; len(encoded) > limit {
 		return &PayloadTooLargeError{EventType: b.typ, What: "payload", Size: len(encoded), Limit: limit}
 	}
 	b.records[i].Payload = encoded
 	return nil
+}
+
+// notText says where JSON is not valid UTF-8.
+func notText(encoded []byte) error {
+	var problems Problems
+	for _, p := range plainjson.Check(encoded) {
+		if strings.HasSuffix(p.Message, notUTF8) {
+			problems.add(p.Path, p.Message)
+		}
+	}
+	return problems.Err()
 }
 
 // append stores the batch, or keeps it for the success of the handler that

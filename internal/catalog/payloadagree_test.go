@@ -52,7 +52,8 @@ type payloadGenerator struct {
 }
 
 // odd are values that fit few types.
-var odd = []string{`null`, `true`, `"x"`, `""`, `1`, `-1`, `1.5`, `1e2`, `1e400`, `[]`, `[null]`, `{}`, `{"x":1}`, `99999999999`, `"2024-02-30"`, `"AA"`}
+var odd = []string{`null`, `true`, `"x"`, `""`, `1`, `-1`, `1.5`, `1e2`, `1e400`, `[]`, `[null]`, `{}`, `{"x":1}`, `99999999999`, `"2024-02-30"`, `"AA"`,
+	"\"\xff\"", `"\ud800"`, `{"x":1,"x":1}`, `[{"x":1,"x":1}]`}
 
 func (g *payloadGenerator) object(fields []*catalog.Field) string {
 	var parts []string
@@ -63,6 +64,8 @@ func (g *payloadGenerator) object(fields []*catalog.Field) string {
 		g.spoil--
 		switch {
 		case g.spoil == 0 && rapid.Bool().Draw(g.t, "missing"):
+		case g.spoil == 0 && rapid.Bool().Draw(g.t, "twice"):
+			parts = append(parts, `"`+f.Name.V+`":`+g.value(f.Type), `"`+f.Name.V+`":`+g.value(f.Type))
 		case g.spoil == 0 && rapid.Bool().Draw(g.t, "misspelt"):
 			parts = append(parts, `"x_`+f.Name.V+`":1`)
 		default:

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // UnknownEventError says that an event type is not in a catalogue.
@@ -77,10 +77,13 @@ func (c *Catalogue) CheckPayload(eventType string, version int, payload []byte) 
 		check.report("", "%s", c.unknownVersion(e, version))
 	case !json.Valid(payload):
 		check.report("", "it is not JSON: %v", json.Unmarshal(payload, new(any)))
-	case !utf8.Valid(payload):
-		check.report("", "it is not valid UTF-8")
 	default:
-		check.object("", fields, payload)
+		for _, p := range plainjson.Check(payload) {
+			check.report(p.Path, "%s", p.Message)
+		}
+		if len(check.problems) == 0 {
+			check.object("", fields, payload)
+		}
 	}
 	if len(check.problems) == 0 {
 		return nil
@@ -123,14 +126,10 @@ func (p *payloadCheck) object(path string, fields []*Field, raw json.RawMessage)
 	seen := map[string]bool{}
 	entries(raw, func(name string, value json.RawMessage) {
 		at := joined(path, name)
-		i := slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == name })
-		switch {
-		case seen[name]:
-			p.report(at, "is there twice")
-		case i < 0:
-			p.report(at, "%s", unknownField(fields, name))
-		default:
+		if i := slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == name }); i >= 0 {
 			p.field(at, fields[i], value)
+		} else {
+			p.report(at, "%s", unknownField(fields, name))
 		}
 		seen[name] = true
 	})

@@ -109,7 +109,7 @@ func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
 		"not JSON":             {[]byte(`{"text":}`), []string{"it is not JSON: invalid character '}' looking for beginning of value"}},
 		"nothing":              {nil, []string{"it is not JSON: unexpected end of JSON input"}},
 		"more than one":        {[]byte(`{} {}`), []string{"it is not JSON: invalid character '{' after top-level value"}},
-		"not UTF-8":            {payload("text", "\"\xff\""), []string{"it is not valid UTF-8"}},
+		"not UTF-8":            {payload("text", "\"\xff\""), []string{"text: is not valid UTF-8"}},
 	} {
 		err := c.CheckPayload("order.placed", 1, test.payload)
 		var problems *catalog.PayloadError
