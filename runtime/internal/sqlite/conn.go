@@ -55,8 +55,9 @@ func (w *wal) watch(c *sqlite3.Conn) {
 
 // connect opens the file without creating or changing anything in it.
 func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
-	if vfsName == "" {
-		vfsName = mounted(path)
+	path, vfsName, err := locate(path, vfsName)
+	if err != nil {
+		return nil, err
 	}
 	c, err := sqlite3.OpenFlags(uri(path, vfsName), flags|sqlite3.OPEN_URI)
 	if err != nil {

@@ -54,12 +54,19 @@ func Open(path string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	path = write.path
 	read, err := openReader(path, options.VFS)
 	if err != nil {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: &claims{path: path + "-claims"}}
+	claims, err := newClaims(path, options.VFS)
+	if err != nil {
+		read.Close()
+		write.Close()
+		return nil, err
+	}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims}
 	l.reading <- struct{}{}
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
@@ -75,6 +82,7 @@ func Open(path string, options Options) (*Log, error) {
 	if err != nil {
 		read.Close()
 		write.Close()
+		claims.shut()
 		return nil, storageError("read", path, err)
 	}
 	go l.writer.run()
@@ -187,7 +195,7 @@ func (l *Log) Close() error {
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release())
+	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release(), l.claims.shut())
 	l.reader = nil
 	return storageError("close", l.path, err)
 }
