@@ -79,7 +79,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	}
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
-	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall})
+	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal})
 	if err != nil {
 		return nil, err
 	}

@@ -304,11 +304,16 @@ func (s *Subscription) breakerChanged(old, now breaker.Status) {
 	log := s.bus.config.logger
 	switch now.State {
 	case breaker.Open:
+		if old.State == breaker.HalfOpen {
+			log.Warn("circuit breaker stays open: the event that it tried has failed", "subscription_id", s.name,
+				"open_since", now.Since, "until", now.Until, "error", now.LastFailure)
+			break
+		}
 		log.Warn("circuit breaker opens: the handler fails too often; its events wait", "subscription_id", s.name,
-			"failures", old.Failures, "samples", old.Samples, "until", now.Until)
+			"failures", now.Failures, "deliveries", now.Samples, "until", now.Until, "error", now.LastFailure)
 	case breaker.HalfOpen:
 		log.Info("circuit breaker tries one event", "subscription_id", s.name)
 	case breaker.Closed:
-		log.Info("circuit breaker is closed again", "subscription_id", s.name)
+		log.Info("circuit breaker is closed again", "subscription_id", s.name, "open_since", old.Since)
 	}
 }

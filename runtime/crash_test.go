@@ -40,16 +40,9 @@ func TestMain(m *testing.M) {
 	case "owner":
 		ownerChild(os.Getenv(childFile))
 	default:
-		if run := children[os.Getenv(childMode)]; run != nil {
-			run(os.Getenv(childFile))
-			return
-		}
 		os.Exit(m.Run())
 	}
 }
-
-// children are what else a child can be, by its mode.
-var children = map[string]func(path string){"wanderer": wandererChild}
 
 // publisherChild publishes and handles until it is killed. It says
 //
@@ -111,18 +104,6 @@ func poisonedChild(path string) {
 func ownerChild(path string) {
 	bus, err := runtime.Open(context.Background(), path, catalogue)
 	check(err)
-	check(bus.Start(context.Background()))
-	say("ready")
-	select {}
-}
-
-// wandererChild opens the file by its bare name in the folder where it is, goes
-// elsewhere, and dispatches until it is killed.
-func wandererChild(path string) {
-	check(os.Chdir(filepath.Dir(path)))
-	bus, err := runtime.Open(context.Background(), filepath.Base(path), catalogue)
-	check(err)
-	check(os.Chdir(os.TempDir()))
 	check(bus.Start(context.Background()))
 	say("ready")
 	select {}

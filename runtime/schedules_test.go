@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,31 +16,71 @@ import (
 )
 
 // The tables of schedules again, this time from publishing to the last
-// execution. Package retry has them as arithmetic.
+// execution and with the built-in circuit breaker. Package retry has them as
+// arithmetic.
+
+// A type with all that is built in, but for jitter.
+var (
+	builtinType = runtime.Define(runtime.Spec[orderPlaced]{
+		Name: "builtin.placed",
+		Settings: func() runtime.Settings {
+			s := runtime.DefaultSettings()
+			s.Retry = exact()
+			return s
+		}(),
+	})
+	builtin = runtime.NewCatalogue(builtinType)
+)
+
+// openBuiltin opens a bus with a subscription that has the built-in breaker.
+func openBuiltin(t *testing.T, handler runtime.Handler[orderPlaced], opts ...runtime.SubscribeOption) *fixture {
+	t.Helper()
+	f := reopenWith(t, t.TempDir()+"/events.db", builtin)
+	_, err := runtime.Subscribe(f.Bus, builtinType, "failing", handler, opts...)
+	must(t, err)
+	f.start()
+	return f
+}
+
+// builtin publishes one order.
+func (f *fixture) builtin(number int) *runtime.Receipt {
+	f.t.Helper()
+	receipt, err := runtime.Publish(f.t.Context(), f.Bus, builtinType, orderPlaced{OrderID: "A", Number: number})
+	must(f.t, err)
+	return receipt
+}
 
 // executions publishes one event to a handler that always fails, and returns
 // when it ran, since publishing, and what the event ended with.
 func executions(t *testing.T, opts ...runtime.SubscribeOption) (times []time.Duration, outcome runtime.Outcome) {
 	t.Helper()
-	f := open(t)
 	var seen journal[time.Duration]
 	began := time.Now()
-	f.handle("failing", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+	f := openBuiltin(t, func(_ context.Context, e runtime.Event[orderPlaced]) error {
 		seen.add(time.Since(began))
 		if want := len(seen.all()); e.Attempt != want {
 			t.Errorf("execution %d is told that it is %d", want, e.Attempt)
 		}
 		return fmt.Errorf("failure %d", e.Attempt)
 	}, opts...)
-	f.start()
 	began = time.Now()
-	receipt := f.publish(1)[0]
-	outcome, err := receipt.Wait(t.Context())
+	outcome, err := f.builtin(1).Wait(t.Context())
 	must(t, err)
 	for _, at := range seen.all() {
 		times = append(times, at.Round(time.Millisecond)) // a due time is stored in microseconds
 	}
+	f.neverOpened()
 	return times, outcome
+}
+
+// neverOpened fails if a breaker has opened.
+func (f *fixture) neverOpened() {
+	f.t.Helper()
+	for _, line := range f.log.level(f.t, "WARN") {
+		if strings.Contains(line["msg"].(string), "circuit breaker") {
+			f.t.Fatalf("%s: %v of %v deliveries", line["msg"], line["failures"], line["samples"])
+		}
+	}
 }
 
 func seconds(s ...float64) (all []time.Duration) {
@@ -98,42 +139,14 @@ func TestExecutionsHappenWhenTheTablesSaySo(t *testing.T) {
 	}
 }
 
+// An event after the other: together they would be a handler that fails, and
+// the breaker would rightly open.
 func TestTenThousandRetriesHappenWithinTheirWindows(t *testing.T) {
 	const events, retries = 500, 20
-	policy := exact(retry.Jitter(0.2), retry.MaxAttempts(1+retries))
+	policy := exact(retry.Jitter(0.2), retry.MaxAttempts(1+retries), retry.BaseDelay(50*time.Millisecond), retry.MaxDelay(time.Second))
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		type run struct {
-			id      uuid.UUID
-			attempt int
-			at      time.Time
-		}
-		var runs journal[run]
-		f.handle("failing", func(_ context.Context, e runtime.Event[orderPlaced]) error {
-			runs.add(run{e.ID, e.Attempt, time.Now()})
-			return errBoom
-		}, runtime.WithRetry(retry.Jitter(policy.Jitter), retry.MaxAttempts(policy.MaxAttempts)))
-		f.start()
-		f.publish(numbers(1, events)...)
-		f.idle()
-
-		last := map[uuid.UUID]time.Time{}
-		draws, thirds := 0, [3]int{} // of the windows
-		for _, r := range runs.all() {
-			if before, ok := last[r.id]; ok {
-				draws++
-				wait := r.at.Sub(before).Round(time.Microsecond)
-				low, high := policy.Window(r.attempt)
-				if wait < low-time.Microsecond || wait > high+time.Microsecond {
-					t.Fatalf("execution %d of %s came after %v, outside of [%v, %v]", r.attempt, r.id, wait, low, high)
-				}
-				if want := policy.Jittered(r.attempt, r.id, "failing"); (wait - want).Abs() > time.Microsecond {
-					t.Fatalf("execution %d of %s came after %v, and recomputed it is %v", r.attempt, r.id, wait, want)
-				}
-				thirds[min(2, max(0, 3*(wait-low)/(high-low)))]++
-			}
-			last[r.id] = r.at
-		}
+		thirds := waitsWithin(t, policy, events)
+		draws := thirds[0] + thirds[1] + thirds[2]
 		if draws != events*retries {
 			t.Errorf("%d draws, want %d", draws, events*retries)
 		}
@@ -143,6 +156,73 @@ func TestTenThousandRetriesHappenWithinTheirWindows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// waitsWithin has so many events fail one after the other until they are dead,
+// and compares the waits with the policy. It returns how many fell into which
+// third of their window.
+func waitsWithin(t *testing.T, policy retry.Policy, events int) (thirds [3]int) {
+	t.Helper()
+	type run struct {
+		id      uuid.UUID
+		attempt int
+		at      time.Time
+	}
+	var runs journal[run]
+	f := openBuiltin(t, func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		runs.add(run{e.ID, e.Attempt, time.Now()})
+		return errBoom
+	}, runtime.WithRetry(retry.Jitter(policy.Jitter), retry.MaxAttempts(policy.MaxAttempts), retry.WithBackoff(policy.Backoff),
+		retry.BaseDelay(policy.BaseDelay), retry.MaxDelay(policy.MaxDelay), retry.Multiplier(policy.Multiplier)))
+	for n := range events {
+		time.Sleep(20 * time.Second) // so that they are no more than three within a minute
+		f.builtin(n)
+		f.idle()
+	}
+	f.neverOpened()
+	last := map[uuid.UUID]time.Time{}
+	for _, r := range runs.all() {
+		if before, ok := last[r.id]; ok {
+			wait := r.at.Sub(before).Round(time.Microsecond)
+			low, high := policy.Window(r.attempt)
+			if wait < low-time.Microsecond || wait > high+time.Microsecond {
+				t.Fatalf("execution %d of %s came after %v, outside of [%v, %v]", r.attempt, r.id, wait, low, high)
+			}
+			if want := policy.Jittered(r.attempt, r.id, "failing"); (wait - want).Abs() > time.Microsecond {
+				t.Fatalf("execution %d of %s came after %v, and recomputed it is %v", r.attempt, r.id, wait, want)
+			}
+			thirds[min(2, max(0, 3*(wait-low)/max(1, high-low)))]++
+		}
+		last[r.id] = r.at
+	}
+	return thirds
+}
+
+// The policies of the tables of package retry.
+func TestWaitsAreThoseOfTheTables(t *testing.T) {
+	const ms = time.Millisecond
+	for name, policy := range map[string]retry.Policy{
+		"a tenth of jitter, from one second to thirty": {
+			MaxAttempts: 7, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		"a fifth of jitter, from half a second to thirty": {
+			MaxAttempts: 9, BaseDelay: 500 * ms, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.2},
+		"a fifth of jitter, from one second to five minutes": {
+			MaxAttempts: 11, BaseDelay: time.Second, MaxDelay: 300 * time.Second, Multiplier: 2, Jitter: 0.2},
+		"linear in steps of five seconds": {
+			MaxAttempts: 100, Backoff: retry.Linear, BaseDelay: 5 * time.Second, MaxDelay: 300 * time.Second, Multiplier: 2, Jitter: 0.2},
+		"no waits": {
+			MaxAttempts: 2, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 300 * time.Second, Multiplier: 2, Jitter: 0.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const events = 2
+				thirds := waitsWithin(t, policy, events)
+				if got, want := thirds[0]+thirds[1]+thirds[2], events*(policy.MaxAttempts-1); got != want {
+					t.Errorf("%d waits, want %d", got, want)
+				}
+			})
+		})
+	}
 }
 
 func TestAThousandExecutionsFollowTheScheduleToItsEnd(t *testing.T) {

@@ -60,9 +60,12 @@ type SubscriptionStats struct {
 // BreakerStatus is the state of a circuit breaker.
 type BreakerStatus struct {
 	State    string    `json:"state"`          // closed, open or half-open
+	Since    time.Time `json:"since,omitzero"` // when it opened, if it is not closed; UTC
 	Until    time.Time `json:"until,omitzero"` // when an open one tries the next event; UTC
-	Samples  int       `json:"samples"`        // outcomes in its window
-	Failures int       `json:"failures"`       // of those
+	Samples  int       `json:"samples"`        // deliveries with an outcome in its window
+	Failures int       `json:"failures"`       // of those, by their latest outcome
+	// LastError is that of the last failure since it was closed.
+	LastError string `json:"last_error,omitempty"`
 }
 
 // Stats returns the counts at this moment. It costs next to nothing: all of it
@@ -89,7 +92,10 @@ func (s *Subscription) stats(now time.Time) SubscriptionStats {
 }
 
 func breakerStatus(s breaker.Status) BreakerStatus {
-	return BreakerStatus{State: s.State.String(), Until: s.Until.UTC(), Samples: s.Samples, Failures: s.Failures}
+	return BreakerStatus{
+		State: s.State.String(), Since: s.Since.UTC(), Until: s.Until.UTC(),
+		Samples: s.Samples, Failures: s.Failures, LastError: s.LastFailure,
+	}
 }
 
 // settings returns what is in force, by event type.

@@ -32,11 +32,13 @@ In the table, DELAY is the wait before an attempt, counted from the end of the
 one before. JITTER WINDOW is how far it may be moved, for each event
 differently. CUMULATIVE is the sum of the delays; what the attempts themselves
 take comes on top. While its circuit breaker is open, a subscription waits for
-longer.
+longer; below the table stands when it opens. Where a single event can open it,
+because min_samples is 1, WITH BREAKER is when the attempts are made of one that
+fails alone.
 
 The line has an attempt at each number and the delays between them: the longer
 the line, the longer the delay, on a logarithmic scale that the lines of one
-schedule share. ✕ is the dead letter, ↻ what tries it again by itself. A line of
+schedule share. It is drawn for an event that fails alone. ✕ is the dead letter, ↻ what tries it again by itself. A line of
 its own is shown for each class of errors that is retried differently.
 
 Shown is what the catalogue says. Options of the call that subscribes come on
@@ -44,7 +46,8 @@ top, and a bus that is tuned while it runs says in its Stats what is in force.
 
 With --json the output is a list with an object for each event type and each
 subscription: type, subscription, settings (by name, each with value and from),
-schedule (attempt, delay, earliest, latest and cumulative, in seconds) and
+schedule (attempt, delay, earliest, latest, cumulative, and alone: when the
+attempt of an event that fails alone is made, breaker included; in seconds) and
 classes (the schedules of error classes, by name).
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command

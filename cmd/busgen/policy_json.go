@@ -28,6 +28,7 @@ type stepObject struct {
 	Earliest   float64 `json:"earliest"`
 	Latest     float64 `json:"latest"`
 	Cumulative float64 `json:"cumulative"`
+	Alone      float64 `json:"alone"`
 }
 
 func policyJSON(all []subject) (string, error) {
@@ -35,7 +36,7 @@ func policyJSON(all []subject) (string, error) {
 	for i, s := range all {
 		objects[i] = policyObject{
 			Type: s.event, Subscription: s.subscription,
-			Settings: settingObjects(s.settings), Schedule: stepObjects(s.settings.Policy()), Classes: classObjects(s.settings),
+			Settings: settingObjects(s.settings), Schedule: stepObjects(s.settings, s.settings.Policy()), Classes: classObjects(s.settings),
 		}
 	}
 	text, err := json.MarshalIndent(objects, "", "  ")
@@ -50,11 +51,15 @@ func settingObjects(s catalog.Settings) map[string]settingObject {
 	return objects
 }
 
-func stepObjects(p retry.Policy) []stepObject {
+func stepObjects(s catalog.Settings, p retry.Policy) []stepObject {
 	var objects []stepObject
-	for _, step := range p.Schedule() {
+	waits, alone := waitsAlone(s, p), time.Duration(0)
+	for i, step := range p.Schedule() {
+		if i > 0 {
+			alone += waits[i-1]
+		}
 		objects = append(objects, stepObject{
-			step.Attempt, inSeconds(step.Delay), inSeconds(step.Lo), inSeconds(step.Hi), inSeconds(step.Total),
+			step.Attempt, inSeconds(step.Delay), inSeconds(step.Lo), inSeconds(step.Hi), inSeconds(step.Total), inSeconds(alone),
 		})
 	}
 	return objects
@@ -63,7 +68,7 @@ func stepObjects(p retry.Policy) []stepObject {
 func classObjects(s catalog.Settings) map[string][]stepObject {
 	objects := map[string][]stepObject{}
 	for _, rule := range s.Errors {
-		objects[rule.Class.V] = stepObjects(s.PolicyFor(rule))
+		objects[rule.Class.V] = stepObjects(s, s.PolicyFor(rule))
 	}
 	return objects
 }

@@ -96,6 +96,8 @@ any error      1 ─1s─ 2 ─2s─ 3 ┄ 996 more ┄ ─30s─ 1000 ✕
 card_declined  1 ✕
 A dead letter after 8h17m31s of waiting and 1000 attempts of at most 30s.
 It expires after 1m: attempt 7 would come too late.
+The circuit breaker opens for 30s when more than 50% of at least 4 events within 1m have failed.
+Each event counts once, by its latest attempt: one that fails alone does not open it.
 `
 	if diff := cmp.Diff(want, schedule); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -168,7 +170,7 @@ func TestPolicyAsJSONHasEverySettingWithItsOrigin(t *testing.T) {
 	if s := got[0].Settings["timeout"]; s.Value != "30s" || s.From != "built in" {
 		t.Errorf("timeout is %+v", s)
 	}
-	if len(got[0].Schedule) != 1000 || got[0].Schedule[2] != (stepObject{3, 2, 2, 2, 3}) {
+	if len(got[0].Schedule) != 1000 || got[0].Schedule[2] != (stepObject{3, 2, 2, 2, 3, 3}) {
 		t.Errorf("the schedule has %d steps, the third %+v", len(got[0].Schedule), got[0].Schedule[2])
 	}
 	if len(got[0].Classes["card_declined"]) != 1 || len(got[0].Classes["like_any_other"]) != 1000 {
@@ -197,7 +199,7 @@ func TestATimelineFitsAndIsInProportion(t *testing.T) {
 			retry.MaxDelay(time.Duration(rapid.Int64Range(int64(time.Hour), int64(retry.LimitDelay)).Draw(t, "max"))),
 		)
 		width := rapid.IntRange(50, 200).Draw(t, "width")
-		line := timelineOf("", p, catalog.Redrive{Off: catalog.Value[bool]{V: true}})
+		line := timelineOf("", waitsAlone(catalog.Settings{Breaker: catalog.Breaker{Off: catalog.Value[bool]{V: true}}}, p), catalog.Redrive{Off: catalog.Value[bool]{V: true}})
 		s := scaleOf([]timeline{line}, width)
 		text := line.draw(s, width)
 		if n := console.Width(text); n > width || !utf8.ValidString(text) {

@@ -26,9 +26,9 @@ func groupText(g *group, screen console.Screen) string {
 		b.WriteString(screen.Paint(console.Bold, line) + "\n")
 	}
 	b.WriteString("\n" + settingsTable(g.settings).Render(screen))
-	b.WriteString("\n" + scheduleTable(g.settings.Policy()).Render(screen))
+	b.WriteString("\n" + scheduleTable(g.settings).Render(screen))
 	b.WriteString("\n" + timelines(g.settings, lineWidth(screen)))
-	for _, note := range notes(g.settings) {
+	for _, note := range append(notes(g.settings), breakerNotes(g.settings)...) {
 		b.WriteString(note + "\n")
 	}
 	return b.String()
@@ -116,19 +116,29 @@ func origin(pos catalog.Position) string {
 // mostRows is how many attempts a table shows.
 const mostRows = 12
 
-func scheduleTable(p retry.Policy) *console.Table {
+func scheduleTable(s catalog.Settings) *console.Table {
 	table := &console.Table{Columns: []console.Column{
 		{Title: "ATTEMPT", Right: true}, {Title: "DELAY", Right: true}, {Title: "JITTER WINDOW"}, {Title: "CUMULATIVE", Right: true},
 	}}
-	steps := p.Schedule()
+	if opensAlone(s) {
+		table.Columns = append(table.Columns, console.Column{Title: "WITH BREAKER", Right: true})
+	}
+	steps, waits, at := s.Policy().Schedule(), waitsAlone(s, s.Policy()), time.Duration(0)
 	for i, step := range steps {
+		if i > 0 {
+			at += waits[i-1]
+		}
 		if len(steps) > mostRows && i >= mostRows-2 && i < len(steps)-1 {
 			if i == mostRows-2 {
-				table.Row("…", "", "", "")
+				table.Row(append([]string{"…"}, make([]string, len(table.Columns)-1)...)...)
 			}
 			continue
 		}
-		table.Row(strconv.Itoa(step.Attempt), brief(step.Delay), windowText(step), brief(step.Total))
+		row := []string{strconv.Itoa(step.Attempt), brief(step.Delay), windowText(step), brief(step.Total)}
+		if opensAlone(s) {
+			row = append(row, brief(at))
+		}
+		table.Row(row...)
 	}
 	return table
 }
@@ -157,7 +167,10 @@ func brief(d time.Duration) string {
 func notes(s catalog.Settings) []string {
 	p := s.Policy()
 	steps := p.Schedule()
-	waits := steps[len(steps)-1].Total
+	var waits time.Duration
+	for _, wait := range waitsAlone(s, p) {
+		waits += wait
+	}
 	attempts := fmt.Sprintf("%d attempts of at most %s", p.MaxAttempts, catalog.Short(s.Timeout.V))
 	if p.MaxAttempts == 1 {
 		attempts = "one attempt of at most " + catalog.Short(s.Timeout.V)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/console"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // A timeline is a schedule as one line:
@@ -25,10 +24,10 @@ type timeline struct {
 // timelines draws the schedule and, if they differ, those of error classes. The
 // lines share a scale.
 func timelines(s catalog.Settings, width int) string {
-	lines := []timeline{timelineOf("any error", s.Policy(), s.Redrive)}
+	lines := []timeline{timelineOf("any error", waitsAlone(s, s.Policy()), s.Redrive)}
 	for _, rule := range s.Errors {
 		if p := s.PolicyFor(rule); p != s.Policy() {
-			lines = append(lines, timelineOf(rule.Class.V, p, s.Redrive))
+			lines = append(lines, timelineOf(rule.Class.V, waitsAlone(s, p), s.Redrive))
 		}
 	}
 	if len(lines) == 1 {
@@ -49,11 +48,8 @@ func timelines(s catalog.Settings, width int) string {
 	return b.String()
 }
 
-func timelineOf(label string, p retry.Policy, redrive catalog.Redrive) timeline {
-	line := timeline{label: label, end: " ✕"}
-	for n := 2; n <= p.MaxAttempts; n++ {
-		line.delays = append(line.delays, p.Delay(n))
-	}
+func timelineOf(label string, delays []time.Duration, redrive catalog.Redrive) timeline {
+	line := timeline{label: label, delays: delays, end: " ✕"}
 	if !redrive.Off.V {
 		line.end += " ┄" + catalog.Short(redrive.Every.V) + "┄ ↻"
 		if redrive.Max.V > 1 {

@@ -43,7 +43,7 @@ func (r *reader) breaker(settings object) Breaker {
 	b := Breaker{Off: off}
 	b.Threshold = r.fraction(o, "threshold", thresholdSpan)
 	if e, ok := o.entries["min_samples"]; ok {
-		b.MinSamples = r.count(e, o.what, 1, breaker.LimitSamples, "it counts executions")
+		b.MinSamples = r.count(e, o.what, 1, breaker.LimitSamples, "it counts events")
 	}
 	b.Window = r.duration(o, "window", windowSpan)
 	b.OpenFor = r.duration(o, "open_for", openForSpan)

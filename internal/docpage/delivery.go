@@ -66,7 +66,7 @@ func facts(s catalog.Settings) []fact {
 	if s.Breaker.Off.V {
 		add("Breaker", "none")
 	} else {
-		add("Breaker", fmt.Sprintf("opens for %s when more than %s of at least %d attempts within %s have failed",
+		add("Breaker", fmt.Sprintf("opens for %s when more than %s of at least %d events within %s have failed",
 			catalog.Short(s.Breaker.OpenFor.V), percent(s.Breaker.Threshold.V), s.Breaker.MinSamples.V, catalog.Short(s.Breaker.Window.V)))
 	}
 	if s.Brake.V > 0 {

@@ -104,7 +104,7 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 		"In order by id",
 		"any error 1s 2s 4s 1 2 3 4 dead letter again after 10m, ×4 declined 1 dead letter again after 10m, ×4 busy",
 		"Expires 1h after it was published",
-		"Breaker opens for 30s when more than 50 % of at least 4 attempts within 1m have failed",
+		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",
 		"Brake one handler at a time after 5 failures in a row",
 		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",
 		"Error declined permanent: a dead letter at once Error busy 9 attempts, exponential, at most 30s",

@@ -12,7 +12,7 @@ func BenchmarkClosed(b *testing.B) {
 	br, now := breaker.New(breaker.Default()), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		permit, _ := br.Acquire(now)
+		permit, _ := br.Acquire(now, 1)
 		permit.Success(now)
 	}
 }
@@ -22,7 +22,7 @@ func BenchmarkClosedByManyGoroutines(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			permit, _ := br.Acquire(now)
+			permit, _ := br.Acquire(now, 1)
 			permit.Success(now)
 		}
 	})
@@ -32,6 +32,6 @@ func BenchmarkRefused(b *testing.B) {
 	br := opened(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		br.Acquire(noon)
+		br.Acquire(noon, 1)
 	}
 }

@@ -13,8 +13,11 @@ type Breaker struct {
 	policy  Policy
 	clock   clock
 	state   State
+	since   time.Duration // by the clock: when a breaker opened that is not closed
 	until   time.Duration // by the clock: when an open breaker allows a probe
+	last    string        // why the last failure was one; empty while there is none
 	window  sliding
+	failed  failures
 	permits permits
 	before  uint64 // permits up to this number were given before the last change of state
 	probing bool   // half-open: the probe is under way
@@ -37,17 +40,32 @@ func (b *Breaker) Tune(p Policy) {
 	b.mu.Lock()
 	defer b.unlock()
 	b.policy = p
-	b.window.resize(p.Window, b.clock.elapsed)
+	b.failed.move(b.window.resize(p.Window, b.clock.elapsed))
 	if p.Off && b.state != Closed {
 		b.change(Closed)
 	}
 }
 
-// Acquire asks for a permit. It is refused while the breaker is open, and while
+// Reset closes an open or half-open breaker and forgets all outcomes, because
+// somebody knows that what failed works again. Permits that are out end without
+// effect. It reports false, and does nothing, if the breaker is closed.
+func (b *Breaker) Reset() bool {
+	b.mu.Lock()
+	defer b.unlock()
+	if b.state == Closed {
+		return false
+	}
+	b.change(Closed)
+	return true
+}
+
+// Acquire asks for a permit for a piece of work, which is told from others by
+// its number: within the window it is one sample, however often it is tried.
+// Work 0 is never the same as other work. A permit is refused while the breaker is open, and while
 // it is half-open and a probe is under way. The first to ask an open breaker
 // after its time makes it half-open and gets the probe. Every permit must be
 // ended.
-func (b *Breaker) Acquire(now time.Time) (Permit, bool) {
+func (b *Breaker) Acquire(now time.Time, work int64) (Permit, bool) {
 	b.mu.Lock()
 	defer b.unlock()
 	at := b.pass(now)
@@ -64,21 +82,24 @@ func (b *Breaker) Acquire(now time.Time) (Permit, bool) {
 	}
 	b.probing = b.state == HalfOpen
 	number, place := b.permits.give()
-	return Permit{b, number, place}, true
+	return Permit{b, work, number, place}, true
 }
 
 // Status returns what the breaker is at a moment. It changes nothing: the
 // moment may lie ahead.
 func (b *Breaker) Status(now time.Time) Status {
 	b.mu.Lock()
-	seen := Breaker{state: b.state, until: b.until, clock: b.clock, window: b.window}
+	seen := Breaker{state: b.state, since: b.since, until: b.until, last: b.last, clock: b.clock, window: b.window}
 	b.mu.Unlock()
-	seen.pass(now)
+	seen.window.advance(seen.clock.read(now))
 	return seen.status()
 }
 
 func (b *Breaker) status() Status {
-	s := Status{State: b.state, Samples: b.window.total.samples, Failures: b.window.total.failures}
+	s := Status{State: b.state, Samples: b.window.total.samples, Failures: b.window.total.failures, LastFailure: b.last}
+	if b.state != Closed {
+		s.Since = b.clock.moment(b.since)
+	}
 	if b.state == Open {
 		s.Until = b.clock.moment(b.until)
 	}
@@ -88,7 +109,9 @@ func (b *Breaker) status() Status {
 // pass lets time pass up to now.
 func (b *Breaker) pass(now time.Time) (at time.Duration) {
 	at = b.clock.read(now)
-	b.window.advance(at)
+	if b.window.advance(at) {
+		b.failed.forget(b.window.oldest())
+	}
 	return at
 }
 
@@ -99,10 +122,10 @@ func (b *Breaker) redeem(p Permit) (current bool) {
 }
 
 // record takes the outcome of a current permit. There is none of an open breaker.
-func (b *Breaker) record(at time.Duration, failed bool) {
+func (b *Breaker) record(at time.Duration, work int64, failed bool) {
+	b.sample(work, failed)
 	switch b.state {
 	case Closed:
-		b.window.record(failed)
 		if b.policy.exceededBy(b.window.total) {
 			b.open(at)
 		}
@@ -115,7 +138,21 @@ func (b *Breaker) record(at time.Duration, failed bool) {
 	}
 }
 
+// sample counts an outcome in the place of the one that the work had before.
+func (b *Breaker) sample(work int64, failed bool) {
+	if step, ok := b.failed.take(work); ok {
+		b.window.remove(step, count{samples: 1, failures: 1})
+	}
+	b.window.record(failed)
+	if failed {
+		b.failed.add(work, b.window.number)
+	}
+}
+
 func (b *Breaker) open(at time.Duration) {
+	if b.state == Closed {
+		b.since = at
+	}
 	b.until = at + b.policy.OpenFor
 	b.change(Open)
 }
@@ -126,6 +163,8 @@ func (b *Breaker) change(to State) {
 	b.before = b.permits.given
 	if to == Closed {
 		b.window.clear()
+		b.failed = failures{}
+		b.last = ""
 	}
 	b.changes.add(old, b.status())
 }

@@ -74,8 +74,8 @@ func TestTheOutcomeOfTheProbeDecides(t *testing.T) {
 	t.Run("a failure opens again, from the failure on", func(t *testing.T) {
 		b := opened(t)
 		probe := acquire(t, b, after(30*sec))
-		probe.Failure(after(50 * sec))
-		wants(t, b, after(50*sec), breaker.Status{State: breaker.Open, Until: after(80 * sec), Samples: 4, Failures: 4})
+		probe.Failure(after(50*sec), boom)
+		wants(t, b, after(50*sec), breaker.Status{State: breaker.Open, Until: after(80 * sec), Samples: 5, Failures: 5})
 		refused(t, b, after(80*sec-1))
 		play(t, b, after(80*sec), "S")
 		wants(t, b, after(80*sec), breaker.Status{State: breaker.Closed})
@@ -118,15 +118,15 @@ func TestTunedThresholdsApplyFromTheNextOutcomeOn(t *testing.T) {
 		b.Tune(standard.With(breaker.OpenFor(sec)))
 		refused(t, b, after(30*sec-1))
 		play(t, b, after(30*sec), "F")
-		wants(t, b, after(30*sec), breaker.Status{State: breaker.Open, Until: after(31 * sec), Samples: 4, Failures: 4})
+		wants(t, b, after(30*sec), breaker.Status{State: breaker.Open, Until: after(31 * sec), Samples: 5, Failures: 5})
 	})
 	t.Run("half-open, the probe still decides", func(t *testing.T) {
 		b := opened(t)
 		probe := acquire(t, b, after(30*sec))
 		b.Tune(standard.With(breaker.MinSamples(100), breaker.OpenFor(sec)))
 		refused(t, b, after(30*sec))
-		probe.Failure(after(30 * sec))
-		wants(t, b, after(30*sec), breaker.Status{State: breaker.Open, Until: after(31 * sec), Samples: 4, Failures: 4})
+		probe.Failure(after(30*sec), boom)
+		wants(t, b, after(30*sec), breaker.Status{State: breaker.Open, Until: after(31 * sec), Samples: 5, Failures: 5})
 	})
 }
 
@@ -144,7 +144,7 @@ func TestTurningItOffCloses(t *testing.T) {
 		probe := acquire(t, b, after(30*sec))
 		b.Tune(off)
 		b.Tune(breaker.Default())
-		probe.Failure(after(30 * sec))
+		probe.Failure(after(30*sec), boom)
 		wants(t, b, after(30*sec), breaker.Status{State: breaker.Closed})
 	})
 	t.Run("and on again, it opens with the next outcome", func(t *testing.T) {
@@ -172,8 +172,8 @@ func TestAPolicyThatIsNotValidDoesNotPanic(t *testing.T) {
 		b := breaker.New(p)
 		for i := range 5 {
 			now := after(time.Duration(i) * time.Hour)
-			if permit, ok := b.Acquire(now); ok {
-				permit.Failure(now)
+			if permit, ok := b.Acquire(now, work.Add(1)); ok {
+				permit.Failure(now, boom)
 			}
 			b.Tune(p.With(breaker.Window(time.Duration(i - 2))))
 		}

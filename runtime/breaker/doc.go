@@ -3,7 +3,7 @@
 //
 // A [Breaker] is a state machine:
 //
-//	closed    ── more than Threshold of at least MinSamples outcomes failed ──▶ open
+//	closed    ── more than Threshold of at least MinSamples samples failed ───▶ open
 //	open      ── OpenFor has passed, and someone asks ────────────────────────▶ half-open
 //	half-open ── the probe succeeds ──▶ closed, with an empty window
 //	half-open ── the probe fails ─────▶ open, for another OpenFor
@@ -13,15 +13,22 @@
 // when it is known how the work went:
 //
 //	b := breaker.New(breaker.Default())
-//	permit, ok := b.Acquire(time.Now())
+//	permit, ok := b.Acquire(time.Now(), order.Number)
 //	if !ok {
 //		return // open until b.Status(time.Now()).Until, or a probe is under way
 //	}
 //	if err := work(); err != nil {
-//		permit.Failure(time.Now())
+//		permit.Failure(time.Now(), err.Error())
 //	} else {
 //		permit.Success(time.Now())
 //	}
+//
+// A sample is a piece of work, not an attempt at it. Work has a number; within
+// the window it counts once, by its latest outcome, whether it is tried once or
+// ten times. So it takes MinSamples different pieces of work to open a breaker,
+// and none does it by being tried again and again. A breaker remembers of up to
+// 10000 pieces of work that their latest outcome is a failure. When even more
+// fail within a window, those beyond count each time; nothing depends on it then.
 //
 // Work that ends without a verdict on the thing that is guarded (nothing was
 // there to do, it was interrupted by a shutdown, it was put off) ends with
@@ -36,5 +43,6 @@
 //
 // Read policy.go for the thresholds, options.go for changing single ones,
 // breaker.go for the transitions, permit.go for how they are told apart that
-// end late or twice, and window.go for how outcomes are forgotten.
+// end late or twice, failures.go for how work is recognized that failed before,
+// and window.go for how outcomes are forgotten.
 package breaker

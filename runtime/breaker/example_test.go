@@ -19,14 +19,16 @@ func Example() {
 	b.Notify(func(old, new breaker.Status) {
 		fmt.Printf("%v: %v → %v, %d of %d failed\n", now.Sub(noon), old.State, new.State, new.Failures, new.Samples)
 	})
+	mails := int64(0)
 	send := func(err error) {
-		permit, ok := b.Acquire(now)
+		mails++
+		permit, ok := b.Acquire(now, mails)
 		if !ok {
 			fmt.Printf("%v: not tried, the next probe is in %v\n", now.Sub(noon), b.Status(now).Until.Sub(now))
 			return
 		}
 		if err != nil {
-			permit.Failure(now)
+			permit.Failure(now, err.Error())
 			return
 		}
 		permit.Success(now)

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,10 +15,18 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // after is a moment of the tests, counted from noon.
 func after(d time.Duration) time.Time { return noon.Add(d) }
 
-// acquire asks for a permit that the breaker must give.
+// work numbers the pieces of work of all tests.
+var work atomic.Int64
+
+// acquire asks for a permit for new work, which the breaker must give.
 func acquire(t testing.TB, b *breaker.Breaker, now time.Time) breaker.Permit {
 	t.Helper()
-	permit, ok := b.Acquire(now)
+	return acquireFor(t, b, now, work.Add(1))
+}
+
+func acquireFor(t testing.TB, b *breaker.Breaker, now time.Time, work int64) breaker.Permit {
+	t.Helper()
+	permit, ok := b.Acquire(now, work)
 	if !ok {
 		t.Fatalf("refused at %v; the breaker is %+v", now.Sub(noon), b.Status(now))
 	}
@@ -27,13 +36,13 @@ func acquire(t testing.TB, b *breaker.Breaker, now time.Time) breaker.Permit {
 // refused asks for a permit that the breaker must not give.
 func refused(t testing.TB, b *breaker.Breaker, now time.Time) {
 	t.Helper()
-	if permit, ok := b.Acquire(now); ok || permit != (breaker.Permit{}) {
+	if permit, ok := b.Acquire(now, work.Add(1)); ok || permit != (breaker.Permit{}) {
 		t.Fatalf("got a permit at %v; the breaker is %+v", now.Sub(noon), b.Status(now))
 	}
 }
 
-// play has one outcome after another: F for a failure, S for a success and
-// R for a release.
+// play has one outcome after another, each of other work: F for a failure, S
+// for a success and R for a release.
 func play(t testing.TB, b *breaker.Breaker, now time.Time, outcomes string) {
 	t.Helper()
 	for _, o := range outcomes {
@@ -44,7 +53,7 @@ func play(t testing.TB, b *breaker.Breaker, now time.Time, outcomes string) {
 func end(p breaker.Permit, outcome rune, now time.Time) {
 	switch outcome {
 	case 'F':
-		p.Failure(now)
+		p.Failure(now, boom)
 	case 'S':
 		p.Success(now)
 	case 'R':
@@ -52,10 +61,22 @@ func end(p breaker.Permit, outcome rune, now time.Time) {
 	}
 }
 
-// wants compares a status.
+const boom = "connection refused"
+
+// wants compares a status. Since when it is not closed, and why, is looked at in
+// passing.
 func wants(t testing.TB, b *breaker.Breaker, now time.Time, want breaker.Status) {
 	t.Helper()
-	if got := b.Status(now); got != want {
+	got := b.Status(now)
+	if (got.Failures > 0 || got.State != breaker.Closed) && got.LastFailure != boom {
+		t.Errorf("at %v the last failure is %q", now.Sub(noon), got.LastFailure)
+	}
+	got.LastFailure = want.LastFailure
+	if got.Since.IsZero() != (got.State == breaker.Closed) {
+		t.Errorf("at %v the breaker is %v since %v", now.Sub(noon), got.State, got.Since)
+	}
+	got.Since = want.Since
+	if got != want {
 		t.Errorf("at %v the breaker is %+v, want %+v", now.Sub(noon), got, want)
 	}
 }

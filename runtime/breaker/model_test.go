@@ -18,20 +18,24 @@ type model struct {
 	now      time.Duration // the newest reading
 	grid     time.Duration // where a step begins
 	state    breaker.State
+	since    time.Duration
 	until    time.Duration
 	outcomes []outcome
+	last     string
 	era      int // how often the state has changed
 	probe    *modelPermit
 	told     []breaker.State
 }
 
 type outcome struct {
+	work    int64
 	stepEnd time.Duration
 	failed  bool
 }
 
 type modelPermit struct {
 	breaker.Permit
+	work  int64
 	era   int
 	ended bool
 }
@@ -56,19 +60,22 @@ func (m *model) pass(now time.Duration) {
 }
 
 func (m *model) change(to breaker.State) {
+	if m.state == breaker.Closed {
+		m.since = m.now
+	}
 	m.state, m.probe = to, nil
 	m.era++
 	m.told = append(m.told, to)
 	switch to {
 	case breaker.Closed:
-		m.outcomes = nil
+		m.outcomes, m.last = nil, ""
 	case breaker.Open:
 		m.until = m.now + m.policy.OpenFor
 	}
 }
 
 // acquire returns the permit that the breaker should give, or nil.
-func (m *model) acquire(now time.Duration) *modelPermit {
+func (m *model) acquire(now time.Duration, work int64) *modelPermit {
 	m.pass(now)
 	if m.state == breaker.Open && m.now >= m.until {
 		m.change(breaker.HalfOpen)
@@ -76,7 +83,7 @@ func (m *model) acquire(now time.Duration) *modelPermit {
 	if m.state == breaker.Open || m.probe != nil {
 		return nil
 	}
-	p := &modelPermit{era: m.era}
+	p := &modelPermit{work: work, era: m.era}
 	if m.state == breaker.HalfOpen {
 		m.probe = p
 	}
@@ -92,18 +99,28 @@ func (m *model) end(p *modelPermit, how rune, now time.Duration) {
 	case how == 'R':
 		m.probe = nil
 	case p == m.probe && how == 'S':
-		m.pass(now)
+		m.sample(p, false, now)
 		m.change(breaker.Closed)
 	case p == m.probe:
-		m.pass(now)
+		m.sample(p, true, now)
 		m.change(breaker.Open)
 	default:
-		m.pass(now)
-		m.outcomes = append(m.outcomes, outcome{m.stepEnd(), how == 'F'})
+		m.sample(p, how == 'F', now)
 		samples, failures := m.count()
 		if !m.policy.Off && samples >= m.policy.MinSamples && float64(failures)/float64(samples) > m.policy.Threshold {
 			m.change(breaker.Open)
 		}
+	}
+}
+
+// sample replaces the failure that work had before. What succeeded is new work
+// if it comes again.
+func (m *model) sample(p *modelPermit, failed bool, now time.Duration) {
+	m.pass(now)
+	m.outcomes = slices.DeleteFunc(m.outcomes, func(o outcome) bool { return p.work != 0 && o.work == p.work && o.failed })
+	m.outcomes = append(m.outcomes, outcome{p.work, m.stepEnd(), failed})
+	if failed {
+		m.last = boom
 	}
 }
 
@@ -140,7 +157,10 @@ func (m *model) status(now time.Duration) breaker.Status {
 	seen := *m
 	seen.outcomes = slices.Clone(m.outcomes)
 	seen.pass(now)
-	s := breaker.Status{State: m.state}
+	s := breaker.Status{State: m.state, LastFailure: m.last}
+	if m.state != breaker.Closed {
+		s.Since = after(m.since)
+	}
 	s.Samples, s.Failures = seen.count()
 	if m.state == breaker.Open {
 		s.Until = after(m.until)
@@ -173,7 +193,7 @@ func TestABreakerDoesWhatItsModelDoes(t *testing.T) {
 		b := breaker.New(m.policy)
 		var told []breaker.State
 		b.Notify(func(_, new breaker.Status) { told = append(told, new.State) })
-		acquired, _ := b.Acquire(noon) // noon is where time and the first step begin
+		acquired, _ := b.Acquire(noon, 0) // noon is where time and the first step begin
 		acquired.Release()
 
 		var clock time.Duration
@@ -188,9 +208,9 @@ func TestABreakerDoesWhatItsModelDoes(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"acquire": func(t *rapid.T) {
-				now := read(t)
-				want := m.acquire(now)
-				got, ok := b.Acquire(after(now))
+				now, work := read(t), rapid.Int64Range(0, 9).Draw(t, "work")
+				want := m.acquire(now, work)
+				got, ok := b.Acquire(after(now), work)
 				if ok != (want != nil) {
 					t.Fatalf("at %v Acquire reports %v", now, ok)
 				}
@@ -209,6 +229,15 @@ func TestABreakerDoesWhatItsModelDoes(t *testing.T) {
 				now := read(t)
 				m.end(permits[i], how, now)
 				end(permits[i].Permit, how, after(now))
+			},
+			"reset": func(t *rapid.T) {
+				closed := m.state == breaker.Closed
+				if !closed {
+					m.change(breaker.Closed)
+				}
+				if b.Reset() == closed {
+					t.Fatalf("the reset of a breaker that is closed: %v, and reports the same", closed)
+				}
 			},
 			"tune": func(t *rapid.T) {
 				p := anyPolicy(t)

@@ -36,9 +36,9 @@ func TestEachChangeOfStateIsTold(t *testing.T) {
 	want := []string{
 		"closed 3/4 → open 3/4",
 		"open 3/4 → half-open 3/4",
-		"half-open 3/4 → open 3/4",
-		"open 0/0 → half-open 0/0", // a minute later
-		"half-open 0/0 → closed 0/0",
+		"half-open 4/5 → open 4/5",
+		"open 1/1 → half-open 1/1", // the probe of half a minute ago
+		"half-open 1/2 → closed 0/0",
 		"closed 4/4 → open 4/4",
 		"open 4/4 → closed 0/0",
 	}
@@ -141,7 +141,7 @@ func TestChangesAreToldInOrder(t *testing.T) {
 			random := rand.New(rand.NewPCG(2, uint64(g)))
 			for range 500 {
 				now := after(time.Duration(ticks.Add(1)) * time.Millisecond)
-				if permit, ok := b.Acquire(now); ok {
+				if permit, ok := b.Acquire(now, work.Add(1)); ok {
 					end(permit, rune("FSR"[random.IntN(3)]), now)
 				}
 			}

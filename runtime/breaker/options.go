@@ -30,7 +30,7 @@ func On() Option { return Option{off, Policy{}} }
 // Threshold sets the share of failures above which the breaker opens.
 func Threshold(share float64) Option { return Option{threshold, Policy{Threshold: share}} }
 
-// MinSamples sets the least number of outcomes in the window whose share of
+// MinSamples sets the least number of pieces of work in the window whose share of
 // failures says something.
 func MinSamples(n int) Option { return Option{minSamples, Policy{MinSamples: n}} }
 

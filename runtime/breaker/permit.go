@@ -10,6 +10,7 @@ import "time"
 // state is ignored: it says nothing about the time since then.
 type Permit struct {
 	breaker *Breaker
+	work    int64
 	number  uint64
 	place   int
 }
@@ -17,11 +18,12 @@ type Permit struct {
 // Success ends the permit of work that went well. That of a probe closes the
 // breaker. A success, too, can open it: with it there may be enough samples to
 // see that too many of them failed.
-func (p Permit) Success(now time.Time) { p.settle(now, false) }
+func (p Permit) Success(now time.Time) { p.settle(now, false, "") }
 
-// Failure ends the permit of work that failed. It opens the breaker if too many
-// have now failed, or if this was a probe.
-func (p Permit) Failure(now time.Time) { p.settle(now, true) }
+// Failure ends the permit of work that failed, and says why: the text is kept
+// for [Status] until the breaker closes, as long as it is. It opens the breaker
+// if too many have now failed, or if this was a probe.
+func (p Permit) Failure(now time.Time, why string) { p.settle(now, true, why) }
 
 // Release ends the permit of work that says nothing about what is guarded: it
 // was interrupted, put off, or there was none. After that of a probe the next
@@ -39,7 +41,7 @@ func (p Permit) Release() {
 	}
 }
 
-func (p Permit) settle(now time.Time, failed bool) {
+func (p Permit) settle(now time.Time, failed bool, why string) {
 	b := p.breaker
 	if b == nil {
 		return
@@ -47,7 +49,11 @@ func (p Permit) settle(now time.Time, failed bool) {
 	b.mu.Lock()
 	defer b.unlock()
 	if b.redeem(p) {
-		b.record(b.pass(now), failed)
+		at := b.pass(now)
+		if failed {
+			b.last = why
+		}
+		b.record(at, p.work, failed)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestCopiesThatEndAtTheSameTimeAreOneOutcome(t *testing.T) {
 	for range 100 {
 		permit := acquire(t, b, noon)
 		for range 4 {
-			ends.Go(func() { permit.Failure(noon) })
+			ends.Go(func() { permit.Failure(noon, boom) })
 		}
 	}
 	ends.Wait()
@@ -125,7 +125,7 @@ func TestThereAreNeverTwoProbes(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(g)))
 			for i := range asks {
 				end(old[g*asks+i], rune("FSR"[random.IntN(3)]), now())
-				probe, ok := b.Acquire(now())
+				probe, ok := b.Acquire(now(), work.Add(1))
 				if !ok {
 					continue
 				}
@@ -153,17 +153,17 @@ func TestPermitsDoNotAllocate(t *testing.T) {
 	now := noon
 	for name, f := range map[string]func(){
 		"a success": func() {
-			permit, _ := closed.Acquire(now)
+			permit, _ := closed.Acquire(now, work.Add(1))
 			permit.Success(now)
 			now = now.Add(sec) // the window slides
 		},
-		"a release":  func() { permit, _ := closed.Acquire(now); permit.Release() },
-		"a refusal":  func() { open.Acquire(noon) },
+		"a release":  func() { permit, _ := closed.Acquire(now, work.Add(1)); permit.Release() },
+		"a refusal":  func() { open.Acquire(noon, work.Add(1)) },
 		"the status": func() { closed.Status(now) },
 		"a probe that fails": func() {
 			now = now.Add(30 * sec)
-			permit, _ := open.Acquire(now)
-			permit.Failure(now)
+			permit, _ := open.Acquire(now, work.Add(1))
+			permit.Failure(now, boom)
 		},
 	} {
 		if n := testing.AllocsPerRun(1000, f); n != 0 {

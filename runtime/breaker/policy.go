@@ -11,9 +11,10 @@ type Policy struct {
 	// exactly this share does not open it. At least 0, where any failure is
 	// too many, and less than 1.
 	Threshold float64
-	// MinSamples is the least number of outcomes in the window whose share of
-	// failures says something. It is looked at with every outcome, successes
-	// included. 1 to 10000.
+	// MinSamples is the least number of samples in the window whose share of
+	// failures says something: of different pieces of work, each by its latest
+	// outcome. It is looked at with every outcome, successes included. 1 to
+	// 10000.
 	MinSamples int
 	// Window is for how long an outcome counts. It slides in steps of a 60th:
 	// an outcome is forgotten when it is between 59/60 of Window and Window
@@ -25,7 +26,7 @@ type Policy struct {
 }
 
 // Default returns the policy of a subscription that sets nothing: open for
-// 30s when more than half of at least 4 outcomes within 60s are failures.
+// 30s when more than half of at least 4 pieces of work within 60s failed.
 func Default() Policy {
 	return Policy{
 		Threshold:  0.5,

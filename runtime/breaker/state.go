@@ -28,11 +28,18 @@ func (s State) String() string {
 // Status is a [Breaker] at one moment. Statuses are plain values.
 type Status struct {
 	State State
+	// Since is when it opened. Probes that fail do not change it. Zero while it
+	// is closed.
+	Since time.Time
 	// Until is when an open breaker allows a probe. It may have passed: the
 	// breaker stays open until someone asks for a permit. Zero in the other
 	// states.
 	Until time.Time
-	// Samples is how many outcomes are in the window, and Failures how many of
-	// them are failures. Those of probes are not counted.
+	// Samples is how many pieces of work have an outcome in the window, and
+	// Failures for how many of them the latest is a failure. A probe that fails
+	// is one of them.
 	Samples, Failures int
+	// LastFailure is why the last one failed, as [Permit.Failure] was told.
+	// Empty if none has failed since the breaker was closed.
+	LastFailure string
 }

@@ -23,7 +23,7 @@ func (c *count) remove(o count) {
 type sliding struct {
 	step   time.Duration
 	end    time.Duration // when the newest step ends, by the breaker's clock
-	newest int           // the newest step's index
+	number uint64        // of the newest step; steps are numbered as they come
 	ring   [steps]count
 	total  count
 }
@@ -31,19 +31,26 @@ type sliding struct {
 // stepOf is at least 1, so that a policy that is not valid does not divide by 0.
 func stepOf(window time.Duration) time.Duration { return max(1, window/steps) }
 
-// advance forgets the steps that have left the window.
-func (s *sliding) advance(at time.Duration) {
+// advance forgets the steps that have left the window. It reports whether there
+// was a failure among them.
+func (s *sliding) advance(at time.Duration) (forgotten bool) {
 	if at < s.end {
-		return
+		return false
 	}
+	before := s.total.failures
 	passed := (at-s.end)/s.step + 1
-	for range min(passed, steps) {
-		s.newest = (s.newest + 1) % steps
-		s.total.remove(s.ring[s.newest])
-		s.ring[s.newest] = count{}
+	for i := range uint64(min(passed, steps)) {
+		c := s.at(s.number + 1 + i) // the place of the oldest
+		s.total.remove(*c)
+		*c = count{}
 	}
+	s.number += uint64(passed)
 	s.end += passed * s.step
+	return s.total.failures < before
 }
+
+// oldest returns the number of the oldest step in the window.
+func (s *sliding) oldest() uint64 { return s.number - min(s.number, steps-1) }
 
 // record adds an outcome to the newest step.
 func (s *sliding) record(failed bool) {
@@ -51,35 +58,46 @@ func (s *sliding) record(failed bool) {
 	if failed {
 		c.failures = 1
 	}
-	s.add(0, c)
+	s.add(s.number, c)
 }
 
-// add adds to the step that lies so many before the newest.
-func (s *sliding) add(back int, c count) {
-	s.ring[s.index(back)].add(c)
+// add adds to a step of the window.
+func (s *sliding) add(step uint64, c count) {
+	s.at(step).add(c)
 	s.total.add(c)
 }
 
-func (s *sliding) index(back int) int { return (s.newest - back + steps) % steps }
+// remove undoes add.
+func (s *sliding) remove(step uint64, c count) {
+	s.at(step).remove(c)
+	s.total.remove(c)
+}
+
+func (s *sliding) at(step uint64) *count { return &s.ring[step%steps] }
 
 // clear forgets every outcome.
 func (s *sliding) clear() { s.ring, s.total = [steps]count{}, count{} }
 
 // resize changes the length of the window at a moment to which it has been
 // advanced. All outcomes of an old step are taken for as old as the newest that
-// it can hold, so that none is forgotten too early.
-func (s *sliding) resize(window, at time.Duration) {
+// it can hold, so that none is forgotten too early. It returns which step an old
+// one is now a part of, if it is in the window.
+func (s *sliding) resize(window, at time.Duration) (now func(step uint64) (uint64, bool)) {
 	step := stepOf(window)
 	if step == s.step {
-		return
+		return func(step uint64) (uint64, bool) { return step, true }
 	}
 	old := *s
-	*s = sliding{step: step, end: at + step}
-	for i := range steps {
-		newest := old.end - time.Duration(i)*old.step - 1
-		age := max(0, at-newest)
-		if back := 1 + age/step; back < steps { // the newest step begins now
-			s.add(int(back), old.ring[old.index(i)])
+	*s = sliding{step: step, end: at + step, number: old.number + steps}
+	now = func(step uint64) (uint64, bool) {
+		newest := old.end - time.Duration(old.number-step)*old.step - 1
+		back := 1 + max(0, at-newest)/s.step // the newest step begins now
+		return s.number - uint64(back), back < steps
+	}
+	for i := range min(old.number+1, steps) {
+		if moved, ok := now(old.number - i); ok {
+			s.add(moved, *old.at(old.number - i))
 		}
 	}
+	return now
 }

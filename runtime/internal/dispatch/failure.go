@@ -74,7 +74,7 @@ func (a *Attempt) fail(f failure) {
 		a.buryFailed(engine.ReasonDecode, failure)
 		return
 	}
-	a.permit.Failure(now)
+	a.permit.Failure(now, f.text)
 	a.run.sub.noteFailure()
 	due, reason := a.next(f, now)
 	if reason != "" {

@@ -53,7 +53,7 @@ func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
 		now := time.Now()
 		var permit breaker.Permit
 		if b := s.cfg.Breaker; b != nil {
-			if permit, ok = b.Acquire(now); !ok {
+			if permit, ok = b.Acquire(now, i.Seq); !ok {
 				s.queue.putBack(i)
 				return nil, reopening(b, now), false
 			}

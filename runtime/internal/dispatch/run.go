@@ -48,7 +48,7 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 			s.settle(r.item, r.release())
 			return true
 		}
-		permit, ok := h.Breaker.Acquire(time.Now())
+		permit, ok := h.Breaker.Acquire(time.Now(), r.Seq)
 		if !ok {
 			r.passOver(h)
 			continue

@@ -55,9 +55,8 @@ func (w *wal) watch(c *sqlite3.Conn) {
 
 // connect opens the file without creating or changing anything in it.
 func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
-	path, vfsName, err := locate(path, vfsName)
-	if err != nil {
-		return nil, err
+	if vfsName == "" {
+		vfsName = mounted(path)
 	}
 	c, err := sqlite3.OpenFlags(uri(path, vfsName), flags|sqlite3.OPEN_URI)
 	if err != nil {
