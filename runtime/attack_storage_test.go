@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -135,6 +136,11 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
+// answer is how Go returns what the operating system answers.
+func answer(errno syscall.Errno) error {
+	return &fs.PathError{Op: "write", Path: "events.db", Err: errno}
+}
+
 func TestWorkGoesOnAfterAFileCouldNotBeWrittenForAWhile(t *testing.T) {
 	const writes = simfs.Write | simfs.Truncate
 	for name, test := range map[string]struct {
@@ -143,10 +149,13 @@ func TestWorkGoesOnAfterAFileCouldNotBeWrittenForAWhile(t *testing.T) {
 		fault Fault
 		hint  string
 	}{
-		"the file is read-only":   {writes, sqlite3.READONLY, ReadOnly, "writable for this user"},
-		"the disk is full":        {writes, sqlite3.FULL, DiskFull, "free some space"},
-		"the disk fails to write": {writes, sqlite3.IOERR_WRITE, IO, "the system's log"},
-		"the disk fails to sync":  {simfs.Sync, sqlite3.IOERR_FSYNC, IO, "the system's log"},
+		"the disk is read-only":        {writes, answer(syscall.EROFS), ReadOnly, "writable for this user"},
+		"the disk is full":             {writes, answer(syscall.ENOSPC), DiskFull, "free some space"},
+		"the user has no space left":   {writes, answer(syscall.EDQUOT), DiskFull, "free some space"},
+		"the disk fails to write":      {writes, answer(syscall.EIO), IO, "the system's log"},
+		"the disk fails to sync":       {simfs.Sync, syscall.EIO, IO, "the system's log"},
+		"the disk is full when synced": {simfs.Sync, syscall.ENOSPC, DiskFull, "free some space"},
+		"SQLite says it is full":       {writes, sqlite3.FULL, DiskFull, "free some space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(s *simulated) {

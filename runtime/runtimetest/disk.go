@@ -1,9 +1,9 @@
 package runtimetest
 
 import (
+	"io/fs"
+	"syscall"
 	"time"
-
-	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -35,19 +35,20 @@ func (d *Disk) remove() {
 
 // Fill makes the disk full: publishing returns a *[runtime.StorageError] with the
 // fault [runtime.DiskFull].
-func (d *Disk) Fill() { d.fail(simfs.Write|simfs.Truncate, sqlite3.FULL) }
+func (d *Disk) Fill() { d.fail(simfs.Write|simfs.Truncate, syscall.ENOSPC) }
 
 // Protect makes the disk read-only: publishing returns a *[runtime.StorageError]
 // with the fault [runtime.ReadOnly].
-func (d *Disk) Protect() { d.fail(simfs.Write|simfs.Truncate, sqlite3.READONLY) }
+func (d *Disk) Protect() { d.fail(simfs.Write|simfs.Truncate, syscall.EROFS) }
 
 // Ruin makes writing and syncing fail: publishing returns a
 // *[runtime.StorageError] with the fault [runtime.IO].
-func (d *Disk) Ruin() { d.fail(simfs.Write|simfs.Sync, sqlite3.IOERR_WRITE) }
+func (d *Disk) Ruin() { d.fail(simfs.Write|simfs.Sync, syscall.EIO) }
 
-func (d *Disk) fail(op simfs.Op, err error) {
+// fail makes operations fail as they do in a file of the operating system.
+func (d *Disk) fail(op simfs.Op, errno syscall.Errno) {
 	d.Heal()
-	d.fs.Fail(simfs.Fault{Op: op, Nth: 1, Err: err, Sticky: true})
+	d.fs.Fail(simfs.Fault{Op: op, Nth: 1, Err: &fs.PathError{Op: "write", Path: d.kit.path, Err: errno}, Sticky: true})
 }
 
 // Lock locks the file as another process does that writes and does not come to

@@ -3,9 +3,11 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +95,51 @@ func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *tes
 		r.publish(2 * walPages)
 		r.nothingIsLost()
 	})
+}
+
+// A write that fails forgets nothing, and writing goes on once it works again:
+// whoever reads an old state meanwhile, and without another start.
+func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		for _, file := range []string{"events.db", ""} {
+			t.Run(fmt.Sprintf("%v, %q", errno, file), func(t *testing.T) {
+				checkpointTest(t, func(r *checkpoints) {
+					r.publish(walPages / 2)
+					reader := r.raw()
+					must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+					r.publish(walPages) // half of it is moved, and not synced
+					r.fs.Fail(simfs.Fault{
+						Op: simfs.Write | simfs.Truncate, File: file, Nth: 1, Sticky: true,
+						Err: &fs.PathError{Op: "write", Path: "events.db", Err: errno},
+					})
+					must(r.T, reader.Exec("COMMIT; BEGIN; SELECT count(*) FROM log")) // so that there is more to move
+					refused := 0
+					for range 3 * walPages {
+						if r.log.Append(r.Context(), []engine.Record{r.record()}) == nil {
+							r.acked++
+						} else if refused++; refused == 4 {
+							break
+						}
+					}
+					if r.fs.Failures() == 0 {
+						r.Fatal("nothing has failed")
+					}
+					r.nothingIsLost()
+					r.fs.Heal()
+					full := errno == syscall.ENOSPC || errno == syscall.EDQUOT
+					if full {
+						r.publishOne() // beside the reader
+						r.nothingIsLost()
+					}
+					must(r.T, reader.Close())
+					for range 3 {
+						r.publish(walPages)
+						r.nothingIsLost()
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestTheLogIsMovedIntoTheDatabaseBeforeItGrowsLong(t *testing.T) {

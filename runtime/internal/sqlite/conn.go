@@ -19,6 +19,7 @@ const busyTimeout = 5 * time.Second
 // goroutine at a time.
 type conn struct {
 	*sqlite3.Conn
+	disk  *disk
 	path  string
 	stmts map[string]*sqlite3.Stmt
 	full  bool // synchronous is FULL
@@ -36,8 +37,8 @@ const walPages = 1000
 type wal struct {
 	pages int // its length after the last commit of this connection
 	tried int // its length at the last checkpoint, if it was not emptied since
-	// broken says that a sync has failed that nothing within this process
-	// can make up for.
+	// broken says that a sync of the database has failed that nothing within
+	// this process can make up for.
 	broken bool
 }
 
@@ -58,15 +59,17 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
 	if vfsName == "" {
 		vfsName = mounted(path)
 	}
-	c, err := sqlite3.OpenFlags(uri(path, vfsName), flags|sqlite3.OPEN_URI)
+	disk := newDisk(vfsName)
+	c, err := sqlite3.OpenFlags(uri(path, disk.name), flags|sqlite3.OPEN_URI)
 	if err != nil {
-		return nil, storageError("open", path, err)
+		disk.remove()
+		return nil, storageError("open", path, disk.explain(err))
 	}
+	opened := &conn{Conn: c, disk: disk, path: path, stmts: map[string]*sqlite3.Stmt{}}
 	if err := c.BusyTimeout(busyTimeout); err != nil {
-		c.Close()
+		opened.Close()
 		return nil, storageError("open", path, err)
 	}
-	opened := &conn{Conn: c, path: path, stmts: map[string]*sqlite3.Stmt{}}
 	opened.wal.watch(c)
 	return opened, nil
 }
@@ -88,11 +91,14 @@ func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
 	}
 	s, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
-		return nil, err
+		return nil, c.disk.explain(err)
 	}
 	c.stmts[sql] = s
 	return s, nil
 }
+
+// Exec runs statements that are not worth keeping.
+func (c *conn) Exec(sql string) error { return c.disk.explain(c.Conn.Exec(sql)) }
 
 // exec runs a statement with its parameters and ignores its rows.
 func (c *conn) exec(sql string, args ...any) error {
@@ -121,7 +127,7 @@ func (c *conn) query(sql string, row func(s *sqlite3.Stmt) error, args ...any) e
 	if resetErr := s.Reset(); err == nil {
 		err = resetErr
 	}
-	return err
+	return c.disk.explain(err)
 }
 
 // int64 returns the only value of the only row, or 0 when that is NULL.
@@ -191,7 +197,9 @@ func (c *conn) commit(full bool, f func() error) error {
 		if err = c.exec("COMMIT"); err == nil {
 			return nil
 		}
-		c.doubtful = !errors.Is(err, sqlite3.BUSY)
+		// A write that finds no space does not happen, so that the end of the
+		// transaction is not in the write-ahead log.
+		c.doubtful = !errors.Is(err, sqlite3.BUSY) && !errors.Is(err, sqlite3.FULL)
 	}
 	// Some failures (a full disk) have rolled back already.
 	if !c.GetAutocommit() {
@@ -233,10 +241,11 @@ func (c *conn) tidy() {
 // sync it, and never moves it again. If a later sync of the database fails, the
 // operating system may forget that part, and only the write-ahead log still has
 // it. Then it must not be emptied: the next process that opens the file moves
-// all of it again.
+// all of it again. A write that fails forgets nothing: SQLite repeats it.
 func (c *conn) checkpoint(mode sqlite3.CheckpointMode) error {
+	c.disk.unsynced = false
 	_, _, err := c.WALCheckpoint("main", mode)
-	if errors.Is(err, sqlite3.IOERR) {
+	if err = c.disk.explain(err); c.disk.unsynced {
 		if _, moved, noopErr := c.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP); moved > 0 || noopErr != nil {
 			c.wal.broken = true
 			_, configErr := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -300,4 +309,11 @@ func (c *conn) shut() error {
 		s.Close()
 	}
 	return c.Close()
+}
+
+// Close closes the connection, once its statements are finalized.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.disk.remove()
+	return err
 }

@@ -29,8 +29,10 @@ func storageError(op, path string, err error) error {
 }
 
 func classify(err error) (fault engine.Fault, hint string) {
+	var errno syscall.Errno
+	errors.As(err, &errno)
 	switch {
-	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, sqlite3.FULL), outOfSpace(errno):
 		return engine.DiskFull, "free some space; nothing of this operation was stored"
 	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, sqlite3.PROTOCOL):
 		return engine.Busy, "another process holds a lock on the file; try again when it is done"
@@ -39,7 +41,7 @@ func classify(err error) (fault engine.Fault, hint string) {
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.CONSTRAINT), errors.Is(err, sqlite3.ERROR):
 		// A sound file breaks no constraint and lacks no table.
 		return engine.Corrupt, "restore the file from a backup, or salvage it with the .recover command of the sqlite3 shell"
-	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM), errors.Is(err, fs.ErrPermission), writeProtected(errno):
 		return engine.ReadOnly, "the file and its folder must be writable for this user"
 	case errors.Is(err, sqlite3.CANTOPEN):
 		return engine.IO, "check that the folder exists and that this user may create files in it"

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"fmt"
+	"io/fs"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -44,11 +46,11 @@ func (p faultPoint) String() string {
 
 // kindsOfFaults are the operations that fail, and how.
 var kindsOfFaults = []simfs.Fault{
-	{Op: simfs.Write, Err: sqlite3.FULL},
+	{Op: simfs.Write, Err: &fs.PathError{Op: "write", Path: "events.db", Err: syscall.ENOSPC}},
 	{Op: simfs.Write, Err: sqlite3.IOERR_WRITE, Extent: simfs.Half},
 	{Op: simfs.Write, Err: sqlite3.IOERR_WRITE, Extent: simfs.All},
 	{Op: simfs.Write | simfs.Sync | simfs.Truncate, Err: sqlite3.IOERR},
-	{Op: simfs.Sync, Err: sqlite3.IOERR_FSYNC},
+	{Op: simfs.Sync, Err: syscall.ENOSPC},
 	{Op: simfs.Sync, Err: sqlite3.IOERR_FSYNC, Forget: true},
 	{Op: simfs.Truncate, Err: sqlite3.FULL},
 	{Op: simfs.Truncate, Err: sqlite3.IOERR_TRUNCATE, Extent: simfs.All},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,7 +80,7 @@ func (r *faultRun) excuse(doing string, err error) {
 		r.fault("%s failed with an error that says nothing: %v", doing, err)
 	case (r.point.locked > 0) != (typed.Fault == engine.Busy) && !errors.Is(r.point.fault.Err, sqlite3.BUSY):
 		r.fault("%s failed with a %q: %v", doing, typed.Fault, err)
-	case errors.Is(err, sqlite3.FULL) != (typed.Fault == engine.DiskFull):
+	case (errors.Is(err, sqlite3.FULL) || errors.Is(err, syscall.ENOSPC)) != (typed.Fault == engine.DiskFull):
 		r.fault("%s failed with a %q: %v", doing, typed.Fault, err)
 	}
 	r.count("errors reported")

@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"io"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// diskFile is a file of a [disk]. The driver asks a file for each of its
+// abilities by an interface of its own: what is not passed on here is lost, and
+// without shared memory, for one, there is no write-ahead log. A test compares
+// this type with the driver's.
+type diskFile struct {
+	vfs.File
+	disk     *disk
+	database bool // not a log, a journal or a temporary file
+}
+
+func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.File.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		err = f.disk.fail(err, sqlite3.IOERR_READ)
+	}
+	return n, err
+}
+
+func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.File.WriteAt(p, off)
+	if err != nil {
+		err = f.disk.fail(err, sqlite3.IOERR_WRITE)
+	}
+	return n, err
+}
+
+func (f *diskFile) Truncate(size int64) error {
+	err := f.File.Truncate(size)
+	if err != nil {
+		err = f.disk.fail(err, sqlite3.IOERR_TRUNCATE)
+	}
+	return err
+}
+
+// Sync never fails for want of space in SQLite's words, even if it does: what
+// was written may be lost, and that is what [conn.commit] must know.
+func (f *diskFile) Sync(flags vfs.SyncFlag) error {
+	err := f.File.Sync(flags)
+	if err != nil {
+		f.disk.unsynced = f.disk.unsynced || f.database
+		err = f.disk.fail(err, sqlite3.IOERR_FSYNC)
+	}
+	return err
+}
+
+// SharedMemory implements [vfs.FileSharedMemory].
+func (f *diskFile) SharedMemory() vfs.SharedMemory {
+	if file, ok := f.File.(vfs.FileSharedMemory); ok {
+		return file.SharedMemory()
+	}
+	return nil
+}
+
+// MemoryMapper implements [vfs.FileMemoryMapper].
+func (f *diskFile) MemoryMapper() vfs.MemoryMapper {
+	if file, ok := f.File.(vfs.FileMemoryMapper); ok {
+		return file.MemoryMapper()
+	}
+	return nil
+}
+
+// LockState implements [vfs.FileLockState].
+func (f *diskFile) LockState() vfs.LockLevel {
+	if file, ok := f.File.(vfs.FileLockState); ok {
+		return file.LockState()
+	}
+	return vfs.LOCK_EXCLUSIVE + 1 // which the driver takes for "unknown"
+}
+
+// HasMoved implements [vfs.FileHasMoved].
+func (f *diskFile) HasMoved() (bool, error) {
+	if file, ok := f.File.(vfs.FileHasMoved); ok {
+		return file.HasMoved()
+	}
+	return false, sqlite3.NOTFOUND
+}
+
+// SizeHint implements [vfs.FileSizeHint]. SQLite ignores its errors.
+func (f *diskFile) SizeHint(size int64) error {
+	if file, ok := f.File.(vfs.FileSizeHint); ok {
+		return file.SizeHint(size)
+	}
+	return sqlite3.NOTFOUND
+}
+
+// PersistWAL implements [vfs.FilePersistWAL].
+func (f *diskFile) PersistWAL() bool {
+	file, ok := f.File.(vfs.FilePersistWAL)
+	return ok && file.PersistWAL()
+}
+
+// SetPersistWAL implements [vfs.FilePersistWAL].
+func (f *diskFile) SetPersistWAL(keep bool) {
+	if file, ok := f.File.(vfs.FilePersistWAL); ok {
+		file.SetPersistWAL(keep)
+	}
+}
+
+// PowersafeOverwrite implements [vfs.FilePowersafeOverwrite].
+func (f *diskFile) PowersafeOverwrite() bool {
+	file, ok := f.File.(vfs.FilePowersafeOverwrite)
+	return ok && file.PowersafeOverwrite()
+}
+
+// SetPowersafeOverwrite implements [vfs.FilePowersafeOverwrite].
+func (f *diskFile) SetPowersafeOverwrite(safe bool) {
+	if file, ok := f.File.(vfs.FilePowersafeOverwrite); ok {
+		file.SetPowersafeOverwrite(safe)
+	}
+}
+
+// BeginAtomicWrite implements [vfs.FileBatchAtomicWrite], which some file
+// systems of Linux can do.
+func (f *diskFile) BeginAtomicWrite() error {
+	if file, ok := f.File.(vfs.FileBatchAtomicWrite); ok {
+		return file.BeginAtomicWrite()
+	}
+	return sqlite3.NOTFOUND
+}
+
+// CommitAtomicWrite implements [vfs.FileBatchAtomicWrite].
+func (f *diskFile) CommitAtomicWrite() error {
+	if file, ok := f.File.(vfs.FileBatchAtomicWrite); ok {
+		return file.CommitAtomicWrite()
+	}
+	return sqlite3.NOTFOUND
+}
+
+// RollbackAtomicWrite implements [vfs.FileBatchAtomicWrite].
+func (f *diskFile) RollbackAtomicWrite() error {
+	if file, ok := f.File.(vfs.FileBatchAtomicWrite); ok {
+		return file.RollbackAtomicWrite()
+	}
+	return sqlite3.NOTFOUND
+}

@@ -1,0 +1,206 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// These tests fill real file systems, and make them read-only.
+
+// mounted mounts a file system in a folder of its own until the test ends.
+func mounted(t *testing.T, source, kind string, flags uintptr, options string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := syscall.Mount(source, folder, kind, flags, options); err != nil {
+		t.Skipf("this needs to mount a small file system, and may not here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", folder, err)
+		}
+	})
+	return folder
+}
+
+// fill takes all space of the file system at folder until free is called.
+func fill(t *testing.T, folder string) (free func()) {
+	t.Helper()
+	path := filepath.Join(folder, "filler")
+	file, err := os.Create(path)
+	must(t, err)
+	defer file.Close()
+	for size := 1 << 16; size > 0; {
+		if _, err := file.Write(make([]byte, size)); errors.Is(err, syscall.ENOSPC) {
+			size /= 16
+		} else {
+			must(t, err)
+		}
+	}
+	return func() { must(t, os.Remove(path)) }
+}
+
+// refusals publishes until it is refused, and then a few times more.
+func refusals(t *testing.T, f *fixture, number *int, stored *[]int) (refused []*runtime.StorageError) {
+	t.Helper()
+	for len(refused) < 4 {
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{OrderID: strings.Repeat("A", 2000), Number: *number})
+		var storage *runtime.StorageError
+		switch {
+		case err == nil:
+			*stored = append(*stored, *number)
+		case errors.As(err, &storage):
+			refused = append(refused, storage)
+		default:
+			t.Fatalf("publishing returned %v", err)
+		}
+		if *number++; *number > 100_000 {
+			t.Fatal("the disk never gets full")
+		}
+	}
+	return refused
+}
+
+// hold begins a transaction that reads, as a backup does.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	reader, err := sqlite3.Open(path)
+	must(t, err)
+	must(t, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+	return func() { must(t, reader.Close()) }
+}
+
+func TestAFullDiskIsSaidToBeFullAndRecoversByItself(t *testing.T) {
+	for _, reading := range []string{"nobody reads", "a reader stays", "a reader leaves"} {
+		t.Run(reading, func(t *testing.T) {
+			for range 5 {
+				fullDisk(t, reading)
+			}
+		})
+	}
+}
+
+func fullDisk(t *testing.T, reading string) {
+	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=12m")
+	f := reopen(t, filepath.Join(folder, "events.db"))
+	var seen journal[int]
+	steps := make(chan struct{}, 1000)
+	f.handle("reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		<-steps
+		seen.add(e.Payload.Number)
+		return nil
+	}, runtime.WithTimeout(time.Hour))
+	f.start()
+	var stored []int
+	number := 0
+	for ; number < 300; number++ {
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{OrderID: strings.Repeat("A", 2000), Number: number})
+		must(t, err)
+		stored = append(stored, number)
+		if number == 100 && reading != "nobody reads" {
+			defer hold(t, f.path)() // whose state gets old
+		}
+	}
+	release := func() {}
+	if reading == "a reader leaves" {
+		release = hold(t, f.path)
+	}
+
+	free := fill(t, folder)
+	for range 50 {
+		steps <- struct{}{} // handlers go on
+	}
+	for _, storage := range refusals(t, f, &number, &stored) {
+		if storage.Fault != runtime.DiskFull || !strings.Contains(storage.Hint, "free some space") || storage.InDoubt {
+			t.Errorf("publishing on a full disk returned %v (fault %q, in doubt %v)", storage, storage.Fault, storage.InDoubt)
+		}
+	}
+	free()
+	for range 20 {
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{OrderID: "A", Number: number})
+		must(t, err)
+		stored = append(stored, number)
+		if number++; number%10 == 0 {
+			release()
+			release = func() {}
+		}
+	}
+	close(steps)
+	f.idle()
+	f.stop()
+	if got := seen.all(); !slices.Equal(got, stored) {
+		t.Errorf("%d events were stored and %d handled", len(stored), len(got))
+	}
+	if got := queryFile(t, f.path, "SELECT count(*) FROM events WHERE status = 'done'"); got != fmt.Sprint(len(stored)) {
+		t.Errorf("%d events were stored, %s are done", len(stored), got)
+	}
+	if got := queryFile(t, f.path, "PRAGMA integrity_check"); got != "ok" {
+		t.Errorf("integrity_check says %s", got)
+	}
+}
+
+func TestAFileIsNotOpenedOnAFullDiskUntilThereIsSpace(t *testing.T) {
+	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=2m")
+	path := filepath.Join(folder, "events.db")
+	f := reopen(t, path)
+	f.publish(1, 2, 3)
+	f.stop()
+	free := fill(t, folder)
+	for _, path := range []string{path, filepath.Join(folder, "new.db")} {
+		_, err := runtime.Open(t.Context(), path, catalogue)
+		var storage *runtime.StorageError
+		if !errors.As(err, &storage) || storage.Fault != runtime.DiskFull {
+			t.Errorf("opening %s on a full disk returned %v, want a fault %q", path, err, runtime.DiskFull)
+		}
+	}
+	free()
+	reopen(t, filepath.Join(folder, "new.db")).publish(1)
+	f = reopen(t, path)
+	f.publish(4)
+	if got := f.sql("SELECT count(*) FROM events"); got != "4" {
+		t.Errorf("there are %s events, want 4", got)
+	}
+}
+
+// A file system that meets an error protects itself: from one moment to the
+// next nothing can be written, although the file was opened for it.
+func TestADiskThatBecomesReadOnlyIsSaidToBeReadOnly(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "image")
+	must(t, os.WriteFile(image, nil, 0o644))
+	must(t, os.Truncate(image, 32<<20))
+	if out, err := exec.Command("mkfs.ext4", "-q", "-e", "remount-ro", image).CombinedOutput(); err != nil {
+		t.Skipf("this needs an ext4 file system: %v %s", err, out)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", image).Output()
+	if err != nil {
+		t.Skipf("this needs a loop device, and may not have one here: %v", err)
+	}
+	device := strings.TrimSpace(string(out))
+	defer exec.Command("losetup", "--detach", device).Run()
+	f := reopen(t, filepath.Join(mounted(t, device, "ext4", 0, "errors=remount-ro"), "events.db"))
+	f.publish(1, 2, 3)
+
+	trigger := "/sys/fs/ext4/" + filepath.Base(device) + "/trigger_fs_error"
+	if err := os.WriteFile(trigger, []byte("a test"), 0o200); err != nil {
+		t.Skipf("this needs to make a file system fail: %v", err)
+	}
+	for range 3 {
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{OrderID: strings.Repeat("A", 20_000)})
+		var storage *runtime.StorageError
+		if !errors.As(err, &storage) || storage.Fault != runtime.ReadOnly || !strings.Contains(storage.Hint, "writable") {
+			t.Errorf("publishing on a disk that became read-only returned %v", err)
+		}
+	}
+}
