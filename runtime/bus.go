@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
@@ -77,6 +78,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
+	b.config.logger = guard.Logger(b.config.logger)
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
 	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal})

@@ -34,7 +34,12 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 	return nil
 }
 
-func check(t AnyEventType, version int, payload []byte) error {
+func check(t AnyEventType, version int, payload []byte) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = newPanicError(cause)
+		}
+	}()
 	var unclear Problems
 	for _, p := range plainjson.Check(payload) {
 		unclear.add(p.Path, p.Message)

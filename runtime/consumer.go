@@ -247,7 +247,7 @@ func (c *consumer) start() {
 		config.Breaker, config.BreakerChanged = members[0].breaker, members[0].breakerChanged
 	}
 	if config.Strict {
-		config.Key = c.strictKey
+		config.Key, config.Keyless = c.strictKey, strictKeyless
 	} else if reorders || config.Concurrency > 1 {
 		config.Key = c.partitionKey
 	}
@@ -281,22 +281,27 @@ func (c *consumer) types() (types []string) {
 	return types
 }
 
-func (c *consumer) partitionKey(d *engine.Delivery) string {
+// partitionKey returns the key of a delivery within which the order is kept, or "" for
+// one that has none or cannot be decoded. The attempt says so, if it decodes at all.
+func (c *consumer) partitionKey(d *engine.Delivery) (string, error) {
 	t := c.bus.catalogue.Lookup(d.Type)
-	if t == nil {
-		return ""
+	if t == nil || !t.partitioned() {
+		return "", nil
 	}
 	payload, err := t.decode(d.Record)
 	if err != nil {
-		return "" // the attempt will say so
+		return "", nil
 	}
 	return t.partitionKey(payload)
 }
 
 // strictKey gives events without a key one in common.
-func (c *consumer) strictKey(d *engine.Delivery) string {
-	return "key " + c.partitionKey(d)
+func (c *consumer) strictKey(d *engine.Delivery) (string, error) {
+	key, err := c.partitionKey(d)
+	return strictKeyless + key, err
 }
+
+const strictKeyless = "key "
 
 // breakerChanged tells the log when a breaker opens or closes.
 func (s *Subscription) breakerChanged(old, now breaker.Status) {

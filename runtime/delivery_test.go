@@ -158,7 +158,7 @@ func TestAHandlerCanFailInManyWays(t *testing.T) {
 			func(ctx context.Context, _ runtime.Event[orderPlaced]) error { <-ctx.Done(); return nil }, "timeout", "did not finish within 30s", false,
 		},
 		"it returns an error that cannot be printed": {
-			func(context.Context, runtime.Event[orderPlaced]) error { return (*brokenError)(nil) }, "error", "whose Error method panics", false,
+			func(context.Context, runtime.Event[orderPlaced]) error { return (*brokenError)(nil) }, "error", "nil pointer of type *runtime_test.brokenError", false,
 		},
 		"it returns a very long error": {
 			func(context.Context, runtime.Event[orderPlaced]) error { return errors.New(strings.Repeat("x", 20000)) }, "error", "(3616 bytes more)", false,

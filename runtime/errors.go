@@ -3,9 +3,11 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // ErrShutdown is returned by everything that is asked of a bus after
@@ -72,8 +74,24 @@ const (
 // matches [context.DeadlineExceeded].
 type TimeoutError = dispatch.TimeoutError
 
+// PanicError says that code of the program, such as the Validate method of a
+// payload, has panicked when the bus called it.
+type PanicError struct {
+	Text  string // what the panic was about
+	Stack string // of the goroutine
+}
+
+// newPanicError is for the goroutine that has panicked.
+func newPanicError(cause any) *PanicError {
+	return &PanicError{Text: guard.PanicText(cause), Stack: string(debug.Stack())}
+}
+
+// Error says what the panic was about.
+func (e *PanicError) Error() string { return "panic: " + e.Text }
+
 // InvalidPayloadError says that a payload was refused before anything was
-// stored. Err is a *[ValidationError], or what encoding it as JSON has returned.
+// stored. Err is a *[ValidationError], what encoding it as JSON has returned, or a
+// *[PanicError] if its methods panic.
 type InvalidPayloadError struct {
 	EventType string
 	Index     int // in a batch; 0 otherwise

@@ -146,6 +146,11 @@ func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTy
 
 // decodeTyped returns a payload that nobody else has.
 func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = t.decodingPanicked("copied", cause)
+		}
+	}()
 	if r.Memo == nil || t.sharing == unshared {
 		return t.parse(r)
 	}
@@ -173,6 +178,11 @@ func copied[T any](value T, c copier) T {
 
 // parse decodes the payload of a record, whose version may be an older one.
 func (t *EventType[T]) parse(r *engine.Record) (value T, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = t.decodingPanicked("decoded", cause)
+		}
+	}()
 	if version := max(r.Version, 1); version != t.spec.Version {
 		return t.lift(version, r.Payload)
 	}
@@ -201,12 +211,31 @@ func (t *EventType[T]) misfit(value any, version int, err error) error {
 	return &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %T: %w", t.spec.Name, of, value, err)}
 }
 
-func (t *EventType[T]) partitionKey(value any) string {
+// decodingPanicked is the error for a payload that panics while it is decoded or
+// copied.
+func (t *EventType[T]) decodingPanicked(step string, cause any) error {
+	panicked := newPanicError(cause)
+	err := fmt.Errorf("the payload of this %s event cannot be %s as %v: %w", t.spec.Name, step, reflect.TypeFor[T](), panicked)
+	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+}
+
+func (t *EventType[T]) partitioned() bool { return t.spec.PartitionBy != nil }
+
+// partitionKey returns the key within which the order is kept. The error is a
+// *[dispatch.DecodeError] if PartitionBy panics.
+func (t *EventType[T]) partitionKey(value any) (key string, err error) {
 	typed, ok := value.(T)
 	if !ok || t.spec.PartitionBy == nil {
-		return ""
+		return "", nil
 	}
-	return t.spec.PartitionBy(typed)
+	defer func() {
+		if cause := recover(); cause != nil {
+			panicked := newPanicError(cause)
+			err = fmt.Errorf("the partition key of this %s event cannot be computed: %w", t.spec.Name, panicked)
+			err = &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+		}
+	}()
+	return t.spec.PartitionBy(typed), nil
 }
 
 // AnyEventType is an [EventType] of any payload.
@@ -222,7 +251,8 @@ type AnyEventType interface {
 
 	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
-	partitionKey(value any) string
+	partitioned() bool
+	partitionKey(value any) (string, error)
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable

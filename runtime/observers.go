@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // observers are those of a bus.
@@ -79,7 +79,7 @@ func (o *observers) guarded(at fault, call func()) {
 		}
 		if _, logged := o.faults.LoadOrStore(at, nil); !logged {
 			o.logger.Error("an observer has panicked; this is logged once for each of its functions",
-				"function", at.function, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+				"function", at.function, "panic", guard.PanicText(cause), "stack", string(debug.Stack()))
 		}
 	}()
 	call()

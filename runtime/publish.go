@@ -155,11 +155,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 
 // encode checks a payload and puts it into the batch at i.
 func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
-	err := payload.Validate()
-	var encoded []byte
-	if err == nil {
-		encoded, err = t.codec.Encode(payload)
-	}
+	encoded, err := t.validJSON(payload)
 	if err != nil {
 		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
 	}
@@ -182,6 +178,20 @@ func notText(encoded []byte) error {
 		}
 	}
 	return problems.Err()
+}
+
+// validJSON returns the JSON of a payload that is valid. A panic in its Validate, or in
+// a method that writes its JSON, means that it is not.
+func (t *EventType[T]) validJSON(payload T) (encoded []byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = newPanicError(cause)
+		}
+	}()
+	if err := payload.Validate(); err != nil {
+		return nil, err
+	}
+	return t.codec.Encode(payload)
 }
 
 // append stores the batch, or keeps it for the success of the handler that

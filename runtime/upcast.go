@@ -80,7 +80,7 @@ func (t *EventType[T]) lift(version int, payload []byte) (newest T, err error) {
 func (u Upcast) apply(old any) (value any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("the upcast has panicked: %v", panicked)
+			err = fmt.Errorf("the upcast has panicked: %w", newPanicError(panicked))
 		}
 	}()
 	return u.lift(old)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Watcher keeps a bus tuned by a file. Its methods are safe for concurrent use.
@@ -66,7 +68,7 @@ func Logger(l *slog.Logger) Option {
 // Notify has f called after each new content of the file, the first one
 // included, with what became of it: what [Apply] would return. It is also called
 // when the file cannot be read any more. The calls come one after the other, from
-// the goroutine that watches or, for the first, from Watch.
+// the goroutine that watches or, for the first, from Watch. A panic in f is logged.
 func Notify(f func(Report, error)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -97,7 +99,7 @@ func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (
 			return nil, err
 		}
 	}
-	w.config.logger = w.config.logger.With("file", path)
+	w.config.logger = guard.Logger(w.config.logger).With("file", path)
 	w.start()
 	ctx, w.stop = context.WithCancel(ctx)
 	go w.watch(ctx)
@@ -160,7 +162,7 @@ func (w *Watcher) problem(err error) (settled bool) {
 	w.unreadable++
 	if w.unreadable == 2 {
 		w.config.logger.Error("the settings cannot be tuned, because the catalogue cannot be read", "error", err.Error())
-		w.config.notify(Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err))
+		w.notify(Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err))
 	}
 	return w.unreadable > 1
 }
@@ -179,6 +181,17 @@ func (w *Watcher) apply(file *snapshot) {
 	default:
 		w.applied(report, tuning)
 	}
+	w.notify(report, err)
+}
+
+// notify calls the function that was given to [Notify].
+func (w *Watcher) notify(report Report, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			w.config.logger.Error("the function that was given to tuning.Notify has panicked",
+				"panic", guard.PanicText(cause), "stack", string(debug.Stack()))
+		}
+	}()
 	w.config.notify(report, err)
 }
 

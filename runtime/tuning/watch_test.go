@@ -200,6 +200,17 @@ func TestAFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
 	})
 }
 
+func TestANotifyThatPanicsEndsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.watch(tuning.Notify(func(tuning.Report, error) { panic("boom") }))
+		f.wantLog("ERROR")
+		f.edit("brake: 5", "brake: 6")
+		time.Sleep(2 * time.Second)
+		f.wantLog("INFO charge-card", "ERROR")
+	})
+}
+
 func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

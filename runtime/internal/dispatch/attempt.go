@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Grace is how long a lane waits for a handler whose deadline has passed
@@ -127,7 +128,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 		switch cause := recover(); {
 		case cause != nil:
 			kind, stack = engine.KindPanic, string(debug.Stack())
-			err = fmt.Errorf("panic: %v", cause)
+			err = errors.New("panic: " + guard.PanicText(cause))
 		case !returned:
 			// Neither returned nor panicking: the handler has called Goexit,
 			// and this goroutine is on its way out.
@@ -146,7 +147,9 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 			s.lanes.Done()
 		}
 	}()
-	err = h.Handle(a)
+	if err = r.failure; err == nil {
+		err = h.Handle(a)
+	}
 	returned = true
 	return false, true // as the deferred function says
 }
@@ -187,7 +190,7 @@ func (a *Attempt) judge(f failure) {
 	case !interrupted && a.late(now):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
-	case f.err == nil:
+	case f.kind == "": // it has not failed
 		a.succeed(now)
 	case interrupted:
 		a.withdraw()

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,16 +14,28 @@ const errorLimit = 16 << 10
 
 // failure is how an attempt has failed.
 type failure struct {
-	err         error
-	text        string // of err
+	err         error  // nil if its methods panic
+	text        string // what the error says
+	typ         string // the Go type of the error, or of what it wraps
 	kind, stack string
-	steering    steering   // what the handler asks for, or nil
-	rule        *ErrorRule // the first that matches, or nil
+	steering    steering     // what the handler asks for, or nil
+	decode      *DecodeError // the handler was not called; or nil
+	rule        *ErrorRule   // the first that matches, or nil
 }
 
 // classify looks at an error, with code of the program.
 func (a *Attempt) classify(err error, kind, stack string) failure {
-	f := failure{err: err, text: textOf(err), kind: kind, stack: stack, steering: steeringOf(err)}
+	f := failure{typ: fmt.Sprintf("%T", core(err)), kind: kind, stack: stack}
+	text, readable := textOf(err)
+	steering, steers := find[steering](err)
+	decode, decodes := find[*DecodeError](err)
+	f.text, f.steering, f.decode = text, steering, decode
+	switch {
+	case readable && steers && decodes:
+		f.err = err
+	case readable:
+		f.text += " " + unreadable(err, "Unwrap, Is or As")
+	}
 	settings := a.run.sub.cfg.Settings(a.Type)
 	for i := range settings.Errors {
 		if matches(settings.Errors[i].Match, err) {
@@ -33,16 +44,6 @@ func (a *Attempt) classify(err error, kind, stack string) failure {
 		}
 	}
 	return f
-}
-
-// matches asks the program, whose function may panic.
-func matches(match func(error) bool, err error) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	return match(err)
 }
 
 // timeout is the failure of an attempt that outlived its deadline.
@@ -63,13 +64,16 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	failure := &engine.Attempt{
-		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: typeOf(f.err), Stack: f.stack,
+		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack,
 	}
 	if a.run.sub.cfg.Group {
 		failure.Member = a.handler.Name
 	}
-	if decode := (*DecodeError)(nil); errors.As(f.err, &decode) {
+	if f.decode != nil {
 		failure.Kind = engine.KindDecode
+		if f.decode.Stack != "" {
+			failure.Stack = f.decode.Stack
+		}
 		a.withdraw() // the handler was not called
 		a.buryFailed(engine.ReasonDecode, failure)
 		return
@@ -169,18 +173,4 @@ func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 func (a *Attempt) logFailure(failure *engine.Attempt, delay time.Duration) {
 	a.run.sub.cfg.Logger.Warn("event handler failed",
 		a.logged("max_attempts", a.Max, "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
-}
-
-// textOf returns the text of an error, whatever its Error method does.
-func textOf(err error) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("(an error of type %T whose Error method panics)", err)
-		}
-	}()
-	text = err.Error()
-	if len(text) > errorLimit {
-		text = fmt.Sprintf("%s … (%d bytes more)", text[:errorLimit], len(text)-errorLimit)
-	}
-	return text
 }

@@ -1,9 +1,7 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"time"
 )
 
@@ -51,28 +49,3 @@ func (e *SnoozeError) Error() string { return fmt.Sprintf("put off for %v", e.Fo
 
 // Error says why.
 func (e *DiscardError) Error() string { return "discarded: " + e.Reason }
-
-// steeringOf returns what err asks for, or nil.
-func steeringOf(err error) (s steering) {
-	if errors.As(err, &s) {
-		return s
-	}
-	return nil
-}
-
-// typeOf names the Go type of the error that says most: the first one that is
-// not merely a wrapper.
-func typeOf(err error) string {
-	for err != nil {
-		_, steers := err.(steering)
-		inner := errors.Unwrap(err)
-		if inner == nil || !steers && reflect.TypeOf(err) != wrapper {
-			break
-		}
-		err = inner
-	}
-	return fmt.Sprintf("%T", err)
-}
-
-// wrapper is the type that fmt.Errorf returns for %w.
-var wrapper = reflect.TypeOf(fmt.Errorf("%w", errors.New("")))

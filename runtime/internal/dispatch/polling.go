@@ -23,19 +23,33 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		}
 	}
 	polled, full, err := s.poll()
-	for _, d := range polled {
-		i := item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority}
-		if s.cfg.Key != nil {
-			i.key = s.cfg.Key(d)
-		}
-		s.queue.push(i)
-	}
+	s.enqueue(polled)
 	s.more = full || err != nil
 	if polled != nil {
 		clear(polled)
 		s.polled = polled[:0]
 	}
 	return s.pause(err)
+}
+
+// enqueue puts deliveries into the queue, with their keys.
+func (s *Subscription) enqueue(polled []*engine.Delivery) {
+	if s.cfg.Key == nil {
+		for _, d := range polled {
+			s.queue.push(item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
+		}
+		return
+	}
+	items := s.items[:0]
+	for _, d := range polled {
+		items = append(items, item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
+	}
+	s.setKeys(items)
+	for _, i := range items {
+		s.queue.push(i)
+	}
+	clear(items)
+	s.items = items
 }
 
 // pause tells the log when reading begins to fail and when it works again, and
@@ -85,7 +99,22 @@ func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) 
 // holdFailing holds the keys of deliveries that failed in an earlier life. It
 // runs before the first poll.
 func (s *Subscription) holdFailing() error {
-	return s.consumer.Failing(func(r engine.Record) {
-		s.queue.hold(s.cfg.Key(&engine.Delivery{Record: &r}), r.Seq)
-	})
+	for {
+		failing, err := s.consumer.Failing(s.held, window)
+		if err != nil || len(failing) == 0 {
+			return err
+		}
+		items := make([]item, len(failing))
+		for i, d := range failing {
+			items[i].Delivery = d
+		}
+		s.setKeys(items)
+		for _, i := range items {
+			// Without an attempt to come, or a key, there is nothing to wait for.
+			if i.failure == nil && s.mayRun(i.Delivery) {
+				s.queue.hold(i.key, i.Seq)
+			}
+		}
+		s.held = failing[len(failing)-1].Seq
+	}
 }

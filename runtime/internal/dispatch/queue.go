@@ -26,6 +26,7 @@ const patience = 8
 type item struct {
 	*engine.Delivery
 	key      string // of its partition; empty for none
+	failure  error  // why the key could not be computed: the attempt fails with it
 	priority Priority
 	awaited  bool // later deliveries of its key were held back for it
 }
@@ -34,18 +35,19 @@ type item struct {
 // within a priority, and one at a time within a partition key. Nothing overtakes
 // an earlier delivery of its own key. It is safe for concurrent use.
 type queue struct {
-	mu     sync.Mutex
-	ready  [3]fifo               // by rank: high, normal, low
-	passed [3]int                // by rank: how often it was overtaken since its last turn
-	keys   map[string]*partition // those that have anything to say
-	size   int                   // of all of it
+	mu      sync.Mutex
+	ready   [3]fifo               // by rank: high, normal, low
+	passed  [3]int                // by rank: how often it was overtaken since its last turn
+	keys    map[string]*partition // those that have anything to say
+	awaited map[int64]string      // keys by seqs that have to come again before anything else of the key
+	size    int                   // of all of it
 }
 
 // partition is the deliveries of one key.
 type partition struct {
-	busy    bool    // one is ready or runs
-	awaited []int64 // seqs that have to come again before anything else of the key
-	behind  []item  // wait until the key is free
+	busy    bool   // one is ready or runs
+	awaited int    // how many have to come again before anything else
+	behind  []item // wait until the key is free
 }
 
 // rank gives the order in which priorities are served.
@@ -74,10 +76,11 @@ func (q *queue) push(i item) {
 		q.ready[rank(i.priority)].push(i)
 		return
 	}
-	if at := slices.Index(p.awaited, i.Seq); at >= 0 {
+	if _, awaited := q.awaited[i.Seq]; awaited {
 		i.awaited = true
-		p.awaited = slices.Delete(p.awaited, at, at+1)
-		at, _ = slices.BinarySearchFunc(p.behind, i, goesFirst)
+		delete(q.awaited, i.Seq)
+		p.awaited--
+		at, _ := slices.BinarySearchFunc(p.behind, i, goesFirst)
 		p.behind = slices.Insert(p.behind, at, i)
 	} else {
 		p.behind = append(p.behind, i)
@@ -108,11 +111,11 @@ func (q *queue) partition(key string) *partition {
 }
 
 // idle says that a delivery may run at once.
-func (p *partition) idle() bool { return !p.busy && len(p.behind) == 0 && len(p.awaited) == 0 }
+func (p *partition) idle() bool { return !p.busy && len(p.behind) == 0 && p.awaited == 0 }
 
 // next makes the first that waits the one of its key, if it may be.
 func (p *partition) next() (item, bool) {
-	if p.busy || len(p.behind) == 0 || len(p.awaited) > 0 && !p.behind[0].awaited {
+	if p.busy || len(p.behind) == 0 || p.awaited > 0 && !p.behind[0].awaited {
 		return item{}, false
 	}
 	first := p.behind[0]
@@ -177,8 +180,19 @@ func (q *queue) turn() (chosen int, ok bool) {
 func (q *queue) hold(key string, seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := q.partition(key)
-	p.awaited = append(p.awaited, seq)
+	if q.awaited == nil {
+		q.awaited = map[int64]string{}
+	}
+	q.awaited[seq] = key
+	q.partition(key).awaited++
+}
+
+// awaitedKey returns the key of a delivery that has to come again.
+func (q *queue) awaitedKey(seq int64) (key string, awaited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key, awaited = q.awaited[seq]
+	return key, awaited
 }
 
 // done frees a key, and reports whether a delivery waited for it.
@@ -216,7 +230,7 @@ func (q *queue) drain() (left []item) {
 	for _, p := range q.keys {
 		left = append(left, p.behind...)
 	}
-	q.keys = nil
+	q.keys, q.awaited = nil, nil
 	q.size = 0
 	return left
 }

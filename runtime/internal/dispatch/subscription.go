@@ -37,11 +37,15 @@ type Config struct {
 
 	// Key returns the partition key of a delivery, or "" for none. Without it
 	// deliveries have no order among each other but that of the log, which
-	// concurrency and priorities can change.
-	Key func(d *engine.Delivery) string
+	// concurrency and priorities can change. It runs code of the program and may
+	// do anything. With an error the attempt at the delivery fails.
+	Key func(d *engine.Delivery) (string, error)
+
+	// Keyless is the key of deliveries whose own cannot be computed.
+	Keyless string
 
 	// Strict holds back the later deliveries of a key while one waits for its
-	// retry. It needs a Key that is never empty.
+	// retry. It needs a Key, and a Keyless, that is never empty.
 	Strict bool
 
 	// Obituary returns the events to append when a delivery is dead-lettered.
@@ -98,8 +102,13 @@ type Counter interface {
 	Abandoned(a *Attempt, delta int)
 }
 
-// DecodeError says that a payload does not fit the type it is handled as.
-type DecodeError struct{ Err error }
+// DecodeError says that the handler could not be called, because the payload does
+// not fit the type it is handled as, or because code of the program that was called
+// before the handler has panicked.
+type DecodeError struct {
+	Err   error
+	Stack string // of a panic
+}
 
 // Error says what did not fit.
 func (e *DecodeError) Error() string { return e.Err.Error() }
@@ -122,7 +131,9 @@ type Subscription struct {
 	failing  bool      // the last poll returned an error; guarded by turn
 	again    time.Time // when to poll after that; guarded by turn
 	polled   []*engine.Delivery
-	runs     []run // not yet used; guarded by turn
+	items    []item // memory of enqueue; guarded by turn
+	held     int64  // up to here the queue knows; guarded by turn
+	runs     []run  // not yet used; guarded by turn
 
 	base   context.Context // of all attempts
 	cancel context.CancelCauseFunc
@@ -222,6 +233,9 @@ func (s *Subscription) next(worker int) (*run, bool) {
 			return nil, false
 		}
 		pause := s.fill()
+		if s.stopped.Load() { // keys may be missing
+			return nil, false
+		}
 		r, reopens, ok := s.take()
 		if ok {
 			return r, true

@@ -226,9 +226,15 @@ type Consumer interface {
 	// PollRetries is Poll without the log.
 	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
 
-	// Failing calls visit for every delivery that was begun and has to come
-	// again, in log order: it has failed, was snoozed, or is held.
-	Failing(visit func(Record)) error
+	// Failing returns deliveries that were begun and have to come again: they have
+	// failed, were snoozed, or are held. It returns up to limit of those with a seq
+	// greater than after, in log order. They are not polled, so they cannot be settled.
+	Failing(after int64, limit int) ([]*Delivery, error)
+
+	// Prepare says that code of the program is called for the event at seq before its
+	// attempt, to decode it; 0 says that this is over. If the process dies meanwhile, a
+	// failed attempt is recorded for it, as after Begin. One event at a time is prepared.
+	Prepare(seq int64)
 
 	// Begin says that one of the subscription's workers, numbered from 0,
 	// starts an attempt at d. The fact survives the death of the process, so

@@ -202,8 +202,17 @@ func (c *claims) reserve() *place {
 // begin says that the worker at p is busy with seq. An error is not reported:
 // the worst it does is that a crash is charged to nobody.
 func (c *claims) begin(p *place, subscription, seq int64) {
+	c.claim(p, subscription, seq, seq)
+}
+
+// prepare is begin for an event that no handler has been called for.
+func (c *claims) prepare(p *place, subscription, seq int64) {
+	c.claim(p, subscription, seq, 0)
+}
+
+func (c *claims) claim(p *place, subscription, seq, begun int64) {
 	p.mu.Lock()
-	p.last = claim{subscription: subscription, running: seq, highest: max(seq, p.last.highest), life: c.life, turn: p.last.turn + 1}
+	p.last = claim{subscription: subscription, running: seq, highest: max(begun, p.last.highest), life: c.life, turn: p.last.turn + 1}
 	ok := c.write(p)
 	p.mu.Unlock()
 	if !ok {

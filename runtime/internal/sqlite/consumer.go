@@ -44,6 +44,7 @@ type consumer struct {
 	settled     []int64             // whose verdicts were written meanwhile
 	queued      int                 // the writer knows that there is something to write
 	workers     []*place            // by worker: its place in the claims file
+	preparing   *place              // that of Prepare; nil before its first call
 }
 
 // never is a due time that does not come.
@@ -233,6 +234,21 @@ func (c *consumer) Idle(worker int) {
 	place := c.place(worker)
 	c.mu.Unlock()
 	c.log.claims.idle(place)
+}
+
+// Prepare implements [engine.Consumer].
+func (c *consumer) Prepare(seq int64) {
+	c.mu.Lock()
+	if c.preparing == nil {
+		c.preparing = c.log.claims.reserve()
+	}
+	place := c.preparing
+	c.mu.Unlock()
+	if seq == 0 {
+		c.log.claims.idle(place)
+	} else {
+		c.log.claims.prepare(place, c.id, seq)
+	}
 }
 
 // place returns the worker's place in the claims file.

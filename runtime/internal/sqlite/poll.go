@@ -33,23 +33,24 @@ func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Del
 }
 
 // Failing implements [engine.Consumer].
-func (c *consumer) Failing(visit func(engine.Record)) error {
-	err := c.log.read(func(conn *conn) error {
+func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
+	err = c.log.read(func(conn *conn) error {
 		return conn.query(`
-			SELECT d.seq, l.id, l.type, l.payload
+			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload
 			FROM deliveries d JOIN log l ON l.seq = d.seq
-			WHERE d.subscription = ? AND d.state <> 'dead'
+			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead'
 			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
-			ORDER BY d.seq`, func(s *sqlite3.Stmt) error {
-			record := engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil)}
-			if err := c.log.types.resolve(conn, s.ColumnInt64(2), &record); err != nil {
+			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+			d := &engine.Delivery{Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2)}
+			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 3), Payload: s.ColumnBlob(5, nil)}
+			if err := c.log.types.resolve(conn, s.ColumnInt64(4), d.Record); err != nil {
 				return err
 			}
-			visit(record)
+			found = append(found, d)
 			return nil
-		}, c.id)
+		}, c.id, after, limit)
 	})
-	return storageError("read", c.log.path, err)
+	return found, storageError("read", c.log.path, err)
 }
 
 // pollDue hands over the retries that are due.

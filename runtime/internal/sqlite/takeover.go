@@ -112,8 +112,9 @@ func charge(c *conn, left []claim, found *engine.Recovery) error {
 			if err != nil {
 				return err
 			}
-			// A retry whose row still says that it waits.
-			err = c.exec("UPDATE deliveries SET state = 'running' WHERE subscription = ? AND seq = ? AND state = 'waiting'",
+			// A retry whose row still says that it waits, or one of a paused type
+			// that was prepared.
+			err = c.exec("UPDATE deliveries SET state = 'running' WHERE subscription = ? AND seq = ? AND state IN ('waiting', 'held')",
 				claim.subscription, claim.running)
 			if err != nil {
 				return err

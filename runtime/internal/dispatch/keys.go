@@ -1,0 +1,150 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
+)
+
+// A partition key is computed before its delivery is queued, and with code of the
+// program: the payload is decoded for it. What that code does must harm no other
+// delivery. So it runs on a goroutine of its own, which may panic, end or hang, and
+// under a claim, so that an event that kills its process is found. A delivery whose
+// key cannot be computed is queued without one, and its attempt fails.
+
+// keyTimeout is how long the computing of one key may take.
+const keyTimeout = 30 * time.Second
+
+// keying computes the keys of some items, one after the other.
+type keying struct {
+	sub  *Subscription
+	done chan struct{} // closed when the goroutine ends
+
+	mu    sync.Mutex
+	items []item
+	at    int       // the one at hand; all of them if the goroutine is through
+	since time.Time // when that one was begun
+	over  bool      // nobody waits for it any more; then the items are not touched
+}
+
+// setKeys sets the key of each item, or why it has none. The caller has the turn.
+func (s *Subscription) setKeys(items []item) {
+	for len(items) > 0 {
+		k := &keying{sub: s, done: make(chan struct{}), items: items, since: time.Now()}
+		go k.run()
+		items = items[k.wait():]
+	}
+	s.consumer.Prepare(0)
+}
+
+func (k *keying) run() {
+	defer close(k.done)
+	for d := k.begin(); d != nil; d = k.begin() {
+		key, err := k.sub.key(d)
+		k.end(key, err)
+	}
+}
+
+// begin claims the next delivery that needs a key. It returns nil when there is
+// none, or nobody waits.
+func (k *keying) begin() *engine.Delivery {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for ; !k.over && k.at < len(k.items); k.at++ {
+		i := &k.items[k.at]
+		awaited := false
+		if i.key, awaited = k.sub.queue.awaitedKey(i.Seq); awaited {
+			continue
+		}
+		i.key = k.sub.cfg.Keyless
+		if k.sub.mayRun(i.Delivery) {
+			k.since = time.Now()
+			k.sub.consumer.Prepare(i.Seq)
+			return i.Delivery
+		}
+	}
+	return nil
+}
+
+// key calls the program.
+func (s *Subscription) key(d *engine.Delivery) (key string, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = errors.New("panic: " + guard.PanicText(cause))
+		}
+	}()
+	return s.cfg.Key(d)
+}
+
+func (k *keying) end(key string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over {
+		return
+	}
+	if err != nil {
+		k.items[k.at].failKey(err)
+	} else {
+		k.items[k.at].key = key
+	}
+	k.at++
+}
+
+// failKey makes the attempt at a delivery fail.
+func (i *item) failKey(err error) {
+	if decode, _ := find[*DecodeError](err); decode == nil {
+		err = &DecodeError{Err: fmt.Errorf("the partition key of this %s event cannot be computed: %w", i.Type, err)}
+	}
+	i.failure = err
+}
+
+// wait returns how many items are through.
+func (k *keying) wait() (through int) {
+	timer := time.NewTimer(keyTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.done:
+			return k.stop(errors.New("its code has ended the goroutine (runtime.Goexit)"))
+		case <-timer.C:
+			if left := k.left(); left > 0 {
+				timer.Reset(left)
+				continue
+			}
+			return k.stop(fmt.Errorf("its code was not through within %v", keyTimeout))
+		case <-k.sub.stopping:
+			k.stop(ErrShutdown)
+			return len(k.items) // they are given back
+		}
+	}
+}
+
+// left returns how long the item at hand may still take.
+func (k *keying) left() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return keyTimeout - time.Since(k.since)
+}
+
+// stop ends the waiting. The item at hand, if there is one, has no key because of the
+// problem.
+func (k *keying) stop(problem error) (through int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.over = true
+	if k.at == len(k.items) {
+		return k.at
+	}
+	k.items[k.at].failKey(problem)
+	return k.at + 1
+}
+
+// mayRun tells whether there will be an attempt at a delivery, because the last one
+// did not end with its process or was not the last that its policy allows.
+func (s *Subscription) mayRun(d *engine.Delivery) bool {
+	return !d.Crashed || !s.cfg.Settings(d.Type).Retry.Exhausted(d.Failures)
+}

@@ -1,0 +1,39 @@
+package guard
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Logger returns a logger that survives a handler that panics: the line is
+// lost, and nothing else. The bus logs from goroutines of its own, where such a
+// panic would end the process.
+func Logger(l *slog.Logger) *slog.Logger { return slog.New(handler{l.Handler()}) }
+
+type handler struct{ slog.Handler }
+
+// Enabled implements [slog.Handler].
+func (h handler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	defer func() { recover() }()
+	return h.Handler.Enabled(ctx, level)
+}
+
+// Handle implements [slog.Handler].
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
+	defer func() { recover() }()
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h handler) WithAttrs(attrs []slog.Attr) (with slog.Handler) {
+	with = h
+	defer func() { recover() }()
+	return handler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (h handler) WithGroup(name string) (with slog.Handler) {
+	with = h
+	defer func() { recover() }()
+	return handler{h.Handler.WithGroup(name)}
+}
