@@ -1,14 +1,19 @@
 package fingerprint_test
 
 import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
@@ -18,7 +23,7 @@ func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
 	for _, test := range []struct{ message, want string }{
 		{"", ""},
 		{"connection refused", "connection refused"},
-		{"order 4711 has 3 lines, want -1", "order <n> has <n> lines, want -<n>"},
+		{"order 4711 has 3 lines, want -1", "order <n> has <n> lines, want <n>"},
 		{"order-4711, job#17, ord_123, order17", "order-<n>, job#<n>, ord_<n>, order<n>"},
 		{"user 018f3c5e-0000-7000-8000-000000000001 not found", "user <id> not found"},
 		{"USER 018F3C5E-0000-7000-8000-000000000001.", "USER <id>."},
@@ -47,6 +52,16 @@ func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
 		{"http2: sha256 of x509 from k8s", "http<n>: sha<n> of x<n> from <n>"},
 		{"main.go:42: größe1 naïve", "main.go:<n>: größe<n> naïve"},
 		{"ratio a:b, [a b], fe:ed", "ratio a:b, [a b], fe:ed"},
+		{"x=-5, +3 (-1.5e3) [.5] 0.5 a-5 -10.0.0.1 x.5 ...5", "x=<n>, <n> (<n>) [<n>] <n> a-<n> <addr> x.<n> ...<n>"},
+		{"took 999µs, then -3μs, 1.2ms", "took <n>, then <n>, <n>"},
+		{"token 3q2+7w8AAQIDBAUGBwgJCgsMDQ4PEA== expired", "token <n> expired"},
+		{"token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U bad", "token <n>.<n>.<n> bad"},
+		{"GET /reset/9f8XkAbCdE2fGhIjK5lM: gone", "GET /reset/<n>: gone"},
+		{"commit deadbeef and feedface, a cafe facade", "commit <n> and <n>, a cafe facade"},
+		{"getUserByIdOrEmail in TestAShutdownBetweenTwoMembers", "getUserByIdOrEmail in TestAShutdownBetweenTwoMembers"},
+		{"Content-Security-Policy of github.com/busgen/busgen/runtime", "Content-Security-Policy of github.com/busgen/busgen/runtime"},
+		{"AbstractSingletonProxyFactoryBean/MaxIdleConnsPerHost", "AbstractSingletonProxyFactoryBean/MaxIdleConnsPerHost"},
+		{"ERR_TOO_MANY_REDIRECTS key=value==", "ERR_TOO_MANY_REDIRECTS key=value=="},
 		{"between <n> and <id>", "between <n> and <id>"},
 	} {
 		if got := fingerprint.Normalize(test.message); got != test.want {
@@ -89,11 +104,13 @@ func TestNormalizingTwiceChangesNothingAndHardlyLengthens(t *testing.T) {
 
 func TestNumbersAndIdsDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOfN(rapid.StringMatching(`[a-z]{0,8}[ #=:/(_-]`), 1, 6).Draw(t, "words")
+		words := rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,8}-|[a-z]{0,8}[ #=:/(_]`), 1, 6).Draw(t, "words")
 		holes := map[string]*rapid.Generator[string]{
 			"a number":      rapid.StringMatching(`[1-9][0-9]{0,18}`),
 			"a hash":        rapid.StringMatching(`[0-9a-f]{11}[0-9]`),
 			"a UUID":        rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`),
+			"a token":       rapid.Custom(func(t *rapid.T) string { return tokenOf(rapid.Int64().Draw(t, "seed")) }),
+			"a signed one":  rapid.StringMatching(`[-+]?[1-9][0-9]{0,5}(\.[0-9]{1,3})?`),
 			"an address":    rapid.StringMatching(`10\.[1-9]\.1[0-9]{2}\.[1-9]:[1-9][0-9]{1,3}`),
 			"a quoted text": rapid.StringMatching(`"[^"\\]*"`),
 		}
@@ -109,6 +126,78 @@ func TestNumbersAndIdsDoNotMatter(t *testing.T) {
 		}
 		if fingerprint.Of("crash", "", one.String(), "") != fingerprint.Of("crash", "", other.String(), "") {
 			t.Error("the fingerprints differ")
+		}
+	})
+}
+
+// tokenOf is the base64 of 32 random bytes, such as session keys are.
+func tokenOf(seed int64) string {
+	bytes := make([]byte, 32)
+	random := rand.New(rand.NewPCG(uint64(seed), 4711))
+	for i := range bytes {
+		bytes[i] = byte(random.Uint32())
+	}
+	return base64.StdEncoding.EncodeToString(bytes)
+}
+
+func TestTokensThatAreDifferentAreOneGroup(t *testing.T) {
+	for name, token := range map[string]func([]byte) string{
+		"base64":    base64.StdEncoding.EncodeToString,
+		"base64url": base64.RawURLEncoding.EncodeToString,
+		"hex":       hex.EncodeToString,
+		"uuid":      func(b []byte) string { return uuid.UUID(b[:16]).String() },
+		"base32":    base32.StdEncoding.EncodeToString,
+	} {
+		random := rand.New(rand.NewPCG(1, 2))
+		groups := map[string]int{}
+		for range 300 {
+			bytes := make([]byte, 32)
+			for i := range bytes {
+				bytes[i] = byte(random.Uint32())
+			}
+			if name == "uuid" {
+				bytes[6], bytes[8] = bytes[6]&0x0f|0x40, bytes[8]&0x3f|0x80
+			}
+			groups[fingerprint.Normalize("token "+token(bytes)+" expired")]++
+		}
+		if len(groups) != 1 {
+			t.Errorf("%s: %d groups of 300: %v", name, len(groups), groups)
+		}
+	}
+}
+
+// Words are not taken for tokens, so that what says something else stays another
+// group.
+func TestWordsStayWords(t *testing.T) {
+	word := rapid.StringMatching(`[a-z]{2,12}`).Filter(func(s string) bool {
+		return len(s) < 8 || strings.Trim(s, "abcdef") != ""
+	})
+	long := rapid.StringMatching(`[a-z]{3,9}`).Filter(func(s string) bool {
+		return len(s) < 8 || strings.Trim(s, "abcdef") != ""
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var parts []string
+		for range rapid.IntRange(1, 8).Draw(t, "parts") {
+			words := rapid.SliceOfN(long, 2, 5).Draw(t, "words")
+			switch rapid.IntRange(0, 4).Draw(t, "form") {
+			case 0: // camel case
+				for i := range words {
+					words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+				}
+				parts = append(parts, strings.Join(words, ""))
+			case 1: // a path
+				parts = append(parts, "/"+strings.Join(words, "/"))
+			case 2:
+				parts = append(parts, strings.Join(words, "-"))
+			case 3:
+				parts = append(parts, strings.ToUpper(strings.Join(words, "_")))
+			default:
+				parts = append(parts, word.Draw(t, "word"))
+			}
+		}
+		text := strings.Join(parts, " ")
+		if got := fingerprint.Normalize(text); got != text {
+			t.Errorf("%q becomes %q", text, got)
 		}
 	})
 }

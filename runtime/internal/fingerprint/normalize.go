@@ -13,8 +13,8 @@ import (
 //	<id>    UUIDs
 //	<addr>  IP addresses, with or without a port, and mail addresses
 //	<text>  what stands in quotation marks
-//	<n>     numbers with their units, in any base, and words that are made of
-//	        letters and digits as identifiers are
+//	<n>     numbers with their signs and units, in any base, words that are made of
+//	        letters and digits as identifiers are, and random tokens (base64)
 //
 // The digits at the end of a word are a number of their own: order17 becomes
 // order<n>. Normalizing twice changes nothing more, and the result is at most
@@ -45,6 +45,10 @@ func (n *normalizer) step() {
 		n.other(n.address())
 	case isWord(c):
 		n.word()
+	case (isSeparator(c) || c == '+') && !n.joined() && token(n.in) > 0:
+		n.replace(token(n.in), "<n>")
+	case n.signed(c):
+		n.in = n.in[1:] // whether there is a sign, or a digit before the point, differs as numbers do
 	default:
 		n.copy(1)
 	}
@@ -77,13 +81,22 @@ func (n *normalizer) quotation(mark byte) {
 // word takes over what begins with a letter or a digit.
 func (n *normalizer) word() {
 	for _, p := range patterns {
-		if found := p.pattern.FindString(n.in); found != "" && ends(n.in, len(found)) {
-			n.replace(len(found), p.placeholder)
-			return
+		for found := p.pattern.FindString(n.in); found != ""; found = p.pattern.FindString(found[:strings.LastIndexAny(found, ".-@")]) {
+			if ends(n.in, len(found)) {
+				n.replace(len(found), p.placeholder)
+				return
+			}
+			if !strings.Contains(found, "@") {
+				break // only mail addresses have an end that may be left off
+			}
 		}
 	}
 	if length := n.address(); length > 0 {
 		n.replace(length, "<addr>")
+		return
+	}
+	if length := token(n.in); length > 0 {
+		n.replace(length, "<n>")
 		return
 	}
 	if isDigit(n.in[0]) {
@@ -96,6 +109,8 @@ func (n *normalizer) word() {
 	}
 	word := n.in[:end]
 	switch letters := strings.IndexFunc(word, func(r rune) bool { return r < 128 && isDigit(byte(r)) }); {
+	case letters < 0 && len(word) >= 8 && (strings.Trim(word, "abcdef") == "" || strings.Trim(word, "ABCDEF") == ""): // hexadecimal, by chance without a digit
+		n.replace(end, "<n>")
 	case letters < 0:
 		n.copy(end)
 	case identifier(word, letters):
@@ -104,6 +119,14 @@ func (n *normalizer) word() {
 		n.copy(letters)
 		n.replace(end-letters, "<n>")
 	}
+}
+
+// signed reports whether c is the sign or the point that a number begins with.
+func (n *normalizer) signed(c byte) bool {
+	if c != '-' && c != '+' && c != '.' || n.joined() || n.last == '.' || len(n.in) < 2 {
+		return false
+	}
+	return isDigit(n.in[1]) || c != '.' && n.in[1] == '.' && len(n.in) > 2 && isDigit(n.in[2])
 }
 
 // identifier reports whether a word is more than letters that a number
@@ -164,7 +187,7 @@ var patterns = []struct {
 
 var (
 	// number is a number with its unit: 0x1f, 1,234.5, 1e+06, 1m30.5s.
-	number = regexp.MustCompile(`^\d+([eE][+-]\d+)?[0-9A-Za-z]*([.,]\d+([eE][+-]\d+)?[0-9A-Za-z]*)*`)
+	number = regexp.MustCompile(`^\d+([eE][+-]\d+)?[0-9A-Zµμa-z]*([.,]\d+([eE][+-]\d+)?[0-9A-Zµμa-z]*)*`)
 	// addressRun holds every IP address, and more.
 	addressRun = regexp.MustCompile(`^(\[[0-9a-fA-F:.]{1,45}(%\w{1,16})?\](:\d{1,5})?|[0-9a-fA-F:.]{1,52}(%\w{1,16})?)`)
 )
