@@ -81,7 +81,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.config.logger = guard.Logger(b.config.logger)
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
-	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal})
+	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall})
 	if err != nil {
 		return nil, err
 	}

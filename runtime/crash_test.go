@@ -117,6 +117,18 @@ func ownerChild(path string) {
 	select {}
 }
 
+// wandererChild opens the file by its bare name in the folder where it is, goes
+// elsewhere, and dispatches until it is killed.
+func wandererChild(path string) {
+	check(os.Chdir(filepath.Dir(path)))
+	bus, err := runtime.Open(context.Background(), filepath.Base(path), catalogue)
+	check(err)
+	check(os.Chdir(os.TempDir()))
+	check(bus.Start(context.Background()))
+	say("ready")
+	select {}
+}
+
 func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
 
 func check(err error) {

@@ -67,6 +67,7 @@ const (
 	Foreign  = engine.Foreign  // the file is not an event log; it was left as it is
 	TooNew   = engine.TooNew   // the file was written by a newer busgen; it was left as it is
 	TooOld   = engine.TooOld   // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
+	Linked   = engine.Linked   // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
 	IO       = engine.IO       // anything else the operating system refused
 )
 

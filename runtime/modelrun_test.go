@@ -163,7 +163,7 @@ func (r *run) overdue(now time.Time) {
 
 func (r *run) decide() {
 	r.at.model.trace("%v has a verdict; it failed %d times before", r.pair, r.failures)
-	r.over, r.current, r.crashed = true, nil, false
+	r.over, r.current, r.crashed, r.waits = true, nil, false, false
 }
 
 func (r *run) release() {
@@ -190,7 +190,7 @@ func (r *run) fail(kind string, at time.Time) {
 		r.state = pairDead
 		return
 	}
-	r.due, r.exact = at.Add(r.sub.policy.Delay(r.failures+1)), true
+	r.due, r.exact, r.waits = at.Add(r.sub.policy.Delay(r.failures+1)), true, true
 }
 
 // charge notes a failed attempt.

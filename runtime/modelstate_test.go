@@ -64,6 +64,7 @@ type pair struct {
 	current  *run      // the execution that has no verdict yet
 
 	due     time.Time // no execution before
+	waits   bool      // until due, for a retry
 	exact   bool      // nothing has happened since due was set that may delay it
 	doneAt  time.Time
 	isFinal bool // somebody was told that it is settled
@@ -182,14 +183,18 @@ func (m *model) kill() {
 }
 
 // stepClock moves what waits for a time. What was due already may have been
-// taken up and given back: then it no longer waits for one.
-func (m *model) stepClock(step time.Duration) {
+// taken up and given back: then it no longer waits for one. Retries are due earlier
+// when the bus notices that the clock was set back.
+func (m *model) stepClock(step, back time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
 	m.each(func(p *pair) {
 		if p.due.After(now) {
 			p.due = p.due.Add(-step)
+			if p.waits {
+				p.due = p.due.Add(-back)
+			}
 		} else {
 			p.exact = false
 		}

@@ -28,6 +28,7 @@ type config struct {
 	observers       []Observer
 	health          Health
 	intercept       testhook.Intercept // nil outside of package runtimetest
+	wall            func() time.Time   // nil outside of tests
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers

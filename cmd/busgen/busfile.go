@@ -179,7 +179,7 @@ func encoded(value any, indent string) (string, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	err := e.Encode(value)
-	return b.String(), err
+	return console.CleanJSON(b.String()), err
 }
 
 // lines is a line for each value.

@@ -44,7 +44,7 @@ func exportLetters(c *call, choice letterFilter, out string) (err error) {
 		return err
 	}
 	defer inspector.Close()
-	w := c.cmd.OutOrStdout()
+	w := console.JSONWriter(c.cmd.OutOrStdout())
 	if out != "" {
 		file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {

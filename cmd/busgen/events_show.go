@@ -24,12 +24,15 @@ The id may be cut, as long as only one event begins so.
 
 The state of a delivery is pending (on its way), running (a handler is at work,
 or was when its process died), waiting (for a retry, a delay or a snooze, until
-DUE), held (its type is paused), dead, discarded, or done.
+DUE), held (its type is paused), dead, discarded, or done. FAILED counts the
+attempts that failed; with --json, counted is how many of them count against
+max_attempts at the moment.
 
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, settled_at,
-reason, failures, attempts with kind, started_at, ended_at, error, error_type,
-member, stack), audit (at, actor, action, subscription, count, detail).
+reason, failures, counted, attempts with kind, started_at, ended_at, error,
+error_type, member, stack), audit (at, actor, action, subscription, count,
+detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
@@ -91,7 +94,7 @@ func (c *call) deliveryTable(deliveries []admin.Delivery) string {
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
 	}}
 	for _, d := range deliveries {
-		table.Row(d.Subscription, d.State, some(len(d.Attempts)), console.Ago(d.Due, c.now), console.Ago(d.Settled, c.now), d.Reason)
+		table.Row(d.Subscription, d.State, some(d.Failures), console.Ago(d.Due, c.now), console.Ago(d.Settled, c.now), d.Reason)
 	}
 	return table.Render(c.screen)
 }

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // family completes a command that only has verbs below it: alone it prints its
 // manual.
@@ -12,7 +8,7 @@ func family(cmd *cobra.Command) *cobra.Command {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%s has no verb %q%s", cmd.CommandPath(), args[0], hint(cmd, "", cmd.SuggestionsFor(args[0])))
+			return unknownVerbOf(cmd, args[0])
 		}
 		return nil
 	}

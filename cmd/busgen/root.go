@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/busgen/busgen/internal/suggest"
 )
@@ -50,7 +53,31 @@ matches). What a verb means by 1 is in its own help.`
 	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newCheckDB())
 	root.AddCommand(newCompletion(), newVersion())
 	root.CompletionOptions.DisableDefaultCmd = true // ours has a manual
+	root.Version = "see version.go"                 // so that there is a flag
+	root.SetVersionTemplate(version())
+	helpOrTrouble(root)
 	return root
+}
+
+// helpOrTrouble makes an error of a help for a verb that is not there, which cobra
+// answers with the help of another one.
+func helpOrTrouble(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Run = nil
+	help.RunE = func(cmd *cobra.Command, args []string) error {
+		found, rest, err := root.Find(args)
+		switch {
+		case found == root && len(args) > 0:
+			return unknownVerb(root, args[0])
+		case err != nil:
+			return err
+		case len(rest) > 0:
+			return unknownVerbOf(found, rest[0])
+		}
+		found.InitDefaultHelpFlag()
+		return found.Help()
+	}
 }
 
 // inGroup adds commands under a title of the help.
@@ -83,8 +110,15 @@ func unknownVerb(cmd *cobra.Command, arg string) error {
 	return fmt.Errorf("there is no verb %q%s (a catalogue's name ends in .yaml)", arg, hint(cmd, "", cmd.SuggestionsFor(arg)))
 }
 
+func unknownVerbOf(cmd *cobra.Command, arg string) error {
+	return fmt.Errorf("%s has no verb %q%s", cmd.CommandPath(), arg, hint(cmd, "", cmd.SuggestionsFor(arg)))
+}
+
 // explainFlag adds to a flag error what was probably meant.
 func explainFlag(cmd *cobra.Command, err error) error {
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		return fmt.Errorf("--%s %s: see \"%s --help\"", invalid.GetFlag().Name, unfit(invalid), cmd.CommandPath())
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		return fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath())
@@ -111,6 +145,18 @@ func nearest(word string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(": did you mean %s?", best)
+}
+
+// unfit says why a value is none of a flag.
+func unfit(invalid *pflag.InvalidValueError) string {
+	what := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
+	switch {
+	case what == "":
+		return fmt.Sprintf("is %q: %v", invalid.GetValue(), invalid.Unwrap())
+	case errors.Is(invalid, strconv.ErrRange):
+		return fmt.Sprintf("takes %s that is not as large as %q", what, invalid.GetValue())
+	}
+	return fmt.Sprintf("takes %s, not %q", what, invalid.GetValue())
 }
 
 var flagName = regexp.MustCompile(`--([a-z-]+)`)

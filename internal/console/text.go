@@ -2,8 +2,11 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Width returns how many columns of a terminal a text takes, without escape
@@ -131,6 +134,52 @@ func clean(text string, blank func(rune) string) string {
 		}
 	}
 	return b.String()
+}
+
+// CleanJSON returns JSON that means the same and does nothing to a terminal: what
+// Clean would show as escapes is escaped in the way of JSON.
+func CleanJSON(text string) string {
+	if !strings.ContainsFunc(text, unsafeInJSON) {
+		return text
+	}
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case !unsafeInJSON(c):
+			b.WriteRune(c)
+		case c > 0xFFFF:
+			high, low := utf16.EncodeRune(c)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.String()
+}
+
+// JSONWriter returns w or, if it is a terminal, a writer of lines of JSON to it that
+// do nothing to it.
+func JSONWriter(w io.Writer) io.Writer {
+	if !IsTerminal(w) {
+		return w
+	}
+	return cleaner{w}
+}
+
+// cleaner expects whole lines.
+type cleaner struct{ io.Writer }
+
+func (c cleaner) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(c.Writer, CleanJSON(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// unsafeInJSON holds in texts only: between them there is nothing of it but line
+// breaks. Bytes that are not UTF-8 come as utf8.RuneError.
+func unsafeInJSON(c rune) bool {
+	return c != '\n' && c != '\t' && (unprintable(c) || c == utf8.RuneError)
 }
 
 func unprintable(c rune) bool {

@@ -87,3 +87,16 @@ func TestSizesAndNumbersCanBeReadAtAGlance(t *testing.T) {
 		t.Error("letters are miscounted")
 	}
 }
+
+func TestJSONIsCleanedAndMeansTheSame(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n  \"a\": \"é 👩\u200d💻\"\n}\n": "{\n  \"a\": \"é 👩\u200d💻\"\n}\n",
+		"\"\u009b31m\u202e\x7f\"":         `"\u009b31m\u202e\u007f"`,
+		"\"\U000e0041\"":                  `"\udb40\udc41"`,
+		"\"\x9b31m\"":                     `"\ufffd31m"`,
+	} {
+		if got := console.CleanJSON(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}

@@ -43,8 +43,11 @@ type Delivery struct {
 	Due          time.Time `json:"due_at,omitzero"`     // of a waiting one; UTC
 	Settled      time.Time `json:"settled_at,omitzero"` // when it died or was discarded; UTC
 	Reason       string    `json:"reason,omitempty"`    // why it is dead or was discarded
-	Failures     int       `json:"failures"`            // attempts charged since it was new or last retried by hand; 0 once it is done
-	Attempts     []Attempt `json:"attempts,omitempty"`
+	Failures     int       `json:"failures"`            // failed attempts, over its whole life
+	// Counted is how many of them count against its max_attempts: those since it was
+	// new or last retried by hand; 0 once it is settled.
+	Counted  int       `json:"counted"`
+	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
 // Attempt is a failed execution of a handler.
@@ -90,7 +93,7 @@ func historyOf(found sqlite.EventHistory) History {
 	for _, d := range found.Deliveries {
 		h.Deliveries = append(h.Deliveries, Delivery{
 			Subscription: d.Subscription, State: d.State, Due: d.Due, Settled: d.Settled, Reason: d.Reason,
-			Failures: d.Failures, Attempts: attemptsOf(d.Attempts),
+			Failures: len(d.Attempts), Counted: d.Failures, Attempts: attemptsOf(d.Attempts),
 		})
 	}
 	for _, a := range found.Audit {

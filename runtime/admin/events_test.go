@@ -179,19 +179,19 @@ func TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
 		must(t, err)
 		var lines []string
 		for _, d := range got.Deliveries {
-			line := fmt.Sprintf("%s %s %d failures, %d attempts", d.Subscription, d.State, d.Failures, len(d.Attempts))
+			line := fmt.Sprintf("%s %s %d counted of %d failures", d.Subscription, d.State, d.Counted, d.Failures)
 			if d.Reason != "" {
 				line += ", " + d.Reason
 			}
 			lines = append(lines, line)
 		}
 		want := []string{
-			"dead dead 2 failures, 2 attempts, max_attempts",
-			"discarded discarded 0 failures, 0 attempts, a test order",
-			"done done 0 failures, 1 attempts",
-			"pending pending 0 failures, 0 attempts",
-			"running running 0 failures, 0 attempts",
-			"waiting waiting 0 failures, 0 attempts",
+			"dead dead 2 counted of 2 failures, max_attempts",
+			"discarded discarded 0 counted of 0 failures, a test order",
+			"done done 0 counted of 1 failures",
+			"pending pending 0 counted of 0 failures",
+			"running running 0 counted of 0 failures",
+			"waiting waiting 0 counted of 0 failures",
 		}
 		for i, line := range want {
 			if i >= len(lines) || !strings.HasSuffix(lines[i], line) {

@@ -265,6 +265,9 @@ type Delivery struct {
 	Since time.Time
 	// Progress is what the last verdict has said about a delivery in parts.
 	Progress string
+	// Snoozes is how often its handler has put it off since it was new or last
+	// retried by hand.
+	Snoozes int
 
 	Token any // the engine's own
 }
@@ -294,7 +297,8 @@ const (
 type Verdict struct {
 	Kind    VerdictKind
 	Attempt *Attempt  // of Retry and Dead: what failed; nil if nothing new was tried
-	Due     time.Time // of Retry and Snooze
+	Due     time.Time // of Retry and Snooze; its distance from now is by the monotonic clock
+	Asked   bool      // of Snooze: the handler has asked for it, which is counted
 	Reason  string    // of Dead: one of the Reason constants; of Discard: in words
 	// Fingerprint of Dead is the same for failures of the same kind.
 	Fingerprint string

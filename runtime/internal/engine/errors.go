@@ -56,6 +56,7 @@ const (
 	Foreign  Fault = "not an event log"
 	TooNew   Fault = "newer than this program"
 	TooOld   Fault = "older than this program"
+	Linked   Fault = "more than one name"
 	IO       Fault = "input/output error"
 )
 

@@ -174,6 +174,14 @@ func readOwner(c *conn) (owner Owner, err error) {
 // the only witness: a pid may be that of another process by now, or of another
 // container.
 func owned(path string) (bool, error) {
+	if ownerLocks && mounted(path) == "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return false, err
+		}
+		defer file.Close()
+		return ownerLocked(file)
+	}
 	path += "-claims"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -55,7 +55,11 @@ type Removed struct {
 // error is an *engine.OwnedError.
 func (a *Admin) Remove(ctx context.Context, name, actor string) (removed Removed, found bool, err error) {
 	// Held until the end, so that nobody begins to dispatch meanwhile.
-	lock := &claims{path: a.conn.path + "-claims"}
+	lock, err := newClaims(a.conn.path, "")
+	if err != nil {
+		return removed, false, err
+	}
+	defer lock.shut()
 	if err := lock.own(); err != nil {
 		return removed, false, a.ownError(ctx, err)
 	}

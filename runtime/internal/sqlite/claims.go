@@ -20,6 +20,9 @@ import (
 // the file is mapped into memory where the platform can, and never synced.
 type claims struct {
 	path string
+	// log is the database, whose lock says who dispatches; nil for one that is not
+	// a file of the system.
+	log *os.File
 
 	// Changed by who holds mu and the locks of all places, so that one of them
 	// is enough to read it: workers must not wait for each other.
@@ -94,32 +97,80 @@ func decodeClaim(b []byte) (claim, bool) {
 	return c, c.subscription != 0
 }
 
-// errOwned says that another process holds the file's lock.
-var errOwned = errors.New("the claims file is locked")
+// errOwned says that another process, or another log of this one, holds the lock.
+var errOwned = errors.New("the file is locked by the process that dispatches")
+
+// ownerByte is the byte of the database whose lock the dispatching process holds. It
+// is far behind what a database can have, and SQLite's own locks are at 1 GiB.
+const ownerByte int64 = 1 << 60
 
 // lookTime is longer than anybody takes who only looks whether there is an owner
-// ([owned]).
+// ([owned]), and has to take the lock for that.
 const lookTime = 2 * time.Millisecond
 
-// own locks the file for this process, or returns errOwned. The operating
-// system gives the lock back when the process ends, however it ends.
+// newClaims returns the claims of the database at path, which has been resolved.
+func newClaims(path, vfsName string) (*claims, error) {
+	c := &claims{path: path + "-claims"}
+	if vfsName != "" || mounted(path) != "" || !ownerLocks {
+		return c, nil
+	}
+	var err error
+	if c.log, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return nil, storageError("open", path, err)
+	}
+	return c, nil
+}
+
+// own makes this process the one that dispatches, or returns errOwned. The
+// operating system gives the locks back when the process ends, however it ends.
 func (c *claims) own() error {
-	file, err := openLocked(c.path)
+	if c.owns() {
+		return errOwned // by this very log, whose lock must not be given back
+	}
+	file, err := c.openOwned()
 	if errors.Is(err, errOwned) {
 		time.Sleep(lookTime)
-		file, err = openLocked(c.path)
+		file, err = c.openOwned()
 	}
 	if err != nil {
 		return err
-	}
-	// A pipe or a device in its place may never end.
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(errNotPlain, err, file.Close())
 	}
 	c.lock()
 	defer c.unlock()
 	c.file = file
 	return nil
+}
+
+// owns tells whether this log dispatches.
+func (c *claims) owns() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.file != nil
+}
+
+// openOwned takes both locks: that of the database, and that of the claims, which is
+// the only one where the database cannot be locked.
+func (c *claims) openOwned() (*os.File, error) {
+	if c.log != nil {
+		if err := lockOwner(c.log); err != nil {
+			return nil, err
+		}
+	}
+	file, err := openLocked(c.path)
+	if err == nil {
+		// A pipe or a device in its place may never end.
+		var info os.FileInfo
+		if info, err = file.Stat(); err != nil || !info.Mode().IsRegular() {
+			err = errors.Join(errNotPlain, err, file.Close())
+		}
+	}
+	if err != nil && c.log != nil {
+		err = errors.Join(err, unlockOwner(c.log))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 var errNotPlain = errors.New("it is not a plain file")
@@ -296,9 +347,20 @@ func (c *claims) abandon() error {
 	return c.close()
 }
 
-// close gives the file back. The caller holds all locks.
+// close gives both locks back. The caller holds all locks of the places.
 func (c *claims) close() error {
 	err := errors.Join(unmapFile(c.mapped), c.file.Close())
 	c.file, c.mapped = nil, nil
+	if c.log != nil {
+		err = errors.Join(err, unlockOwner(c.log))
+	}
 	return err
+}
+
+// shut closes the database, after the locks were given back.
+func (c *claims) shut() error {
+	if c.log == nil {
+		return nil
+	}
+	return c.log.Close()
 }

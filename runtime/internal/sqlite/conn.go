@@ -56,8 +56,9 @@ func (w *wal) watch(c *sqlite3.Conn) {
 
 // connect opens the file without creating or changing anything in it.
 func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
-	if vfsName == "" {
-		vfsName = mounted(path)
+	path, vfsName, err := locate(path, vfsName)
+	if err != nil {
+		return nil, err
 	}
 	disk := newDisk(vfsName)
 	c, err := sqlite3.OpenFlags(uri(path, disk.name), flags|sqlite3.OPEN_URI)

@@ -27,8 +27,8 @@
 // # Who runs what
 //
 // Beside the file lies another one, named like it with -claims at the end
-// ([claims]). Its lock says which process dispatches, and goes away with that
-// process; its contents say which event each worker is busy with, so that after
-// a crash exactly those are charged an attempt. It may be deleted while nothing
-// runs.
+// ([claims]). It says which event each worker is busy with, so that after a crash
+// exactly those are charged an attempt. It may be deleted while nothing runs. Which
+// process dispatches says a lock on the database itself ([lockOwner]), which goes
+// away with that process.
 package sqlite

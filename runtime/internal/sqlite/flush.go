@@ -110,7 +110,7 @@ func (w *writer) record(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, atOnce, nil, nil, nil, text(r.Progress))
+		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, atOnce, nil, nil, nil, text(r.Progress), nil, r.Snoozes)
 		if err != nil {
 			return err
 		}
@@ -122,11 +122,12 @@ func (w *writer) record(f *flush) error {
 }
 
 const upsertDelivery = `
-	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason, fingerprint, progress)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason, fingerprint, progress, wait, snoozes)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, crashed = excluded.crashed,
 		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason,
-		fingerprint = excluded.fingerprint, progress = excluded.progress`
+		fingerprint = excluded.fingerprint, progress = excluded.progress,
+		wait = excluded.wait, snoozes = excluded.snoozes`
 
 const insertAttempt = `
 	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack)
@@ -145,8 +146,9 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 	if err := w.insertStaged(v.staged); err != nil {
 		return err
 	}
+	snoozes, wait := v.Snoozes, any(nil)
 	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
-		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, crashed, due, dead, reason, fingerprint, text(v.Progress))
+		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, crashed, due, dead, reason, fingerprint, text(v.Progress), wait, snoozes)
 	}
 	switch v.Kind {
 	case engine.Done:
@@ -156,10 +158,13 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
 	case engine.Discard:
 		return discard(w.conn, id, v.Seq, v.Reason)
-	case engine.Retry:
-		return row(rowWaiting, false, v.Due, nil, nil, nil)
-	case engine.Snooze:
-		return row(rowWaiting, v.Crashed, v.Due, nil, nil, nil)
+	case engine.Retry, engine.Snooze:
+		due, left := w.log.clock.putOff(v.Due)
+		wait = left.Microseconds()
+		if v.Asked {
+			snoozes++
+		}
+		return row(rowWaiting, v.Kind == engine.Snooze && v.Crashed, due, nil, nil, nil)
 	case engine.Hold:
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.
@@ -171,7 +176,7 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 		if paused {
 			state = rowHeld
 		}
-		return row(state, v.Crashed, time.Now(), nil, nil, nil)
+		return row(state, v.Crashed, w.log.clock.now(), nil, nil, nil)
 	case engine.Dead:
 		return row(rowDead, v.Crashed && v.Attempt == nil, nil, time.Now(), v.Reason, text(v.Fingerprint))
 	default: // engine.Release
@@ -241,7 +246,8 @@ func (c *consumer) written(f flush) {
 		}
 		switch v.Kind {
 		case engine.Retry, engine.Snooze:
-			c.dueAt(v.Due.UnixMicro())
+			due, _ := c.log.clock.putOff(v.Due)
+			c.dueAt(due.UnixMicro())
 		case engine.Release, engine.Hold:
 			c.dueAt(0)
 		}

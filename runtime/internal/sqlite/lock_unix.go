@@ -11,7 +11,7 @@ import (
 // openLocked opens the file, creating it, and locks it against every other
 // open of it, in this process and in others.
 func openLocked(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -17,6 +18,7 @@ type Log struct {
 	claims  *claims
 	writer  *writer
 	waiters waiters
+	clock   clock
 
 	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile
 	reader  *conn
@@ -41,6 +43,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Unsynced leaves events to the operating system instead of the disk.
 	Unsynced bool
+	// Wall is the wall clock, for tests that set it. Nil for that of the machine.
+	Wall func() time.Time
 }
 
 // Open opens the log in the file at path, creating it when there is none. A
@@ -54,13 +58,24 @@ func Open(path string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	path = write.path
 	read, err := openReader(path, options.VFS)
 	if err != nil {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: &claims{path: path + "-claims"}}
+	claims, err := newClaims(path, options.VFS)
+	if err != nil {
+		read.Close()
+		write.Close()
+		return nil, err
+	}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims}
 	l.reading <- struct{}{}
+	if l.clock.wall = options.Wall; l.clock.wall == nil {
+		l.clock.wall = time.Now
+	}
+	l.clock.look()
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
 	l.writer.unsynced = options.Unsynced
@@ -75,6 +90,7 @@ func Open(path string, options Options) (*Log, error) {
 	if err != nil {
 		read.Close()
 		write.Close()
+		claims.shut()
 		return nil, storageError("read", path, err)
 	}
 	go l.writer.run()
@@ -187,7 +203,7 @@ func (l *Log) Close() error {
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release())
+	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release(), l.claims.shut())
 	l.reader = nil
 	return storageError("close", l.path, err)
 }

@@ -32,6 +32,19 @@ func LockOut(path string) (unlock func(), err error) {
 	return func() { c.shut() }, nil // which rolls back
 }
 
+// locate returns the one name of a file, and the file layer that has it: "" for
+// that of the system.
+func locate(path, vfsName string) (string, string, error) {
+	if vfsName == "" {
+		vfsName = mounted(path)
+	}
+	if vfsName != "" {
+		return path, vfsName, nil
+	}
+	path, err := resolve(path)
+	return path, "", err
+}
+
 // mounted returns the file layer of the file at path, or "" for the system's own.
 func mounted(path string) string {
 	if name, ok := mounts.Load(path); ok {

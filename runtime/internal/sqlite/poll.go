@@ -9,10 +9,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// timerLimit bounds the sleep until a retry is due, so that a step of the
-// wall clock delays it by no more.
-const timerLimit = time.Minute
-
 // Poll implements [engine.Consumer].
 func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
 	c.polling.Lock()
@@ -55,7 +51,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 
 // pollDue hands over the retries that are due.
 func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
-	now := time.Now().UnixMicro()
+	now := c.log.clock.now().UnixMicro()
 	c.mu.Lock()
 	if c.nextDue > now {
 		c.mu.Unlock()
@@ -72,7 +68,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		err := conn.query(`
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress,
-			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription)
+			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), d.snoozes
 			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
@@ -91,6 +87,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 				Crashed:     s.ColumnBool(3),
 				Since:       timeOf(s, 9),
 				Progress:    s.ColumnText(10),
+				Snoozes:     s.ColumnInt(12),
 				Redelivered: seq <= c.redelivered && !s.ColumnBool(11),
 				Token:       own,
 			}
@@ -115,7 +112,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		}, c.id, now)
 	})
 	if err != nil {
-		due = time.Now().Add(faultDelay).UnixMicro()
+		due = c.log.clock.now().Add(faultDelay).UnixMicro()
 	}
 	c.release(due)
 	return dst, found, err
@@ -156,7 +153,7 @@ func (c *consumer) dueAt(due int64) {
 		return
 	}
 	c.nextDue = due
-	delay := min(max(time.Until(time.UnixMicro(due)), 0), timerLimit)
+	delay := max(0, c.until(due))
 	if c.timer == nil {
 		c.timer = time.AfterFunc(delay, c.alarm)
 	} else {
@@ -164,12 +161,15 @@ func (c *consumer) dueAt(due int64) {
 	}
 }
 
+// until returns how long it is until the given microsecond.
+func (c *consumer) until(due int64) time.Duration { return time.UnixMicro(due).Sub(c.log.clock.now()) }
+
 // alarm runs when a retry may be due.
 func (c *consumer) alarm() {
 	c.mu.Lock()
-	wake, left := c.wake, time.Until(time.UnixMicro(c.nextDue))
-	if c.nextDue != never && left > 0 {
-		c.timer.Reset(min(left, timerLimit))
+	wake := c.wake
+	if left := c.until(c.nextDue); c.nextDue != never && left > 0 {
+		c.timer.Reset(left) // if the clock was set, somebody notices soon
 	}
 	c.mu.Unlock()
 	wake()

@@ -48,6 +48,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := charge(c, left, found); err != nil {
 			return err
 		}
+		if err := l.followClockSince(c); err != nil {
+			return err
+		}
 		since = max(before+1, time.Now().UnixMicro())
 		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
@@ -71,6 +74,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		}
 		return count(c, found)
 	})
+	l.writer.owns.Store(err == nil)
 	l.writer.watchOthers()
 	return err
 }

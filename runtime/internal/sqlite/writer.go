@@ -3,6 +3,7 @@ package sqlite
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -46,10 +47,12 @@ type writer struct {
 	lost     error // of the last verdicts, if they could not be written
 	unsynced bool  // events are left to the operating system
 
-	requests sync.Pool // of *request; channels must not travel between logs
+	owns     atomic.Bool // this process dispatches
+	requests sync.Pool   // of *request; channels must not travel between logs
 
 	turn    chan struct{} // holds a token; whoever has taken it uses conn and what follows
 	looked  time.Time     // when lookAround last ran
+	back    time.Duration // by how much the wall clock was set back, which the due times have yet to follow
 	version int64         // PRAGMA data_version, as last seen
 	events  []logged      // of the transaction at hand
 	flushes []flush       // of the transaction at hand
@@ -312,6 +315,7 @@ func (w *writer) lookAround() {
 		return
 	}
 	w.looked = time.Now()
+	w.followClock()
 	version, err := w.conn.int64("PRAGMA data_version")
 	if err != nil || version == w.version {
 		return

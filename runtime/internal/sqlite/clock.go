@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Due times are stored by the wall clock, because they have to survive the
+// process. The wall clock can be set back; then everything that waits would wait
+// for longer by as much. So the process that dispatches compares the wall clock
+// with the monotonic one, and moves the due times with it. What happened while
+// nobody dispatched shows in the rows: each says how long it waits from the
+// moment it was written, and none can have been written in the future.
+//
+// Delayed events are promised for a time of the wall clock and are left alone.
+
+// clockTolerance is how far the clocks may part between two looks without
+// anything having been set.
+const clockTolerance = 100 * time.Millisecond
+
+const clockSetBack = "the wall clock was set back; retries and snoozed events wait no longer for it"
+
+// clock is the wall clock of a log, and how far it was when somebody looked last.
+type clock struct {
+	wall func() time.Time // time.Now, but in tests
+
+	wallThen, then time.Time // as of the last look; guarded by the writer's turn
+}
+
+// now is the time of the wall clock. Differences of two are not what has passed.
+func (c *clock) now() time.Time { return c.wall().Round(0) }
+
+// putOff returns when something is due that has to wait until the given moment,
+// and for how long that is. The moment is one of the monotonic clock, if it has a
+// reading of it.
+func (c *clock) putOff(until time.Time) (due time.Time, wait time.Duration) {
+	wait = max(0, time.Until(until))
+	return c.now().Add(wait), wait
+}
+
+// look returns by how much the wall clock was set forward, or back if that is
+// negative, since the last look.
+func (c *clock) look() (step time.Duration) {
+	now, wall := time.Now(), c.now()
+	step = wall.Sub(c.wallThen) - now.Sub(c.then)
+	c.wallThen, c.then = wall, now
+	if step.Abs() < clockTolerance {
+		return 0
+	}
+	return step
+}
+
+// followClock notices that the wall clock was set, and wakes those whose due
+// times that concerns. It runs on the writer's goroutine.
+func (w *writer) followClock() {
+	step := w.log.clock.look()
+	if step == 0 && w.back == 0 {
+		return
+	}
+	w.back = max(0, w.back-step)
+	if w.owns.Load() && w.back > 0 {
+		if err := w.conn.transaction(false, func() error { return shiftWaits(w.conn, w.back) }); err != nil {
+			return // the next look tries again
+		}
+		w.logger.Warn(clockSetBack, "by", w.back)
+	}
+	w.back = 0
+	for _, consumer := range w.log.all() {
+		consumer.recheck()
+	}
+}
+
+// followClockSince makes up for a wall clock that was set back while nobody
+// dispatched. It runs in a transaction of the writer.
+func (l *Log) followClockSince(c *conn) error {
+	l.clock.look()
+	l.writer.back = 0
+	back, err := setBack(c, l.clock.now())
+	if err != nil || back == 0 {
+		return err
+	}
+	l.writer.logger.Warn(clockSetBack, "by", back)
+	return shiftWaits(c, back)
+}
+
+// shiftWaits makes what waits due earlier, because the clock was set back.
+func shiftWaits(c *conn, back time.Duration) error {
+	return c.exec(`
+		UPDATE deliveries SET due_at = due_at - ?
+		WHERE state <> 'dead' AND state = 'waiting' AND wait IS NOT NULL`, back.Microseconds())
+}
+
+// setBack returns by how much the wall clock must have been set back since the
+// rows of the file were written.
+func setBack(c *conn, now time.Time) (back time.Duration, err error) {
+	err = c.query("SELECT max(due_at - wait) FROM deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
+		if s.ColumnType(0) != sqlite3.NULL {
+			back = timeOf(s, 0).Sub(now)
+		}
+		return nil
+	})
+	if back < clockTolerance {
+		back = 0
+	}
+	return back, err
+}
