@@ -60,15 +60,16 @@ type Fault = engine.Fault
 
 // The faults.
 const (
-	DiskFull = engine.DiskFull // there is no space; publishing works again when there is
-	Busy     = engine.Busy     // another process holds a write lock for more than five seconds
-	Corrupt  = engine.Corrupt  // the file is damaged
-	ReadOnly = engine.ReadOnly // the file or its folder is not writable
-	Foreign  = engine.Foreign  // the file is not an event log; it was left as it is
-	TooNew   = engine.TooNew   // the file was written by a newer busgen; it was left as it is
-	TooOld   = engine.TooOld   // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
-	Linked   = engine.Linked   // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
-	IO       = engine.IO       // anything else the operating system refused
+	DiskFull   = engine.DiskFull   // there is no space; publishing works again when there is
+	Busy       = engine.Busy       // another process holds a write lock for more than five seconds
+	Corrupt    = engine.Corrupt    // the file is damaged
+	ReadOnly   = engine.ReadOnly   // the file or its folder is not writable
+	Foreign    = engine.Foreign    // the file is not an event log; it was left as it is
+	TooNew     = engine.TooNew     // the file was written by a newer busgen; it was left as it is
+	TooOld     = engine.TooOld     // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
+	Linked     = engine.Linked     // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
+	Incomplete = engine.Incomplete // a write-ahead log or claims wait for the file, which is missing or empty; nothing was changed
+	IO         = engine.IO         // anything else the operating system refused
 )
 
 // TimeoutError is the failure of an attempt that outlived its deadline. It

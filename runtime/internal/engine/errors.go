@@ -56,8 +56,10 @@ const (
 	Foreign  Fault = "not an event log"
 	TooNew   Fault = "newer than this program"
 	TooOld   Fault = "older than this program"
-	Linked   Fault = "more than one name"
-	IO       Fault = "input/output error"
+	// Incomplete: the file is missing or empty, and what lies beside it is not.
+	Incomplete Fault = "incomplete"
+	Linked     Fault = "more than one name"
+	IO         Fault = "input/output error"
 )
 
 // StorageError says that the file could not be read or written. Nothing of

@@ -65,7 +65,7 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 		return Status{}, storageError("read", a.conn.path, err)
 	}
 	if status.Size, err = sizeOf(a.conn.path); err == nil {
-		status.WAL, err = sizeOf(a.conn.path + "-wal")
+		status.WAL, err = sizeOf(a.conn.path + walSuffix)
 	}
 	return status, storageError("read", a.conn.path, err)
 }
@@ -182,7 +182,7 @@ func owned(path string) (bool, error) {
 		defer file.Close()
 		return ownerLocked(file)
 	}
-	path += "-claims"
+	path += claimsSuffix
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

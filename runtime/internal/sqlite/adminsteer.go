@@ -88,7 +88,7 @@ func (a *Admin) Remove(ctx context.Context, name, actor string) (removed Removed
 // ownError says who dispatches.
 func (a *Admin) ownError(ctx context.Context, err error) error {
 	if !errors.Is(err, errOwned) {
-		return storageError("lock", a.conn.path+"-claims", err)
+		return storageError("lock", a.conn.path+claimsSuffix, err)
 	}
 	owned := &engine.OwnedError{Path: a.conn.path}
 	err = a.look(ctx, "read", func(c *conn) error {

@@ -20,8 +20,9 @@ import (
 // the file is mapped into memory where the platform can, and never synced.
 type claims struct {
 	path string
-	// log is the database, whose lock says who dispatches; nil for one that is not
-	// a file of the system.
+	of   string // path of the database; empty for one that is not a file of the system
+	// log is the database, whose lock says who dispatches; nil where it cannot be
+	// locked.
 	log *os.File
 
 	// Changed by who holds mu and the locks of all places, so that one of them
@@ -110,8 +111,12 @@ const lookTime = 2 * time.Millisecond
 
 // newClaims returns the claims of the database at path, which has been resolved.
 func newClaims(path, vfsName string) (*claims, error) {
-	c := &claims{path: path + "-claims"}
-	if vfsName != "" || mounted(path) != "" || !ownerLocks {
+	c := &claims{path: path + claimsSuffix}
+	if vfsName != "" || mounted(path) != "" {
+		return c, nil
+	}
+	c.of = path
+	if !ownerLocks {
 		return c, nil
 	}
 	var err error
@@ -155,6 +160,9 @@ func (c *claims) openOwned() (*os.File, error) {
 		if err := lockOwner(c.log); err != nil {
 			return nil, err
 		}
+	}
+	if c.of != "" {
+		createBeside(c.of, claimsSuffix) // else the next line says why it cannot be opened
 	}
 	file, err := openLocked(c.path)
 	if err == nil {

@@ -60,6 +60,9 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if vfsName == "" && flags&sqlite3.OPEN_READWRITE != 0 {
+		prepare(path) // else SQLite says what cannot be done here
+	}
 	disk := newDisk(vfsName)
 	c, err := sqlite3.OpenFlags(uri(path, disk.name), flags|sqlite3.OPEN_URI)
 	if err != nil {

@@ -33,7 +33,7 @@ func LockOut(path string) (unlock func(), err error) {
 }
 
 // locate returns the one name of a file, and the file layer that has it: "" for
-// that of the system.
+// that of the system. It refuses a file that is not alone or not complete.
 func locate(path, vfsName string) (string, string, error) {
 	if vfsName == "" {
 		vfsName = mounted(path)
@@ -42,6 +42,9 @@ func locate(path, vfsName string) (string, string, error) {
 		return path, vfsName, nil
 	}
 	path, err := resolve(path)
+	if err == nil {
+		err = complete(path)
+	}
 	return path, "", err
 }
 
