@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +32,8 @@ type Bus struct {
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
-	consumers     []*consumer // replaced, never changed
+	consumers     []*consumer   // replaced, never changed
+	changed       chan struct{} // closed when consumers is replaced
 	tuning        Tuning
 	recovery      Recovery
 	state         busState
@@ -70,6 +72,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			health: DefaultHealth(),
 		},
 		counters:      newCounters(catalogue),
+		changed:       make(chan struct{}),
 		stopRequested: make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}
@@ -192,17 +195,64 @@ func (b *Bus) changeState(from, to busState) error {
 }
 
 // WaitIdle waits until every delivery to the subscriptions of this bus is
-// settled: handled, or dead-lettered after its last retry. It returns the cause
-// of ctx's end if that comes first, and [ErrShutdown] when the bus is shut down
-// meanwhile. New events make it wait longer.
+// settled: handled, or dead-lettered after its last retry. New events and new
+// subscriptions make it wait longer; a subscription that is unsubscribed meanwhile is
+// not waited for any more. It returns the error of ctx if that ends first,
+// [ErrShutdown] when the bus is shut down, and [ErrInsideHandler] in a handler of this
+// bus, whose own delivery is not settled before it returns.
 func (b *Bus) WaitIdle(ctx context.Context) error {
-	b.mu.Lock()
-	consumers := make([]engine.Consumer, len(b.consumers))
-	for i, c := range b.consumers {
-		consumers[i] = c.position
+	if b.onWorker(nil) {
+		return ErrInsideHandler
 	}
-	b.mu.Unlock()
-	return public(b.log.WaitSettled(ctx, consumers))
+	for {
+		b.mu.Lock()
+		consumers := make([]engine.Consumer, len(b.consumers))
+		for i, c := range b.consumers {
+			consumers[i] = c.position
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		err := b.waitSettled(ctx, consumers, changed)
+		select {
+		case <-changed:
+			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
+				continue
+			}
+		default:
+		}
+		return public(err)
+	}
+}
+
+// waitSettled waits for consumers, or until they have changed.
+func (b *Bus) waitSettled(ctx context.Context, consumers []engine.Consumer, changed <-chan struct{}) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-changed:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	return b.log.WaitSettled(ctx, consumers)
+}
+
+// setConsumers replaces the consumers. The caller holds mu.
+func (b *Bus) setConsumers(consumers []*consumer) {
+	b.consumers = consumers
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// onWorker reports whether the caller is on a goroutine that runs handlers of c, or with
+// nil of any subscription of this bus.
+func (b *Bus) onWorker(c *consumer) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.consumers, func(one *consumer) bool {
+		return (c == nil || one == c) && one.runner != nil && one.runner.OnWorker()
+	})
 }
 
 // Shutdown refuses new events, waits for the handlers that are running, writes
@@ -216,8 +266,12 @@ func (b *Bus) WaitIdle(ctx context.Context) error {
 // [context.DeadlineExceeded] or what ended ctx; the file is closed all the same.
 //
 // Everything asked of the bus afterwards returns [ErrShutdown]. A second call
-// waits for the first and returns nil.
+// waits for the first and returns nil. In a handler of this bus it would wait for
+// itself: it returns [ErrInsideHandler] and changes nothing.
 func (b *Bus) Shutdown(ctx context.Context) error {
+	if b.onWorker(nil) {
+		return ErrInsideHandler
+	}
 	b.mu.Lock()
 	if b.state == stopping {
 		b.mu.Unlock()

@@ -22,7 +22,8 @@ type consumer struct {
 	group    bool
 	aliases  []string // the names it had before
 	position engine.Consumer
-	runner   *dispatch.Subscription // nil before the bus is started
+	runner   *dispatch.Subscription // nil before the bus is started; guarded by the bus's mu
+	detached chan struct{}          // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members  atomic.Pointer[[]*Subscription]                // replaced, never changed
 	settings atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
@@ -115,6 +116,9 @@ func (b *Bus) join(s *Subscription) error {
 		if c.name == name && !c.group {
 			return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
 		}
+		if c.name == name && c.detached != nil {
+			return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it when that is through", name))
+		}
 		if c.name == name {
 			return b.add(c, s)
 		}
@@ -145,7 +149,7 @@ func (b *Bus) add(c *consumer, s *Subscription) error {
 	c.all = []*dispatch.Handler{members[0].handler}
 	s.consumer = c
 	if !slices.Contains(b.consumers, c) {
-		b.consumers = append(slices.Clip(b.consumers), c)
+		b.setConsumers(append(slices.Clip(b.consumers), c))
 	}
 	c.merge()
 	return nil
@@ -230,8 +234,11 @@ func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
 	return handlers
 }
 
-// start begins to deliver. The caller holds the bus's mu.
+// start begins to deliver, unless it is unsubscribed. The caller holds the bus's mu.
 func (c *consumer) start() {
+	if c.detached != nil {
+		return
+	}
 	members := *c.members.Load()
 	config := dispatch.Config{
 		Owner: c.bus, Name: c.name, Group: c.group, Concurrency: 1,
@@ -256,12 +263,16 @@ func (c *consumer) start() {
 	c.runner.Start()
 }
 
+// stop ends the delivering, if it has begun. Nobody starts it any more.
 func (c *consumer) stop(ctx context.Context) error {
-	if c.runner == nil {
+	c.bus.mu.Lock()
+	runner := c.runner
+	c.bus.mu.Unlock()
+	if runner == nil {
 		return nil
 	}
 	c.bus.pausing.forget(c)
-	if err := c.runner.Stop(ctx, shutdownGrace); err != nil {
+	if err := runner.Stop(ctx, shutdownGrace); err != nil {
 		return fmt.Errorf("subscription %q: a running handler was interrupted: %w", c.name, err)
 	}
 	return nil

@@ -20,6 +20,12 @@ var ErrShutdown = dispatch.ErrShutdown
 // stored.
 var ErrAttemptOver = dispatch.ErrOver
 
+// ErrInsideHandler is returned by [Bus.Shutdown], [Subscription.Unsubscribe] and
+// [Bus.WaitIdle] when a handler calls them that they would wait for. Nothing was done.
+// Call them on another goroutine and let the handler return, or tell the goroutine that
+// runs the program.
+var ErrInsideHandler = errors.New("this is called inside a handler, and would wait for the handler to return: call it on another goroutine")
+
 // ErrStaged is returned by [Receipt.Wait] for an event that a handler has
 // published through its context. It is stored when the handler succeeds, so
 // waiting for it inside the handler would never end.

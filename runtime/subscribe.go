@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -206,25 +207,43 @@ func (s *Subscription) Pattern() string { return s.pattern }
 func (s *Subscription) Group() string { return s.config.group }
 
 // Unsubscribe detaches the handler, and with it the other members of its group.
-// It waits for the one that is running as [Bus.Shutdown] does. The durable name
-// stays: its events wait in the file until it is subscribed again, by this
-// process or a later one.
+// It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
+// its own. The durable name stays: its events wait in the file until it is subscribed
+// again, by this process or a later one.
+//
+// A second call waits for the first, or for its own ctx, and returns nil. The error is
+// [ErrShutdown] after [Bus.Shutdown], and [ErrInsideHandler] in a handler that it would
+// wait for.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
-	b := s.bus
-	b.mu.Lock()
-	attached := slices.Contains(b.subscriptions, s)
-	stopped := b.state == stopping
-	b.mu.Unlock()
-	if !attached || stopped {
-		return nil
+	b, c := s.bus, s.consumer
+	if b.onWorker(c) {
+		return ErrInsideHandler
 	}
-	err := s.consumer.stop(ctx)
-	if flushErr := b.log.Flush(context.WithoutCancel(ctx)); err == nil {
-		err = public(flushErr)
+	b.mu.Lock()
+	if b.state == stopping {
+		b.mu.Unlock()
+		return ErrShutdown
+	}
+	if detached := c.detached; detached != nil {
+		b.mu.Unlock()
+		select {
+		case <-detached:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	c.detached = make(chan struct{}) // so that it is not started from now on
+	b.mu.Unlock()
+	err := c.stop(ctx)
+	flushErr := b.log.Flush(context.WithoutCancel(ctx))
+	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it
+		err = flushErr
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.consumer == s.consumer })
-	b.consumers = slices.DeleteFunc(slices.Clone(b.consumers), func(other *consumer) bool { return other == s.consumer })
+	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.consumer == c })
+	b.setConsumers(slices.DeleteFunc(slices.Clone(b.consumers), func(other *consumer) bool { return other == c }))
+	close(c.detached)
 	return err
 }

@@ -240,6 +240,7 @@ func (a *Attempt) leave() {
 	}
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
+	s.runsOn(a.worker, 0)
 	s.leaveGate()
 	s.open()
 	s.lanes.Done()

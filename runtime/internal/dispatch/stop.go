@@ -16,35 +16,37 @@ var ErrShutdown = errors.New("the bus is shutting down")
 // ends first, their contexts are cancelled with ErrShutdown, and those that do
 // not return within grace are left behind. Deliveries that were not finished
 // are given back without being charged. It returns ctx's error if it had to
-// interrupt a handler.
+// interrupt a handler. Several calls wait together; the first whose ctx ends
+// interrupts.
 func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
-	if s.stopped.Swap(true) {
+	if !s.stopped.Swap(true) {
+		close(s.stopping)
+		go func() {
+			s.lanes.Wait()
+			close(s.finished)
+		}()
+	}
+	s.mu.Unlock()
+	err := s.await(ctx, grace)
+	s.end.Do(func() {
+		s.cancel(ErrShutdown)
+		s.mu.Lock()
+		s.alarm.stop()
 		s.mu.Unlock()
-		return nil
-	}
-	close(s.stopping)
-	s.mu.Unlock()
-
-	finished := make(chan struct{})
-	go func() {
-		s.lanes.Wait()
-		close(finished)
-	}()
-	err := s.await(ctx, finished, grace)
-	s.cancel(ErrShutdown)
-	s.mu.Lock()
-	s.alarm.stop()
-	s.mu.Unlock()
-	for _, i := range s.queue.drain() {
-		s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release, Progress: i.Progress})
-	}
+		for _, i := range s.queue.drain() {
+			s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release, Progress: i.Progress})
+		}
+		close(s.ended)
+	})
 	return err
 }
 
-func (s *Subscription) await(ctx context.Context, finished <-chan struct{}, grace time.Duration) error {
+func (s *Subscription) await(ctx context.Context, grace time.Duration) error {
 	select {
-	case <-finished:
+	case <-s.finished:
+		return nil
+	case <-s.ended: // another call has interrupted what did not finish
 		return nil
 	case <-ctx.Done():
 	}
@@ -52,19 +54,25 @@ func (s *Subscription) await(ctx context.Context, finished <-chan struct{}, grac
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-finished:
+	case <-s.finished:
+	case <-s.ended:
 	case <-timer.C:
-		s.mu.Lock()
-		left := make([]*Attempt, 0, len(s.running))
-		for _, a := range s.running {
-			if a != nil {
-				left = append(left, a)
-			}
-		}
-		s.mu.Unlock()
-		for _, a := range left {
-			a.giveBack()
-		}
+		s.giveBackAll()
 	}
 	return ctx.Err()
+}
+
+// giveBackAll settles all attempts that did not end in time.
+func (s *Subscription) giveBackAll() {
+	s.mu.Lock()
+	left := make([]*Attempt, 0, len(s.running))
+	for _, a := range s.running {
+		if a != nil {
+			left = append(left, a)
+		}
+	}
+	s.mu.Unlock()
+	for _, a := range left {
+		a.giveBack()
+	}
 }

@@ -125,7 +125,10 @@ type Subscription struct {
 
 	turn     chan struct{} // holds a token; whoever takes it may poll
 	wake     chan struct{} // there may be something to poll
-	stopping chan struct{}
+	stopping chan struct{} // closed by the first Stop
+	finished chan struct{} // closed when no lane is left after that
+	ended    chan struct{} // closed when everything is given back
+	end      sync.Once
 	ready    bool      // the queue knows what it has to hold; guarded by turn
 	more     bool      // the last poll left something; guarded by turn
 	failing  bool      // the last poll returned an error; guarded by turn
@@ -141,6 +144,7 @@ type Subscription struct {
 
 	mu      sync.Mutex
 	running []*Attempt // by worker; nil for an idle one
+	on      []uint64   // by worker: the goroutine of its lane
 	free    []int      // workers that came back
 	alarm   alarm
 	stopped atomic.Bool
@@ -150,7 +154,8 @@ type Subscription struct {
 func New(consumer engine.Consumer, cfg Config) *Subscription {
 	s := &Subscription{
 		cfg: cfg, consumer: consumer,
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		stopping: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.alarm.ring = s.expire
@@ -193,6 +198,7 @@ func (s *Subscription) open() {
 	} else {
 		worker = len(s.running)
 		s.running = append(s.running, nil)
+		s.on = append(s.on, 0)
 	}
 	s.lanes.Add(1)
 	go s.lane(worker)
@@ -200,6 +206,7 @@ func (s *Subscription) open() {
 
 // lane handles one delivery after the other.
 func (s *Subscription) lane(worker int) {
+	s.runsOn(worker, goroutine())
 	for {
 		r, ok := s.next(worker)
 		if !ok {

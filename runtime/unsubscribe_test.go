@@ -1,0 +1,187 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+func TestUnsubscribingBesideStartLeavesNoHandler(t *testing.T) {
+	for round := range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			f := open(t)
+			var gone atomic.Bool
+			s := f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error {
+				if gone.Load() {
+					t.Errorf("round %d: the handler runs after Unsubscribe has returned", round)
+				}
+				return nil
+			})
+			f.publish(1, 2, 3)
+			var both sync.WaitGroup
+			both.Go(func() { must(t, f.Start(t.Context())) })
+			both.Go(func() {
+				must(t, s.Unsubscribe(t.Context()))
+				gone.Store(true)
+			})
+			both.Wait()
+			f.publish(4)
+			synctest.Wait()
+			f.stop()
+		})
+	}
+}
+
+func TestASecondUnsubscribeWaitsForTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		release := make(chan struct{})
+		s := f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error {
+			<-release
+			return nil
+		})
+		f.start()
+		f.publish(1)
+		synctest.Wait()
+		var returned atomic.Int32
+		for range 2 {
+			go func() {
+				must(t, s.Unsubscribe(t.Context()))
+				returned.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := returned.Load(); n != 0 {
+			t.Errorf("%d calls returned while the handler runs", n)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Unsubscribe(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call whose context ends returned %v", err)
+		}
+		close(release)
+		synctest.Wait()
+		if n := returned.Load(); n != 2 {
+			t.Errorf("%d calls returned when the handler was through, want both", n)
+		}
+		must(t, s.Unsubscribe(t.Context()))
+	})
+}
+
+func TestShutdownInterruptsWhatUnsubscribeWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		var cause error
+		s := f.handle("reader", func(ctx context.Context, _ runtime.Event[orderPlaced]) error {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return cause
+		})
+		f.start()
+		f.publish(1)
+		synctest.Wait()
+		var unsubscribed error
+		done := make(chan struct{})
+		go func() {
+			unsubscribed = s.Unsubscribe(context.Background())
+			close(done)
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown returned %v", err)
+		}
+		<-done
+		if !errors.Is(cause, runtime.ErrShutdown) || unsubscribed != nil {
+			t.Errorf("the handler was interrupted by %v, and Unsubscribe returned %v", cause, unsubscribed)
+		}
+	})
+}
+
+func TestWaitIdleDoesNotWaitForWhatIsUnsubscribed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		release := make(chan struct{})
+		failing := f.handle("failing", func(context.Context, runtime.Event[orderPlaced]) error {
+			return runtime.RetryAfter(time.Hour, errBoom)
+		})
+		f.handle("slow", func(context.Context, runtime.Event[orderPlaced]) error {
+			<-release
+			return nil
+		})
+		f.start()
+		f.publish(1)
+		idle := make(chan error, 1)
+		go func() { idle <- f.WaitIdle(t.Context()) }()
+		synctest.Wait()
+		must(t, failing.Unsubscribe(t.Context()))
+		synctest.Wait()
+		select {
+		case err := <-idle:
+			t.Fatalf("WaitIdle returned %v while another handler runs", err)
+		default:
+		}
+		close(release)
+		must(t, <-idle)
+		if got := f.sql("SELECT count(*) FROM deliveries WHERE state = 'waiting'"); got != "1" {
+			t.Errorf("%s deliveries wait in the file, want that of the subscription that is gone", got)
+		}
+	})
+}
+
+func TestAHandlerCannotWaitForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, other := open(t), reopen(t, filepath.Join(t.TempDir(), "other.db"))
+		neighbour := f.handle("neighbour", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		var own *runtime.Subscription
+		handled := 0
+		own = f.handle("reader", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+			for name, err := range map[string]error{
+				"Shutdown":    f.Shutdown(context.Background()),
+				"Unsubscribe": own.Unsubscribe(context.Background()),
+				"WaitIdle":    f.WaitIdle(context.Background()),
+			} {
+				if !errors.Is(err, runtime.ErrInsideHandler) {
+					t.Errorf("%s inside a handler returned %v", name, err)
+				}
+			}
+			if e.Payload.Number == 1 {
+				must(t, neighbour.Unsubscribe(ctx))
+				must(t, other.Shutdown(ctx))
+			}
+			handled++
+			return nil
+		})
+		f.start()
+		other.start()
+		f.publish(1, 2)
+		f.idle()
+		if handled != 2 {
+			t.Errorf("%d events were handled, want both", handled)
+		}
+	})
+}
+
+func TestAHandlerThatWasLeftBehindMayShutTheBusDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		left := make(chan error, 1)
+		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error {
+			time.Sleep(time.Minute)
+			left <- f.Shutdown(context.Background())
+			return nil
+		}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.MaxAttempts(1)))
+		f.start()
+		f.publish(1)
+		must(t, <-left)
+	})
+}
