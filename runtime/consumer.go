@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -182,21 +183,12 @@ func (c *consumer) merge() {
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
-	merged.ExpiresAfter, merged.Brake = base.ExpiresAfter, base.Brake
-	var expires, brake bool
+	merged.ExpiresAfter, merged.MaxSnoozes, merged.Brake = base.ExpiresAfter, base.MaxSnoozes, base.Brake
+	var expires, snoozes, brake bool
 	for _, m := range members {
-		if d := m.config.expiresAfter; d != nil {
-			if !expires || *d == 0 || merged.ExpiresAfter > 0 && *d > merged.ExpiresAfter {
-				merged.ExpiresAfter = *d
-			}
-			expires = true
-		}
-		if n := m.config.brake; n != nil {
-			if !brake || *n == 0 || merged.Brake > 0 && *n > merged.Brake {
-				merged.Brake = *n
-			}
-			brake = true
-		}
+		loosen(&merged.ExpiresAfter, m.config.expiresAfter, &expires)
+		loosen(&merged.MaxSnoozes, m.config.maxSnoozes, &snoozes)
+		loosen(&merged.Brake, m.config.brake, &brake)
 	}
 	overrides := make([][]retry.Option, len(members))
 	for i, m := range members {
@@ -204,6 +196,18 @@ func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *disp
 	}
 	merged.Retry = base.Retry.MostPermissive(overrides...)
 	return merged
+}
+
+// loosen replaces a limit, where 0 stands for none, by what a member overrides it
+// with: the first does, and after that the larger.
+func loosen[T int | time.Duration](limit *T, override *T, overridden *bool) {
+	if override == nil {
+		return
+	}
+	if !*overridden || *override == 0 || *limit > 0 && *override > *limit {
+		*limit = *override
+	}
+	*overridden = true
 }
 
 // settingsOf returns what applies to the deliveries of an event type.

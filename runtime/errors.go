@@ -82,6 +82,10 @@ const (
 // matches [context.DeadlineExceeded].
 type TimeoutError = dispatch.TimeoutError
 
+// ExpiredError is the failure of an attempt whose event expired while it ran
+// ([Settings].ExpiresAfter). It matches [context.DeadlineExceeded].
+type ExpiredError = dispatch.ExpiredError
+
 // PanicError says that code of the program, such as the Validate method of a
 // payload, has panicked when the bus called it.
 type PanicError struct {

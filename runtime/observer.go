@@ -93,7 +93,7 @@ type RetryingInfo struct {
 // DeadInfo says why there will be no further attempt.
 type DeadInfo struct {
 	AttemptInfo        // the last one; Started is zero if it ended with its process, or there was none
-	Reason      string // max_attempts, permanent, decode, crash or expired
+	Reason      string // max_attempts, permanent, decode, crash, expired or max_snoozes
 	LastError   string
 }
 

@@ -185,6 +185,7 @@ type subscribeConfig struct {
 	slowAfter     *time.Duration // nil: the event type's
 	expiresAfter  *time.Duration // nil: the event type's
 	breaker       []breaker.Option
+	maxSnoozes    *int // nil: the event type's
 	brake         *int // nil: the event type's
 	rules         []errorRule
 	group         string
@@ -237,6 +238,18 @@ func WithExpiresAfter(d time.Duration) SubscribeOption {
 			return fmt.Errorf("the time %v after which events expire is negative", d)
 		}
 		c.expiresAfter = &d
+		return nil
+	}
+}
+
+// WithMaxSnoozes sets how often a handler of this subscription may put one event
+// off ([Snooze]); 0 for no limit. See [Settings].
+func WithMaxSnoozes(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 0 {
+			return fmt.Errorf("the limit of %d snoozes is negative", n)
+		}
+		c.maxSnoozes = &n
 		return nil
 	}
 }

@@ -36,8 +36,10 @@ func RetryAfter(d time.Duration, err error) error {
 
 // Snooze puts the event off without charging an attempt: it is delivered again
 // after d, at most 30 days, with the same number. The circuit breaker takes no
-// notice. What ends a handler that snoozes for ever is the ExpiresAfter of its
-// event type.
+// notice. What ends a handler that snoozes for ever is MaxSnoozes, 10,000 times
+// unless the catalogue or [WithMaxSnoozes] says otherwise, and ExpiresAfter, if the
+// event type has it: the event is dead-lettered then. In a group the snoozes of all
+// members count together.
 func Snooze(d time.Duration) error { return &dispatch.SnoozeError{For: d} }
 
 // Discard settles the event for this subscription without its having been

@@ -56,7 +56,7 @@ type DeliveryOutcome struct {
 	Subscription string
 	Dead         bool   // given up
 	Discarded    bool   // settled without having been handled; neither: handled
-	Reason       string // of a dead one: max_attempts, permanent, decode, crash or expired; of a discarded one in words
+	Reason       string // of a dead one: max_attempts, permanent, decode, crash, expired or max_snoozes; of a discarded one in words
 	Failures     int    // failed attempts
 	LastError    string // of the last failed attempt
 }

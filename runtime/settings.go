@@ -26,8 +26,12 @@ type Settings struct {
 	// ExpiresAfter is how long after its publication (its due time, if it was
 	// delayed; its last retry by hand, if it was dead) an event may still be
 	// tried. What is not handled by then is dead-lettered as expired, tried or
-	// not. 0 for no limit.
+	// not; the context of a handler that is at work ends at that moment, with an
+	// *[ExpiredError] as its cause. 0 for no limit.
 	ExpiresAfter time.Duration
+	// MaxSnoozes is how often a handler may put an event off ([Snooze]). The next
+	// time it is dead-lettered, with reason max_snoozes. 0 for no limit.
+	MaxSnoozes int
 	// Breaker says when a subscription stops for a while because its handler
 	// fails too often.
 	Breaker breaker.Policy
@@ -56,7 +60,7 @@ type ErrorRule struct {
 // count of attempts. The zero value means none.
 type Redrive struct {
 	// Reasons chooses by the reason of the dead letter (max_attempts,
-	// permanent, decode, crash, expired) or by how its last attempt failed
+	// permanent, decode, crash, expired, max_snoozes) or by how its last attempt failed
 	// (error, panic, goexit, timeout). Empty for all.
 	Reasons []string
 	// Every is how long after its death a dead letter is tried again.
@@ -67,9 +71,11 @@ type Redrive struct {
 
 // DefaultSettings returns the settings of an event type whose catalogue sets
 // nothing: the default retry policy and breaker, 30 s for an attempt, a warning
-// after 10 s.
+// after 10 s, and 10,000 snoozes.
 func DefaultSettings() Settings {
-	return Settings{Retry: retry.Default(), Timeout: 30 * time.Second, SlowAfter: 10 * time.Second, Breaker: breaker.Default()}
+	return Settings{
+		Retry: retry.Default(), Timeout: 30 * time.Second, SlowAfter: 10 * time.Second, MaxSnoozes: 10_000, Breaker: breaker.Default(),
+	}
 }
 
 // Validate returns nil for settings that a bus can follow, and otherwise every
@@ -84,6 +90,7 @@ func (s Settings) Validate() error {
 	require(s.Timeout > 0, "Timeout is %v: it must be positive", s.Timeout)
 	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
+	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.Brake >= 0, "Brake is %d: it must not be negative", s.Brake)
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")

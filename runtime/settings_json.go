@@ -14,6 +14,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: durationText(s.Timeout), SlowAfter: durationText(s.SlowAfter),
 		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), Brake: s.Brake,
+		MaxSnoozes: s.MaxSnoozes,
 	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
@@ -34,6 +35,7 @@ type settingsJSON struct {
 	Timeout      string          `json:"timeout"`
 	SlowAfter    string          `json:"slow_after,omitempty"`
 	ExpiresAfter string          `json:"expires_after,omitempty"`
+	MaxSnoozes   int             `json:"max_snoozes,omitempty"`
 	Breaker      *breakerJSON    `json:"breaker,omitempty"`
 	Brake        int             `json:"brake,omitempty"`
 	Errors       []errorRuleJSON `json:"errors,omitempty"`

@@ -26,10 +26,11 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
 	Doc:  "Say \"placed\".",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 250 * time.Millisecond, MaxDelay: time.Hour, Multiplier: 2, Jitter: 0},
-		Timeout:   5 * time.Minute,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 250 * time.Millisecond, MaxDelay: time.Hour, Multiplier: 2, Jitter: 0},
+		Timeout:    5 * time.Minute,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
@@ -41,10 +42,11 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 var PingType = runtime.Define(runtime.Spec[Ping]{
 	Name: "ping",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "e3b0c44298fc",
 })
@@ -65,19 +67,21 @@ events:
 	{
 		Name: OnOrderPlacedSendReceipt,
 		Settings: runtime.Settings{
-			Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-			Timeout:   5 * time.Second,
-			SlowAfter: 10 * time.Second,
-			Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+			Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+			Timeout:    5 * time.Second,
+			SlowAfter:  10 * time.Second,
+			MaxSnoozes: 10000,
+			Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		},
 	},
 	{
 		Name: OnOrderPlacedChargeCard,
 		Settings: runtime.Settings{
-			Retry:     retry.Policy{MaxAttempts: 8, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-			Timeout:   time.Minute,
-			SlowAfter: 10 * time.Second,
-			Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+			Retry:      retry.Policy{MaxAttempts: 8, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+			Timeout:    time.Minute,
+			SlowAfter:  10 * time.Second,
+			MaxSnoozes: 10000,
+			Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		},
 	},
 }

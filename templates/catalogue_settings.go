@@ -18,6 +18,7 @@ import (
 //		Timeout:      <duration>,
 //		SlowAfter:    <duration>,
 //		ExpiresAfter: <duration>,
+//		MaxSnoozes:   <n>,
 //		Breaker:      <breaker>,
 //		Brake:        <n>,
 //		Errors:       <error rules>,
@@ -38,6 +39,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	}
 	add(s.SlowAfter.V > 0, "SlowAfter", duration(s.SlowAfter.V))
 	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
+	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
 	add(s.Brake.V > 0, "Brake", jen.Lit(s.Brake.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))

@@ -11,6 +11,7 @@ events:
   order.placed:
     slow_after: 5s
     expires_after: 2d
+    max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
     brake: 10
     errors:
@@ -20,6 +21,7 @@ events:
     redrive: { reasons: [timeout, crash], every: 1h, max: 3 }
   ping:
     slow_after: off
+    max_snoozes: off
     breaker: off
     redrive: {}
 `)
@@ -29,6 +31,7 @@ runtime.Settings{
 	Timeout:      30 * time.Second,
 	SlowAfter:    5 * time.Second,
 	ExpiresAfter: 48 * time.Hour,
+	MaxSnoozes:   60,
 	Breaker:      breaker.Policy{Threshold: 0.25, MinSamples: 20, Window: 5 * time.Minute, OpenFor: 90 * time.Second},
 	Brake:        10,
 	Errors: []runtime.ErrorRule{

@@ -28,10 +28,11 @@ const (
 var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "af065ad643a0",
 })

@@ -59,7 +59,7 @@ func (f *letterFilter) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.Group, "group", "", "only those of this `group`, as \"busgen dlq groups\" names it")
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringSliceVar(&f.Subscriptions, "subscription", nil, "only those of these subscriptions, by `name`")
-	flags.StringSliceVar(&f.Reasons, "reason", nil, "only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired")
+	flags.StringSliceVar(&f.Reasons, "reason", nil, "only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes")
 	flags.Var(&f.since, "since", "only those that died at this `time` or later: 2026-03-14T12:30, or 2h for two hours ago")
 	flags.Var(&f.until, "until", "only those that died at this `time` or earlier")
 	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")

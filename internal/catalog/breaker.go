@@ -49,18 +49,3 @@ func (r *reader) breaker(settings object) Breaker {
 	b.OpenFor = r.duration(o, "open_for", openForSpan)
 	return b
 }
-
-// brake reads a number of failures, or the word that switches it off.
-func (r *reader) brake(settings object) Value[int] {
-	e, ok := settings.entries["brake"]
-	switch {
-	case !ok:
-		return Value[int]{}
-	case isOff(e):
-		return Value[int]{V: 0, Pos: r.position(e.value)}
-	case !isNumber(e.value):
-		r.neitherOffNor(e, settings.what, "a whole number")
-		return Value[int]{}
-	}
-	return r.count(e, settings.what, 1, limitBrake, "it is off or counts failures in a row")
-}

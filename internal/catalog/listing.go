@@ -20,14 +20,11 @@ func (s Settings) List() []Setting {
 		{"timeout", Short(s.Timeout.V), s.Timeout.Pos},
 		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
 		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
+		{"max_snoozes", countOrOff(s.MaxSnoozes.V), s.MaxSnoozes.Pos},
 	}
 	list = append(list, s.Retry.list("retry.")...)
 	list = append(list, s.Breaker.list()...)
-	if s.Brake.V == 0 {
-		list = append(list, Setting{"brake", off, s.Brake.Pos})
-	} else {
-		list = append(list, Setting{"brake", s.Brake.V, s.Brake.Pos})
-	}
+	list = append(list, Setting{"brake", countOrOff(s.Brake.V), s.Brake.Pos})
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}
@@ -40,6 +37,13 @@ func shortOrOff(d time.Duration) string {
 		return off
 	}
 	return Short(d)
+}
+
+func countOrOff(n int) any {
+	if n == 0 {
+		return off
+	}
+	return n
 }
 
 func (r Retry) list(prefix string) []Setting {

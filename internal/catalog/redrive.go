@@ -22,7 +22,7 @@ const limitRedrives = 1000
 // how its last attempt failed. They are those of runtime.Redrive.
 func RedriveReasons() []string {
 	return []string{
-		"max_attempts", "permanent", "decode", "crash", "expired",
+		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes",
 		"error", "panic", "goexit", "timeout",
 	}
 }

@@ -15,7 +15,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "breaker", "brake", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "brake", "errors", "redrive"}
 )
 
 // There is no timeout "off": a handler that hangs must not hold its event for ever.
@@ -27,12 +27,13 @@ var (
 // builtin returns the settings of an event for which nothing is written.
 func builtin() Settings {
 	return Settings{
-		Retry:     builtinRetry(),
-		Timeout:   Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter: Value[time.Duration]{V: 10 * time.Second},
-		Breaker:   builtinBreaker(),
-		Redrive:   builtinRedrive(),
-		Priority:  Value[Priority]{V: Normal},
+		Retry:      builtinRetry(),
+		Timeout:    Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:  Value[time.Duration]{V: 10 * time.Second},
+		MaxSnoozes: Value[int]{V: 10_000},
+		Breaker:    builtinBreaker(),
+		Redrive:    builtinRedrive(),
+		Priority:   Value[Priority]{V: Normal},
 	}
 }
 
@@ -42,6 +43,7 @@ func (s Settings) overlay(over Settings) Settings {
 	replace(&s.Timeout, over.Timeout)
 	replace(&s.SlowAfter, over.SlowAfter)
 	replace(&s.ExpiresAfter, over.ExpiresAfter)
+	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = s.Breaker.overlay(over.Breaker)
 	replace(&s.Brake, over.Brake)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
@@ -69,7 +71,8 @@ func (r *reader) settings(o object) Settings {
 	s.SlowAfter = r.duration(o, "slow_after", patience)
 	s.ExpiresAfter = r.duration(o, "expires_after", patience)
 	s.Breaker = r.breaker(o)
-	s.Brake = r.brake(o)
+	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
+	s.Brake = r.countOrOff(o, "brake", limitBrake, "it is off or counts failures in a row")
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
 	s.Priority = oneOf(r, o, "priority", priorityWords, func(word string) (Priority, bool) {
@@ -89,6 +92,25 @@ func (r *reader) count(e entry, what string, lo, hi int, meaning string) Value[i
 	}
 	return v
 }
+
+// countOrOff reads a whole number from 1 on, or the word that stands for 0.
+func (r *reader) countOrOff(settings object, key string, most int, meaning string) Value[int] {
+	e, ok := settings.entries[key]
+	switch {
+	case !ok:
+		return Value[int]{}
+	case isOff(e):
+		return Value[int]{V: 0, Pos: r.position(e.value)}
+	case !isNumber(e.value):
+		r.neitherOffNor(e, settings.what, "a whole number")
+		return Value[int]{}
+	}
+	return r.count(e, settings.what, 1, most, meaning)
+}
+
+// limitSnoozes is the largest limit of snoozes. Beyond it nobody can tell it from
+// off.
+const limitSnoozes = 1_000_000
 
 // limits are those of a number.
 type limits struct {

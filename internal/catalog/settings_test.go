@@ -61,8 +61,9 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 			Multiplier:  catalog.Value[float64]{V: 2},
 			Jitter:      catalog.Value[float64]{V: 0.1},
 		},
-		Timeout:   catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter: catalog.Value[time.Duration]{V: 10 * time.Second},
+		Timeout:    catalog.Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:  catalog.Value[time.Duration]{V: 10 * time.Second},
+		MaxSnoozes: catalog.Value[int]{V: 10_000},
 		Breaker: catalog.Breaker{
 			Threshold:  catalog.Value[float64]{V: 0.5},
 			MinSamples: catalog.Value[int]{V: 4},
@@ -81,8 +82,27 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 	}
 	d := runtime.DefaultSettings()
 	if got.Policy() != d.Retry || got.Breaker.Policy() != d.Breaker || got.Timeout.V != d.Timeout || got.SlowAfter.V != d.SlowAfter ||
-		got.ExpiresAfter.V != d.ExpiresAfter || got.Brake.V != d.Brake || d.Errors != nil || d.Redrive.Every != 0 {
+		got.ExpiresAfter.V != d.ExpiresAfter || got.Brake.V != d.Brake || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
 		t.Errorf("they are not those of the runtime: %+v", d)
+	}
+}
+
+func TestTheLimitOfSnoozesIsInheritedAndCanBeSwitchedOff(t *testing.T) {
+	c := parse(t, `version: 1
+package: events
+defaults: { max_snoozes: 50 }
+policies: { order.*: { max_snoozes: off } }
+events:
+  order.placed: { subscriptions: { ship: { max_snoozes: 7 }, bill: {} } }
+  user.created: {}
+`)
+	placed := c.Events[0]
+	for i, want := range map[*catalog.Settings]int{
+		&placed.Settings: 0, &placed.Subscriptions[0].Settings: 7, &placed.Subscriptions[1].Settings: 0, &c.Events[1].Settings: 50,
+	} {
+		if i.MaxSnoozes.V != want {
+			t.Errorf("the limit is %d, want %d", i.MaxSnoozes.V, want)
+		}
 	}
 }
 

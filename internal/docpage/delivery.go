@@ -60,6 +60,13 @@ func facts(s catalog.Settings) []fact {
 	if s.ExpiresAfter.V > 0 {
 		add("Expires", catalog.Short(s.ExpiresAfter.V)+" after it was published")
 	}
+	switch {
+	case !s.MaxSnoozes.Written(): // what is built in
+	case s.MaxSnoozes.V > 0:
+		add("Snoozes", fmt.Sprintf("at most %d of one event", s.MaxSnoozes.V))
+	default:
+		add("Snoozes", "without a limit")
+	}
 	if s.SlowAfter.V > 0 {
 		add("Slow", "logged when an attempt takes longer than "+catalog.Short(s.SlowAfter.V))
 	}

@@ -87,6 +87,7 @@ policies: { ui.*: { priority: high, breaker: off, slow_after: off, retry: { max_
 events:
   order.placed:
     expires_after: 1h
+    max_snoozes: 20
     brake: 5
     redrive: { reasons: [timeout, crash], every: 10m, max: 4 }
     errors: { declined: permanent, busy: { retry: { max_attempts: 9 } }, odd: { retry: {} } }
@@ -105,6 +106,7 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 		"any error 1s 2s 4s 1 2 3 4 dead letter again after 10m, ×4 declined 1 dead letter again after 10m, ×4 busy",
 		"Expires 1h after it was published",
 		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",
+		"Snoozes at most 20 of one event",
 		"Brake one handler at a time after 5 failures in a row",
 		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",
 		"Error declined permanent: a dead letter at once Error busy 9 attempts, exponential, at most 30s",

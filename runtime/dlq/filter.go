@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Types         []string  // globs over event types, one of which matches: order.*
 	Subscriptions []string  // names, one of which it is
-	Reasons       []string  // max_attempts, permanent, decode, crash, expired
+	Reasons       []string  // max_attempts, permanent, decode, crash, expired, max_snoozes
 	Keys          []Key     // one of which it is
 	Group         string    // the fingerprint of a [Group]
 	Text          string    // is in the payload or in the error of an attempt, in the same case

@@ -19,7 +19,7 @@ type Letter struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
 	PublishedAt time.Time       `json:"published_at"`       // UTC
 	DeadAt      time.Time       `json:"dead_at"`            // UTC
-	Reason      string          `json:"reason"`             // max_attempts, permanent, decode, crash or expired
+	Reason      string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired or max_snoozes
 	Fingerprint string          `json:"fingerprint"`        // the same for failures of the same kind; see [Inspector.Groups]
 	Failures    int             `json:"failures"`           // attempts charged since it was published or last retried
 	Redriven    int             `json:"redriven,omitzero"`  // how often it was retried automatically since

@@ -12,6 +12,7 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 		Timeout:      s.Timeout.V,
 		SlowAfter:    s.SlowAfter.V,
 		ExpiresAfter: s.ExpiresAfter.V,
+		MaxSnoozes:   s.MaxSnoozes.V,
 		Breaker:      s.Breaker.Policy(),
 		Brake:        s.Brake.V,
 	}

@@ -33,6 +33,18 @@ func (e *TimeoutError) Error() string {
 // Is makes the error match [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
+// ExpiredError is the failure of an attempt whose event has expired meanwhile, and
+// the cause with which its context is cancelled.
+type ExpiredError struct{ After time.Duration }
+
+// Error says how long the event had.
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("the event has expired: it was not handled within %v", e.After)
+}
+
+// Is makes the error match [context.DeadlineExceeded].
+func (e *ExpiredError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // Attempt is one execution of a handler, and the context that the handler is
 // given.
 type Attempt struct {
@@ -45,6 +57,8 @@ type Attempt struct {
 	worker   int
 	settings *Settings // of the handler
 	started  time.Time
+	limit    time.Duration // how long the handler may take
+	expires  bool          // because its event expires then
 	permit   breaker.Permit
 	first    bool // of its run
 	warned   bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
@@ -95,14 +109,24 @@ func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker
 	if a.Redelivered {
 		a.Number++
 	}
+	if s.cfg.Group {
+		a.started = time.Now()
+	}
+	a.limit = a.settings.Timeout
+	if after := r.settings.ExpiresAfter; after > 0 {
+		// No longer than all of it: the clock may have been set back.
+		if left := min(after, after-a.started.Sub(r.Since)); left < a.limit {
+			a.limit, a.expires = max(0, left), true
+		}
+	}
 	return a
 }
 
 // deadline returns when the handler has to be done.
-func (a *Attempt) deadline() time.Time { return a.started.Add(a.settings.Timeout) }
+func (a *Attempt) deadline() time.Time { return a.started.Add(a.limit) }
 
 // late tells whether the deadline has passed.
-func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.settings.Timeout }
+func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.limit }
 
 // attempt calls a handler once. It reports handled when the run may go on to
 // the next member of its group; otherwise there is a verdict. It does not keep
@@ -111,11 +135,8 @@ func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.sett
 func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
 	a := s.newAttempt(worker, r, h, permit)
 	r.tried = true
-	if s.cfg.Group {
-		a.started = time.Now()
-	}
 	slow := a.settings.SlowAfter
-	a.warned = slow == 0 || slow >= a.settings.Timeout
+	a.warned = slow == 0 || slow >= a.limit
 	defer a.release()
 	s.consumer.Begin(a.Delivery, worker, a.started)
 	s.watch(a)

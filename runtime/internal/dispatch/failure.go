@@ -48,18 +48,23 @@ func (a *Attempt) classify(err error, kind, stack string) failure {
 
 // timeout is the failure of an attempt that outlived its deadline.
 func (a *Attempt) timeout() failure {
-	return a.classify(&TimeoutError{a.settings.Timeout}, engine.KindTimeout, "")
+	return a.classify(a.lateness(), engine.KindTimeout, "")
+}
+
+// lateness is the error of that: it was the handler's time that ended, or that of
+// the event.
+func (a *Attempt) lateness() error {
+	if a.expires {
+		return &ExpiredError{a.run.settings.ExpiresAfter}
+	}
+	return &TimeoutError{a.settings.Timeout}
 }
 
 // fail decides what becomes of an attempt that did not succeed: another one
 // later, a dead letter, or what the handler has asked for.
 func (a *Attempt) fail(f failure) {
 	now := time.Now()
-	switch asked := f.steering.(type) {
-	case *SnoozeError:
-		a.snooze(now.Add(clamp(asked.For)), now)
-		return
-	case *DiscardError:
+	if asked, ok := f.steering.(*DiscardError); ok {
 		a.discard(asked.Reason, now)
 		return
 	}
@@ -68,6 +73,15 @@ func (a *Attempt) fail(f failure) {
 	}
 	if a.run.sub.cfg.Group {
 		failure.Member = a.handler.Name
+	}
+	if asked, ok := f.steering.(*SnoozeError); ok {
+		a.snooze(now.Add(clamp(asked.For)), now, failure)
+		return
+	}
+	if a.expires && f.kind == engine.KindTimeout {
+		a.withdraw() // the event had little time, which says nothing about the handler
+		a.buryFailed(engine.ReasonExpired, failure)
+		return
 	}
 	if f.decode != nil {
 		failure.Kind = engine.KindDecode
@@ -123,11 +137,22 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 // clamp bounds a delay that a handler has chosen.
 func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDelay) }
 
-// snooze puts the delivery off and charges nothing.
-func (a *Attempt) snooze(until, now time.Time) {
+// snooze puts the delivery off and charges nothing, unless that has happened too
+// often or the event would have expired by then.
+func (a *Attempt) snooze(until, now time.Time, failure *engine.Attempt) {
 	a.withdraw()
-	a.handler.Count.Snoozed(a, until, now)
-	a.settle(a.run.verdict(engine.Verdict{Kind: engine.Snooze, Due: until}))
+	settings := a.run.sub.cfg.Settings(a.Type)
+	switch {
+	case settings.MaxSnoozes > 0 && a.Snoozes >= settings.MaxSnoozes:
+		failure.Error = fmt.Sprintf("it was snoozed %d times before, and max_snoozes allows no more (now: %s)", a.Snoozes, failure.Error)
+		a.buryFailed(engine.ReasonMaxSnoozes, failure)
+	case settings.ExpiresAfter > 0 && until.Sub(a.Since) >= settings.ExpiresAfter:
+		failure.Error += fmt.Sprintf(", and expires %v after it was published", settings.ExpiresAfter)
+		a.buryFailed(engine.ReasonExpired, failure)
+	default:
+		a.handler.Count.Snoozed(a, until, now)
+		a.settle(a.run.verdict(engine.Verdict{Kind: engine.Snooze, Due: until, Asked: true}))
+	}
 }
 
 // discard settles the delivery because the handler says so. In a group that is

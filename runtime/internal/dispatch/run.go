@@ -48,7 +48,12 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 			s.settle(r.item, r.release())
 			return true
 		}
-		permit, ok := h.Breaker.Acquire(time.Now(), r.Seq)
+		now := time.Now()
+		if r.tried && r.expired(now) {
+			s.giveUp(worker, r, h, breaker.Permit{}, engine.ReasonExpired)
+			return true
+		}
+		permit, ok := h.Breaker.Acquire(now, r.Seq)
 		if !ok {
 			r.passOver(h)
 			continue
@@ -89,13 +94,18 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 	if len(handlers) == 0 { // of a group that no longer has a member for it
 		return false
 	}
-	a := s.newAttempt(worker, r, handlers[0], r.initial.permit)
+	s.giveUp(worker, r, handlers[0], r.initial.permit, reason)
+	return true
+}
+
+// giveUp makes the delivery a dead letter without calling the handler.
+func (s *Subscription) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
+	a := s.newAttempt(worker, r, h, permit)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 	a.withdraw()
 	a.bury(reason, nil)
-	return true
 }
 
 // expired tells whether the delivery may not be tried at the given time.

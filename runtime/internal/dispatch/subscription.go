@@ -79,6 +79,7 @@ type Settings struct {
 	Timeout      time.Duration // of one attempt
 	SlowAfter    time.Duration // 0 for never
 	ExpiresAfter time.Duration // 0 for never
+	MaxSnoozes   int           // 0 for no limit
 	Brake        int           // 0 for never
 	Priority     Priority
 	Errors       []ErrorRule

@@ -315,11 +315,12 @@ const (
 	ReasonDecode      = "decode"       // the payload could not be decoded
 	ReasonCrash       = "crash"        // the process died in its last attempt
 	ReasonExpired     = "expired"      // it was not handled in time
+	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
 )
 
 // Reasons returns all reasons for which a delivery is dead.
 func Reasons() []string {
-	return []string{ReasonMaxAttempts, ReasonPermanent, ReasonDecode, ReasonCrash, ReasonExpired}
+	return []string{ReasonMaxAttempts, ReasonPermanent, ReasonDecode, ReasonCrash, ReasonExpired, ReasonMaxSnoozes}
 }
 
 // Attempt is a failed execution of a handler.

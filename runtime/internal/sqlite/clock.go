@@ -19,8 +19,6 @@ import (
 // anything having been set.
 const clockTolerance = 100 * time.Millisecond
 
-const clockSetBack = "the wall clock was set back; retries and snoozed events wait no longer for it"
-
 // clock is the wall clock of a log, and how far it was when somebody looked last.
 type clock struct {
 	wall func() time.Time // time.Now, but in tests
@@ -63,12 +61,16 @@ func (w *writer) followClock() {
 		if err := w.conn.transaction(false, func() error { return shiftWaits(w.conn, w.back) }); err != nil {
 			return // the next look tries again
 		}
-		w.logger.Warn(clockSetBack, "by", w.back)
+		w.reportSetBack(w.back)
 	}
 	w.back = 0
 	for _, consumer := range w.log.all() {
 		consumer.recheck()
 	}
+}
+
+func (w *writer) reportSetBack(by time.Duration) {
+	w.logger.Warn("the wall clock was set back; retries and snoozed events wait no longer for it", "by", by)
 }
 
 // followClockSince makes up for a wall clock that was set back while nobody
@@ -80,7 +82,7 @@ func (l *Log) followClockSince(c *conn) error {
 	if err != nil || back == 0 {
 		return err
 	}
-	l.writer.logger.Warn(clockSetBack, "by", back)
+	l.writer.reportSetBack(back)
 	return shiftWaits(c, back)
 }
 

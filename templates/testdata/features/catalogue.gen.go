@@ -38,10 +38,11 @@ const (
 var PingType = runtime.Define(runtime.Spec[Ping]{
 	Name: "ping",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "e3b0c44298fc",
 })
@@ -55,6 +56,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Timeout:      250 * time.Millisecond,
 		SlowAfter:    100 * time.Millisecond,
 		ExpiresAfter: 720 * time.Hour,
+		MaxSnoozes:   10000,
 		Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 		Brake:        3,
 		Errors: []runtime.ErrorRule{
@@ -74,6 +76,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				Timeout:      250 * time.Millisecond,
 				SlowAfter:    100 * time.Millisecond,
 				ExpiresAfter: 720 * time.Hour,
+				MaxSnoozes:   10000,
 				Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 				Brake:        3,
 				Errors: []runtime.ErrorRule{
@@ -89,6 +92,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.5},
 				Timeout:      time.Minute,
 				ExpiresAfter: 720 * time.Hour,
+				MaxSnoozes:   10000,
 				Breaker:      breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 				Brake:        3,
 				Errors: []runtime.ErrorRule{
@@ -104,10 +108,11 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	Name: "order.line.added",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 1, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:   90 * time.Minute,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 1, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    90 * time.Minute,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		Errors: []runtime.ErrorRule{
 			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 		},
@@ -121,10 +126,11 @@ var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
 	Name: "order.line.removed",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:   90 * time.Minute,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    90 * time.Minute,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 		Errors: []runtime.ErrorRule{
 			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 		},
@@ -137,10 +143,11 @@ var OrderSettledType = runtime.Define(runtime.Spec[OrderSettled]{
 	Name: "order.paid",
 	Doc:  "An order was paid.",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "a60aeee898b0",
 })
@@ -149,10 +156,11 @@ var OrderSettledType = runtime.Define(runtime.Spec[OrderSettled]{
 var OrderComputedType = runtime.Define(runtime.Spec[OrderComputed]{
 	Name: "order.computed",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "b080e1599453",
 })
@@ -161,10 +169,11 @@ var OrderComputedType = runtime.Define(runtime.Spec[OrderComputed]{
 var OrderLimitedType = runtime.Define(runtime.Spec[OrderLimited]{
 	Name: "order.limited",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "f2ca1ca9abd3",
 })
@@ -173,10 +182,11 @@ var OrderLimitedType = runtime.Define(runtime.Spec[OrderLimited]{
 var HostSeenType = runtime.Define(runtime.Spec[HostSeen]{
 	Name: "host.seen",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Shape: "4bcc8eefc418",
 })
@@ -186,10 +196,11 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 	Name: "hostile.text",
 	Doc:  "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p HostileText) string { return p.Text },
 	Shape:       "dd9bc32934f2",
@@ -197,10 +208,11 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 		{
 			Name: OnHostileTextRead,
 			Settings: runtime.Settings{
-				Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-				Timeout:   31 * time.Second,
-				SlowAfter: 10 * time.Second,
-				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+				Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+				Timeout:    31 * time.Second,
+				SlowAfter:  10 * time.Second,
+				MaxSnoozes: 10000,
+				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 			},
 		},
 	},
@@ -210,10 +222,11 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
 	Name: "partition.by.bool",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByBool) string { return strconv.FormatBool(p.Key) },
 	Shape:       "014d54d6ef34",
@@ -223,10 +236,11 @@ var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
 var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
 	Name: "partition.by.int",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByInt) string { return strconv.Itoa(p.Key) },
 	Shape:       "7a91ec7649cd",
@@ -236,10 +250,11 @@ var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
 var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
 	Name: "partition.by.int32",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByInt32) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "30df15f3a666",
@@ -249,10 +264,11 @@ var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
 var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 	Name: "partition.by.uint64",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByUint64) string { return strconv.FormatUint(p.Key, 10) },
 	Shape:       "d8ba8318d5d4",
@@ -262,10 +278,11 @@ var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
 	Name: "partition.by.level",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByLevel) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "8b58f37dd5f0",
@@ -275,10 +292,11 @@ var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
 var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	Name: "partition.by.enum",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
 	Shape:       "8a91678f08a4",
@@ -295,10 +313,11 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 	Name: "shape.changed",
 	Doc:  "Something whose shape has changed twice.",
 	Settings: runtime.Settings{
-		Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:   30 * time.Second,
-		SlowAfter: 10 * time.Second,
-		Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
 	Version: 3,
 	Upcasts: []runtime.Upcast{
@@ -311,10 +330,11 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 		{
 			Name: OnShapeChangedDraw,
 			Settings: runtime.Settings{
-				Retry:     retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-				Timeout:   30 * time.Second,
-				SlowAfter: 10 * time.Second,
-				Breaker:   breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+				Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+				Timeout:    30 * time.Second,
+				SlowAfter:  10 * time.Second,
+				MaxSnoozes: 10000,
+				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 			},
 			Aliases: []string{"paint"},
 		},

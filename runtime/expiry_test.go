@@ -1,0 +1,237 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
+)
+
+// What ends a delivery besides its attempts: the limit of snoozes, and its time.
+
+func TestAHandlerThatSnoozesForEverEndsInTheDeadLetters(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts  []runtime.SubscribeOption
+		every time.Duration
+		want  int // executions
+	}{
+		"as built in":              {nil, time.Second, 10_001},
+		"as the subscription says": {[]runtime.SubscribeOption{runtime.WithMaxSnoozes(3)}, time.Hour, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := open(t, runtime.WithDurability(runtime.Normal))
+				ran := 0
+				f.handle("waiter", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+					ran++
+					return runtime.Snooze(test.every)
+				}, test.opts...)
+				f.start()
+				f.publish(1)
+				f.idle()
+				if ran != test.want {
+					t.Errorf("%d executions, want %d", ran, test.want)
+				}
+				l := letter(t, f.path)
+				if l.Reason != "max_snoozes" || len(l.Attempts) != 1 || !strings.Contains(l.Attempts[0].Error, fmt.Sprintf("snoozed %d times", test.want-1)) {
+					t.Errorf("the dead letter is %+v", l)
+				}
+				redrive(t, f.path, l.Key) // the count begins anew
+				time.Sleep(time.Minute)
+				if ran = 0; true {
+					f.idle()
+				}
+				if ran < test.want-61 {
+					t.Errorf("%d executions after it was redriven, want about %d", ran, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestTheCountOfSnoozesSurvivesRestartsAndFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		ran := 0
+		handler := func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			if ran++; ran == 3 {
+				return errBoom
+			}
+			return runtime.Snooze(time.Minute)
+		}
+		f.handle("waiter", handler, runtime.WithMaxSnoozes(4))
+		f.start()
+		f.publish(1)
+		for range 3 {
+			time.Sleep(90 * time.Second)
+			f.stop()
+			f = reopen(t, f.path)
+			f.handle("waiter", handler, runtime.WithMaxSnoozes(4))
+			f.start()
+		}
+		f.idle()
+		if l := letter(t, f.path); ran != 6 || l.Reason != "max_snoozes" || len(l.Attempts) != 2 {
+			t.Errorf("%d executions, and the dead letter is %+v; want four snoozes, a failure, and the end", ran, l)
+		}
+	})
+}
+
+// A member of a group whose breaker is open is passed over, which nobody has
+// asked for.
+func TestOnlyWhatHandlersAskForCountsAsASnooze(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openFragile(t)
+		var broken atomic.Bool
+		broken.Store(true)
+		subscribe := func(name string, handler runtime.Handler[orderPlaced]) {
+			_, err := runtime.Subscribe(f.Bus, fragileType, name, handler, runtime.InGroup("both"), runtime.WithMaxSnoozes(1),
+				runtime.WithBreaker(breaker.MinSamples(1), breaker.Threshold(0), breaker.OpenFor(time.Minute)))
+			must(t, err)
+		}
+		subscribe("first", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		subscribe("second", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+			if broken.Load() {
+				return errBoom
+			}
+			return nil
+		})
+		f.start()
+		f.fragile(1, 1)
+		time.Sleep(10 * time.Minute) // a probe a minute fails, and between them it is passed over
+		if n := f.sql("SELECT state || ' ' || snoozes FROM deliveries"); n != "waiting 0" {
+			t.Errorf("the delivery is %s, want waiting 0", n)
+		}
+		broken.Store(false)
+		f.idle()
+		if n := f.sql("SELECT status FROM events"); n != "done" {
+			t.Errorf("the event is %s", n)
+		}
+	})
+}
+
+func TestASnoozeBeyondItsExpiryIsTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		began := time.Now()
+		f.handle("waiter", func(context.Context, runtime.Event[orderPlaced]) error {
+			return runtime.Snooze(10 * time.Minute)
+		}, runtime.WithExpiresAfter(25*time.Minute))
+		f.start()
+		f.publish(1)
+		f.idle()
+		l := letter(t, f.path)
+		if l.Reason != "expired" || time.Since(began).Round(time.Second) != 20*time.Minute || !strings.Contains(l.Attempts[0].Error, "expires 25m0s after") {
+			t.Errorf("dead after %v: %+v", time.Since(began), l)
+		}
+	})
+}
+
+func TestTheContextOfAHandlerEndsWithItsEvent(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   func(ctx context.Context) error
+		opts []runtime.SubscribeOption
+	}{
+		"it obeys":                {do: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }},
+		"it says so in its words": {do: func(ctx context.Context) error { <-ctx.Done(); return errBoom }},
+		"it thinks it is done":    {do: func(ctx context.Context) error { <-ctx.Done(); return nil }},
+		"it does not look":        {do: func(context.Context) error { time.Sleep(time.Hour); return nil }},
+		"its timeout is as long": {
+			do:   func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+			opts: []runtime.SubscribeOption{runtime.WithTimeout(9500 * time.Millisecond)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := open(t)
+				var causes journal[error]
+				opts := append([]runtime.SubscribeOption{
+					runtime.WithExpiresAfter(10 * time.Second), runtime.WithTimeout(time.Minute), runtime.WithBreaker(breaker.MinSamples(1), breaker.Threshold(0)),
+				}, test.opts...)
+				s := f.handle("late", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+					if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(e.PublishedAt.Add(10*time.Second)) {
+						t.Errorf("the deadline is %v after the publication", deadline.Sub(e.PublishedAt))
+					}
+					context.AfterFunc(ctx, func() { causes.add(context.Cause(ctx)) })
+					return test.do(ctx)
+				}, opts...)
+				f.publish(1)
+				time.Sleep(time.Second)
+				f.start()
+				time.Sleep(10 * time.Second)
+				l := letter(t, f.path)
+				var expired *runtime.ExpiredError
+				if l.Reason != "expired" || len(l.Attempts) != 1 || l.Attempts[0].Kind != "timeout" || l.Attempts[0].ErrorType != "*dispatch.ExpiredError" {
+					t.Errorf("the dead letter is %+v", l)
+				} else if took := l.Attempts[0].Ended.Sub(l.PublishedAt); took != 10*time.Second {
+					t.Errorf("it ended after %v", took)
+				}
+				got := causes.all()
+				if len(got) != 1 || !errors.As(got[0], &expired) || expired.After != 10*time.Second || !errors.Is(got[0], context.DeadlineExceeded) {
+					t.Errorf("the causes are %v", got)
+				}
+				for _, one := range f.Stats().Subscriptions {
+					if one.Name == s.Name() && one.Breaker.State != "closed" {
+						t.Errorf("the breaker is %s: it says nothing about a handler that its event had too little time", one.Breaker.State)
+					}
+				}
+				time.Sleep(2 * time.Hour) // until it is back
+			})
+		})
+	}
+}
+
+func TestAGroupStopsWhenItsEventExpires(t *testing.T) {
+	for name, test := range map[string]struct {
+		first time.Duration // how long the first member takes
+		want  string        // who ran
+		count int           // attempts on record
+	}{
+		"within the first":  {12 * time.Second, "first", 1},
+		"within the second": {9 * time.Second, "first second", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := open(t)
+				var ran journal[string]
+				member := func(name string, takes time.Duration) {
+					_, err := runtime.Subscribe(f.Bus, placedType, name, func(ctx context.Context, _ runtime.Event[orderPlaced]) error {
+						ran.add(name)
+						select {
+						case <-time.After(takes):
+							return nil
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					}, runtime.InGroup("both"), runtime.WithTimeout(time.Minute), runtime.WithExpiresAfter(10*time.Second))
+					must(t, err)
+				}
+				member("first", test.first)
+				member("second", time.Minute)
+				f.start()
+				f.publish(1)
+				f.idle()
+				if got := strings.Join(ran.all(), " "); got != test.want {
+					t.Errorf("%s ran, want %s", got, test.want)
+				}
+				l := letter(t, f.path)
+				if l.Reason != "expired" || len(l.Attempts) != test.count {
+					t.Errorf("the dead letter is %+v", l)
+				}
+				redrive(t, f.path, l.Key) // goes on with what is left
+				before := len(ran.all())
+				time.Sleep(time.Second)
+				if got := ran.all()[before:]; test.first < 12*time.Second && !slices.Equal(got, []string{"second"}) {
+					t.Errorf("after a redrive ran %v, want the second", got)
+				}
+			})
+		})
+	}
+}
