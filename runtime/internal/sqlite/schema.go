@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -135,15 +137,14 @@ func upgradeUnchecked(c *conn, migrations []string) error {
 
 // inspect tells an empty file from one of ours; anything else is an error.
 func inspect(c *conn) (empty bool, err error) {
-	tables, err := c.int64("SELECT count(*) FROM sqlite_schema")
-	if err != nil {
-		return false, err
-	}
-	id, err := c.int64("PRAGMA application_id")
-	if err != nil {
-		return false, err
-	}
-	version, err := c.int64("PRAGMA user_version")
+	// In one statement: another process may be creating the schema.
+	var tables, id, version int64
+	err = c.query(`
+		SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id),
+		  (SELECT user_version FROM pragma_user_version)`, func(s *sqlite3.Stmt) error {
+		tables, id, version = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
+		return nil
+	})
 	switch {
 	case err != nil:
 		return false, err
@@ -184,8 +185,14 @@ func openWriter(path, vfsName string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(c); err != nil {
-		c.Close()
+	// Of several processes that switch a new file to a write-ahead log, SQLite
+	// refuses some at once, where waiting could be a deadlock.
+	began := time.Now()
+	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && time.Since(began) < busyTimeout; err = migrate(c) {
+		time.Sleep(time.Millisecond + rand.N(4*time.Millisecond))
+	}
+	if err != nil {
+		c.shut()
 		return nil, storageError("open", path, err)
 	}
 	return c, nil

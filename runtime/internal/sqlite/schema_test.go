@@ -166,3 +166,32 @@ func typesNamed(names ...string) (specs []engine.TypeSpec) {
 	}
 	return specs
 }
+
+// Another process creates the file between any two statements of one that opens
+// it.
+func TestAFileThatIsCreatedMeanwhileIsOneOfOurs(t *testing.T) {
+	for at := 1; ; at++ {
+		path := filepath.Join(t.TempDir(), "events.db")
+		c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+		must(t, err)
+		statements := 0
+		must(t, c.Trace(sqlite3.TRACE_STMT, func(sqlite3.TraceEvent, any, any) error {
+			if !c.GetAutocommit() {
+				return nil // it has the file for itself
+			}
+			if statements++; statements == at {
+				other, err := openWriter(path, "")
+				must(t, err)
+				must(t, other.shut())
+			}
+			return nil
+		}))
+		if err := migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
+			t.Errorf("created before statement %d: %v", at, err)
+		}
+		must(t, c.shut())
+		if statements < at {
+			return
+		}
+	}
+}
