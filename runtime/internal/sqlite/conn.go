@@ -180,9 +180,16 @@ func (c *conn) transaction(full bool, f func() error) error {
 	return err
 }
 
-// commit is transaction for those who call tidy themselves, after they have
-// told others.
+// commit is transaction without tidy.
 func (c *conn) commit(full bool, f func() error) error {
+	if err := c.begin(full); err != nil {
+		return err
+	}
+	return c.finish(f)
+}
+
+// begin starts a transaction for finish. It waits for other processes.
+func (c *conn) begin(full bool) error {
 	if c.doubtful {
 		if err := c.mend(); err != nil {
 			return err
@@ -191,9 +198,22 @@ func (c *conn) commit(full bool, f func() error) error {
 	if err := c.setFull(full); err != nil {
 		return err
 	}
-	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
-		return err
+	return c.exec("BEGIN IMMEDIATE")
+}
+
+// tryBegin is begin that waits for nothing, and reports whether it has started
+// a transaction.
+func (c *conn) tryBegin(full bool) bool {
+	if c.doubtful || c.BusyTimeout(0) != nil {
+		return false
 	}
+	err := c.begin(full)
+	c.BusyTimeout(busyTimeout)
+	return err == nil
+}
+
+// finish runs f in the transaction that begin has started, and ends it.
+func (c *conn) finish(f func() error) error {
 	err := f()
 	// From here on no context interrupts: what is open would lock everyone out.
 	defer c.SetInterrupt(c.SetInterrupt(context.Background()))

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -14,8 +15,11 @@ type request struct {
 	full    bool              // exec has to be on disk before the answer
 	result  chan error
 	refused error // for itself only: an idempotency key in conflict
-	pending bool  // in the queue, and may still be withdrawn
+	pending bool  // in the queue or about to be begun, and may still be withdrawn
 }
+
+// synced reports whether r has to be on disk before the answer.
+func (r *request) synced() bool { return len(r.events) > 0 || r.full }
 
 // do executes something in a transaction and waits for its outcome. A context
 // that ends while it is still queued withdraws it; later the outcome is waited
@@ -64,7 +68,7 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	}
 	w.queue = append(w.queue, r)
 	w.queued()
-	alone := len(w.queue) == 1 && w.lastGroup <= 1
+	alone := len(w.queue) == 1 && w.lastGroup <= 1 && r.synced()
 	w.mu.Unlock()
 	if !alone || !w.lead() {
 		w.signal()
@@ -90,39 +94,60 @@ func (w *writer) await(ctx context.Context, r *request) error {
 
 // lead runs the next transaction on the caller's goroutine, which spares a lone
 // publisher two switches between goroutines. It reports false, having done
-// nothing, when a transaction is under way.
+// nothing, when a transaction is under way or cannot begin at once: only those
+// who wait in await notice that their context ends.
 func (w *writer) lead() bool {
 	select {
 	case <-w.turn:
 	default:
 		return false
 	}
-	if group, _, _ := w.gather(); !group.empty() {
-		w.write(group)
-	}
-	w.turn <- struct{}{}
 	w.mu.Lock()
 	left := len(w.queue) > 0
 	w.mu.Unlock()
-	if left {
+	led := !left
+	if left && w.conn.tryBegin(!w.unsynced) {
+		group, _, _ := w.gather()
+		w.write(group, true)
+		led = true
+	}
+	w.turn <- struct{}{}
+	w.mu.Lock()
+	left = len(w.queue) > 0
+	w.mu.Unlock()
+	if left && led {
 		w.signal()
 	}
-	return true
+	return led
 }
 
+// withdraw takes back a request whose transaction has not begun.
 func (w *writer) withdraw(r *request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !r.pending {
 		return false
 	}
-	for i, queued := range w.queue {
-		if queued == r {
-			w.queue = append(w.queue[:i], w.queue[i+1:]...)
+	for _, list := range []*[]*request{&w.queue, &w.starting} {
+		if i := slices.Index(*list, r); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
 			return true
 		}
 	}
 	return false
+}
+
+// started returns the requests of the transaction at hand, which nobody may
+// withdraw any more.
+func (w *writer) started() []*request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	requests := w.starting
+	w.starting = nil
+	for _, r := range requests {
+		r.pending = false
+	}
+	return requests
 }
 
 // dirtyConsumer is a consumer with something to write.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type writer struct {
 
 	mu        sync.Mutex
 	queue     []*request
+	starting  []*request // taken from the queue; the transaction has not begun
 	dirty     []dirtyConsumer
 	lastGroup int  // how many requests the last transaction served
 	expected  int  // how long the queue has to be for regroup to end; 0 if it does not wait
@@ -97,9 +99,8 @@ func (w *writer) work() (wait time.Duration, closing bool) {
 		if group.empty() {
 			return wait, closing
 		}
-		began := time.Now()
-		w.write(group)
-		w.regroup(len(group.requests), time.Since(began))
+		size := len(group.requests)
+		w.regroup(size, w.write(group, false))
 	}
 }
 
@@ -158,8 +159,9 @@ func (w *writer) close() error {
 
 // group is what one transaction does.
 type group struct {
-	requests []*request
+	requests []*request // some may be withdrawn until it has begun
 	flushing []*consumer
+	full     bool // a request has to be on disk before the answer
 }
 
 func (g group) empty() bool { return len(g.requests) == 0 && len(g.flushing) == 0 }
@@ -173,6 +175,8 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 		wait = max(0, pollDelay-time.Since(w.looked))
 	}
 	g.requests = w.take()
+	w.starting = g.requests
+	g.full = slices.ContainsFunc(g.requests, (*request).synced)
 	if len(g.requests) > 0 {
 		w.lastGroup = len(g.requests)
 		if g.requests[0].exec != nil {
@@ -211,7 +215,6 @@ func (w *writer) take() (taken []*request) {
 		if size >= groupEvents || r.exec != nil && n > 0 {
 			break
 		}
-		r.pending = false
 		size += len(r.events)
 		n++
 		if r.exec != nil {
@@ -222,20 +225,27 @@ func (w *writer) take() (taken []*request) {
 	return taken
 }
 
-// write runs one transaction and tells everyone how it went.
-func (w *writer) write(g group) {
+// write runs one transaction and tells everyone how it went. It says how long
+// that took, without the time that it waited for other processes.
+func (w *writer) write(g group, begun bool) (took time.Duration) {
 	w.events, w.flushes = w.events[:0], w.flushes[:0]
-	full := false
-	for _, r := range g.requests {
-		full = full || len(r.events) > 0 || r.full
-	}
+	full := g.full
 	for _, c := range g.flushing {
 		f := c.take()
 		full = full || f.staged
 		w.flushes = append(w.flushes, f)
 	}
-	err := storageError("write", w.conn.path, w.conn.commit(full && !w.unsynced, func() error { return w.apply(g) }))
+	var err error
+	if !begun {
+		err = w.conn.begin(full && !w.unsynced)
+	}
+	g.requests = w.started()
+	began := time.Now()
 	if err == nil {
+		err = w.conn.finish(func() error { return w.apply(g) })
+	}
+	took = time.Since(began)
+	if err = storageError("write", w.conn.path, err); err == nil {
 		w.log.tail.append(w.events, len(w.log.all()))
 	}
 	if len(w.flushes) > 0 {
@@ -263,6 +273,7 @@ func (w *writer) write(g group) {
 	clear(w.events)
 	clear(w.flushes)
 	w.conn.tidy() // nobody waits for it
+	return took
 }
 
 // report tells the log when writing verdicts begins to fail and when it works
