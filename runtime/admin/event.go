@@ -22,7 +22,7 @@ type History struct {
 	// MadeInto are the events that were made from this one.
 	MadeInto   []uuid.UUID `json:"made_into,omitempty"`
 	Deliveries []Delivery  `json:"deliveries"`      // one for each subscription it is for, by name
-	Audit      []Action    `json:"audit,omitempty"` // what operators have done with it, oldest first
+	Audit      []Action    `json:"audit,omitempty"` // what operators have done with it, alone or with others, oldest first
 }
 
 // The states of a delivery.
@@ -63,9 +63,10 @@ type Attempt struct {
 
 // Action is something that an operator has done.
 type Action struct {
+	ID           int64     `json:"id"` // grows
 	At           time.Time `json:"at"` // UTC
 	Actor        string    `json:"actor"`
-	Action       string    `json:"action"` // retry, edit, discard, purge, import, pause, resume, remove or redrive
+	Action       string    `json:"action"` // retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename or redrive
 	Subscription string    `json:"subscription,omitempty"`
 	Count        int       `json:"count"` // how many deliveries it concerned
 	Detail       string    `json:"detail,omitempty"`
@@ -98,7 +99,7 @@ func historyOf(found sqlite.EventHistory) History {
 	}
 	for _, a := range found.Audit {
 		h.Audit = append(h.Audit, Action{
-			At: a.At, Actor: a.Actor, Action: a.Action, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail,
+			ID: a.ID, At: a.At, Actor: a.Actor, Action: a.Action, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail,
 		})
 	}
 	return h

@@ -95,6 +95,32 @@ func (f *File) Events(ctx context.Context, filter Filter, page Page) (Events, er
 	return found, err
 }
 
+// String describes the filter in words, as the audit has it.
+func (f Filter) String() string {
+	var parts []string
+	add := func(name, value string) {
+		if value != "" {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	add("type", strings.Join(f.Types, " or "))
+	add("status", f.Status)
+	if !f.Since.IsZero() {
+		add("since", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if !f.Until.IsZero() {
+		add("until", f.Until.UTC().Format(time.RFC3339Nano))
+	}
+	if f.Text != "" {
+		add("text", strconv.Quote(f.Text))
+	}
+	add("correlation", f.CorrelationID)
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, ", ")
+}
+
 // query puts a filter into the words of the engine.
 func (f Filter) query(page Page) (query sqlite.EventFilter, err error) {
 	for _, one := range f.Types {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
@@ -157,3 +158,7 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+type uuidOf = uuid.UUID
+
+func second[T any](_ T, err error) error { return err }

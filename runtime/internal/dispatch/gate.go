@@ -41,6 +41,10 @@ func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
 		if !ok {
 			return nil, nil, false
 		}
+		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
+			s.settle(i, engine.Verdict{Kind: engine.Discard, Reason: reason})
+			continue
+		}
 		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
 			s.settle(i, engine.Verdict{Kind: engine.Hold, Progress: i.Progress})
 			continue

@@ -173,6 +173,11 @@ func encodeProgress(done []string, before string) string {
 // settle hands a verdict to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
 func (s *Subscription) settle(i item, v engine.Verdict) {
+	if v.Kind != engine.Done && v.Kind != engine.Discard {
+		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
+			v.Kind, v.Reason = engine.Discard, reason
+		}
+	}
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}

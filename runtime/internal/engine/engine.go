@@ -244,6 +244,10 @@ type Consumer interface {
 	// Idle says that the worker does nothing until its next Begin.
 	Idle(worker int)
 
+	// Cancelled reports whether an operator has discarded the delivery of an event,
+	// and why. It is to be settled as discarded instead of being tried.
+	Cancelled(seq int64) (reason string, ok bool)
+
 	// Settle records the verdict on d, which was polled and not settled
 	// before. It does not block: verdicts reach the disk in groups. Staged
 	// records become visible in the transaction of the verdict.

@@ -49,6 +49,12 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM discarded
 		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `
+		SELECT 'cancelled: subscription ' || subscription || ', event at position ' || seq FROM cancelled
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{RuleReference, `
+		SELECT 'audit ' || audit || ': subscription ' || subscription || ', event at position ' || seq FROM audit_deliveries
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{RuleReference, `
 		SELECT 'route: subscription ' || subscription || ', type ' || type FROM routes
 		WHERE type NOT IN (SELECT id FROM types) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `

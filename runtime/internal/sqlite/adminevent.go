@@ -63,11 +63,12 @@ func readHistory(c *conn, e *EventHistory) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.query(selectAudit+" WHERE event = ? ORDER BY id", func(s *sqlite3.Stmt) error {
-		e.Audit = append(e.Audit, auditEntry(s))
-		return nil
-	}, e.ID[:])
+	e.Audit, err = auditOf(c, e.ID, e.Seq, 0)
+	return err
 }
+
+// statePending is that of a delivery on its way, which has no row.
+const statePending = "pending"
 
 // readDeliveries lists the subscriptions that an event is for: those of its
 // type that are not younger, or the one it was made for. One that has a row is
@@ -75,14 +76,16 @@ func readHistory(c *conn, e *EventHistory) (err error) {
 func readDeliveries(c *conn, seq int64) (deliveries []DeliveryHistory, err error) {
 	var ids []int64
 	err = c.query(`
-		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, x.at, x.reason,
-		       CASE WHEN d.state IS NOT NULL THEN d.state
+		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
+		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
+		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
-		            WHEN l.due_at IS NULL AND s.cursor < l.seq THEN 'pending'
+		            WHEN l.due_at IS NULL AND s.cursor < l.seq THEN iif(k.seq IS NULL, 'pending', 'discarded')
 		            ELSE 'done' END
 		FROM log l JOIN subscriptions s
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
+		LEFT JOIN cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
 		LEFT JOIN origins o ON o.seq = l.seq
 		WHERE l.seq = ?
 		  AND (d.seq IS NOT NULL OR x.seq IS NOT NULL

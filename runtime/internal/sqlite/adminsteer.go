@@ -115,6 +115,8 @@ func removeConsumer(c *conn, id int64, name string) (removed Removed, err error)
 		"DELETE FROM attempts WHERE subscription = ?1",
 		"DELETE FROM outcomes WHERE subscription = ?1",
 		"DELETE FROM discarded WHERE subscription = ?1",
+		"DELETE FROM cancelled WHERE subscription = ?1",
+		"DELETE FROM audit_deliveries WHERE subscription = ?1",
 		"DELETE FROM pauses WHERE kind = 'subscription' AND target = (SELECT name FROM subscriptions WHERE id = ?1)",
 		"DELETE FROM former_names WHERE subscription = ?1",
 		"DELETE FROM subscriptions WHERE id = ?1",

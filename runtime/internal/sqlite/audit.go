@@ -52,6 +52,23 @@ func (l *ledger) add(c *conn, n int) error {
 	return err
 }
 
+// touch notes which deliveries they are, after add.
+func (l *ledger) touch(c *conn, marks []LetterMark) error {
+	if l.Event != uuid.Nil {
+		return nil // the entry itself says it
+	}
+	return touched(c, l.pending, marks)
+}
+
+func touched(c *conn, audit int64, marks []LetterMark) error {
+	for _, m := range marks {
+		if err := c.exec("INSERT OR IGNORE INTO audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", m.Seq, m.Subscription, audit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // committed says that the transaction at hand was.
 func (l *ledger) committed() { l.written = l.pending }
 
@@ -65,13 +82,25 @@ func (d *DeadLetters) Audit(ctx context.Context, before int64, offset, limit int
 	return entries, err
 }
 
-// auditOf returns what was done to one delivery, oldest first.
-func auditOf(c *conn, key LetterKey) ([]AuditEntry, error) {
-	return auditEntries(c, " WHERE event = ? AND (subscription IS NULL OR subscription = ?) ORDER BY id", key.Event[:], key.Subscription)
+// auditOf returns what was done to the deliveries of an event, alone or together
+// with others, oldest first: all of them, or that to one subscription.
+func auditOf(c *conn, id uuid.UUID, seq, subscription int64) ([]AuditEntry, error) {
+	return auditEntriesFrom(c, `
+		(SELECT at, actor, action, event, subscription, count, detail, id FROM audit
+		 WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = ?3))
+		 UNION ALL
+		 SELECT a.at, a.actor, a.action, a.event, s.name, a.count, a.detail, a.id
+		 FROM audit_deliveries t JOIN audit a ON a.id = t.audit JOIN subscriptions s ON s.id = t.subscription
+		 WHERE t.seq = ?2 AND (?3 = 0 OR t.subscription = ?3) AND a.event IS NULL)
+		ORDER BY id, subscription`, id[:], seq, subscription)
 }
 
 func auditEntries(c *conn, where string, args ...any) (entries []AuditEntry, err error) {
-	err = c.query(selectAudit+where, func(s *sqlite3.Stmt) error {
+	return auditEntriesFrom(c, "audit"+where, args...)
+}
+
+func auditEntriesFrom(c *conn, from string, args ...any) (entries []AuditEntry, err error) {
+	err = c.query(selectAudit+from, func(s *sqlite3.Stmt) error {
 		entries = append(entries, auditEntry(s))
 		return nil
 	}, args...)
@@ -89,4 +118,4 @@ func auditEntry(s *sqlite3.Stmt) AuditEntry {
 	return e
 }
 
-const selectAudit = "SELECT at, actor, action, event, subscription, count, detail, id FROM audit"
+const selectAudit = "SELECT at, actor, action, event, subscription, count, detail, id FROM "

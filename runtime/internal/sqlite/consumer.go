@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -22,6 +23,8 @@ type consumer struct {
 	id      int64
 	name    string
 	pattern string
+
+	cancelled atomic.Pointer[map[int64]string] // reasons by seq; nil for none
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling sync.Mutex
@@ -97,6 +100,9 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		return nil, storageError("subscribe in", l.path, err)
 	}
 	l.add(c)
+	if err := l.read(l.readCancelled); err != nil {
+		return nil, storageError("subscribe in", l.path, err)
+	}
 	return c, nil
 }
 

@@ -202,7 +202,7 @@ func (d *DeadLetters) get(key LetterKey) (detail LetterDetail, missing string, e
 	if detail.EditedInto, err = descendants(d.conn, key.Event); err != nil {
 		return detail, "", err
 	}
-	detail.Audit, err = auditOf(d.conn, key)
+	detail.Audit, err = auditOf(d.conn, key.Event, detail.Mark.Seq, detail.Mark.Subscription)
 	return detail, "", err
 }
 

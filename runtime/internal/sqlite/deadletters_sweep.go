@@ -60,7 +60,10 @@ func (d *DeadLetters) Step(ctx context.Context, s *Sweep, limit int) (changed []
 			}
 			last = m
 		}
-		return s.ledger.add(d.conn, len(marks))
+		if err := s.ledger.add(d.conn, len(marks)); err != nil {
+			return err
+		}
+		return s.ledger.touch(d.conn, marks)
 	})
 	if err != nil || len(changed) == 0 {
 		return nil, err

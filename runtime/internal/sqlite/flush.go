@@ -186,11 +186,17 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 
 // discard settles a delivery without its having been handled.
 func discard(c *conn, subscription, seq int64, reason string) error {
-	err := c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq)
+	err := c.exec(`
+		INSERT OR REPLACE INTO discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven)
+		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven
+		FROM (SELECT 1) LEFT JOIN deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
 	if err != nil {
 		return err
 	}
-	return c.exec("INSERT OR REPLACE INTO discarded (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
+	if err := c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
+		return err
+	}
+	return c.exec("DELETE FROM cancelled WHERE subscription = ? AND seq = ?", subscription, seq)
 }
 
 // insertStaged appends events that belong to a verdict, except those that

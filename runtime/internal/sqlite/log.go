@@ -167,7 +167,7 @@ func (l *Log) refresh(c *conn) {
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.types.load(c) != nil || l.tellPauses(c) != nil {
+	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.readCancelled(c) != nil {
 		return
 	}
 	for _, consumer := range l.all() {

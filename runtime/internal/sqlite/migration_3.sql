@@ -56,3 +56,30 @@ SELECT
   s.pattern AS event_type,
   strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1e6, 'unixepoch') AS created_at
 FROM subscriptions s;
+
+ALTER TABLE discarded ADD COLUMN dead_at INTEGER;
+ALTER TABLE discarded ADD COLUMN dead_reason TEXT;
+ALTER TABLE discarded ADD COLUMN fingerprint TEXT;
+ALTER TABLE discarded ADD COLUMN failures INTEGER;
+ALTER TABLE discarded ADD COLUMN progress TEXT;
+ALTER TABLE discarded ADD COLUMN redriven INTEGER;
+
+CREATE TABLE cancelled (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+ALTER TABLE pauses ADD COLUMN actor TEXT;
+ALTER TABLE pauses ADD COLUMN reason TEXT;
+
+CREATE TABLE audit_deliveries (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  audit        INTEGER NOT NULL REFERENCES audit (id),
+  PRIMARY KEY (seq, subscription, audit)
+) WITHOUT ROWID;
+
+CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);

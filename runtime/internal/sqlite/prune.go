@@ -108,7 +108,8 @@ func deleteEvents(c *conn, seqs []int64) error {
 		}
 		for _, kept := range []string{
 			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM outcomes WHERE seq = ?",
-			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM origins WHERE seq = ?",
+			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM cancelled WHERE seq = ?", "DELETE FROM audit_deliveries WHERE seq = ?",
+			"DELETE FROM origins WHERE seq = ?",
 		} {
 			if err := c.exec(kept, seq); err != nil {
 				return err

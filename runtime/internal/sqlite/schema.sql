@@ -121,6 +121,23 @@ CREATE TABLE discarded (
   subscription INTEGER NOT NULL,
   reason       TEXT    NOT NULL,
   at           INTEGER NOT NULL,
+  -- The row it had in deliveries, so that an operator can undo the discard.
+  dead_at      INTEGER, -- NULL if it was not dead
+  dead_reason  TEXT,
+  fingerprint  TEXT,
+  failures     INTEGER,
+  progress     TEXT,
+  redriven     INTEGER,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+-- Open deliveries that an operator has discarded, until the dispatcher has
+-- settled them.
+CREATE TABLE cancelled (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
@@ -165,6 +182,8 @@ CREATE TABLE pauses (
   kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
   target TEXT    NOT NULL,
   since  INTEGER NOT NULL,
+  actor  TEXT,             -- who made it: user@host, or the name of a program
+  reason TEXT,             -- in words
   PRIMARY KEY (kind, target)
 ) WITHOUT ROWID;
 
@@ -173,7 +192,7 @@ CREATE TABLE audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, purge, import, pause, resume, remove, rename, redrive
+  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned
@@ -181,6 +200,16 @@ CREATE TABLE audit (
 );
 
 CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
+
+-- Which deliveries an action on many has changed. Kept as long as their events.
+CREATE TABLE audit_deliveries (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  audit        INTEGER NOT NULL REFERENCES audit (id),
+  PRIMARY KEY (seq, subscription, audit)
+) WITHOUT ROWID;
+
+CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
 
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (

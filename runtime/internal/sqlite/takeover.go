@@ -72,6 +72,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 				return err
 			}
 		}
+		if err := l.readCancelled(c); err != nil {
+			return err
+		}
 		return count(c, found)
 	})
 	l.writer.owns.Store(err == nil)

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// An operator can discard a delivery that is open. Only the dispatcher knows what
+// it has in its hands, so the operator's word is kept in the table cancelled, and
+// the dispatcher settles the delivery when its turn comes, which is at once.
+
+// Cancelled implements [engine.Consumer].
+func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
+	cancelled := c.cancelled.Load()
+	if cancelled == nil {
+		return "", false
+	}
+	reason, ok = (*cancelled)[seq]
+	return reason, ok
+}
+
+// readCancelled takes in which open deliveries were discarded.
+func (l *Log) readCancelled(conn *conn) error {
+	found := map[int64]map[int64]string{}
+	err := conn.query("SELECT subscription, seq, reason FROM cancelled", func(s *sqlite3.Stmt) error {
+		id := s.ColumnInt64(0)
+		if found[id] == nil {
+			found[id] = map[int64]string{}
+		}
+		found[id][s.ColumnInt64(1)] = s.ColumnText(2)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range l.all() {
+		if own := found[c.id]; own != nil {
+			c.cancelled.Store(&own)
+		} else if c.cancelled.Load() != nil {
+			c.cancelled.Store(nil)
+		}
+	}
+	return nil
+}
+
+// cancelDelivery notes that an open delivery is discarded, and makes it due if it
+// has a row, so that the dispatcher sees it.
+func cancelDelivery(c *conn, subscription, seq int64, reason string) error {
+	err := c.exec("INSERT OR REPLACE INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
+	if err != nil {
+		return err
+	}
+	return c.exec("UPDATE deliveries SET state = 'waiting', due_at = ?3 WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')",
+		seq, subscription, atOnce)
+}
+
+// forgetCancelled removes what was done: the delivery is settled.
+func forgetCancelled(c *conn) error {
+	return c.exec(`
+		DELETE FROM cancelled AS x
+		WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
+		  AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription
+		                  WHERE l.seq = x.seq AND l.due_at IS NULL AND s.cursor < l.seq)`)
+}
