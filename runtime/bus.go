@@ -26,6 +26,7 @@ type Bus struct {
 	counters  *counters
 	observers observers
 	health    *healthWatch
+	showing   *activity
 	gate      gate
 	chores    sync.WaitGroup // goroutines of the bus that end with it
 	pausing   pausing
@@ -84,6 +85,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.config.logger = guard.Logger(b.config.logger)
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
+	b.showing = newActivity(b)
 	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall})
 	if err != nil {
 		return nil, err
@@ -152,6 +154,8 @@ func (b *Bus) Start(ctx context.Context) error {
 	b.chores.Go(func() { b.redrive(chores) })
 	b.chores.Go(func() { b.health.watch(chores) })
 	b.observers.serve(chores)
+	b.log.WatchRequests(b.showing.ask)
+	go b.showing.watch()
 	return nil
 }
 
@@ -278,6 +282,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		<-b.stopped
 		return nil
 	}
+	dispatched := b.state == running
 	b.state = stopping
 	close(b.stopRequested)
 	consumers := b.consumers
@@ -296,6 +301,9 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	}
 	waiting.Wait()
 	b.chores.Wait()
+	if dispatched {
+		b.showing.stop() // so late that others see for whom the shutdown waits
+	}
 	b.observers.wait(ctx)
 	return errors.Join(errors.Join(errs...), b.log.Close())
 }

@@ -320,6 +320,12 @@ const strictKeyless = "key "
 
 // breakerChanged tells the log when a breaker opens or closes.
 func (s *Subscription) breakerChanged(old, now breaker.Status) {
+	if now.State == breaker.Closed {
+		s.notClosed.Store(nil)
+	} else {
+		s.notClosed.Store(&now)
+	}
+	s.bus.showing.signal()
 	s.bus.observers.breakerChanged(s, old, now)
 	log := s.bus.config.logger
 	switch now.State {

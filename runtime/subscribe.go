@@ -21,17 +21,18 @@ import (
 // A name that is new starts with the next event, or with the oldest one in the
 // file with [FromBeginning].
 type Subscription struct {
-	bus      *Bus
-	name     string
-	pattern  string
-	glob     glob.Pattern // over event types of the catalogue
-	dead     bool         // it is for the dead letters of the event type
-	config   subscribeConfig
-	handler  *dispatch.Handler
-	breaker  *breaker.Breaker
-	consumer *consumer
-	inForce  atomic.Pointer[inForce]
-	counts   subscriptionCounts
+	bus       *Bus
+	name      string
+	pattern   string
+	glob      glob.Pattern // over event types of the catalogue
+	dead      bool         // it is for the dead letters of the event type
+	config    subscribeConfig
+	handler   *dispatch.Handler
+	breaker   *breaker.Breaker
+	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
+	consumer  *consumer
+	inForce   atomic.Pointer[inForce]
+	counts    subscriptionCounts
 }
 
 // Subscribe calls handler for every event of one type. Generated code has a

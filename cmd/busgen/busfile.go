@@ -92,7 +92,7 @@ func classified(err error) error {
 			err = fmt.Errorf("%w;%s", err, strings.TrimPrefix(hint, ":"))
 		}
 		return &nothing{err}
-	case errors.As(err, &dealtWith):
+	case errors.As(err, &dealtWith), errors.Is(err, admin.ErrNobodyDispatches):
 		return &nothing{err}
 	case errors.As(err, &canary), errors.As(err, &refused):
 		return &negative{err}

@@ -69,6 +69,8 @@ func prepare(t *testing.T, s *shop, example string) {
 	case strings.Contains(example, "resume"):
 		does(t, "busgen subscriptions pause shop.db charge-card")
 		does(t, "busgen subscriptions pause shop.db --type payment.*")
+	case strings.Contains(example, "breakers close"):
+		s.breakDown()
 	case strings.Contains(example, "remove"):
 		_, err := runtime.Subscribe(s.Bus, orderType, "old-name", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
 		must(t, err)

@@ -31,8 +31,15 @@ const guide = "../../docs/operating.md"
 
 // happenings are what the comments say.
 var happenings = map[string]func(*testing.T, *shop){
-	"the shop has a bad night": func(_ *testing.T, s *shop) { s.badNight() },
-	"the provider is up again": func(_ *testing.T, s *shop) { s.down.Store(false) },
+	"the shop has a bad night":   func(_ *testing.T, s *shop) { s.badNight() },
+	"the provider is up again":   func(_ *testing.T, s *shop) { s.down.Store(false) },
+	"the provider is down again": func(_ *testing.T, s *shop) { s.breakDown() },
+	"one payment hangs, and the next is slow": func(_ *testing.T, s *shop) {
+		s.pay(36, hanging+300)
+		s.pay(37, hanging+25)
+		time.Sleep(45 * time.Second)
+	},
+	"the hanging payment comes to an end": func(_ *testing.T, _ *shop) { time.Sleep(5 * time.Minute) },
 	"the program is stopped, with a subscription that is left over": func(t *testing.T, s *shop) {
 		_, err := runtime.Subscribe(s.Bus, orderType, "old-name", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
 		must(t, err)

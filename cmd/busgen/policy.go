@@ -38,8 +38,9 @@ fails alone.
 
 The line has an attempt at each number and the delays between them: the longer
 the line, the longer the delay, on a logarithmic scale that the lines of one
-schedule share. It is drawn for an event that fails alone. ✕ is the dead letter, ↻ what tries it again by itself. A line of
-its own is shown for each class of errors that is retried differently.
+schedule share. It is drawn for an event that fails alone. ✕ is the dead letter,
+↻ what tries it again by itself. A line of its own is shown for each class of
+errors that is retried differently.
 
 Shown is what the catalogue says. Options of the call that subscribes come on
 top, and a bus that is tuned while it runs says in its Stats what is in force.

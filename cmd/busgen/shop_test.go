@@ -95,6 +95,9 @@ func (s *shop) subscribe() {
 		if e.Payload.Cents < 0 {
 			panic(fmt.Sprintf("order %d: negative amount", e.Payload.Order))
 		}
+		if hangs := e.Payload.Cents - hanging; hangs > 0 && e.Attempt == 1 {
+			time.Sleep(time.Duration(hangs) * time.Second) // and ignores its deadline
+		}
 		if s.down.Load() {
 			return fmt.Errorf("order %d: dial tcp 10.0.0.7:443: connection refused", e.Payload.Order)
 		}
@@ -133,6 +136,32 @@ func (s *shop) badNight() {
 		}
 		s.order(n, email, cents)
 		time.Sleep(50 * time.Second)
+	}
+}
+
+// hanging is an amount in cents: each cent above it is a second for which the
+// handler of the payment ignores its context.
+const hanging = 1_000_000
+
+// pay requests the payment of an order that nobody has placed.
+func (s *shop) pay(order int, cents int64) {
+	s.t.Helper()
+	_, err := runtime.Publish(s.t.Context(), s.Bus, paymentType, paymentRequested{order, cents})
+	must(s.t, err)
+}
+
+// breakDown has the payment provider go down while payments have a circuit
+// breaker, until that is open.
+func (s *shop) breakDown() {
+	s.t.Helper()
+	settings := shopSettings()
+	settings.Breaker.Off = false
+	must(s.t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
+	s.down.Store(true)
+	time.Sleep(2 * time.Minute) // what went well before counts no longer
+	for n := 31; n <= 35; n++ {
+		s.pay(n, 3000)
+		time.Sleep(time.Second)
 	}
 }
 

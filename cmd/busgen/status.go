@@ -29,7 +29,7 @@ With --json: path, size and wal (bytes), schema, owner (pid, since, alive; null
 if no bus was ever started), events, oldest, newest, types (name, events,
 oldest, newest), subscriptions (name, pattern, paused, backlog, running,
 waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
-since).
+since), breakers and running (as "busgen breakers list" and "busgen running").
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen status shop.db
@@ -62,6 +62,12 @@ func status(c *call) (string, error) {
 	}
 	if len(status.Pauses) > 0 {
 		b.WriteString("\n" + c.pauseLines(status.Pauses))
+	}
+	if len(status.Breakers) > 0 {
+		b.WriteString("\n" + c.breakerLines(status.Breakers))
+	}
+	if len(status.Running) > 0 {
+		b.WriteString("\n" + c.runningLine(status.Running))
 	}
 	if status.DeadLetters > 0 {
 		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", console.Counted(status.DeadLetters, "dead letter"), console.Clean(status.Path))

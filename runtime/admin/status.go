@@ -26,7 +26,9 @@ type Status struct {
 	Types         []Type         `json:"types"` // those with events, by name
 	Subscriptions []Subscription `json:"subscriptions"`
 	DeadLetters   int            `json:"dead_letters"`
-	Pauses        []Pause        `json:"pauses"` // oldest first
+	Pauses        []Pause        `json:"pauses"`   // oldest first
+	Breakers      []Breaker      `json:"breakers"` // those that are not closed; see [File.Breakers]
+	Running       []Running      `json:"running"`  // see [File.Running]
 }
 
 // Owner is the process that dispatches from a file, or the last one that did.
@@ -95,6 +97,7 @@ func (f *File) Status(ctx context.Context) (Status, error) {
 			status.DeadLetters += s.Dead
 		}
 		status.Pauses = pausesOf(found.Pauses)
+		status.Breakers, status.Running = breakersOf(found.Activity.Breakers), runningOf(found.Activity.Attempts)
 		return nil
 	})
 	return status, err

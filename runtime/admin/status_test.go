@@ -53,6 +53,7 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 			},
 			DeadLetters: 2,
 			Pauses:      []admin.Pause{{Types: "user.*", Since: minute(2)}},
+			Breakers:    []admin.Breaker{}, Running: []admin.Running{},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)

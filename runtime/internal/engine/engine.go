@@ -121,6 +121,15 @@ type Log interface {
 	// that has changed, by this process or another.
 	WatchPauses(ctx context.Context, f func([]Pause)) error
 
+	// Show stores what the dispatching process says of itself, in place of what it
+	// said before, and removes the requests that it has answered. Close and
+	// TakeOver clear it.
+	Show(ctx context.Context, a Activity, answered []BreakerRequest) error
+
+	// WatchRequests calls f with the requests of operators when they are noticed.
+	// It is called again with those that are not yet answered, and must not block.
+	WatchRequests(f func([]BreakerRequest))
+
 	// Redrive makes dead deliveries due again, as the spec says, and returns
 	// how many.
 	Redrive(ctx context.Context, spec RedriveSpec) (int, error)

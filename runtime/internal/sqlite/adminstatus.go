@@ -22,6 +22,7 @@ type Status struct {
 	Types     []TypeCount // those with events, by name
 	Lags      []engine.Lag
 	Pauses    []engine.Pause
+	Activity  engine.Activity
 }
 
 // Owner is the process that dispatches from a file, or was the last to.
@@ -55,6 +56,9 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 		if status.Pauses, err = readPauses(c); err != nil {
 			return err
 		}
+		if status.Activity, err = readActivity(c); err != nil {
+			return err
+		}
 		status.Owner, err = readOwner(c)
 		return err
 	})
@@ -63,6 +67,9 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 	}
 	if status.Owner.Alive, err = owned(a.conn.path); err != nil {
 		return Status{}, storageError("read", a.conn.path, err)
+	}
+	if !status.Owner.Alive {
+		status.Activity = engine.Activity{} // left by a process that has died
 	}
 	if status.Size, err = sizeOf(a.conn.path); err == nil {
 		status.WAL, err = sizeOf(a.conn.path + walSuffix)

@@ -27,6 +27,8 @@ type Log struct {
 	consumers []*consumer
 	closed    bool
 
+	showing activity
+
 	pausing  sync.Mutex // held while watchers are told
 	pauses   []engine.Pause
 	watchers []func([]engine.Pause)
@@ -167,7 +169,7 @@ func (l *Log) refresh(c *conn) {
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.readCancelled(c) != nil {
+	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.readCancelled(c) != nil || l.tellRequests(c) != nil {
 		return
 	}
 	for _, consumer := range l.all() {
@@ -196,6 +198,7 @@ func (l *Log) Close() error {
 	for _, c := range l.all() {
 		c.stop()
 	}
+	l.hide()
 	err := l.writer.close()
 	release := l.claims.release
 	if err != nil {

@@ -18,6 +18,35 @@ CREATE TABLE outcomes (
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
+CREATE TABLE breakers (
+  subscription TEXT    PRIMARY KEY,
+  member_of    TEXT,
+  state        TEXT    NOT NULL CHECK (state IN ('open', 'half-open')),
+  since        INTEGER NOT NULL,
+  until        INTEGER,
+  failures     INTEGER NOT NULL,
+  deliveries   INTEGER NOT NULL,
+  last_error   TEXT    NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE breaker_requests (
+  subscription TEXT    PRIMARY KEY,
+  actor        TEXT    NOT NULL,
+  at           INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE running (
+  subscription TEXT    NOT NULL,
+  member_of    TEXT,
+  worker       INTEGER NOT NULL,
+  event        BLOB    NOT NULL,
+  type         TEXT    NOT NULL,
+  attempt      INTEGER NOT NULL,
+  started      INTEGER NOT NULL,
+  deadline     INTEGER NOT NULL,
+  abandoned    INTEGER NOT NULL
+);
+
 DROP VIEW events;
 CREATE VIEW events AS
 SELECT

@@ -192,7 +192,7 @@ CREATE TABLE audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive
+  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive, close breaker
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned
@@ -210,6 +210,44 @@ CREATE TABLE audit_deliveries (
 ) WITHOUT ROWID;
 
 CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
+
+-- What the dispatching process says of itself in the next tables is for others to
+-- see. It clears them when it ends, and so does the next one when it starts: after a
+-- crash they are not true.
+
+-- Circuit breakers that are not closed.
+CREATE TABLE breakers (
+  subscription TEXT    PRIMARY KEY, -- in a group the member
+  member_of    TEXT,             -- the group
+  state        TEXT    NOT NULL CHECK (state IN ('open', 'half-open')),
+  since        INTEGER NOT NULL, -- when it opened
+  until        INTEGER,          -- of an open one: when the next event is tried
+  failures     INTEGER NOT NULL,
+  deliveries   INTEGER NOT NULL,
+  last_error   TEXT    NOT NULL
+) WITHOUT ROWID;
+
+-- Operators' requests to close one. Whoever asks waits for the answer, which is that
+-- the row is gone, and takes the request back if none comes.
+CREATE TABLE breaker_requests (
+  subscription TEXT    PRIMARY KEY,
+  actor        TEXT    NOT NULL,
+  at           INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Attempts that have been running for more than a second, and handlers that were left
+-- behind because they ignored their deadline: their deliveries have moved on.
+CREATE TABLE running (
+  subscription TEXT    NOT NULL, -- in a group the member
+  member_of    TEXT,
+  worker       INTEGER NOT NULL,
+  event        BLOB    NOT NULL, -- id
+  type         TEXT    NOT NULL,
+  attempt      INTEGER NOT NULL,
+  started      INTEGER NOT NULL,
+  deadline     INTEGER NOT NULL,
+  abandoned    INTEGER NOT NULL -- it was left behind
+);
 
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (

@@ -51,6 +51,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := l.followClockSince(c); err != nil {
 			return err
 		}
+		if err := clearActivity(c); err != nil {
+			return err
+		}
 		since = max(before+1, time.Now().UnixMicro())
 		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})

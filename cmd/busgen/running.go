@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newRunning() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "running FILE",
+		Short: "List handlers that have been at work for more than a second",
+		Long: `Running shows the handlers that have been at work for more than a second, the
+oldest first: with which event, since when, and until when they may be. It is
+what the process that dispatches writes down every second.
+
+A handler that has ignored its deadline is left behind: its attempt has failed,
+its delivery is retried or dead, and another worker has taken its place. It is
+listed until it returns, because it costs a goroutine and may still do things.
+
+With --json: one line for each, with subscription, group, worker (from 0),
+event, type, attempt, started, deadline, abandoned (left behind).
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen running shop.db
+  busgen running shop.db --json`,
+	}, fileVerb{do: listRunning})
+}
+
+func listRunning(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	running, err := file.Running(c.context())
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return lines(running)
+	case len(running) == 0:
+		return "No handler has been at work for more than a second.\n", nil
+	}
+	table := &console.Table{Columns: []console.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "WORKER", Right: true}, {Title: "ID"}, {Title: "TYPE", Least: 12},
+		{Title: "ATTEMPT", Right: true}, {Title: "STARTED"}, {Title: "DEADLINE"}, {Style: always(console.Red)},
+	}}
+	for _, r := range running {
+		left := ""
+		if r.Abandoned {
+			left = "left behind"
+		}
+		table.Row(r.Subscription, strconv.Itoa(r.Worker), shortID(r.Event), r.Type, strconv.Itoa(r.Attempt),
+			console.Ago(r.Started, c.now), console.Ago(r.Deadline, c.now), left)
+	}
+	return table.Render(c.screen), nil
+}
+
+// runningLine is for the status.
+func (c *call) runningLine(running []admin.Running) string {
+	left := 0
+	for _, r := range running {
+		if r.Abandoned {
+			left++
+		}
+	}
+	text := fmt.Sprintf("%s at work for more than a second", console.Counted(len(running), "handler"))
+	if left > 0 {
+		text += fmt.Sprintf(", %d left behind because they ignore their deadline", left)
+	}
+	return text + fmt.Sprintf(": see \"busgen running %s\"\n", console.Clean(c.path))
+}

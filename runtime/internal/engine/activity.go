@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Activity is what the dispatching process says of itself, for others to see.
+type Activity struct {
+	Breakers []Breaker // those that are not closed
+	Attempts []Running // those that have been running for long
+}
+
+// Breaker is a circuit breaker that is open or half-open.
+type Breaker struct {
+	Subscription string // in a group the member
+	Group        string // empty outside of groups
+	State        string
+	Since        time.Time // when it opened
+	Until        time.Time // when an open one tries the next event; zero for a half-open one
+	Failures     int       // of the deliveries, when it opened or opened again
+	Deliveries   int
+	LastError    string
+}
+
+// Running is an attempt whose handler has not returned.
+type Running struct {
+	Subscription string // in a group the member
+	Group        string // empty outside of groups
+	Worker       int
+	Event        uuid.UUID
+	Type         string
+	Attempt      int
+	Started      time.Time
+	Deadline     time.Time
+	Abandoned    bool // its deadline has passed and its worker goes on without it
+}
+
+// BreakerRequest is an operator's wish to have a circuit breaker closed.
+type BreakerRequest struct {
+	Subscription string
+	Actor        string
+	At           time.Time
+}

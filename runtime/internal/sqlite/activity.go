@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// activity is what the log knows of the tables in which the dispatching process
+// shows what it does.
+type activity struct {
+	mu    sync.Mutex
+	shown bool // there may be rows
+	asked func([]engine.BreakerRequest)
+}
+
+// Show implements [engine.Log].
+func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
+	l.showing.mu.Lock()
+	l.showing.shown = true
+	l.showing.mu.Unlock()
+	return storageError("write", l.path, l.writer.do(ctx, func(c *conn) error {
+		if err := writeActivity(c, a); err != nil {
+			return err
+		}
+		for _, r := range answered {
+			err := c.exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			if err != nil {
+				return err
+			}
+			if c.Changes() == 0 {
+				continue // it was taken back
+			}
+			if err := audit(c, AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func writeActivity(c *conn, a engine.Activity) error {
+	if err := c.exec("DELETE FROM breakers"); err != nil {
+		return err
+	}
+	for _, b := range a.Breakers {
+		var until any
+		if !b.Until.IsZero() {
+			until = b.Until
+		}
+		err := c.exec(`INSERT INTO breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			b.Subscription, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError)
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.exec("DELETE FROM running"); err != nil {
+		return err
+	}
+	for _, r := range a.Attempts {
+		err := c.exec(`INSERT INTO running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearActivity removes what a process has said of itself that has ended.
+func clearActivity(c *conn) error {
+	if err := c.exec("DELETE FROM breaker_requests"); err != nil {
+		return err
+	}
+	return writeActivity(c, engine.Activity{})
+}
+
+// hide clears what was shown, if it can: nobody believes it once the process has
+// ended.
+func (l *Log) hide() {
+	l.showing.mu.Lock()
+	shown := l.showing.shown
+	l.showing.mu.Unlock()
+	if shown {
+		l.writer.do(context.Background(), clearActivity)
+	}
+}
+
+// WatchRequests implements [engine.Log].
+func (l *Log) WatchRequests(f func([]engine.BreakerRequest)) {
+	l.showing.mu.Lock()
+	defer l.showing.mu.Unlock()
+	l.showing.asked = f
+}
+
+// tellRequests hands over what operators have asked for.
+func (l *Log) tellRequests(c *conn) error {
+	l.showing.mu.Lock()
+	asked := l.showing.asked
+	l.showing.mu.Unlock()
+	if asked == nil {
+		return nil
+	}
+	var requests []engine.BreakerRequest
+	err := c.query("SELECT subscription, actor, at FROM breaker_requests", func(s *sqlite3.Stmt) error {
+		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Actor: s.ColumnText(1), At: timeOf(s, 2)})
+		return nil
+	})
+	if err == nil && len(requests) > 0 {
+		asked(requests)
+	}
+	return err
+}
+
+// Activity returns what the dispatching process says of itself: nothing if none
+// does.
+func (a *Admin) Activity(ctx context.Context) (activity engine.Activity, owner Owner, err error) {
+	if err = a.look(ctx, "read", func(c *conn) (err error) {
+		if owner, err = readOwner(c); err != nil {
+			return err
+		}
+		activity, err = readActivity(c)
+		return err
+	}); err != nil {
+		return engine.Activity{}, owner, err
+	}
+	if owner.Alive, err = owned(a.conn.path); err != nil || !owner.Alive {
+		return engine.Activity{}, owner, storageError("read", a.conn.path, err)
+	}
+	return activity, owner, nil
+}
+
+func readActivity(c *conn) (a engine.Activity, err error) {
+	err = c.query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM breakers ORDER BY since, subscription",
+		func(s *sqlite3.Stmt) error {
+			b := engine.Breaker{
+				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: timeOf(s, 3),
+				Failures: s.ColumnInt(5), Deliveries: s.ColumnInt(6), LastError: s.ColumnText(7),
+			}
+			if s.ColumnType(4) != sqlite3.NULL {
+				b.Until = timeOf(s, 4)
+			}
+			a.Breakers = append(a.Breakers, b)
+			return nil
+		})
+	if err != nil {
+		return a, err
+	}
+	err = c.query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM running ORDER BY started, subscription, worker",
+		func(s *sqlite3.Stmt) error {
+			a.Attempts = append(a.Attempts, engine.Running{
+				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: uuidOf(s, 3), Type: s.ColumnText(4),
+				Attempt: s.ColumnInt(5), Started: timeOf(s, 6), Deadline: timeOf(s, 7), Abandoned: s.ColumnBool(8),
+			})
+			return nil
+		})
+	return a, err
+}
+
+// RequestBreaker asks the dispatching process to close a breaker, in place of an
+// earlier request.
+func (a *Admin) RequestBreaker(ctx context.Context, subscription, actor string) (r engine.BreakerRequest, err error) {
+	r = engine.BreakerRequest{Subscription: subscription, Actor: actor, At: time.Now().Truncate(time.Microsecond)}
+	return r, a.change(ctx, "close a circuit breaker in", func(c *conn) error {
+		return c.exec("INSERT OR REPLACE INTO breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
+	})
+}
+
+// BreakerAnswered tells whether a request was answered.
+func (a *Admin) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
+	err = a.look(ctx, "read", func(c *conn) error {
+		waiting, err := c.int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
+		answered = waiting == 0
+		return err
+	})
+	return answered, err
+}
+
+// TakeBackBreaker undoes RequestBreaker. It reports false if the request was
+// answered meanwhile.
+func (a *Admin) TakeBackBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
+	err = a.change(ctx, "close a circuit breaker in", func(c *conn) error {
+		err := c.exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+		found = c.Changes() > 0
+		return err
+	})
+	return found, err
+}
