@@ -23,13 +23,21 @@ BACKLOG is how many events a subscription has yet to settle; it includes those
 that are RUNNING (a handler is known to be at work, or was when its process
 died), WAITING (for a retry, a delay or a snooze) and HELD (their type is
 paused). DEAD are its dead letters, and OLDEST is the age of the oldest event of
-the backlog: the number to watch. Counting stops at 100,000.
+the backlog: the number to watch.
+
+However large the file is, the answer takes milliseconds: only the newest 10,000
+events are counted, and a backlog up to 10,000. "≤ 523,000" is a longer one, and
+how much of the log is left to go through, whether or not it is for that
+subscription. Events that a handler has snoozed a hundred times, or for more
+than a day, are listed: what they wait for may never come.
 
 With --json: path, size and wal (bytes), schema, owner (pid, since, alive; null
-if no bus was ever started), events, oldest, newest, types (name, events,
-oldest, newest), subscriptions (name, pattern, paused, backlog, running,
-waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
-since), breakers and running (as "busgen breakers list" and "busgen running").
+if no bus was ever started), events, more (not all of them are counted), oldest,
+newest, types (name, events, oldest, newest), subscriptions (name, pattern,
+paused, backlog, backlog_at_most, partial, running, waiting, held, dead,
+oldest), dead_letters, pauses (subscription or types, since), breakers and
+running (as "busgen breakers list" and "busgen running"), snoozed (event, type,
+subscription, snoozes, since).
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen status shop.db
@@ -56,6 +64,9 @@ func status(c *call) (string, error) {
 	fmt.Fprintf(&b, "%s\n", c.extent(status))
 	if len(status.Types) > 0 {
 		b.WriteString("\n" + c.typeTable(status.Types))
+		if status.More {
+			fmt.Fprintf(&b, "(of the newest %s events)\n", console.Number(status.Events))
+		}
 	}
 	if len(status.Subscriptions) > 0 {
 		b.WriteString("\n" + c.subscriptionTable(status.Subscriptions))
@@ -68,6 +79,9 @@ func status(c *call) (string, error) {
 	}
 	if len(status.Running) > 0 {
 		b.WriteString("\n" + c.runningLine(status.Running))
+	}
+	if len(status.Snoozed) > 0 {
+		b.WriteString("\n" + c.snoozedTable(status.Snoozed))
 	}
 	if status.DeadLetters > 0 {
 		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", console.Counted(status.DeadLetters, "dead letter"), console.Clean(status.Path))
@@ -90,7 +104,11 @@ func (c *call) extent(status admin.Status) string {
 	if status.Events == 0 {
 		return "There are no events in it."
 	}
-	return fmt.Sprintf("%s, the oldest from %s, the newest from %s.", console.Counted(status.Events, "event"),
+	count := console.Counted(status.Events, "event")
+	if status.More {
+		count = "More than " + count
+	}
+	return fmt.Sprintf("%s, the oldest from %s, the newest from %s.", count,
 		console.Time(status.Oldest, c.now), console.Time(status.Newest, c.now))
 }
 
@@ -114,12 +132,23 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 	for _, s := range subscriptions {
 		backlog, paused := console.Number(s.Backlog), ""
 		if s.Backlog >= admin.MaxBacklog {
-			backlog += "+"
+			backlog = "≤ " + console.Number(s.BacklogAtMost)
 		}
 		if s.Paused {
 			paused = "paused"
 		}
 		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), console.Ago(s.Oldest, c.now), paused)
+	}
+	return table.Render(c.screen)
+}
+
+// snoozedTable lists what handlers put off again and again.
+func (c *call) snoozedTable(snoozed []admin.Snoozed) string {
+	table := &console.Table{Columns: []console.Column{
+		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
+	}}
+	for _, one := range snoozed {
+		table.Row(shortID(one.Event), one.Type, one.Subscription, console.Number(one.Snoozes), console.Ago(one.Since, c.now))
 	}
 	return table.Render(c.screen)
 }

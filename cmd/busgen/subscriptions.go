@@ -34,8 +34,8 @@ func newSubscriptionsList() *cobra.Command {
 		Long: `List shows every subscription that the file knows, and where it stands. "busgen
 help status" explains the columns.
 
-With --json: one line for each, with name, pattern, paused, backlog, running,
-waiting, held, dead, oldest.
+With --json: one line for each, with name, pattern, paused, backlog,
+backlog_at_most, partial, running, waiting, held, dead, oldest.
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen subscriptions list shop.db

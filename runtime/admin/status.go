@@ -4,13 +4,16 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
 // MaxBacklog is where the backlog of a subscription is no longer counted:
-// [Subscription].Backlog is this number for all that is more.
-const MaxBacklog = 100_000
+// [Subscription].Backlog is this number for all that is more. [Status] counts
+// events, too, up to it.
+const MaxBacklog = 10_000
 
 // Status is what a file holds and who uses it. Its JSON is what "busgen status
 // --json" prints.
@@ -20,7 +23,8 @@ type Status struct {
 	WAL           int64          `json:"wal"`             // bytes of the write-ahead log beside it
 	Schema        int            `json:"schema"`          // version of the tables
 	Owner         *Owner         `json:"owner"`           // nil if no bus was ever started on it
-	Events        int            `json:"events"`          // stored, those of the bus itself included
+	Events        int            `json:"events"`          // stored, those of the bus itself included; at most [MaxBacklog]
+	More          bool           `json:"more,omitempty"`  // there are more; Events and Types are about the newest
 	Oldest        time.Time      `json:"oldest,omitzero"` // publication of the oldest event
 	Newest        time.Time      `json:"newest,omitzero"`
 	Types         []Type         `json:"types"` // those with events, by name
@@ -29,6 +33,18 @@ type Status struct {
 	Pauses        []Pause        `json:"pauses"`   // oldest first
 	Breakers      []Breaker      `json:"breakers"` // those that are not closed; see [File.Breakers]
 	Running       []Running      `json:"running"`  // see [File.Running]
+	// Snoozed are deliveries that their handlers have put off a hundred times or
+	// for more than a day: the ten that were put off most often.
+	Snoozed []Snoozed `json:"snoozed,omitempty"`
+}
+
+// Snoozed is a delivery that its handler has put off again and again.
+type Snoozed struct {
+	Event        uuid.UUID `json:"event"`
+	Type         string    `json:"type"`
+	Subscription string    `json:"subscription"`
+	Snoozes      int       `json:"snoozes"`
+	Since        time.Time `json:"since"` // when the event was published, due or last redriven; UTC
 }
 
 // Owner is the process that dispatches from a file, or the last one that did.
@@ -56,10 +72,15 @@ type Subscription struct {
 	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
 	// includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
-	Running int `json:"running"` // handlers that the file knows to run, or that ran when their process died
-	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
-	Held    int `json:"held"`    // because their type is paused
-	Dead    int `json:"dead"`    // dead letters
+	// BacklogAtMost is the backlog or, where counting has stopped, all of the log
+	// that it has yet to go through, whether or not that is for it.
+	BacklogAtMost int `json:"backlog_at_most"`
+	// Partial says that Running to Dead are no longer counted: there are 100,000.
+	Partial bool `json:"partial,omitempty"`
+	Running int  `json:"running"` // handlers that the file knows to run, or that ran when their process died
+	Waiting int  `json:"waiting"` // for a retry, a delay or a snooze
+	Held    int  `json:"held"`    // because their type is paused
+	Dead    int  `json:"dead"`    // dead letters
 	// Oldest is when the oldest event of the backlog was published; UTC, zero
 	// without a backlog.
 	Oldest time.Time `json:"oldest,omitzero"`
@@ -73,8 +94,8 @@ type Pause struct {
 	Since        time.Time `json:"since"`           // UTC
 }
 
-// Status reads the whole log once, which takes less than half a second for
-// a million events.
+// Status returns what the file holds. It counts the newest events and the first of
+// a backlog only, so that it takes milliseconds however large the file is.
 func (f *File) Status(ctx context.Context) (Status, error) {
 	status := Status{Path: f.path}
 	err := f.use(func(a *sqlite.Admin) error {
@@ -87,10 +108,13 @@ func (f *File) Status(ctx context.Context) (Status, error) {
 			owner := Owner(found.Owner)
 			status.Owner = &owner
 		}
+		status.Events, status.More, status.Oldest, status.Newest = found.Events, found.More, found.Oldest, found.Newest
 		status.Types = make([]Type, len(found.Types))
 		for i, t := range found.Types {
 			status.Types[i] = Type(t)
-			status.count(t)
+		}
+		for _, one := range found.Snoozed {
+			status.Snoozed = append(status.Snoozed, Snoozed{one.ID, one.Type, one.Subscription, one.Snoozes, one.Since})
 		}
 		status.Subscriptions = subscriptionsOf(found.Lags)
 		for _, s := range status.Subscriptions {
@@ -101,17 +125,6 @@ func (f *File) Status(ctx context.Context) (Status, error) {
 		return nil
 	})
 	return status, err
-}
-
-// count adds the events of one type.
-func (s *Status) count(t sqlite.TypeCount) {
-	s.Events += t.Events
-	if s.Oldest.IsZero() || t.Oldest.Before(s.Oldest) {
-		s.Oldest = t.Oldest
-	}
-	if t.Newest.After(s.Newest) {
-		s.Newest = t.Newest
-	}
 }
 
 // Subscriptions returns every subscription that the file knows, in the order in
@@ -145,7 +158,7 @@ func subscriptionsOf(lags []engine.Lag) []Subscription {
 	all := make([]Subscription, len(lags))
 	for i, lag := range lags {
 		all[i] = Subscription{
-			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog,
+			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost, Partial: lag.Partial,
 			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
 		}
 	}

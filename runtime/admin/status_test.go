@@ -3,14 +3,17 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/admin"
@@ -48,7 +51,7 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 				{Name: "user.created", Events: 1, Oldest: minute(2), Newest: minute(2)},
 			},
 			Subscriptions: []admin.Subscription{
-				{Name: "printer", Pattern: "order.placed", Backlog: 1, Waiting: 1, Dead: 2, Oldest: minute(2)},
+				{Name: "printer", Pattern: "order.placed", Backlog: 1, BacklogAtMost: 1, Waiting: 1, Dead: 2, Oldest: minute(2)},
 				{Name: "ledger", Pattern: "order.placed"},
 			},
 			DeadLetters: 2,
@@ -96,6 +99,89 @@ func TestABacklogIsThatOfEachSubscription(t *testing.T) {
 		must(t, err)
 		if subscriptions[0].Backlog != 0 || !subscriptions[0].Oldest.IsZero() {
 			t.Errorf("when all is handled: %+v", subscriptions[0])
+		}
+	})
+}
+
+func TestStatusStopsCountingAndSaysSo(t *testing.T) {
+	f := open(t)
+	f.subscribe("printer", fine)
+	_, err := runtime.SubscribePattern(f.Bus, "user.*", "crm", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
+	must(t, err)
+	_, err = runtime.Publish(t.Context(), f.Bus, userType, user{Name: "Ada"})
+	must(t, err)
+	_, err = runtime.PublishBatch(t.Context(), f.Bus, placedType, make([]order, admin.MaxBacklog+500))
+	must(t, err)
+	status, err := f.file.Status(t.Context())
+	must(t, err)
+	if status.Events != admin.MaxBacklog || !status.More || len(status.Types) != 1 || status.Types[0].Events != admin.MaxBacklog {
+		t.Errorf("%d events are counted, more: %v, by type %+v", status.Events, status.More, status.Types)
+	}
+	if at := query(t, f.path, "SELECT created_at FROM log WHERE seq = 1"); at[0] != fmt.Sprint(status.Oldest.UnixMicro()) {
+		t.Errorf("the oldest is from %v, want %s", status.Oldest, at)
+	}
+	printer, crm := status.Subscriptions[0], status.Subscriptions[1]
+	if printer.Backlog != admin.MaxBacklog || printer.BacklogAtMost < admin.MaxBacklog+500 || printer.BacklogAtMost > admin.MaxBacklog+501 {
+		t.Errorf("the backlog is %+v", printer)
+	}
+	if crm.Backlog != 1 || crm.BacklogAtMost != 1 || crm.Partial {
+		t.Errorf("the backlog is %+v", crm)
+	}
+
+	c, err := sqlite3.Open(f.path)
+	must(t, err)
+	defer c.Close()
+	must(t, c.Exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason)
+		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM log WHERE seq > 1;
+		WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000)
+		INSERT INTO log (seq, id, type, payload, created_at) SELECT x + 20000, CAST(printf('%016d', x) AS BLOB), 1, '{}', 0 FROM n;
+		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason)
+		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM log WHERE seq > 20000`))
+	status, err = f.file.Status(t.Context())
+	must(t, err)
+	if crm := status.Subscriptions[1]; crm.Dead != 100_000 || !crm.Partial {
+		t.Errorf("the dead letters are counted as %+v, want 100,000 and a word that there are more", crm)
+	}
+}
+
+func TestStatusListsWhatIsSnoozedAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		every := map[int]time.Duration{1: time.Minute, 2: 20 * time.Hour, 3: 45 * time.Minute, 4: time.Minute}
+		_, err := runtime.Subscribe(f.Bus, placedType, "printer", func(_ context.Context, e runtime.Event[order]) error {
+			if e.Payload.Number == 4 && e.Attempt == 1 && time.Since(e.PublishedAt) > 5*time.Hour {
+				return nil
+			}
+			return runtime.Snooze(every[e.Payload.Number])
+		})
+		must(t, err)
+		f.start()
+		began := time.Now()
+		var ids []string
+		for n := range 4 {
+			r, err := runtime.Publish(t.Context(), f.Bus, placedType, order{Number: n + 1})
+			must(t, err)
+			ids = append(ids, r.ID.String())
+		}
+		snoozed := func() (lines []string) {
+			status, err := f.file.Status(t.Context())
+			must(t, err)
+			for _, one := range status.Snoozed {
+				if one.Type != "order.placed" || one.Subscription != "printer" || !one.Since.Equal(began) {
+					t.Errorf("listed is %+v", one)
+				}
+				lines = append(lines, fmt.Sprintf("%d: %d times", slices.Index(ids, one.Event.String())+1, one.Snoozes))
+			}
+			return lines
+		}
+		time.Sleep(100*time.Minute + time.Second)
+		if got := strings.Join(snoozed(), ", "); got != "1: 101 times, 4: 101 times" {
+			t.Errorf("after 100 minutes: %s", got)
+		}
+		time.Sleep(24 * time.Hour)
+		if got := strings.Join(snoozed(), ", "); got != "1: 1541 times, 3: 35 times, 2: 2 times" {
+			t.Errorf("after a day: %s", got)
 		}
 	})
 }

@@ -214,6 +214,8 @@ type Lag struct {
 	Pattern string
 	Paused  bool      // by its name
 	Backlog int       // events it has yet to settle, those with rows included
+	AtMost  int       // no less than the backlog, where counting has stopped
+	Partial bool      // there may be more rows than were counted
 	Running int       // attempts that the file knows to run
 	Waiting int       // for a retry, a delay or a snooze
 	Held    int       // because their type is paused

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -19,7 +20,12 @@ type Status struct {
 	Size, WAL int64 // bytes
 	Schema    int
 	Owner     Owner
+	Events    int       // those counted
+	More      bool      // there are more, and Types is about the newest only
+	Oldest    time.Time // of all events; zero if there is none
+	Newest    time.Time
 	Types     []TypeCount // those with events, by name
+	Snoozed   []Snoozed   // that were put off so often or for so long that somebody should look
 	Lags      []engine.Lag
 	Pauses    []engine.Pause
 	Activity  engine.Activity
@@ -39,7 +45,15 @@ type TypeCount struct {
 	Oldest, Newest time.Time // published
 }
 
-// Status reads the whole log once. It stops counting a backlog at limit.
+// Snoozed is a delivery that its handler has put off again and again.
+type Snoozed struct {
+	ID                 uuid.UUID // of the event
+	Type, Subscription string
+	Snoozes            int
+	Since              time.Time // when the delivery began
+}
+
+// Status counts events, and the backlog of each subscription, up to limit.
 func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error) {
 	err = a.look(ctx, "read", func(c *conn) error {
 		schema, err := c.int64("PRAGMA user_version")
@@ -47,7 +61,10 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 			return err
 		}
 		status.Schema = int(schema)
-		if status.Types, err = countTypes(c); err != nil {
+		if err := countTypes(c, &status, limit); err != nil {
+			return err
+		}
+		if status.Snoozed, err = readSnoozed(c); err != nil {
 			return err
 		}
 		if status.Lags, err = readLags(c, limit, storedName); err != nil {
@@ -132,41 +149,86 @@ func (a *Admin) Pauses(ctx context.Context) (pauses []engine.Pause, err error) {
 	return pauses, err
 }
 
-// countTypes counts here and not in SQL, which would sort the log by its types
-// and take three times as long.
-func countTypes(c *conn) ([]TypeCount, error) {
-	type span struct {
-		events         int
-		oldest, newest int64
-	}
-	names, spans := map[int64]string{}, map[string]*span{}
+// countTypes counts the newest events, here and not in SQL, which would sort them
+// by their types and take three times as long.
+func countTypes(c *conn, status *Status, limit int) error {
+	names, counts := map[int64]string{}, map[string]*TypeCount{}
 	err := c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
 		names[s.ColumnInt64(0)] = s.ColumnText(1)
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = c.query("SELECT type, created_at FROM log", func(s *sqlite3.Stmt) error {
-		name, at := names[s.ColumnInt64(0)], s.ColumnInt64(1)
-		one := spans[name]
-		if one == nil {
-			one = &span{oldest: at, newest: at}
-			spans[name] = one
+	err = c.query("SELECT type, created_at FROM log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
+		if status.Events == limit {
+			status.More = true
+			return nil
 		}
-		one.events++
-		one.oldest, one.newest = min(one.oldest, at), max(one.newest, at)
+		name, at := names[s.ColumnInt64(0)], timeOf(s, 1)
+		one := counts[name]
+		if one == nil {
+			one = &TypeCount{Name: name, Oldest: at, Newest: at}
+			counts[name] = one
+		}
+		one.Events++
+		status.Events++
+		if at.Before(one.Oldest) {
+			one.Oldest = at
+		}
+		if at.After(one.Newest) {
+			one.Newest = at
+		}
+		status.note(at)
+		return nil
+	}, limit+1)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		status.Types = append(status.Types, *counts[name])
+	}
+	return c.query("SELECT created_at FROM log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+		status.note(timeOf(s, 0))
 		return nil
 	})
-	if err != nil {
-		return nil, err
+}
+
+// note takes an event into the span of all.
+func (s *Status) note(at time.Time) {
+	if s.Oldest.IsZero() || at.Before(s.Oldest) {
+		s.Oldest = at
 	}
-	var counts []TypeCount
-	for _, name := range slices.Sorted(maps.Keys(spans)) {
-		one := spans[name]
-		counts = append(counts, TypeCount{name, one.events, time.UnixMicro(one.oldest).UTC(), time.UnixMicro(one.newest).UTC()})
+	if at.After(s.Newest) {
+		s.Newest = at
 	}
-	return counts, err
+}
+
+// Deliveries are shown as put off too often from so many snoozes on, or from one on
+// when they are that old.
+const (
+	manySnoozes  = 100
+	longSnoozed  = 24 * time.Hour
+	snoozedShown = 10
+	// snoozedRead is how many of those with a few snoozes are looked at.
+	snoozedRead = 10_000
+)
+
+// readSnoozed returns what was put off too often, the most often first.
+func readSnoozed(c *conn) (found []Snoozed, err error) {
+	err = c.query(`
+		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
+		FROM (SELECT subscription, seq, snoozes, since, state FROM deliveries INDEXED BY deliveries_snoozed
+		      WHERE snoozes > 0 ORDER BY snoozes DESC LIMIT ?1) d
+		JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type JOIN subscriptions s ON s.id = d.subscription
+		WHERE d.state <> 'dead' AND (d.snoozes >= ?2 OR began <= ?3)
+		ORDER BY d.snoozes DESC, d.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
+		found = append(found, Snoozed{
+			ID: uuidOf(s, 0), Type: s.ColumnText(1), Subscription: s.ColumnText(2), Snoozes: s.ColumnInt(3), Since: timeOf(s, 4),
+		})
+		return nil
+	}, snoozedRead, manySnoozes, time.Now().Add(-longSnoozed), snoozedShown)
+	return found, err
 }
 
 func readOwner(c *conn) (owner Owner, err error) {

@@ -35,31 +35,57 @@ func readLags(c *conn, limit int, nameOf func(id int64, stored string) string) (
 	return lags, err
 }
 
-// readLag counts for one subscription.
+// rowsCounted is how many rows of a subscription are counted at least.
+const rowsCounted = 100_000
+
+// readLag counts for one subscription. The rows of deliveries are counted up to
+// limit, or up to rowsCounted if that is more.
 func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
-	err := c.query("SELECT state, count(*) FROM deliveries WHERE subscription = ? GROUP BY state", func(s *sqlite3.Stmt) error {
-		n := s.ColumnInt(1)
-		switch s.ColumnText(0) {
-		case rowRunning:
-			lag.Running = n
-		case rowWaiting:
-			lag.Waiting = n
-		case rowHeld:
-			lag.Held = n
-		case rowDead:
-			lag.Dead = n
-		}
-		return nil
-	}, id)
+	most, rows := max(limit, rowsCounted), 0
+	count := func(query string) error {
+		return c.query(query, func(s *sqlite3.Stmt) error {
+			n := s.ColumnInt(1)
+			switch s.ColumnText(0) {
+			case rowRunning:
+				lag.Running = n
+			case rowWaiting:
+				lag.Waiting = n
+			case rowHeld:
+				lag.Held = n
+			case rowDead:
+				lag.Dead = n
+			}
+			rows += n
+			return nil
+		}, id, most)
+	}
+	err := count(`
+		SELECT state, count(*) FROM (
+		  SELECT state FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?) GROUP BY state`)
 	if err != nil {
 		return err
 	}
-	rows := lag.Running + lag.Waiting + lag.Held
-	behind, err := c.int64(countBehind, cursor, id, max(0, limit-rows))
+	open := rows
+	// The dead ones among so many rows, whatever the others are.
+	err = count(`
+		SELECT state, count(*) FROM (SELECT state FROM deliveries WHERE subscription = ? LIMIT ?) WHERE state = 'dead' GROUP BY state`)
 	if err != nil {
 		return err
 	}
-	lag.Backlog = min(rows+int(behind), limit)
+	lag.Partial = rows >= most
+	behind, err := c.int64(countBehind, cursor, id, max(0, limit-open))
+	if err != nil {
+		return err
+	}
+	beyond, err := c.int64("SELECT max(0, coalesce(max(seq), 0) - ?) FROM log", cursor)
+	if err != nil {
+		return err
+	}
+	if lag.Backlog = min(open+int(behind), limit); lag.Backlog < limit {
+		lag.AtMost = lag.Backlog
+	} else {
+		lag.AtMost = max(lag.Backlog, open+int(beyond))
+	}
 	return c.query(`
 		SELECT min(created_at) FROM (
 		  SELECT created_at FROM (SELECT l.created_at FROM log l
