@@ -25,6 +25,7 @@ type Bus struct {
 	config    config
 	counters  *counters
 	observers observers
+	causes    causes
 	health    *healthWatch
 	showing   *activity
 	gate      gate
@@ -36,6 +37,7 @@ type Bus struct {
 	consumers     []*consumer   // replaced, never changed
 	changed       chan struct{} // closed when consumers is replaced
 	tuning        Tuning
+	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
 	stopRequested chan struct{} // closed when Shutdown begins
@@ -77,8 +79,12 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		stopRequested: make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}
-	for _, opt := range opts {
-		if err := opt(&b.config); err != nil {
+	for i, opt := range opts {
+		err := nilOption(i)
+		if opt != nil {
+			err = opt(&b.config)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
@@ -145,6 +151,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	b.state = running
 	b.config.logger.Info("event bus started", "interrupted", found.Interrupted, "waiting", found.Waiting,
 		"dead", found.Dead, "backlog", found.Backlog)
+	b.reportClasses()
 	for _, c := range b.consumers {
 		c.start()
 	}

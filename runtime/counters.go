@@ -172,6 +172,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.Attempt, due time.
 
 // Dead implements [dispatch.Counter].
 func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.Attempt) {
+	c.bus.causes.add(causeKey{a.ID, c.consumer.name}, a.Failed, last.Error)
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {

@@ -145,16 +145,34 @@ func (e *UnknownTypeError) Error() string {
 	return fmt.Sprintf("event type %s is not in the catalogue of this bus: open the bus with the package that declares it", e.EventType)
 }
 
+// OptionError says which option of a call is not valid. Nothing was done.
+type OptionError struct {
+	Option  string // its name, such as WithPublishAt, or its position: option 2
+	Problem string
+}
+
+// Error names the option.
+func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
+
+// nilOption is the error for the i-th option of a call, from 0, if it is nil.
+func nilOption(i int) error {
+	return &OptionError{Option: fmt.Sprintf("option %d", i+1), Problem: "it is nil: leave it out"}
+}
+
 // SubscribeError says why a subscription was refused.
 type SubscribeError struct {
 	Subscription string
 	Problem      string
+	Err          error // an *[OptionError], or nil
 }
 
 // Error names the subscription.
 func (e *SubscribeError) Error() string {
 	return fmt.Sprintf("subscription %q: %s", e.Subscription, e.Problem)
 }
+
+// Unwrap returns the cause, if there is one.
+func (e *SubscribeError) Unwrap() error { return e.Err }
 
 // public turns errors of the engine into those of this package.
 func public(err error) error {

@@ -219,6 +219,11 @@ func (t *EventType[T]) decodingPanicked(step string, cause any) error {
 	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
 }
 
+func (t *EventType[T]) zero() any {
+	var payload T
+	return payload
+}
+
 func (t *EventType[T]) partitioned() bool { return t.spec.PartitionBy != nil }
 
 // partitionKey returns the key within which the order is kept. The error is a
@@ -251,6 +256,7 @@ type AnyEventType interface {
 
 	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
+	zero() any // a payload
 	partitioned() bool
 	partitionKey(value any) (string, error)
 }

@@ -49,7 +49,7 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 // an error, none. It returns a receipt for each. In all else it is [Publish].
 func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
 	if len(payloads) == 0 {
-		return nil, nil
+		return nil, bus.acceptsFrom(ctx)
 	}
 	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, len(payloads), opts)
 	if err != nil {
@@ -102,10 +102,14 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	b := batches.Get().(*batch)
 	b.bus, b.typ, b.records = bus, eventType, slices.Grow(b.records, size)[:size]
 	c := &b.config
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			c.refuse(nilOption(i))
+			break
+		}
 		opt(c)
 	}
-	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(bus) {
+	if attempt := bus.attemptOf(ctx); attempt != nil {
 		b.attempt = attempt
 		c.inherit(attempt)
 		if c.dedupeKey != "" {
@@ -129,6 +133,22 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
 	}
 	return b, nil
+}
+
+// attemptOf returns the attempt of this bus whose handler was given ctx, or nil.
+func (b *Bus) attemptOf(ctx context.Context) *dispatch.Attempt {
+	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(b) {
+		return attempt
+	}
+	return nil
+}
+
+// acceptsFrom returns why nothing may be published with ctx, or nil.
+func (b *Bus) acceptsFrom(ctx context.Context) error {
+	if attempt := b.attemptOf(ctx); attempt != nil {
+		return attempt.Stage(ctx, nil)
+	}
+	return b.accepts()
 }
 
 func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]byte, error) {
@@ -198,7 +218,7 @@ func (t *EventType[T]) validJSON(payload T) (encoded []byte, err error) {
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
 	if b.attempt != nil {
-		return b.attempt.Stage(b.records)
+		return b.attempt.Stage(ctx, b.records)
 	}
 	if err := b.bus.accepts(); err != nil {
 		return err

@@ -57,7 +57,7 @@ func WithCorrelationID(id string) PublishOption {
 func WithDedupeKey(key string) PublishOption {
 	return func(c *publishConfig) {
 		if key == "" || len(key) > 200 || !utf8.ValidString(key) {
-			c.refuse(fmt.Errorf("WithDedupeKey: the key %.40q is not 1 to 200 bytes of UTF-8", key))
+			c.refuse(&OptionError{"WithDedupeKey", fmt.Sprintf("the key %.40q is not 1 to 200 bytes of UTF-8", key)})
 			return
 		}
 		c.dedupeKey = key
@@ -77,14 +77,22 @@ func WithDelay(d time.Duration) PublishOption {
 }
 
 // WithPublishAt is [WithDelay] until the given time. A time that has passed is
-// no delay.
+// no delay. One after the year 9999 is refused with an *[OptionError].
 func WithPublishAt(at time.Time) PublishOption {
 	return func(c *publishConfig) {
+		if at.UTC().Year() > lastYear {
+			c.refuse(&OptionError{"WithPublishAt", fmt.Sprintf("the year %d is after %d", at.UTC().Year(), lastYear)})
+			return
+		}
 		if time.Until(at) > 0 {
 			c.due = at
 		}
 	}
 }
+
+// lastYear is the last one that texts of times have four digits for. The file could
+// keep some more.
+const lastYear = 9999
 
 func (c *publishConfig) refuse(problem error) {
 	if c.problem == nil {

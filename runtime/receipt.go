@@ -37,10 +37,14 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	}
 	outcome := Outcome{ID: r.ID}
 	for _, s := range settled {
-		outcome.Deliveries = append(outcome.Deliveries, DeliveryOutcome{
+		one := DeliveryOutcome{
 			Subscription: s.Subscription, Dead: s.State == engine.StateDead, Discarded: s.State == engine.StateDiscarded,
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
-		})
+		}
+		if one.Dead {
+			one.Err = r.bus.causes.of(causeKey{r.ID, s.Subscription}, s.Error)
+		}
+		outcome.Deliveries = append(outcome.Deliveries, one)
 	}
 	return outcome, nil
 }
@@ -59,6 +63,11 @@ type DeliveryOutcome struct {
 	Reason       string // of a dead one: max_attempts, permanent, decode, crash, expired or max_snoozes; of a discarded one in words
 	Failures     int    // failed attempts
 	LastError    string // of the last failed attempt
+	// Err is that error of a dead one as the handler has returned it, so that
+	// [errors.Is] and [errors.As] find what it wraps. It is nil if another process has
+	// handled the event, or an earlier life of this one; if more than 1024 others have
+	// died since; or if it panics when it is asked.
+	Err error
 }
 
 // Err returns nil if every subscription has handled or discarded the event, and
@@ -80,6 +89,17 @@ func (o Outcome) Err() error {
 type DeadLetteredError struct {
 	ID         uuid.UUID
 	Deliveries []DeliveryOutcome // the dead ones
+}
+
+// Unwrap returns the errors that handlers of this process have returned; see
+// [DeliveryOutcome].
+func (e *DeadLetteredError) Unwrap() (causes []error) {
+	for _, d := range e.Deliveries {
+		if d.Err != nil {
+			causes = append(causes, d.Err)
+		}
+	}
+	return causes
 }
 
 // Error names the subscriptions and their last errors.

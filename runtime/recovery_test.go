@@ -245,11 +245,25 @@ func TestAfterShutdownEverythingReturnsErrShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
 		receipt := f.publish(1)[0]
+		subscription := f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		gone := f.handle("gone", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		must(t, gone.Unsubscribe(t.Context()))
 		f.stop()
 		_, subscribed := runtime.Subscribe(f.Bus, placedType, "late", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
 		_, waited := receipt.Wait(t.Context())
+		_, published := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{})
+		_, batch := runtime.PublishBatch(t.Context(), f.Bus, placedType, []orderPlaced{{}})
+		_, empty := runtime.PublishBatch(t.Context(), f.Bus, placedType, nil)
+		_, lagged := f.Lag(t.Context())
+		_, compacted := f.Compact(t.Context())
+		_, paused := f.Pauses(t.Context())
 		for what, err := range map[string]error{
 			"Start": f.Start(t.Context()), "Subscribe": subscribed, "Wait": waited, "WaitIdle": f.WaitIdle(t.Context()),
+			"Publish": published, "PublishBatch": batch, "PublishBatch of nothing": empty, "Tune": f.Tune(runtime.Tuning{}),
+			"Unsubscribe": subscription.Unsubscribe(t.Context()), "Unsubscribe again": gone.Unsubscribe(t.Context()),
+			"Lag": lagged, "Compact": compacted, "Pauses": paused, "PauseSubscription": f.PauseSubscription(t.Context(), "reader"),
+			"ResumeSubscription": f.ResumeSubscription(t.Context(), "reader"), "PauseTypes": f.PauseTypes(t.Context(), "*"),
+			"ResumeTypes": f.ResumeTypes(t.Context(), "*"),
 		} {
 			if !errors.Is(err, runtime.ErrShutdown) {
 				t.Errorf("%s returned %v, want ErrShutdown", what, err)

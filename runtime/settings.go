@@ -47,7 +47,8 @@ type Settings struct {
 // ErrorRule says what errors of one class mean.
 type ErrorRule struct {
 	// Class is a name that the program registers with [WithErrorClass]. A rule
-	// whose class is not registered never matches.
+	// whose class is not registered never matches; a bus that is started logs an
+	// error for it.
 	Class string
 	// Permanent means that another attempt is in vain: the event is
 	// dead-lettered at once.

@@ -24,8 +24,9 @@ type Subscription struct {
 	bus       *Bus
 	name      string
 	pattern   string
-	glob      glob.Pattern // over event types of the catalogue
-	dead      bool         // it is for the dead letters of the event type
+	glob      glob.Pattern           // over event types of the catalogue
+	dead      bool                   // it is for the dead letters of the event type
+	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
@@ -61,9 +62,14 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 // SubscribeNamespace calls handler for every event of the catalogue whose type
 // matches pattern, such as order.*. I is an interface that the payloads of all
 // those types implement; generated code has a sealed one for each namespace, so
-// that a handler can switch over exactly its events.
+// that a handler can switch over exactly its events. A pattern that matches another
+// type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
+	s.fits = func(payload any) bool {
+		_, ok := payload.(I)
+		return ok
+	}
 	handle := func(a *dispatch.Attempt) error {
 		t := bus.catalogue.Lookup(a.Type)
 		if t == nil {
@@ -111,9 +117,13 @@ func (s *Subscription) mismatch(eventType string) error {
 // deliver if the bus is running.
 func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []SubscribeOption) (*Subscription, error) {
 	s.config.concurrency = 1
-	for _, opt := range opts {
-		if err := opt(&s.config); err != nil {
-			return nil, s.refuse(err.Error())
+	for i, opt := range opts {
+		err := nilOption(i)
+		if opt != nil {
+			err = opt(&s.config)
+		}
+		if err != nil {
+			return nil, &SubscribeError{Subscription: s.name, Problem: err.Error(), Err: err}
 		}
 	}
 	if problem := nameProblem(s.name); problem != "" {
@@ -149,7 +159,6 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	if err != nil {
 		return nil, err
 	}
-	s.warnOfClasses(settings)
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
@@ -163,23 +172,10 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	}
 	b.subscriptions = append(b.subscriptions, s)
 	if b.state == running {
+		b.reportClasses()
 		s.consumer.start()
 	}
 	return s, nil
-}
-
-// warnOfClasses tells the log of error classes that nobody has registered.
-func (s *Subscription) warnOfClasses(f *inForce) {
-	missing := map[string]bool{}
-	for eventType, settings := range f.types {
-		for _, rule := range settings.Errors {
-			if s.bus.config.classes[rule.Class] == nil && !missing[rule.Class] {
-				missing[rule.Class] = true
-				s.bus.config.logger.Warn("the catalogue has a rule for a class of errors that is not registered with WithErrorClass; it never matches",
-					"class", rule.Class, "event_type", eventType, "subscription_id", s.name)
-			}
-		}
-	}
 }
 
 func (s *Subscription) refuse(problem string) error {

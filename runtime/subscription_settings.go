@@ -32,6 +32,9 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if !s.covers(t.Name()) {
 			continue
 		}
+		if s.fits != nil && !s.fits(t.zero()) {
+			return nil, s.refuse(fmt.Sprintf("%s matches %s, whose payload %T does not implement the interface of the handler", s.pattern, t.Name(), t.zero()))
+		}
 		settings := tuning.of(t)
 		if known {
 			settings = tuning.ofDeclared(declared.DeclaredSubscription)
@@ -150,7 +153,8 @@ func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
 // override them as they override the catalogue. Each call starts from the
 // generated code: Tune(Tuning{}) undoes those before.
 //
-// The error says what is not known to the catalogue of the bus or not valid.
+// The error says what is not known to the catalogue of the bus or not valid, or is
+// [ErrShutdown].
 // Package tuning reads the settings from a catalogue file.
 func (b *Bus) Tune(t Tuning) error {
 	types := map[string]Settings{}
@@ -177,6 +181,9 @@ func (b *Bus) Tune(t Tuning) error {
 	t = Tuning{types, maps.Clone(t.Subscriptions)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.state == stopping {
+		return ErrShutdown
+	}
 	resolved := make([]*inForce, len(b.subscriptions))
 	for i, s := range b.subscriptions {
 		var err error
@@ -191,6 +198,7 @@ func (b *Bus) Tune(t Tuning) error {
 	for _, c := range b.consumers {
 		c.merge()
 	}
+	b.reportClasses()
 	return nil
 }
 

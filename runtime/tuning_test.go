@@ -80,7 +80,6 @@ func TestTheCatalogueSaysWhatClassesOfErrorsMean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := within(time.Minute, exact())
 		settings.Errors = []runtime.ErrorRule{
-			{Class: "unregistered", Permanent: true},
 			{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(20 * time.Second)}},
 			{Class: "declined", Permanent: true},
 		}
@@ -108,15 +107,6 @@ func TestTheCatalogueSaysWhatClassesOfErrorsMean(t *testing.T) {
 		f.idle()
 		if got, want := strings.Join(ran.all(), ", "), "1 0s, 2 0s, 2 20s"; got != want {
 			t.Errorf("ran %s, want %s", got, want)
-		}
-		warned := 0
-		for _, line := range f.log.level(t, "WARN") {
-			if line["class"] == "unregistered" {
-				warned++
-			}
-		}
-		if warned != 1 {
-			t.Errorf("the class that is not registered was logged %d times", warned)
 		}
 	})
 }

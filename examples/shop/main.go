@@ -84,6 +84,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 
 	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger),
 		// What kinds of errors mean is in the catalogue; which errors are of a kind, here.
+		runtime.WithErrorClass(events.ErrorRateLimited, runtime.ErrorIs(errRateLimited)),
 		runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
 	if err != nil {
 		return err

@@ -21,6 +21,10 @@ type declinedError struct{ reason events.DeclineReason }
 
 func (e *declinedError) Error() string { return "the bank declines: " + string(e.reason) }
 
+// errRateLimited is the bank's answer to somebody who asks too often. This bank has
+// little to do and never gives it.
+var errRateLimited = errors.New("the bank asks to come back later")
+
 // charge collects the money and returns the number of the transaction. A handler
 // may run again after a crash, so a real bank would be given e.ID to recognise a
 // payment that it has made already.

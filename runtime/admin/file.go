@@ -44,7 +44,10 @@ func WithActor(name string) Option {
 // nothing in it.
 func Open(path string, opts ...Option) (*File, error) {
 	f := &File{path: path, actor: whoever()}
-	for _, opt := range opts {
+	for n, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("open %s: option %d is nil: leave it out", path, n+1)
+		}
 		if err := opt(f); err != nil {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}

@@ -54,7 +54,10 @@ func WithEditing(check func(eventType string, version int, payload []byte) error
 // Open opens the event log in the file at path, which must exist.
 func Open(path string, opts ...Option) (*Inspector, error) {
 	i := &Inspector{actor: whoever()}
-	for _, opt := range opts {
+	for n, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("open %s: option %d is nil: leave it out", path, n+1)
+		}
 		if err := opt(i); err != nil {
 			return nil, err
 		}

@@ -94,7 +94,10 @@ func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (
 		file:   watched{path: path},
 		done:   make(chan struct{}),
 	}
-	for _, opt := range opts {
+	for n, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("watch %s: option %d is nil: leave it out", path, n+1)
+		}
 		if err := opt(&w.config); err != nil {
 			return nil, err
 		}

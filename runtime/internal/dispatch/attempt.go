@@ -23,7 +23,10 @@ var ErrOver = errors.New("this attempt is over: events published through its con
 
 // TimeoutError is the failure of an attempt that outlived its deadline, and
 // the cause with which its context is cancelled.
-type TimeoutError struct{ After time.Duration }
+type TimeoutError struct {
+	After   time.Duration // the timeout
+	Attempt int           // which attempt it was, 1 for the first
+}
 
 // Error says how long the handler had.
 func (e *TimeoutError) Error() string {
@@ -49,8 +52,9 @@ func (e *ExpiredError) Is(target error) bool { return target == context.Deadline
 // given.
 type Attempt struct {
 	*engine.Delivery
-	Number int // 1 for the first execution
-	Max    int // how many executions there may be
+	Number int   // 1 for the first execution
+	Max    int   // how many executions there may be
+	Failed error // what the handler has returned, once it has failed; nil if its methods panic
 
 	run      *run
 	handler  *Handler
@@ -85,15 +89,32 @@ func (a *Attempt) Started() time.Time { return a.started }
 func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
 
 // Stage keeps events to be appended in the transaction that records the
-// success of the attempt.
-func (a *Attempt) Stage(records []engine.Record) error {
+// success of the attempt. The context is the attempt or derived from it; if it has
+// ended nothing is kept.
+func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
+	ended := a.endOf(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || a.late(time.Now()) {
+	switch {
+	case a.over || a.late(time.Now()):
 		return ErrOver
+	case ended != nil:
+		return ended
 	}
 	a.staged = append(a.staged, records...)
 	return nil
+}
+
+// endOf returns why a context of the attempt has ended, or nil. The attempt itself is
+// not asked, because that would cost a context.
+func (a *Attempt) endOf(ctx context.Context) error {
+	switch {
+	case a.run.sub.base.Err() != nil:
+		return context.Cause(a.run.sub.base)
+	case ctx == context.Context(a):
+		return nil
+	}
+	return ctx.Err()
 }
 
 // newAttempt returns an attempt that has not begun.

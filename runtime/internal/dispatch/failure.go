@@ -36,7 +36,7 @@ func (a *Attempt) classify(err error, kind, stack string) failure {
 	case readable:
 		f.text += " " + unreadable(err, "Unwrap, Is or As")
 	}
-	settings := a.run.sub.cfg.Settings(a.Type)
+	settings := a.handler.Settings(a.Type) // in a group the member's own
 	for i := range settings.Errors {
 		if matches(settings.Errors[i].Match, err) {
 			f.rule = &settings.Errors[i]
@@ -57,13 +57,14 @@ func (a *Attempt) lateness() error {
 	if a.expires {
 		return &ExpiredError{a.run.settings.ExpiresAfter}
 	}
-	return &TimeoutError{a.settings.Timeout}
+	return &TimeoutError{After: a.settings.Timeout, Attempt: a.Number}
 }
 
 // fail decides what becomes of an attempt that did not succeed: another one
 // later, a dead letter, or what the handler has asked for.
 func (a *Attempt) fail(f failure) {
 	now := time.Now()
+	a.Failed = f.err
 	if asked, ok := f.steering.(*DiscardError); ok {
 		a.discard(asked.Reason, now)
 		return

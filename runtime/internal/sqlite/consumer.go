@@ -91,10 +91,8 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	if err == nil {
 		err = l.read(c.load)
 	}
-	for _, other := range l.all() {
-		if err == nil && other.id == c.id && other.name != c.name {
-			err = &engine.AliasError{Name: c.name, Alias: other.name, Shared: true}
-		}
+	if err == nil {
+		err = l.shared(c.id, c.name)
 	}
 	if err != nil {
 		return nil, storageError("subscribe in", l.path, err)
@@ -141,9 +139,27 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 			if err := declareConsumer(c, spec); err != nil {
 				return err
 			}
+			found, err := knownConsumer(c, spec.Name)
+			if err == nil {
+				err = l.shared(found.id, spec.Name)
+			}
+			if err != nil {
+				return err // and nothing is written
+			}
 		}
 		return nil
 	})
+}
+
+// shared returns an error if a subscription that this process has under another name is
+// to have this one, too.
+func (l *Log) shared(id int64, name string) error {
+	for _, other := range l.all() {
+		if other.id == id && other.name != name {
+			return &engine.AliasError{Name: name, Alias: other.name, Shared: true}
+		}
+	}
+	return nil
 }
 
 // declareConsumer adds a subscription, or gives one that is known its name and its

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -23,6 +24,9 @@ const linksLimit = 64
 // resolve returns the one name of the file at path, which need not exist yet. It
 // refuses a file that has other names.
 func resolve(path string) (string, error) {
+	if strings.ContainsRune(path, 0) { // where SQLite would take the name to end
+		return "", &engine.StorageError{Fault: engine.IO, Op: "open", Path: strconv.Quote(path), Hint: "the name of the file holds a NUL byte"}
+	}
 	name := path
 	if !filepath.IsAbs(name) {
 		folder, err := os.Getwd()
