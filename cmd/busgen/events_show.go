@@ -31,8 +31,8 @@ max_attempts at the moment.
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, settled_at,
 reason, failures, counted, attempts with kind, started_at, ended_at, error,
-error_type, member, stack), audit (at, actor, action, subscription, count,
-detail).
+error_type, member, stack), running (as "busgen running"), audit (at, actor,
+action, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
@@ -80,6 +80,12 @@ func showEvent(c *call) (string, error) {
 	b.WriteString("Payload\n" + indented(event.Payload))
 	if len(event.Deliveries) > 0 {
 		b.WriteString("\n" + c.deliveryTable(event.Deliveries))
+	}
+	if len(event.Running) > 0 {
+		b.WriteString("\n")
+	}
+	for _, r := range event.Running {
+		b.WriteString(c.atWork(r))
 	}
 	for _, d := range event.Deliveries {
 		b.WriteString(c.attempts(d.Subscription, d.Attempts))

@@ -61,6 +61,16 @@ func listRunning(c *call) (string, error) {
 	return table.Render(c.screen), nil
 }
 
+// atWork says of one event what a handler does with it.
+func (c *call) atWork(r admin.Running) string {
+	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; its deadline is %s", console.Clean(r.Subscription),
+		r.Attempt, r.Worker, console.Time(r.Started, c.now), console.Time(r.Deadline, c.now))
+	if r.Abandoned {
+		text += c.screen.Paint(console.Red, ": left behind")
+	}
+	return text + "\n"
+}
+
 // runningLine is for the status.
 func (c *call) runningLine(running []admin.Running) string {
 	left := 0

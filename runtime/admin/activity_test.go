@@ -157,6 +157,9 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 			if n := requests(t, f.path); n != "0" || len(f.breakers()) != 0 {
 				t.Errorf("%s requests are left, and the breakers %+v", n, f.breakers())
 			}
+			if n := query(t, f.path, "SELECT count(*) FROM breakers")[0]; n != "0" {
+				t.Errorf("a process that has ended well leaves %s breakers in the file", n)
+			}
 		})
 	})
 	// A process that dispatches and does not answer: it hangs, or is an older one.
@@ -183,6 +186,8 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 				if n := requests(t, path); n != "0" {
 					t.Errorf("%s requests are left", n)
 				}
+				late := []engine.BreakerRequest{{Subscription: "printer", Actor: "ada", At: time.Now()}}
+				must(t, log.Show(t.Context(), engine.Activity{}, late))
 				if n := query(t, path, "SELECT count(*) FROM audit")[0]; n != "0" {
 					t.Errorf("there are %s audit rows for what did not happen", n)
 				}

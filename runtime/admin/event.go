@@ -21,8 +21,9 @@ type History struct {
 	MadeFrom *uuid.UUID `json:"made_from,omitempty"`
 	// MadeInto are the events that were made from this one.
 	MadeInto   []uuid.UUID `json:"made_into,omitempty"`
-	Deliveries []Delivery  `json:"deliveries"`      // one for each subscription it is for, by name
-	Audit      []Action    `json:"audit,omitempty"` // what operators have done with it, alone or with others, oldest first
+	Deliveries []Delivery  `json:"deliveries"`        // one for each subscription it is for, by name
+	Running    []Running   `json:"running,omitempty"` // handlers at work with it for more than a second; see [File.Running]
+	Audit      []Action    `json:"audit,omitempty"`   // what operators have done with it, alone or with others, oldest first
 }
 
 // The states of a delivery.
@@ -66,7 +67,7 @@ type Action struct {
 	ID           int64     `json:"id"` // grows
 	At           time.Time `json:"at"` // UTC
 	Actor        string    `json:"actor"`
-	Action       string    `json:"action"` // retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename or redrive
+	Action       string    `json:"action"` // retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive or close breaker
 	Subscription string    `json:"subscription,omitempty"`
 	Count        int       `json:"count"` // how many deliveries it concerned
 	Detail       string    `json:"detail,omitempty"`
@@ -81,6 +82,15 @@ func (f *File) Event(ctx context.Context, id uuid.UUID) (History, error) {
 			err = &NotFoundError{Thing: "event", Name: id.String()}
 		}
 		history = historyOf(found)
+		if err != nil {
+			return err
+		}
+		activity, _, err := a.Activity(ctx)
+		for _, r := range runningOf(activity.Attempts) {
+			if r.Event == id {
+				history.Running = append(history.Running, r)
+			}
+		}
 		return err
 	})
 	return history, err
