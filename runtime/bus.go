@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -31,6 +32,7 @@ type Bus struct {
 	gate      gate
 	chores    sync.WaitGroup // goroutines of the bus that end with it
 	pausing   pausing
+	alone     dispatch.Alone
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
@@ -89,6 +91,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		}
 	}
 	b.config.logger = guard.Logger(b.config.logger)
+	b.alone.Logger = b.config.logger
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
 	b.showing = newActivity(b)
@@ -126,8 +129,9 @@ func (b *Bus) Catalogue() *Catalogue { return b.catalogue }
 // Start recovers what the last process left unfinished, and begins to deliver.
 // Subscriptions are usually made before; one that is made later starts at once.
 //
-// Handlers that were running when the last process died are charged an attempt
-// and run again at once. One process at a time dispatches from a file: if there
+// What was being handled when the last process died is handled again at once, one
+// event after the other with no other handler beside it. If it was one event, that
+// counts as a failed attempt. One process at a time dispatches from a file: if there
 // is another, the error matches [ErrAlreadyRunning] and names it; with
 // [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
 // the bus.
@@ -142,6 +146,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
+	b.crashed(found.Crashes)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
@@ -271,9 +276,9 @@ func (b *Bus) onWorker(c *consumer) bool {
 // the shutdown timeout ([WithShutdownTimeout]).
 //
 // Handlers that are still running then have their context cancelled with
-// [ErrShutdown]; those that ignore that for a second are left behind. Their
-// events, and those that no handler has begun, are not charged an attempt and
-// are delivered after the next start. The error then matches
+// [ErrShutdown]; those that ignore that for a second are left behind, which counts
+// as a failed attempt. The other events, and those that no handler has begun, are
+// delivered after the next start without that. The error then matches
 // [context.DeadlineExceeded] or what ended ctx; the file is closed all the same.
 //
 // Everything asked of the bus afterwards returns [ErrShutdown]. A second call

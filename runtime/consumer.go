@@ -246,7 +246,8 @@ func (c *consumer) start() {
 	members := *c.members.Load()
 	config := dispatch.Config{
 		Owner: c.bus, Name: c.name, Group: c.group, Concurrency: 1,
-		Handlers: c.handlersOf, Settings: c.settingsOf, Obituary: c.obituary, Logger: c.bus.config.logger,
+		Handlers: c.handlersOf, Settings: c.settingsOf, Obituary: c.obituary,
+		Alone: &c.bus.alone, Logger: c.bus.config.logger,
 	}
 	reorders := false
 	for _, m := range members {

@@ -129,11 +129,13 @@ type subscriptionCounts struct {
 // subscription and for the event type, and tells the observers.
 type counter Subscription
 
-func (c *counter) ofType(a *dispatch.Attempt) *counts {
-	if counts := c.counts.byType[a.Type]; counts != nil {
+func (c *counter) ofType(a *dispatch.Attempt) *counts { return c.ofEventType(a.Type) }
+
+func (c *counter) ofEventType(eventType string) *counts {
+	if counts := c.counts.byType[eventType]; counts != nil {
 		return counts
 	}
-	return &c.bus.counters.of(a.Type).counts
+	return &c.bus.counters.of(eventType).counts
 }
 
 // Handled implements [dispatch.Counter].
@@ -221,6 +223,6 @@ func (c *counter) Abandoned(a *dispatch.Attempt, delta int) {
 func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) AttemptInfo {
 	return AttemptInfo{
 		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group,
-		Attempt: a.Number, MaxAttempts: a.Max, Started: started, Took: took,
+		Attempt: a.Number, MaxAttempts: a.Max(), Started: started, Took: took,
 	}
 }

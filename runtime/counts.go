@@ -103,7 +103,7 @@ func (c *counts) died(a *dispatch.Attempt, reason string) {
 	case engine.ReasonExpired:
 		c.expired.Add(1)
 	case engine.ReasonCrash:
-		retried = a.Failures > 1 // its last attempt is counted among them
+		retried = a.Failures > 1 // its last attempt counts among them
 	}
 	if retried {
 		c.unrecovered.Add(1)

@@ -23,7 +23,7 @@ type DeadLetter[T any] struct {
 	Undecodable error
 
 	Reason    string    // max_attempts, permanent, decode, crash, expired or max_snoozes
-	Kind      string    // how the last attempt failed: error, panic, goexit, timeout or decode; empty if nothing was tried
+	Kind      string    // how the last attempt failed: error, panic, goexit, timeout, decode or interrupted; empty if nothing was tried
 	LastError string    // of the last attempt; empty if nothing was tried
 	DeadAt    time.Time // UTC
 }

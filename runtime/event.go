@@ -25,11 +25,16 @@ type Event[T any] struct {
 	PublishedAt   time.Time // UTC; order is that of the log, not of this
 
 	Subscription string
-	// Attempt is 1 the first time. It is greater whenever an earlier execution
-	// may have happened, including one that a crash interrupted after its
+	// Attempt is 1 the first time. It counts the executions that may have happened,
+	// also those that do not count against the policy's max_attempts: snoozed or
+	// interrupted ones, those that ended with the process while others ran too, those
+	// before a dead letter was retried, and one that a crash interrupted after its
 	// success and before the record of it.
-	Attempt     int
-	MaxAttempts int // the last Attempt before the event is dead-lettered
+	Attempt int
+	// MaxAttempts is the last Attempt before the event is dead-lettered: that of the
+	// retry policy, and executions that do not count. After a failure with a policy
+	// of its own ([WithErrorRetry], an error class) it is of that policy.
+	MaxAttempts int
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see
@@ -53,7 +58,7 @@ func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T
 	return Event[T]{
 		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
 		Metadata: metadata, CorrelationID: metadata[CorrelationKey],
-		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max,
+		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(),
 	}
 }
 

@@ -291,7 +291,7 @@ func (w *world) kill() {
 		must(w.T, err)
 		must(w.T, os.WriteFile(path+suffix, content, 0o600))
 	}
-	w.model.kill()
+	w.model.kill(w.bus.Bus)
 	w.bus.stop()
 	w.rest()
 	w.stepClock(path)

@@ -99,16 +99,18 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 	if m.isPaused(p) {
 		m.t.Errorf("%v runs while it is paused", p)
 	}
-	first := p.failures + 1
-	mayBeNext := p.killed && len(p.attempts) == 0
-	if e.attempt != first && !(mayBeNext && e.attempt == first+1) || again && e.attempt == 1 {
-		m.t.Errorf("%v runs as attempt %d after %d failures (killed %v, again %v)", p, e.attempt, p.failures, p.killed, again)
+	if p.killed && p.failures+p.others == 0 && e.attempt == 2 {
+		p.others = 1 // which a kill has made forgotten, if it happened
 	}
-	if e.max != at.sub.policy.MaxAttempts || e.typ != p.event.typ || e.subscription != at.sub.name {
+	if e.attempt != p.failures+p.others+1 || again && e.attempt == 1 {
+		m.t.Errorf("%v runs as attempt %d after %d failures and %d other executions (killed %v, again %v)", p, e.attempt, p.failures, p.others, p.killed, again)
+	}
+	m.checkAlone(p, now)
+	if e.max != at.sub.policy.MaxAttempts+p.others || e.typ != p.event.typ || e.subscription != at.sub.name {
 		m.t.Errorf("%v is announced as %+v", p, e)
 	}
 	if late := now.Sub(p.due); p.exact && late > time.Millisecond && !at.sub.strict &&
-		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) && !m.resumed.After(p.due) {
+		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) && !m.resumed.After(p.due) && !m.serial.After(p.due) && !m.suspects() {
 		m.t.Errorf("%v runs %v after it was due, and its subscription had nothing else to do", p, late)
 	}
 	lanes := 0
@@ -124,6 +126,30 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 	if lanes >= at.sub.concurrency {
 		m.t.Errorf("%v is one of %d handlers that run at once in %s", p, lanes+1, at.sub.name)
 	}
+}
+
+// checkAlone objects to what runs beside a suspect.
+func (m *model) checkAlone(p *pair, now time.Time) {
+	if p.suspect {
+		m.serial = now
+	}
+	for _, s := range m.subscriptions {
+		for _, at := range s.attachments {
+			for other := range at.running {
+				other.overdue(now)
+				leftBehind := !now.Before(other.deadline.Add(modelGrace)) || !at.cancelled.IsZero() && !now.Before(at.cancelled.Add(modelGrace))
+				if (p.suspect || other.suspect && !other.over) && !leftBehind {
+					m.t.Errorf("%v (suspect: %v) runs beside %v (suspect: %v)", p, p.suspect, other.pair, other.suspect)
+				}
+			}
+		}
+	}
+}
+
+// suspects tells whether there are any.
+func (m *model) suspects() (any bool) {
+	m.each(func(p *pair) { any = any || p.suspect && p.state == pairOpen })
+	return any
 }
 
 // returns is told that a handler is about to return, panic or exit, which would
@@ -155,7 +181,7 @@ func (r *run) overdue(now time.Time) {
 	switch {
 	case r.over:
 	case !r.at.cancelled.IsZero() && !given.After(now) && given.Before(r.deadline):
-		r.release()
+		r.fail("interrupted", given)
 	case !r.deadline.After(now):
 		r.fail("timeout", r.deadline)
 	}
@@ -163,18 +189,24 @@ func (r *run) overdue(now time.Time) {
 
 func (r *run) decide() {
 	r.at.model.trace("%v has a verdict; it failed %d times before", r.pair, r.failures)
-	r.over, r.current, r.crashed, r.waits = true, nil, false, false
+	if r.suspect {
+		r.at.model.serial = time.Now()
+	}
+	r.over, r.current, r.crashed, r.suspect, r.together, r.waits = true, nil, false, false, 0, false
 }
 
 func (r *run) release() {
+	suspect, crashed, together := r.suspect, r.crashed, r.together
 	r.decide()
+	r.suspect, r.crashed, r.together = suspect, crashed, together // as before: it says nothing
+	r.others++
 	r.due, r.exact = time.Time{}, false
 }
 
 func (r *run) succeed(now time.Time) {
 	r.decide()
 	r.state, r.doneAt, r.isFinal = pairDone, now, false
-	r.isPlain = len(r.children) == 0 && len(r.attempts) == 0
+	r.isPlain = len(r.children) == 0 && len(r.attempts) == 0 && r.others == 0
 	if r.pair.settled.IsZero() {
 		r.pair.settled = now
 	}
@@ -191,6 +223,22 @@ func (r *run) fail(kind string, at time.Time) {
 		return
 	}
 	r.due, r.exact, r.waits = at.Add(r.sub.policy.Delay(r.failures+1)), true, true
+}
+
+// crash ends an execution with the process. It counts if nothing else ran, and so
+// do those before that did not count because others ran.
+func (p *pair) crash(alone bool, now time.Time) {
+	crashed, together := p.crashed, p.together
+	p.current.decide()
+	p.crashed, p.suspect, p.due, p.exact = crashed, true, time.Time{}, false
+	if !alone {
+		p.others, p.together = p.others+1, together+1
+		return
+	}
+	p.crashed, p.others = true, p.others-together
+	for range 1 + together {
+		p.charge("crash", now)
+	}
 }
 
 // charge notes a failed attempt.

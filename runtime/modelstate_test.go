@@ -25,6 +25,7 @@ type model struct {
 	made        []*modelSubscription // in the order in which they were made
 	events      map[uint64]*modelEvent
 	healthy     bool            // handlers succeed
+	serial      time.Time       // when a suspect was last about to run, ran or was cleared
 	interrupted int             // deliveries that the next start has to find interrupted
 	paused      map[string]bool // by name of the subscription
 	pausedTypes map[string]bool // by pattern
@@ -56,7 +57,9 @@ type pair struct {
 	sub   *modelSubscription
 
 	state    pairState
-	failures int       // attempts charged since it was new or retried by hand
+	failures int       // attempts that count since it was new or retried by hand
+	others   int       // executions that do not
+	together int       // of those, that ended with the process, since the last other end
 	attempts []string  // kinds of the failed attempts on record
 	runs     int       // executions
 	ran      time.Time // when it was first executed; zero if never
@@ -71,7 +74,8 @@ type pair struct {
 	isPlain bool // its success needs no row, so it may be written up to 5 ms late
 	forgot  bool // done, and a kill may have lost that
 	killed  bool // a kill happened since it was published: it may be announced as attempt 2
-	crashed bool // the last attempt ended with the process
+	crashed bool // the last attempt that counts ended with the process
+	suspect bool // the last execution did
 	held    bool // its type was paused meanwhile
 }
 
@@ -162,18 +166,33 @@ func (m *model) interrupt(at *attachment, when time.Time) {
 	at.cancelled = when
 }
 
-// kill ends the process: what ran is charged, what is not written is lost.
-func (m *model) kill() {
+// kill ends the process that the bus is of: what ran is suspected, what is not
+// written is lost.
+func (m *model) kill(bus *runtime.Bus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
+	m.each(func(*pair) {}) // verdicts that time has given
+	ran := map[*pair]bool{}
+	for _, s := range m.subscriptions {
+		for _, at := range s.attachments {
+			for r := range at.running {
+				if at.bus == bus {
+					ran[r.pair] = true
+				}
+			}
+		}
+	}
 	m.each(func(p *pair) {
+		if ran[p] {
+			m.serial = now
+		}
 		switch {
 		case p.current != nil:
-			p.current.decide()
-			p.charge("crash", now)
-			p.crashed, p.due, p.exact = true, time.Time{}, false
+			p.crash(len(ran) == 1, now)
 			m.interrupted++
+		case ran[p] && p.state != pairDone && p.state != pairPurged: // left behind
+			p.suspect = true
 		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= writeDelay:
 			p.forgot = true
 		}
@@ -227,7 +246,8 @@ func (m *model) end() {
 func (m *model) redrive(p *pair) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.state, p.failures, p.crashed = pairOpen, 0, false
+	p.others, p.failures, p.together = p.others+p.failures, 0, 0
+	p.state, p.crashed = pairOpen, false
 	p.due, p.exact = time.Time{}, false
 }
 

@@ -78,7 +78,7 @@ type HandledInfo struct {
 // FailedInfo says how an attempt has failed.
 type FailedInfo struct {
 	AttemptInfo
-	Kind  string // error, panic, goexit, timeout or decode
+	Kind  string // error, panic, goexit, timeout, decode, crash or interrupted
 	Error string
 }
 

@@ -77,7 +77,7 @@ func TestAnObserverIsToldWhatBecomesOfEachAttempt(t *testing.T) {
 			"reader slow#2 10s", "reader failed#2 30s timeout the handler did not finish within 30s",
 			"reader dead#2 30s max_attempts the handler did not finish within 30s",
 			"published order.placed false", "reader discarded#1 1s not ours",
-			"published order.placed false", "reader snoozed#1 1s for 1h0m0s", "reader handled#1 1s latency 1h0m2s",
+			"published order.placed false", "reader snoozed#1 1s for 1h0m0s", "reader handled#2 1s latency 1h0m2s",
 			"published user.created false", "published user.created true",
 		}
 		if diff := cmp.Diff(want, told.all()); diff != "" {

@@ -100,9 +100,9 @@ func TestAHandlerSteersByWhatItReturns(t *testing.T) {
 		"a negative delay is none": {
 			do: twice(runtime.RetryAfter(-time.Hour, errBoom)), want: []execution{{1, 0}, {2, 0}},
 		},
-		"a snoozed event comes again with the same number": {
+		"a snoozed event comes again with the next number": {
 			do: twice(runtime.Snooze(time.Hour)), opts: []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(1))},
-			want: []execution{{1, 0}, {1, time.Hour}},
+			want: []execution{{1, 0}, {2, time.Hour}},
 		},
 		"the outermost of several decides": {
 			do: twice(runtime.RetryAfter(time.Minute, runtime.Permanent(errBoom))), want: []execution{{1, 0}, {2, time.Minute}},
@@ -226,8 +226,8 @@ func TestASnoozeSurvivesARestart(t *testing.T) {
 		})
 		f.start()
 		f.idle()
-		if got := at.all(); !slices.Equal(got, []execution{{1, time.Hour}}) {
-			t.Errorf("ran %v, want attempt 1 after an hour", got)
+		if got := at.all(); !slices.Equal(got, []execution{{2, time.Hour}}) {
+			t.Errorf("ran %v, want the second execution after an hour", got)
 		}
 	})
 }

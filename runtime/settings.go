@@ -62,7 +62,8 @@ type ErrorRule struct {
 type Redrive struct {
 	// Reasons chooses by the reason of the dead letter (max_attempts,
 	// permanent, decode, crash, expired, max_snoozes) or by how its last attempt failed
-	// (error, panic, goexit, timeout). Empty for all.
+	// (error, panic, goexit, timeout, interrupted). Empty for all but those whose last
+	// attempt ended the process, which need crash.
 	Reasons []string
 	// Every is how long after its death a dead letter is tried again.
 	Every time.Duration

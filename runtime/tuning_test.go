@@ -133,7 +133,7 @@ func TestDeadLettersAreRedrivenAsTheCatalogueSays(t *testing.T) {
 			must(t, err)
 		}
 		time.Sleep(24 * time.Hour)
-		want := "1 1 0s, 2 1 0s, 2 1 1h0m0s, 2 1 2h0m0s, 2 1 3h0m0s"
+		want := "1 1 0s, 2 1 0s, 2 2 1h0m0s, 2 3 2h0m0s, 2 4 3h0m0s"
 		if got := strings.Join(times.all(), ", "); got != want {
 			t.Errorf("ran %s\nwant %s", got, want)
 		}

@@ -23,7 +23,7 @@ const limitRedrives = 1000
 func RedriveReasons() []string {
 	return []string{
 		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes",
-		"error", "panic", "goexit", "timeout",
+		"error", "panic", "goexit", "timeout", "interrupted",
 	}
 }
 

@@ -53,7 +53,7 @@ type Delivery struct {
 
 // Attempt is a failed execution of a handler.
 type Attempt struct {
-	Kind      string    `json:"kind"`                // error, panic, goexit, timeout, decode or crash
+	Kind      string    `json:"kind"`                // error, panic, goexit, timeout, decode, crash or interrupted
 	Started   time.Time `json:"started_at,omitzero"` // UTC; zero for a crash
 	Ended     time.Time `json:"ended_at"`            // UTC; of a crash: when it was noticed
 	Error     string    `json:"error"`

@@ -12,7 +12,7 @@ import (
 type Attempt struct {
 	runtime.AttemptInfo
 	Result string // handled, failed, snoozed or discarded
-	Kind   string // of a failed one: error, panic, goexit, timeout or decode
+	Kind   string // of a failed one: error, panic, goexit, timeout, decode or interrupted
 	Error  string // of a failed one its text, of a discarded one the reason
 }
 

@@ -51,7 +51,7 @@ func TestAttemptsSayWhenAHandlerWasCalledAndWhatCameOfIt(t *testing.T) {
 			"order.placed 3 10ms handled  ", "after 0s",
 			"order.placed 1 10ms discarded  too old", "after 0s",
 			"order.placed 1 10ms snoozed  ", "after 1m0s",
-			"order.placed 1 10ms handled  ",
+			"order.placed 2 10ms handled  ",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%q\nwant\n%q", got, want)

@@ -1,11 +1,13 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
@@ -48,14 +50,26 @@ func (e *ExpiredError) Error() string {
 // Is makes the error match [context.DeadlineExceeded].
 func (e *ExpiredError) Is(target error) bool { return target == context.DeadlineExceeded }
 
+// InterruptedError is the failure of an attempt whose handler a shutdown did not
+// wait for any longer.
+type InterruptedError struct{ Ignored time.Duration }
+
+// Error says what the handler has ignored.
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("the handler did not return within %v after a shutdown had cancelled its context", e.Ignored)
+}
+
+// Is makes the error match [ErrShutdown].
+func (e *InterruptedError) Is(target error) bool { return target == ErrShutdown }
+
 // Attempt is one execution of a handler, and the context that the handler is
 // given.
 type Attempt struct {
 	*engine.Delivery
 	Number int   // 1 for the first execution
-	Max    int   // how many executions there may be
 	Failed error // what the handler has returned, once it has failed; nil if its methods panic
 
+	max      atomic.Int32 // the Number of the last attempt that the policy allows
 	run      *run
 	handler  *Handler
 	worker   int
@@ -80,6 +94,13 @@ type Attempt struct {
 
 // Owner returns the bus whose handler this is.
 func (a *Attempt) Owner() any { return a.run.sub.cfg.Owner }
+
+// Max returns the Number of the last attempt that the policy allows: that of the
+// subscription, or after a failure that of the class of its error.
+func (a *Attempt) Max() int { return int(a.max.Load()) }
+
+// allow sets Max for a policy.
+func (a *Attempt) allow(maxAttempts int) { a.max.Store(int32(maxAttempts + a.Uncounted)) }
 
 // Started returns when the handler was called.
 func (a *Attempt) Started() time.Time { return a.started }
@@ -124,11 +145,8 @@ func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker
 		a = new(Attempt)
 	}
 	*a = Attempt{
-		Delivery: r.Delivery, Number: r.Failures + 1, Max: r.settings.Retry.MaxAttempts,
+		Delivery: r.Delivery, Number: r.Failures + r.Uncounted + 1,
 		run: r, handler: h, worker: worker, settings: h.Settings(r.Type), permit: permit, started: r.initial.started, first: !r.tried,
-	}
-	if a.Redelivered {
-		a.Number++
 	}
 	if s.cfg.Group {
 		a.started = time.Now()
@@ -140,6 +158,7 @@ func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker
 			a.limit, a.expires = max(0, left), true
 		}
 	}
+	a.allow(cmp.Or(r.MaxAttempts, r.settings.Retry.MaxAttempts))
 	return a
 }
 
@@ -181,7 +200,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 		keep = a.finish(err, kind, stack)
 		handled = a.handled
 		if exit && keep {
-			s.leaveGate()
+			s.leaveGate(r)
 			s.mu.Lock()
 			s.free = append(s.free, worker)
 			s.mu.Unlock()
@@ -204,6 +223,8 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	if err != nil {
 		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
 	}
+	// Before anything is settled: from here on a crash is not this handler's.
+	s.consumer.End(a.Delivery)
 	a.mu.Lock()
 	late, left := a.over, a.left
 	a.over, a.returned = true, true
@@ -283,19 +304,21 @@ func (a *Attempt) leave() {
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
 	s.runsOn(a.worker, 0)
-	s.leaveGate()
+	s.leaveGate(a.run)
 	s.open()
 	s.lanes.Done()
 }
 
-// giveBack settles an attempt that the shutdown does not wait for.
-func (a *Attempt) giveBack() {
+// interrupt ends an attempt whose handler has ignored for so long that a shutdown
+// cancelled its context. That counts, or else a handler that hangs would do so
+// after every restart.
+func (a *Attempt) interrupt(ignored time.Duration) {
+	f := a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.over {
 		a.over = true
-		a.withdraw()
-		a.settle(a.run.release())
+		a.fail(f)
 	}
 }
 
@@ -307,13 +330,7 @@ func (a *Attempt) withdraw() {
 }
 
 // settle gives the verdict on the delivery.
-func (a *Attempt) settle(v engine.Verdict) {
-	if v.Kind != engine.Done {
-		// Once the verdict is written a claim would be taken for a crash.
-		a.run.sub.consumer.Idle(a.worker)
-	}
-	a.run.sub.settle(a.run.item, v)
-}
+func (a *Attempt) settle(v engine.Verdict) { a.run.sub.settle(a.run.item, v) }
 
 // logged returns the attributes of a log line about the attempt.
 func (a *Attempt) logged(more ...any) []any {

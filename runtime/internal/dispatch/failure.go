@@ -102,7 +102,11 @@ func (a *Attempt) fail(f failure) {
 	}
 	a.logFailure(failure, due.Sub(now))
 	a.handler.Count.Failed(a, failure, due)
-	a.settle(a.run.verdict(engine.Verdict{Kind: engine.Retry, Attempt: failure, Due: due}))
+	v := engine.Verdict{Kind: engine.Retry, Attempt: failure, Due: due}
+	if f.rule != nil {
+		v.MaxAttempts = f.rule.Retry.MaxAttempts
+	}
+	a.settle(a.run.verdict(v))
 }
 
 // next returns when to try again, or the reason not to, by the settings in
@@ -113,6 +117,7 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	if f.rule != nil {
 		policy = f.rule.Retry
 	}
+	a.allow(policy.MaxAttempts)
 	failures := a.Failures + 1
 	delay := policy.Jittered(failures+1, a.ID, a.run.sub.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
@@ -138,8 +143,8 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 // clamp bounds a delay that a handler has chosen.
 func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDelay) }
 
-// snooze puts the delivery off and charges nothing, unless that has happened too
-// often or the event would have expired by then.
+// snooze puts the delivery off, which does not count as a failed attempt, unless that
+// has happened too often or the event would have expired by then.
 func (a *Attempt) snooze(until, now time.Time, failure *engine.Attempt) {
 	a.withdraw()
 	settings := a.run.sub.cfg.Settings(a.Type)
@@ -198,5 +203,5 @@ func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 // logFailure emits the one line that every failed attempt gets.
 func (a *Attempt) logFailure(failure *engine.Attempt, delay time.Duration) {
 	a.run.sub.cfg.Logger.Warn("event handler failed",
-		a.logged("max_attempts", a.Max, "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
+		a.logged("max_attempts", a.Max(), "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // The gate is what a delivery passes when a lane takes it: the subscription and
-// the event type must not be paused, the brake not be on, the breaker closed.
-// What may not pass stays in the queue; nothing is charged and nothing written.
+// the event type must not be paused, the brake not be on, the breaker closed, and
+// no suspect be running. What may not pass stays in the queue; nothing is written.
 
 // gate is the state of it.
 type gate struct {
@@ -36,6 +36,17 @@ func (s *Subscription) SetPaused(all bool, held func(eventType string) bool) {
 // take removes the next delivery that may run from the queue. If all have to
 // wait for the breaker it says until when. The caller has the turn.
 func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
+	asks := s.asks // for a suspect, to run alone
+	if !asks {
+		r, reopens, ok = s.choose(&asks)
+	}
+	if !asks && s.cfg.Alone.closed.Load() {
+		s.cfg.Alone.pass(s)
+	}
+	return r, reopens, ok
+}
+
+func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok bool) {
 	for !s.gate.paused.Load() {
 		i, ok := s.queue.pop()
 		if !ok {
@@ -62,10 +73,14 @@ func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
 				return nil, reopening(b, now), false
 			}
 		}
+		if *asks = i.Suspect; !s.pass(i.Suspect) {
+			permit.Release()
+			s.queue.putBack(i) // there will be a signal
+			return nil, nil, false
+		}
 		r := s.newRun()
-		r.item, r.sub, r.settings = i, s, settings
+		r.item, r.sub, r.settings, r.alone = i, s, settings, i.Suspect
 		r.initial.started, r.initial.permit = now, permit
-		s.gate.active.Add(1)
 		return r, nil, true
 	}
 	return nil, nil, false
@@ -95,8 +110,8 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 }
 
 // leaveGate is called when a delivery that has passed is settled.
-func (s *Subscription) leaveGate() {
-	s.gate.active.Add(-1)
+func (s *Subscription) leaveGate(r *run) {
+	s.leave(r.alone)
 	if s.gate.streak.Load() > 0 {
 		s.signal() // the brake may have kept others
 	}

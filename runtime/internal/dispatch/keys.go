@@ -38,7 +38,7 @@ func (s *Subscription) setKeys(items []item) {
 		go k.run()
 		items = items[k.wait():]
 	}
-	s.consumer.Prepare(0)
+	s.consumer.Prepare(nil)
 }
 
 func (k *keying) run() {
@@ -63,7 +63,7 @@ func (k *keying) begin() *engine.Delivery {
 		i.key = k.sub.cfg.Keyless
 		if k.sub.mayRun(i.Delivery) {
 			k.since = time.Now()
-			k.sub.consumer.Prepare(i.Seq)
+			k.sub.consumer.Prepare(i.Delivery)
 			return i.Delivery
 		}
 	}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -17,6 +18,10 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		s.more = true
 	default:
 	}
+	s.asks = false
+	if s.later != nil && !s.enqueue(nil) {
+		return nil
+	}
 	if s.failing {
 		if left := time.Until(s.again); left > 0 {
 			return time.After(left)
@@ -32,24 +37,56 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 	return s.pause(err)
 }
 
-// enqueue puts deliveries into the queue, with their keys.
-func (s *Subscription) enqueue(polled []*engine.Delivery) {
+// enqueue puts deliveries into the queue, with their keys. It reports false if
+// some are left for later, because suspects have to be alone.
+func (s *Subscription) enqueue(polled []*engine.Delivery) bool {
 	if s.cfg.Key == nil {
 		for _, d := range polled {
 			s.queue.push(item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
 		}
-		return
+		return true
 	}
-	items := s.items[:0]
+	items := append(s.items[:0], s.later...)
+	s.later = nil
 	for _, d := range polled {
 		items = append(items, item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
 	}
-	s.setKeys(items)
-	for _, i := range items {
-		s.queue.push(i)
+	for left := items; len(left) > 0; {
+		n := suspectsApart(left)
+		if !s.setKeysApart(left[:n]) {
+			s.later = slices.Clone(left)
+			break
+		}
+		for _, i := range left[:n] {
+			s.queue.push(i)
+		}
+		left = left[n:]
 	}
 	clear(items)
 	s.items = items
+	return s.later == nil
+}
+
+// suspectsApart returns how many of the next items are none, or 1 if the first is a
+// suspect.
+func suspectsApart(items []item) int {
+	if at := slices.IndexFunc(items, item.suspect); at >= 0 {
+		return max(at, 1)
+	}
+	return len(items)
+}
+
+// setKeysApart sets the keys of items, unless they have to wait: a suspect for all
+// others, the others for a suspect.
+func (s *Subscription) setKeysApart(items []item) bool {
+	suspect := items[0].suspect()
+	if !suspect && s.cfg.Alone.closed.Load() || !s.pass(suspect) {
+		s.asks = suspect
+		return false
+	}
+	s.setKeys(items)
+	s.leave(suspect)
+	return true
 }
 
 // pause tells the log when reading begins to fail and when it works again, and
@@ -77,10 +114,9 @@ const strictRetries = 16
 // poll takes what there is room for. It reports full when there may be more.
 func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) {
 	if s.cfg.Strict && !s.ready {
-		if err := s.holdFailing(); err != nil {
+		if s.ready, err = s.holdFailing(); !s.ready {
 			return nil, true, err
 		}
-		s.ready = true
 	}
 	room := window - s.queue.len()
 	switch {
@@ -97,24 +133,28 @@ func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) 
 }
 
 // holdFailing holds the keys of deliveries that failed in an earlier life. It
-// runs before the first poll.
-func (s *Subscription) holdFailing() error {
+// runs before the first poll. It reports false if it has to go on later, because
+// suspects have to be alone.
+func (s *Subscription) holdFailing() (all bool, err error) {
 	for {
 		failing, err := s.consumer.Failing(s.held, window)
 		if err != nil || len(failing) == 0 {
-			return err
+			return err == nil, err
 		}
 		items := make([]item, len(failing))
 		for i, d := range failing {
 			items[i].Delivery = d
 		}
-		s.setKeys(items)
+		items = items[:suspectsApart(items)]
+		if !s.setKeysApart(items) {
+			return false, nil
+		}
 		for _, i := range items {
 			// Without an attempt to come, or a key, there is nothing to wait for.
 			if i.failure == nil && s.mayRun(i.Delivery) {
 				s.queue.hold(i.key, i.Seq)
 			}
 		}
-		s.held = failing[len(failing)-1].Seq
+		s.held = items[len(items)-1].Seq
 	}
 }

@@ -31,6 +31,9 @@ type item struct {
 	awaited  bool // later deliveries of its key were held back for it
 }
 
+// suspect tells whether nothing may run beside the delivery.
+func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
+
 // queue holds what was polled and has no lane yet: first come, first served
 // within a priority, and one at a time within a partition key. Nothing overtakes
 // an earlier delivery of its own key. It is safe for concurrent use.
@@ -159,6 +162,10 @@ func (q *queue) turn() (chosen int, ok bool) {
 			q.passed[r] = 0
 			continue
 		}
+		if q.ready[r].first().suspect() {
+			chosen = r // until it may run, everything waits for it
+			break
+		}
 		if chosen < 0 || q.passed[r] >= patience {
 			chosen = r
 		}
@@ -252,6 +259,8 @@ func (f *fifo) push(i item) {
 	}
 	f.items = append(f.items, i)
 }
+
+func (f *fifo) first() item { return f.items[f.head] }
 
 func (f *fifo) pop() item {
 	i := f.items[f.head]

@@ -17,6 +17,7 @@ type run struct {
 	sub      *Subscription
 	settings *Settings
 	tried    bool    // a handler was called
+	alone    bool    // nothing runs beside it
 	initial  Attempt // the memory of the first attempt, outside of groups the only one
 	*members         // nil outside of groups
 }
@@ -64,7 +65,6 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 		}
 		r.done = append(r.done, h.Name)
 	}
-	s.consumer.Idle(worker)
 	if r.reopens.IsZero() {
 		s.settle(r.item, engine.Verdict{Kind: engine.Done, Staged: r.staged})
 	} else {
@@ -101,6 +101,9 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 // giveUp makes the delivery a dead letter without calling the handler.
 func (s *Subscription) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
 	a := s.newAttempt(worker, r, h, permit)
+	if !r.tried {
+		a.Number = max(a.Number-1, 1) // there is no further one
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
@@ -142,14 +145,9 @@ func (r *run) verdict(v engine.Verdict) engine.Verdict {
 	return v
 }
 
-// release is the verdict of a run that is interrupted and charged nothing.
-func (r *run) release() engine.Verdict {
-	v := r.verdict(engine.Verdict{Kind: engine.Release})
-	if v.Progress != "" { // which a delivery that is merely released has not
-		v.Kind, v.Due = engine.Snooze, time.Now()
-	}
-	return v
-}
+// release is the verdict of a run that is interrupted, which does not count as
+// a failed attempt.
+func (r *run) release() engine.Verdict { return r.verdict(engine.Verdict{Kind: engine.Release}) }
 
 // decodeProgress reads what encodeProgress wrote.
 func decodeProgress(progress string) (done []string) {

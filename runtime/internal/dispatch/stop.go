@@ -14,10 +14,10 @@ var ErrShutdown = errors.New("the bus is shutting down")
 
 // Stop takes no more deliveries and waits for the running handlers. When ctx
 // ends first, their contexts are cancelled with ErrShutdown, and those that do
-// not return within grace are left behind. Deliveries that were not finished
-// are given back without being charged. It returns ctx's error if it had to
-// interrupt a handler. Several calls wait together; the first whose ctx ends
-// interrupts.
+// not return within grace are left behind, which counts as a failed attempt.
+// The other deliveries that were not finished are given back. It returns ctx's
+// error if it had to interrupt a handler. Several calls wait together; the first
+// whose ctx ends interrupts.
 func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
 	if !s.stopped.Swap(true) {
@@ -34,7 +34,15 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 		s.mu.Lock()
 		s.alarm.stop()
 		s.mu.Unlock()
-		for _, i := range s.queue.drain() {
+		s.cfg.Alone.leave(s)
+		left := s.queue.drain()
+		select {
+		case <-s.turn:
+			left = append(left, s.later...)
+			s.turn <- struct{}{}
+		default: // a lane that did not end in time is about to poll
+		}
+		for _, i := range left {
 			s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release, Progress: i.Progress})
 		}
 		close(s.ended)
@@ -57,13 +65,14 @@ func (s *Subscription) await(ctx context.Context, grace time.Duration) error {
 	case <-s.finished:
 	case <-s.ended:
 	case <-timer.C:
-		s.giveBackAll()
+		s.interruptAll(grace)
 	}
 	return ctx.Err()
 }
 
-// giveBackAll settles all attempts that did not end in time.
-func (s *Subscription) giveBackAll() {
+// interruptAll settles all attempts whose handlers have ignored for so long that
+// their contexts are cancelled.
+func (s *Subscription) interruptAll(ignored time.Duration) {
 	s.mu.Lock()
 	left := make([]*Attempt, 0, len(s.running))
 	for _, a := range s.running {
@@ -73,6 +82,6 @@ func (s *Subscription) giveBackAll() {
 	}
 	s.mu.Unlock()
 	for _, a := range left {
-		a.giveBack()
+		a.interrupt(ignored)
 	}
 }

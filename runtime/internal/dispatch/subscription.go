@@ -51,6 +51,9 @@ type Config struct {
 	// Obituary returns the events to append when a delivery is dead-lettered.
 	Obituary func(d *engine.Delivery, v engine.Verdict) []engine.Record
 
+	// Alone is shared by the subscriptions of a bus.
+	Alone *Alone
+
 	Logger *slog.Logger
 }
 
@@ -136,6 +139,8 @@ type Subscription struct {
 	again    time.Time // when to poll after that; guarded by turn
 	polled   []*engine.Delivery
 	items    []item // memory of enqueue; guarded by turn
+	later    []item // polled, and waiting for their keys until no suspect runs, or they may run alone; guarded by turn
+	asks     bool   // the first of them, or of holdFailing, is a suspect; guarded by turn
 	held     int64  // up to here the queue knows; guarded by turn
 	runs     []run  // not yet used; guarded by turn
 
@@ -172,6 +177,7 @@ func New(consumer engine.Consumer, cfg Config) *Subscription {
 
 // Start begins to deliver.
 func (s *Subscription) Start() {
+	s.cfg.Alone.join(s)
 	for range max(s.cfg.Concurrency, 1) {
 		s.open()
 	}
@@ -209,26 +215,27 @@ func (s *Subscription) open() {
 func (s *Subscription) lane(worker int) {
 	s.runsOn(worker, goroutine())
 	for {
-		r, ok := s.next(worker)
+		r, ok := s.next()
 		if !ok {
 			break
 		}
 		if !s.run(worker, r) {
 			return // another lane has taken over
 		}
-		s.leaveGate()
+		s.leaveGate(r)
 	}
-	s.consumer.Idle(worker)
+	if s.cfg.Alone.closed.Load() {
+		s.cfg.Alone.pass(s) // nothing comes after this
+	}
 	s.lanes.Done()
 }
 
 // next waits for a delivery that may run. It reports false when the
 // subscription is stopping.
-func (s *Subscription) next(worker int) (*run, bool) {
+func (s *Subscription) next() (*run, bool) {
 	select {
 	case <-s.turn: // nearly always there is no competition
 	default:
-		s.consumer.Idle(worker) // it may take as long as nothing happens
 		select {
 		case <-s.turn:
 		case <-s.stopping:
@@ -236,7 +243,7 @@ func (s *Subscription) next(worker int) (*run, bool) {
 		}
 	}
 	defer func() { s.turn <- struct{}{} }()
-	for idle := false; ; {
+	for {
 		if s.stopped.Load() {
 			return nil, false
 		}
@@ -247,10 +254,6 @@ func (s *Subscription) next(worker int) (*run, bool) {
 		r, reopens, ok := s.take()
 		if ok {
 			return r, true
-		}
-		if !idle {
-			s.consumer.Idle(worker)
-			idle = true
 		}
 		select {
 		case <-s.wake:

@@ -78,9 +78,10 @@ type Log interface {
 	// FromBeginning).
 	Consumer(ctx context.Context, spec ConsumerSpec) (Consumer, error)
 
-	// TakeOver makes this process the one that dispatches, and turns every
-	// delivery that was running when the last owner ended into one that is
-	// due now and was charged an attempt.
+	// TakeOver makes this process the one that dispatches. Deliveries whose
+	// handlers ran when the last owner died are due now. If only one ran, that
+	// counts as a failed attempt. If several ran, it counts for none of them. All
+	// of them are suspects from then on.
 	TakeOver(ctx context.Context) (Recovery, error)
 
 	// Outcome waits until every delivery of the event at seq is settled.
@@ -242,18 +243,18 @@ type Consumer interface {
 	// greater than after, in log order. They are not polled, so they cannot be settled.
 	Failing(after int64, limit int) ([]*Delivery, error)
 
-	// Prepare says that code of the program is called for the event at seq before its
-	// attempt, to decode it; 0 says that this is over. If the process dies meanwhile, a
-	// failed attempt is recorded for it, as after Begin. One event at a time is prepared.
-	Prepare(seq int64)
+	// Prepare says that code of the program is called for the event of d before its
+	// attempt, to decode it; nil says that this is over. If the process dies meanwhile,
+	// it is as after Begin. One event at a time is prepared.
+	Prepare(d *Delivery)
 
 	// Begin says that one of the subscription's workers, numbered from 0,
-	// starts an attempt at d. The fact survives the death of the process, so
-	// that the attempt is charged to d and to nothing else.
+	// starts an attempt at d. The fact survives the death of the process. For a
+	// suspect it also survives a power cut.
 	Begin(d *Delivery, worker int, started time.Time)
 
-	// Idle says that the worker does nothing until its next Begin.
-	Idle(worker int)
+	// End says that the handler which was called after Begin has returned.
+	End(d *Delivery)
 
 	// Cancelled reports whether an operator has discarded the delivery of an event,
 	// and why. It is to be settled as discarded instead of being tried.
@@ -268,13 +269,20 @@ type Consumer interface {
 // Delivery is one event on its way to one subscription.
 type Delivery struct {
 	*Record      // shared with other consumers, so never changed
-	Failures int // attempts charged so far
-	// Redelivered says that an earlier run may have happened without being
-	// charged: its process died between the handler's success and the record
-	// of it.
-	Redelivered bool
-	// Crashed says that the last charged attempt ended with the process.
+	Failures int // attempts that count against max_attempts
+	// Uncounted is how many executions may have happened beside those: they were
+	// interrupted or snoozed, they ended with the process while others ran too, or
+	// they succeeded and the process died before that was written. Attempts before
+	// the dead delivery was retried are among them.
+	Uncounted int
+	// MaxAttempts is that of the policy for the class of the last error; 0 if
+	// there was none and the subscription's policy holds.
+	MaxAttempts int
+	// Crashed says that the last attempt that counted ended with the process.
 	Crashed bool
+	// Suspect says that the process died while the handler ran, and that it has
+	// not ended otherwise since. Nothing may run beside it.
+	Suspect bool
 	// Since is when the delivery began: when its event was published or due, or
 	// when the dead delivery was last retried by hand.
 	Since time.Time
@@ -295,16 +303,16 @@ const (
 	Done VerdictKind = iota + 1
 	// Retry: failed; due again at Verdict.Due.
 	Retry
-	// Snooze: put off until Verdict.Due; nothing is charged.
+	// Snooze: put off until Verdict.Due; it does not count as an attempt.
 	Snooze
-	// Hold: put off until its type is no longer paused; nothing is charged.
+	// Hold: put off until its type is no longer paused.
 	Hold
 	// Discard: settled without having been handled. Final.
 	Discard
 	// Dead: failed for good; kept with every attempt for an operator.
 	Dead
 	// Release: not attempted, or interrupted by an orderly shutdown; handed
-	// out again by the next consumer of the name, as if it had never been.
+	// out again by the next consumer of the name.
 	Release
 )
 
@@ -314,7 +322,9 @@ type Verdict struct {
 	Attempt *Attempt  // of Retry and Dead: what failed; nil if nothing new was tried
 	Due     time.Time // of Retry and Snooze; its distance from now is by the monotonic clock
 	Asked   bool      // of Snooze: the handler has asked for it, which is counted
-	Reason  string    // of Dead: one of the Reason constants; of Discard: in words
+	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
+	MaxAttempts int
+	Reason      string // of Dead: one of the Reason constants; of Discard: in words
 	// Fingerprint of Dead is the same for failures of the same kind.
 	Fingerprint string
 	// Progress of all but Done and Discard is handed out with the delivery
@@ -357,11 +367,15 @@ const (
 	KindTimeout = "timeout" // the handler outlived its deadline
 	KindDecode  = "decode"  // the payload could not be decoded
 	KindCrash   = "crash"   // the process died while the handler ran
+
+	// KindInterrupted: a shutdown cancelled the handler's context, and the handler
+	// did not return.
+	KindInterrupted = "interrupted"
 )
 
 // Kinds returns all ways in which an attempt can fail.
 func Kinds() []string {
-	return []string{KindError, KindPanic, KindExit, KindTimeout, KindDecode, KindCrash}
+	return []string{KindError, KindPanic, KindExit, KindTimeout, KindDecode, KindCrash, KindInterrupted}
 }
 
 // Settlement is the state of one event for one subscription.
@@ -382,8 +396,18 @@ const (
 
 // Recovery is what TakeOver found.
 type Recovery struct {
-	Interrupted int   // running when the last owner ended
-	Waiting     int   // waiting for a retry
-	Dead        int   // dead letters
-	Backlog     int64 // events at least one subscription has yet to see
+	Interrupted int     // running when the last owner ended
+	Waiting     int     // waiting for a retry
+	Dead        int     // dead letters
+	Backlog     int64   // events at least one subscription has yet to see
+	Crashes     []Crash // the interrupted ones
+}
+
+// Crash is a delivery whose handler ran when the last owner died.
+type Crash struct {
+	Delivery
+	Subscription string
+	// Attempt is the failed attempt as which it counts; nil if others ran too.
+	Attempt *Attempt
+	Ran     int // how many handlers ran, this one included
 }

@@ -46,6 +46,9 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM outcomes
 		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `
+		SELECT 'crash: subscription ' || subscription || ', event at position ' || seq FROM crashes
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{RuleReference, `
 		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM discarded
 		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `

@@ -114,6 +114,7 @@ func removeConsumer(c *conn, id int64, name string) (removed Removed, err error)
 		"DELETE FROM deliveries WHERE subscription = ?1",
 		"DELETE FROM attempts WHERE subscription = ?1",
 		"DELETE FROM outcomes WHERE subscription = ?1",
+		"DELETE FROM crashes WHERE subscription = ?1",
 		"DELETE FROM discarded WHERE subscription = ?1",
 		"DELETE FROM cancelled WHERE subscription = ?1",
 		"DELETE FROM audit_deliveries WHERE subscription = ?1",

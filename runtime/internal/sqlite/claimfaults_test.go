@@ -49,7 +49,7 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 		m.begin(d)
 		m.fs.Fail(simfs.Fault{Op: simfs.Write, Nth: 1, Err: sqlite3.FULL, Sticky: true})
 		m.settle(d, engine.Verdict{Kind: engine.Done})
-		d.worker.consumer.Idle(d.place)
+		d.worker.consumer.End(d.Delivery)
 		time.Sleep(time.Second)
 		if err := m.log.Close(); err == nil {
 			m.fail("Close could not write the success, and returned nil")
@@ -64,8 +64,8 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 		if len(deliveries) != 1 || deliveries[0].ID != d.Delivery.ID {
 			m.fail("the event is not handed out again")
 		}
-		if again := deliveries[0]; !again.Redelivered || again.Crashed {
-			m.fail("it comes with redelivered %v and crashed %v, want true and false", again.Redelivered, again.Crashed)
+		if again := deliveries[0]; again.Uncounted != 1 || again.Crashed || again.Suspect {
+			m.fail("it comes after %d executions, crashed %v and suspect %v, want one and false", again.Uncounted, again.Crashed, again.Suspect)
 		}
 		m.must(m.log.Close())
 	})
@@ -234,7 +234,7 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 			m.must(err)
 			m.consumers[0].consumer = again
 			again.Begin(m.held[0].Delivery, 1, time.Now())
-			again.Idle(1)
+			again.End(m.held[0].Delivery)
 		}
 		if n := len(m.log.claims.places); n != 2 {
 			m.fail("two workers have %d places", n)

@@ -70,12 +70,14 @@ type claim struct {
 	running      int64 // seq of the event at hand; 0 for none
 	highest      int64 // the highest seq ever begun
 	life         uint32
-	turn         uint32 // counts what the worker has written
+	executions   uint16 // of the delivery at hand, before this one, the last 16 bits: this one is on record when the log knows of more
+	turn         uint16 // counts what the worker has written
 }
 
 func (c claim) encode(b []byte) {
 	binary.LittleEndian.PutUint32(b[0:], uint32(c.subscription))
-	binary.LittleEndian.PutUint32(b[4:], c.turn)
+	binary.LittleEndian.PutUint16(b[4:], c.turn)
+	binary.LittleEndian.PutUint16(b[6:], c.executions)
 	binary.LittleEndian.PutUint64(b[8:], uint64(c.running))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.highest))
 	binary.LittleEndian.PutUint32(b[24:], c.life)
@@ -90,7 +92,8 @@ func decodeClaim(b []byte) (claim, bool) {
 	}
 	c := claim{
 		subscription: int64(binary.LittleEndian.Uint32(b[0:])),
-		turn:         binary.LittleEndian.Uint32(b[4:]),
+		turn:         binary.LittleEndian.Uint16(b[4:]),
+		executions:   binary.LittleEndian.Uint16(b[6:]),
 		running:      int64(binary.LittleEndian.Uint64(b[8:])),
 		highest:      int64(binary.LittleEndian.Uint64(b[16:])),
 		life:         binary.LittleEndian.Uint32(b[24:]),
@@ -208,7 +211,7 @@ func claimsOf(content []byte) []claim {
 	other, otherOK := decodeClaim(second)
 	switch {
 	case ok && otherOK && one.subscription == other.subscription && one.life == other.life:
-		if int32(other.turn-one.turn) > 0 {
+		if int16(other.turn-one.turn) > 0 {
 			one, other = other, one
 		}
 		one.highest = max(one.highest, other.highest)
@@ -258,20 +261,23 @@ func (c *claims) reserve() *place {
 	return p
 }
 
-// begin says that the worker at p is busy with seq. An error is not reported:
-// the worst it does is that a crash is charged to nobody.
-func (c *claims) begin(p *place, subscription, seq int64) {
-	c.claim(p, subscription, seq, seq)
+// begin says that the worker at p is busy with seq, after so many executions. An
+// error is not reported: the worst it does is that a crash counts for nobody.
+func (c *claims) begin(p *place, subscription, seq int64, executions int) {
+	c.claim(p, subscription, seq, seq, executions)
 }
 
 // prepare is begin for an event that no handler has been called for.
-func (c *claims) prepare(p *place, subscription, seq int64) {
-	c.claim(p, subscription, seq, 0)
+func (c *claims) prepare(p *place, subscription, seq int64, executions int) {
+	c.claim(p, subscription, seq, 0, executions)
 }
 
-func (c *claims) claim(p *place, subscription, seq, begun int64) {
+func (c *claims) claim(p *place, subscription, seq, begun int64, executions int) {
 	p.mu.Lock()
-	p.last = claim{subscription: subscription, running: seq, highest: max(begun, p.last.highest), life: c.life, turn: p.last.turn + 1}
+	p.last = claim{
+		subscription: subscription, running: seq, highest: max(begun, p.last.highest),
+		life: c.life, executions: uint16(executions), turn: p.last.turn + 1,
+	}
 	ok := c.write(p)
 	p.mu.Unlock()
 	if !ok {
@@ -279,11 +285,27 @@ func (c *claims) claim(p *place, subscription, seq, begun int64) {
 	}
 }
 
-// idle says that the worker at p is busy with nothing.
-func (c *claims) idle(p *place) {
+// sync makes what the file says survive a power cut, as far as the disk allows.
+func (c *claims) sync(p *place) {
+	p.mu.Lock() // nobody closes the file meanwhile
+	defer p.mu.Unlock()
+	if c.file != nil {
+		c.file.Sync()
+	}
+}
+
+// busy tells whether the worker at p runs a handler.
+func (p *place) busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last.running != 0
+}
+
+// end says that the worker at p is no longer busy with seq.
+func (c *claims) end(p *place, seq int64) {
 	ok := true
 	p.mu.Lock()
-	if p.last.running != 0 {
+	if p.last.running == seq {
 		p.last.running = 0
 		p.last.turn++
 		ok = c.write(p)
@@ -295,9 +317,9 @@ func (c *claims) idle(p *place) {
 }
 
 // write puts the claim of p into the file. It reports false when the mapping
-// cannot be written to. What cannot be written must not stay as it was: it would
-// be charged, although it is over. Then the claims are given up that can be, and a
-// crash is charged to nobody. The caller holds the place's mu.
+// cannot be written to. What cannot be written must not stay as it was: the
+// attempt would count although it is over. Then the claims are given up that can
+// be, and a crash counts for nobody. The caller holds the place's mu.
 func (c *claims) write(p *place) bool {
 	if c.file == nil {
 		return true

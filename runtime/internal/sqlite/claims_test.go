@@ -14,10 +14,10 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 	must(t, first.own())
 	must(t, first.clear(3))
 	a, b, c := first.reserve(), first.reserve(), first.reserve()
-	first.begin(a, 7, 100)
-	first.begin(b, 7, 101)
-	first.begin(a, 7, 102)
-	first.idle(a)
+	first.begin(a, 7, 100, 0)
+	first.begin(b, 7, 101, 0)
+	first.begin(a, 7, 102, 0)
+	first.end(a, 102)
 	_ = c // never used
 
 	if err := (&claims{path: path}).own(); !errors.Is(err, errOwned) {
@@ -48,7 +48,7 @@ func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
 	must(t, first.clear(3))
 	const workers = claimsBytes/claimSize + 3
 	for n := range int64(workers) {
-		first.begin(first.reserve(), 1, n+1)
+		first.begin(first.reserve(), 1, n+1, 0)
 	}
 	die(t, first)
 	second := &claims{path: path}
@@ -88,7 +88,7 @@ func TestAClaimThatIsTornLeavesTheOneBefore(t *testing.T) {
 		must(t, first.clear(3))
 		place := first.reserve()
 		for n := range torn {
-			first.begin(place, 1, int64(n+1))
+			first.begin(place, 1, int64(n+1), 0)
 		}
 		first.mapped[(torn%2)*claimSize+9] ^= 1
 		die(t, first)
@@ -112,9 +112,9 @@ func TestAWorkerSurvivesThatItsClaimsAreCutAway(t *testing.T) {
 	must(t, first.own())
 	must(t, first.clear(3))
 	place := first.reserve()
-	first.begin(place, 1, 1)
+	first.begin(place, 1, 1, 0)
 	must(t, os.Truncate(path, 0))
-	first.begin(place, 1, 2)
+	first.begin(place, 1, 2, 0)
 	die(t, first)
 	if found := claimsIn(t, path); len(found) != 1 || found[0].running != 2 {
 		t.Errorf("found %+v, want the claim after that", found)
@@ -130,19 +130,19 @@ func TestAClaimThatCannotBeReplacedIsTakenBack(t *testing.T) {
 	must(t, unmapFile(first.mapped))
 	first.mapped = nil
 	place := first.reserve()
-	first.begin(place, 1, 1)
+	first.begin(place, 1, 1, 0)
 	writable := first.file
 	defer writable.Close()
 	appending, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) // which refuses WriteAt
 	must(t, err)
 	first.file = appending
-	first.idle(place)
+	first.end(place, 1)
 	if found := claimsIn(t, path); len(found) != 0 {
 		t.Errorf("found %+v, want nothing", found)
 	}
 	first.file = writable
 	must(t, appending.Close())
-	first.begin(place, 1, 2)
+	first.begin(place, 1, 2, 0)
 	if found := claimsIn(t, path); len(found) != 1 || found[0].running != 2 {
 		t.Errorf("found %+v, want the claim that could be written again", found)
 	}

@@ -48,6 +48,7 @@ type consumer struct {
 	queued      int                 // the writer knows that there is something to write
 	workers     []*place            // by worker: its place in the claims file
 	preparing   *place              // that of Prepare; nil before its first call
+	prepared    int64               // the seq that it says; 0 for none
 }
 
 // never is a due time that does not come.
@@ -59,6 +60,7 @@ type delivery struct {
 	settled bool
 	row     string    // state of its row in the file; empty without one
 	started time.Time // of the attempt; zero before it
+	place   *place    // of the worker that has begun it
 }
 
 // verdict is a settled delivery and what became of it.
@@ -66,6 +68,21 @@ type verdict struct {
 	*delivery
 	engine.Verdict
 	staged []logged
+	begun  bool // a handler was called
+}
+
+// uncounted returns Delivery.Uncounted after the verdict.
+func (v *verdict) uncounted() int {
+	if v.begun && v.Attempt == nil {
+		return v.Uncounted + 1
+	}
+	return v.Uncounted
+}
+
+// suspect returns Delivery.Suspect after the verdict: a handler that has ended
+// without a crash is none. That it was interrupted says nothing.
+func (v *verdict) suspect() bool {
+	return v.Suspect && (!v.begun || v.Kind == engine.Release)
 }
 
 const (
@@ -242,34 +259,40 @@ func (c *consumer) stop() {
 
 // Begin implements [engine.Consumer].
 func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
+	own := d.Token.(*delivery)
 	c.mu.Lock()
-	d.Token.(*delivery).started = started
-	place := c.place(worker)
+	own.started, own.place = started, c.place(worker)
 	c.look()
 	c.mu.Unlock()
-	c.log.claims.begin(place, c.id, d.Seq)
+	c.log.claims.begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
+	if d.Suspect {
+		c.log.claims.sync(own.place)
+	}
 }
 
-// Idle implements [engine.Consumer].
-func (c *consumer) Idle(worker int) {
-	c.mu.Lock()
-	place := c.place(worker)
-	c.mu.Unlock()
-	c.log.claims.idle(place)
+// End implements [engine.Consumer].
+func (c *consumer) End(d *engine.Delivery) {
+	c.log.claims.end(d.Token.(*delivery).place, d.Seq)
 }
 
 // Prepare implements [engine.Consumer].
-func (c *consumer) Prepare(seq int64) {
+func (c *consumer) Prepare(d *engine.Delivery) {
 	c.mu.Lock()
 	if c.preparing == nil {
 		c.preparing = c.log.claims.reserve()
 	}
-	place := c.preparing
+	place, before := c.preparing, c.prepared
+	if c.prepared = 0; d != nil {
+		c.prepared = d.Seq
+	}
 	c.mu.Unlock()
-	if seq == 0 {
-		c.log.claims.idle(place)
-	} else {
-		c.log.claims.prepare(place, c.id, seq)
+	if d == nil {
+		c.log.claims.end(place, before)
+		return
+	}
+	c.log.claims.prepare(place, c.id, d.Seq, d.Failures+d.Uncounted)
+	if d.Suspect {
+		c.log.claims.sync(place)
 	}
 }
 
@@ -286,10 +309,9 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v.Kind == engine.Release && own.row == "" {
-		// It stays on the way, and the cursor below it.
-		own.started = time.Time{}
-		return
+	begun := !own.started.IsZero()
+	if v.Kind == engine.Release && own.row == "" && !begun {
+		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
 	delay := flushDelay
@@ -297,7 +319,7 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 		// The verdict needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(nil, v.Staged)})
+		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(nil, v.Staged), begun})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

@@ -30,8 +30,10 @@ func (d *DeadLetters) Edit(ctx context.Context, key LetterKey, id uuid.UUID, pay
 		if err != nil {
 			return err
 		}
-		err = d.conn.exec("INSERT INTO deliveries (subscription, seq, state, failures, due_at, progress) VALUES (?, ?, 'waiting', 0, ?, ?)",
-			old.Mark.Subscription, seq, time.Now(), text(old.Progress))
+		err = d.conn.exec(`
+			INSERT INTO deliveries (subscription, seq, state, failures, due_at, progress, suspect)
+			SELECT subscription, ?, 'waiting', 0, ?, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
+			seq, time.Now(), old.Mark.Subscription, old.Mark.Seq)
 		if err != nil {
 			return err
 		}

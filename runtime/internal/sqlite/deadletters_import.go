@@ -110,15 +110,21 @@ func storedEvent(c *conn, l *DeadLetter) (seq int64, wrong string, err error) {
 // addRows writes a dead delivery and its attempts.
 func addRows(c *conn, subscription, seq int64, l *DeadLetter) error {
 	err := c.exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven)
-		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?)`,
-		subscription, seq, l.Failures, l.Mark.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven)
+		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
+		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?, ?, ?)`,
+		subscription, seq, l.Failures, l.Mark.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven,
+		max(len(l.Attempts)-l.Failures, 0), l.crashed())
 	for _, a := range l.Attempts {
 		if err == nil {
 			err = addAttempt(c, subscription, seq, a)
 		}
 	}
 	return err
+}
+
+// crashed tells whether the last attempt has ended with its process.
+func (l *DeadLetter) crashed() bool {
+	return len(l.Attempts) > 0 && l.Attempts[len(l.Attempts)-1].Kind == engine.KindCrash
 }
 
 func addAttempt(c *conn, subscription, seq int64, a engine.Attempt) error {

@@ -102,15 +102,17 @@ func (s *Sweep) apply(c *conn, m LetterMark) error {
 }
 
 // revive makes a dead delivery due now, with a fresh count of attempts; those
-// it has behind it stay on record. By hand, the count of automatic redrives
-// begins again as well; else this is one of them.
+// it has behind it stay on record. One whose last attempt has ended with the
+// process still runs alone. By hand, the count of automatic redrives begins
+// again as well; else this is one of them.
 func revive(c *conn, subscription, seq int64, byHand bool) error {
 	now := time.Now()
 	if err := noteRedriven(c, subscription, seq, now); err != nil {
 		return err
 	}
 	return c.exec(`
-		UPDATE deliveries SET state = 'waiting', failures = 0, crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
+		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
+			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
 			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = NULL, snoozes = 0
 		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, subscription, seq, byHand)
 }
@@ -119,6 +121,7 @@ func revive(c *conn, subscription, seq int64, byHand bool) error {
 func forget(c *conn, subscription, seq int64) error {
 	for _, kept := range []string{
 		"DELETE FROM attempts WHERE seq = ? AND subscription = ?", "DELETE FROM outcomes WHERE seq = ? AND subscription = ?",
+		"DELETE FROM crashes WHERE seq = ? AND subscription = ?",
 	} {
 		if err := c.exec(kept, seq, subscription); err != nil {
 			return err

@@ -110,7 +110,8 @@ func (w *writer) record(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Crashed, atOnce, nil, nil, nil, text(r.Progress), nil, r.Snoozes)
+		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Suspect,
+			atOnce, nil, nil, nil, text(r.Progress), nil, r.Snoozes)
 		if err != nil {
 			return err
 		}
@@ -122,9 +123,11 @@ func (w *writer) record(f *flush) error {
 }
 
 const upsertDelivery = `
-	INSERT INTO deliveries (subscription, seq, state, failures, crashed, due_at, dead_at, reason, fingerprint, progress, wait, snoozes)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, crashed = excluded.crashed,
+	INSERT INTO deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
+		due_at, dead_at, reason, fingerprint, progress, wait, snoozes)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
+		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
 		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason,
 		fingerprint = excluded.fingerprint, progress = excluded.progress,
 		wait = excluded.wait, snoozes = excluded.snoozes`
@@ -147,8 +150,13 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 		return err
 	}
 	snoozes, wait := v.Snoozes, any(nil)
+	maxAttempts := v.Delivery.MaxAttempts
+	if v.Kind == engine.Retry {
+		maxAttempts = v.Verdict.MaxAttempts
+	}
 	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
-		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, crashed, due, dead, reason, fingerprint, text(v.Progress), wait, snoozes)
+		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, v.uncounted(), number(maxAttempts), crashed, v.suspect(),
+			due, dead, reason, fingerprint, text(v.Progress), wait, snoozes)
 	}
 	switch v.Kind {
 	case engine.Done:
@@ -229,6 +237,14 @@ func (w *writer) wanted(ownType string) (bool, error) {
 	}
 	found, err := w.conn.int64("SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)", name)
 	return found > 0, err
+}
+
+// number is NULL for 0.
+func number(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 // text is NULL for an empty text.

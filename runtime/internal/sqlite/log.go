@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,13 +127,13 @@ func (l *Log) add(c *consumer) {
 	l.consumers = append(consumers, c)
 }
 
-// yield gives the places in the claims file away. Should a worker come back
-// nevertheless, it gets a new one.
+// yield gives the places in the claims file away, except those of handlers that
+// were left behind and still run.
 func (c *consumer) yield() (places []*place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	places, c.workers = c.workers, nil
-	return places
+	return slices.DeleteFunc(places, (*place).busy)
 }
 
 // all returns the consumers; the slice is never changed.

@@ -112,3 +112,19 @@ CREATE TABLE audit_deliveries (
 ) WITHOUT ROWID;
 
 CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
+
+ALTER TABLE deliveries ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE deliveries ADD COLUMN max_attempts INTEGER;
+ALTER TABLE deliveries ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE crashes (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  at           INTEGER NOT NULL,
+  counted      INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription, at)
+) WITHOUT ROWID;
+
+CREATE INDEX crashes_at ON crashes (at);
+
+UPDATE deliveries SET suspect = 1 WHERE crashed <> 0 OR reason = 'crash';

@@ -32,12 +32,14 @@ func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Del
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	err = c.log.read(func(conn *conn) error {
 		return conn.query(`
-			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload
+			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload, d.uncounted, d.suspect
 			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead'
 			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			d := &engine.Delivery{Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2)}
+			d := &engine.Delivery{
+				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(6), Suspect: s.ColumnBool(7),
+			}
 			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 3), Payload: s.ColumnBlob(5, nil)}
 			if err := c.log.types.resolve(conn, s.ColumnInt64(4), d.Record); err != nil {
 				return err
@@ -67,8 +69,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	err = c.log.read(func(conn *conn) error {
 		err := conn.query(`
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
-			       coalesce(d.since, l.due_at, l.created_at), d.progress,
-			       EXISTS (SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), d.snoozes
+			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect
 			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
@@ -87,9 +88,14 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 				Crashed:     s.ColumnBool(3),
 				Since:       timeOf(s, 9),
 				Progress:    s.ColumnText(10),
-				Snoozes:     s.ColumnInt(12),
-				Redelivered: seq <= c.redelivered && !s.ColumnBool(11),
+				Snoozes:     s.ColumnInt(11),
+				Uncounted:   s.ColumnInt(12),
+				MaxAttempts: s.ColumnInt(13),
+				Suspect:     s.ColumnBool(14),
 				Token:       own,
+			}
+			if own.Failures == 0 {
+				own.Uncounted = max(own.Uncounted, c.before(seq))
 			}
 			if err := c.log.types.resolve(conn, s.ColumnInt64(5), own.Record); err != nil {
 				return err
@@ -198,7 +204,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	for i := range events {
 		own := &owns[i]
 		own.Delivery = engine.Delivery{
-			Record: &events[i].Record, Redelivered: events[i].Seq <= c.redelivered, Since: events[i].CreatedAt, Token: own,
+			Record: &events[i].Record, Uncounted: c.before(events[i].Seq), Since: events[i].CreatedAt, Token: own,
 		}
 		c.way = append(c.way, own)
 		dst = append(dst, &own.Delivery)
@@ -209,6 +215,15 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
 	return dst, nil
+}
+
+// before returns how many executions may have happened that are on no record: the
+// handler may have succeeded just before the process died.
+func (c *consumer) before(seq int64) int {
+	if seq <= c.redelivered {
+		return 1
+	}
+	return 0
 }
 
 // readPage reads from the file what the tail no longer holds. Deliveries that

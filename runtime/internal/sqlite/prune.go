@@ -107,7 +107,7 @@ func deleteEvents(c *conn, seqs []int64) error {
 			continue
 		}
 		for _, kept := range []string{
-			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM outcomes WHERE seq = ?",
+			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM outcomes WHERE seq = ?", "DELETE FROM crashes WHERE seq = ?",
 			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM cancelled WHERE seq = ?", "DELETE FROM audit_deliveries WHERE seq = ?",
 			"DELETE FROM origins WHERE seq = ?",
 		} {

@@ -94,7 +94,7 @@ CREATE TABLE deliveries (
   subscription INTEGER NOT NULL REFERENCES subscriptions (id),
   seq          INTEGER NOT NULL REFERENCES log (seq),
   state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
-  failures     INTEGER NOT NULL, -- attempts charged since it was new or last retried by hand
+  failures     INTEGER NOT NULL, -- attempts that count since it was new or last retried
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
   due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
   dead_at      INTEGER,          -- of a dead one
@@ -105,6 +105,9 @@ CREATE TABLE deliveries (
   redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
   wait         INTEGER,          -- of a waiting one that failed or was snoozed: how long it waits, from the moment of this row
   snoozes      INTEGER NOT NULL DEFAULT 0, -- how often its handler has snoozed it since it was new or last retried
+  uncounted    INTEGER NOT NULL DEFAULT 0, -- executions that may have happened beside failures
+  max_attempts INTEGER,          -- of the policy for the class of its last error; else the subscription's holds
+  suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; nothing runs beside it
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
@@ -146,7 +149,7 @@ CREATE TABLE attempts (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   n            INTEGER NOT NULL, -- 1, 2, 3 … over the whole life of the delivery
-  kind         TEXT    NOT NULL, -- error, panic, goexit, timeout, decode, crash
+  kind         TEXT    NOT NULL, -- error, panic, goexit, timeout, decode, crash, interrupted
   started_at   INTEGER,          -- unknown for a crash
   ended_at     INTEGER NOT NULL,
   error        TEXT    NOT NULL,
@@ -165,6 +168,19 @@ CREATE TABLE outcomes (
   at           INTEGER NOT NULL,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
+
+-- Which handlers ran together when the process died: those with the same time.
+-- Nobody knows which of them ended the process, so it counts as a failed attempt of
+-- none, until one of them does it again while it runs alone.
+CREATE TABLE crashes (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  at           INTEGER NOT NULL, -- when the next process noticed it
+  counted      INTEGER NOT NULL, -- it is on record as a failed attempt
+  PRIMARY KEY (seq, subscription, at)
+) WITHOUT ROWID;
+
+CREATE INDEX crashes_at ON crashes (at);
 
 -- Events that an operator has made from another one, with a corrected payload.
 -- They are for the one subscription that had failed.

@@ -34,6 +34,9 @@ type worker struct {
 	busy     []*polled // by number of the worker; nil for one that is free
 }
 
+// leftBehind stands for a handler that still runs although its attempt has failed.
+var leftBehind = &polled{}
+
 // polled is a delivery at hand.
 type polled struct {
 	*engine.Delivery
@@ -187,6 +190,7 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 		e.Seq = d.Seq // of a call that the cut interrupted
 	}
 	p := m.pair(w.spec.Name, e)
+	again := p.interrupted > 0 && p.handed < m.lives && p.interrupted == m.lives-1
 	switch {
 	case d.Seq != e.Seq, d.Type != e.Type, string(d.Payload) != string(e.Payload), string(d.Metadata) != string(e.Metadata), d.CreatedAt.UnixMicro() != e.CreatedAt.UnixMicro():
 		m.fail("life %d: %v has changed: %+v, was %+v", m.lives, p, d.Record, e.Record)
@@ -206,13 +210,20 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 		m.fail("life %d: %v has %d failures, %d were synced", m.lives, p, d.Failures, p.atLeast)
 	case d.Failures > p.failures+p.crashes:
 		m.fail("life %d: %v has %d failures, %d were recorded and %d crashes interrupted it", m.lives, p, d.Failures, p.failures, p.crashes)
-	case d.Crashed && p.crashes == 0:
-		m.fail("life %d: %v was charged for a crash, and was not at work", m.lives, p)
-	case p.interrupted > 0 && p.handed < m.lives && p.interrupted == m.lives-1 && !d.Crashed:
-		m.fail("life %d: %v was at work when the power failed, and was not charged for it", m.lives, p)
-	case p.claimed > 0 && p.handed < m.lives && p.claimed == m.lives-1 && !d.Redelivered && d.Failures == 0:
+	case d.Failures+d.Uncounted < p.runsAtLeast:
+		m.fail("life %d: %v comes after %d executions, and %d were synced", m.lives, p, d.Failures+d.Uncounted, p.runsAtLeast)
+	case (d.Crashed || d.Suspect) && p.crashes == 0:
+		m.fail("life %d: %v is taken for the cause of a crash, and was not at work", m.lives, p)
+	case again && !d.Suspect:
+		m.fail("life %d: %v was at work when the power failed, and is no suspect", m.lives, p)
+	case again && p.alone() && !d.Crashed:
+		m.fail("life %d: %v was at work alone when the power failed, and that does not count", m.lives, p)
+	case again && p.besides() && d.Crashed && !p.crashed:
+		m.fail("life %d: %v was at work with %d others when the power failed, and that counts", m.lives, p, len(p.ran)-1)
+	case p.claimed > 0 && p.handed < m.lives && p.claimed == m.lives-1 && d.Uncounted == 0 && d.Failures == 0:
 		m.fail("life %d: %v was handled before the power failed, and comes as if it never was", m.lives, p)
 	}
+	p.crashed = d.Crashed
 	if p.handed == 0 && e.Due.IsZero() {
 		w.first = d.Seq
 	}
@@ -239,19 +250,25 @@ func (d *polled) begun() bool { return slices.Contains(d.worker.busy, d) }
 func (m *machine) settle(d *polled, v engine.Verdict) {
 	p := d.pair
 	p.verdict, p.life, p.due, p.written, p.sealed, p.staged = v.Kind, m.lives, v.Due, false, false, nil
-	p.counted = d.Failures
+	p.counted, p.runs = d.Failures, d.Failures+d.Uncounted
 	if v.Attempt != nil {
 		p.failures++
 		p.counted++
+	}
+	if d.begun() {
+		p.runs, p.crashed = p.runs+1, false
 	}
 	if len(v.Staged) > 0 {
 		p.staged = m.add(v.Staged, p)
 	}
 	m.trace("%v: verdict %d, %d staged", p, v.Kind, len(v.Staged))
-	d.worker.consumer.Settle(d.Delivery, v)
-	if d.begun() {
+	if begun, left := d.begun(), v.Attempt != nil && m.chance(20); begun && left {
+		d.worker.busy[d.place] = leftBehind
+	} else if begun {
+		d.worker.consumer.End(d.Delivery)
 		d.worker.busy[d.place] = nil
 	}
+	d.worker.consumer.Settle(d.Delivery, v)
 	m.count("verdicts")
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type pair struct {
 	// claimed is the last life with an attempt of which the claims survived
 	// the power cut, and interrupted one that they said was going on.
 	claimed, interrupted int
+	ran                  []*pair // that were at work when the last one was interrupted; nil for one that was left behind
+	crashed              bool    // its last attempt that counted ended with the process
 	verdict              engine.VerdictKind
 	life                 int // of the verdict
 	due                  time.Time
@@ -56,7 +59,10 @@ type pair struct {
 	failures int // charged by verdicts, lost ones too
 	counted  int // by the engine, as of the last verdict
 	atLeast  int // as of the last one that is sealed
-	crashes  int // lives that ended with an attempt begun
+	runs     int // executions that the engine has to know of, as of the last verdict
+	// runsAtLeast are those as of the last verdict that is sealed.
+	runsAtLeast int
+	crashes     int // lives that ended with an attempt begun
 }
 
 func (p *pair) String() string {
@@ -150,7 +156,7 @@ func (m *model) flushed(life int) {
 func (m *model) synced() {
 	m.each(func(p *pair) {
 		if p.written && !p.sealed {
-			p.sealed, p.atLeast = true, p.counted
+			p.sealed, p.atLeast, p.runsAtLeast = true, p.counted, p.runs
 		}
 		if p.sealed && p.staged != nil {
 			p.staged.fate = stored
@@ -167,6 +173,14 @@ func (m *model) died(life int) {
 		}
 		p.written = false
 	})
+}
+
+// alone says that only this one was at work when the power failed.
+func (p *pair) alone() bool { return len(p.ran) == 1 }
+
+// besides says that another one was at work too, whose event is still there.
+func (p *pair) besides() bool {
+	return slices.ContainsFunc(p.ran, func(other *pair) bool { return other != nil && other != p && other.event.call.fate == stored })
 }
 
 // final says that the pair must never be handed out again.

@@ -12,9 +12,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// crashError is the error of an attempt that ended with its process.
-const crashError = "the process ended while the handler was running"
-
 // TakeOver implements [engine.Log].
 func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	if err := l.claims.own(); err != nil {
@@ -45,7 +42,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 			return err
 		}
 		left = slices.DeleteFunc(left, func(one claim) bool { return one.life != lifeOf(before) })
-		if err := charge(c, left, found); err != nil {
+		if err := l.recover(c, left, found); err != nil {
 			return err
 		}
 		if err := l.followClockSince(c); err != nil {
@@ -95,70 +92,6 @@ func claimsError(op, path string, err error) error {
 		e.Hint = "it must be a plain file that this user may read and write; it can be deleted while nothing runs"
 	}
 	return err
-}
-
-// charge turns what was running into a failed attempt that is due now.
-func charge(c *conn, left []claim, found *engine.Recovery) error {
-	for _, claim := range left {
-		if claim.running != 0 {
-			// Not yet settled, and without a row: the claim is all there is.
-			// It gets one, and so do those before it, so that the cursor can
-			// pass them: a row above the cursor would be gone once it is
-			// settled, and the event be found again on the way. If the log has
-			// lost the event in a power cut, or is a copy from before it,
-			// nobody gets anything.
-			err := c.exec(`
-				INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-				SELECT s.id, l.seq, iif(l.seq = ?2, 'running', 'waiting'), 0, ?3
-				FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
-				JOIN routes r ON r.subscription = s.id AND r.type = l.type
-				WHERE s.id = ?1 AND EXISTS (SELECT 1 FROM log WHERE seq = ?2)
-				ON CONFLICT DO NOTHING`, claim.subscription, claim.running, atOnce)
-			if err != nil {
-				return err
-			}
-			err = c.exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1 AND EXISTS (SELECT 1 FROM log WHERE seq = ?2)",
-				claim.subscription, claim.running)
-			if err != nil {
-				return err
-			}
-			// A retry whose row still says that it waits, or one of a paused type
-			// that was prepared.
-			err = c.exec("UPDATE deliveries SET state = 'running' WHERE subscription = ? AND seq = ? AND state IN ('waiting', 'held')",
-				claim.subscription, claim.running)
-			if err != nil {
-				return err
-			}
-		}
-		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
-			claim.highest, claim.subscription)
-		if err != nil {
-			return err
-		}
-	}
-
-	type running struct{ subscription, seq int64 }
-	var interrupted []running
-	err := c.query("SELECT subscription, seq FROM deliveries WHERE state = 'running'", func(s *sqlite3.Stmt) error {
-		interrupted = append(interrupted, running{s.ColumnInt64(0), s.ColumnInt64(1)})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	for _, r := range interrupted {
-		if err := c.exec(insertAttempt, r.seq, r.subscription, engine.KindCrash, nil, now, crashError, nil, nil, nil); err != nil {
-			return err
-		}
-		err := c.exec("UPDATE deliveries SET state = 'waiting', failures = failures + 1, crashed = 1, due_at = ? WHERE subscription = ? AND seq = ?",
-			now, r.subscription, r.seq)
-		if err != nil {
-			return err
-		}
-	}
-	found.Interrupted = len(interrupted)
-	return nil
 }
 
 // count says what there is to do.

@@ -1,0 +1,153 @@
+package dispatch
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Alone lets suspects run one at a time, with nothing beside them in the whole
+// bus, so that a crash says which delivery has caused it.
+//
+// While there is no suspect a delivery that passes the gate adds itself to
+// gate.active of its subscription, and reads closed. A suspect sets closed and
+// then reads gate.active of all. So one of the two sees the other.
+//
+// A subscription whose next delivery is a suspect asks with enter. It has the bus
+// from the first time that nobody else has it, until its next delivery is none, or
+// cannot run: it is paused, its breaker is open, it stops. Then comes the next that
+// has asked. Handlers that were left behind are not waited for.
+type Alone struct {
+	Logger *slog.Logger
+
+	closed atomic.Bool // there is an owner
+
+	mu      sync.Mutex
+	all     []*Subscription
+	owner   *Subscription   // has the bus, or waits until the others are through
+	running bool            // a suspect of the owner is in its handler
+	waiting []*Subscription // have asked
+}
+
+// join takes a subscription in that begins to deliver.
+func (a *Alone) join(s *Subscription) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, s)
+}
+
+// leave is called when a subscription delivers no more.
+func (a *Alone) leave(s *Subscription) {
+	a.mu.Lock()
+	a.all = slices.DeleteFunc(a.all, func(other *Subscription) bool { return other == s })
+	if a.owner == s {
+		a.running = false
+	}
+	a.mu.Unlock()
+	a.pass(s)
+}
+
+// enter asks for the bus, and reports whether the suspect may run now. If not,
+// there will be a signal when that may have changed.
+func (a *Alone) enter(s *Subscription) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.owner == nil:
+		a.owner = s
+		a.closed.Store(true)
+		a.Logger.Warn("handlers that ran when the process died run one at a time now, and nothing runs beside them", "subscription_id", s.cfg.Name)
+	case a.owner != s:
+		if !slices.Contains(a.waiting, s) {
+			a.waiting = append(a.waiting, s)
+		}
+		return false
+	}
+	if a.running {
+		return false
+	}
+	for _, other := range a.all {
+		if other.gate.active.Load() > 0 {
+			return false
+		}
+	}
+	a.running = true
+	return true
+}
+
+// done is called when the suspect of a subscription has run.
+func (a *Alone) done(s *Subscription) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.owner == s {
+		a.running = false
+		s.signal() // it chooses what comes next
+	}
+}
+
+// pass says that a subscription has no suspect to run at the moment.
+func (a *Alone) pass(s *Subscription) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *Subscription) bool { return other == s })
+	if a.owner != s || a.running {
+		return
+	}
+	if len(a.waiting) > 0 {
+		a.owner, a.waiting = a.waiting[0], a.waiting[1:]
+		a.owner.signal()
+		return
+	}
+	a.owner = nil
+	a.closed.Store(false)
+	a.Logger.Info("no handler is suspected of a crash any more; all run beside each other again")
+	for _, other := range a.all {
+		other.signal()
+	}
+}
+
+// left is called when a delivery has left the gate that the owner may wait for.
+func (a *Alone) left() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.owner != nil {
+		a.owner.signal()
+	}
+}
+
+// pass lets a delivery through the gate, unless it has to wait: a suspect for all
+// others, the others for a suspect.
+func (s *Subscription) pass(suspect bool) bool {
+	alone := s.cfg.Alone
+	if suspect {
+		if !alone.enter(s) {
+			return false
+		}
+		s.gate.active.Add(1)
+		return true
+	}
+	if alone.closed.Load() {
+		// This opens the bus again if the subscription was its owner.
+		if alone.pass(s); alone.closed.Load() {
+			return false
+		}
+	}
+	s.gate.active.Add(1)
+	if !alone.closed.Load() {
+		return true
+	}
+	s.leave(false)
+	return false
+}
+
+// leave undoes pass.
+func (s *Subscription) leave(suspect bool) {
+	s.gate.active.Add(-1)
+	switch {
+	case suspect:
+		s.cfg.Alone.done(s)
+	case s.cfg.Alone.closed.Load():
+		s.cfg.Alone.left()
+	}
+}

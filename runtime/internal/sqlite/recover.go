@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The errors of attempts that ended with their process.
+const (
+	crashError = "the process ended while the handler was running"
+	// togetherError is that of an earlier one, once the delivery was found out.
+	togetherError = "the process ended while this handler and others were running; it has ended again while this one ran alone"
+)
+
+// ran is a delivery whose handler ran when the last owner died.
+type ran struct {
+	subscription, seq int64
+	executions        uint16 // that may have happened before the attempt, its last 16 bits
+}
+
+// recover finds out from the claims which handlers ran when the last owner died.
+// Only the claims count. A row in state running says that a handler was called and
+// that its end was not written, which a full disk can prevent for hours. A claim
+// also stands for code of the program that was called before the handler.
+//
+// If one handler ran, that is a failed attempt of its delivery. If several ran,
+// nobody knows which of them has ended the process: it counts for none, and the
+// table crashes remembers who they were. All of them are suspects: they run alone
+// from now on, so that the next crash says which it was.
+func (l *Log) recover(c *conn, left []claim, found *engine.Recovery) error {
+	now := time.Now()
+	for _, claim := range left {
+		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
+			claim.highest, claim.subscription)
+		if err != nil {
+			return err
+		}
+	}
+	all, err := whatRan(c, left)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		crash, err := l.crashOf(c, one, len(all), now)
+		if err != nil {
+			return err
+		}
+		if crash != nil {
+			found.Crashes = append(found.Crashes, *crash)
+		}
+		if len(all) > 1 {
+			err := c.exec("INSERT OR REPLACE INTO crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
+				one.seq, one.subscription, now, crash == nil)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	found.Interrupted = len(found.Crashes)
+	return c.exec("UPDATE deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
+}
+
+// whatRan returns the deliveries that the claims say were at work, each once. If
+// the log has lost an event in a power cut, or is a copy from before it, nothing
+// of it ran.
+func whatRan(c *conn, left []claim) (all []ran, err error) {
+	for _, claim := range left {
+		if claim.running == 0 {
+			continue
+		}
+		known, err := c.int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?) AND EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
+			claim.running, claim.subscription)
+		if err != nil {
+			return nil, err
+		}
+		if known != 0 {
+			all = append(all, ran{claim.subscription, claim.running, claim.executions})
+		}
+	}
+	// Of a delivery whose first handler was left behind, the newest attempt counts.
+	slices.SortFunc(all, func(a, b ran) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.subscription, b.subscription), int(int16(b.executions-a.executions)))
+	})
+	return slices.CompactFunc(all, func(a, b ran) bool { return a.seq == b.seq && a.subscription == b.subscription }), nil
+}
+
+// crashOf writes down that the process died while a handler ran, which was one of
+// so many. It returns nil if the attempt was on record already: it had timed out,
+// and its handler was left behind.
+func (l *Log) crashOf(c *conn, one ran, together int, now time.Time) (*engine.Crash, error) {
+	if err := giveRow(c, one); err != nil {
+		return nil, err
+	}
+	crash, err := l.readCrash(c, one)
+	if crash == nil || err != nil {
+		return nil, err // it is settled
+	}
+	crash.Ran = together
+	unknown := int16(one.executions - uint16(crash.Failures+crash.Uncounted))
+	if unknown < 0 {
+		return nil, c.exec("UPDATE deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
+	}
+	crash.Uncounted += int(unknown) // that succeeded in an earlier life, as far as the claims know
+	if together == 1 {
+		return crash, countCrash(c, one, crash, now)
+	}
+	crash.Uncounted++
+	return crash, c.exec(`
+		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = 1, due_at = ?, wait = NULL
+		WHERE subscription = ? AND seq = ?`, crash.Uncounted, now, one.subscription, one.seq)
+}
+
+// giveRow gives a row to a delivery that is not settled and has none. Those
+// before it get one too, so that the cursor can pass them: a row above the cursor
+// would be gone once it is settled, and the event be found again on the way.
+func giveRow(c *conn, one ran) error {
+	err := c.exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+		SELECT s.id, l.seq, 'waiting', 0, ?3
+		FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
+		JOIN routes r ON r.subscription = s.id AND r.type = l.type
+		WHERE s.id = ?1
+		ON CONFLICT DO NOTHING`, one.subscription, one.seq, atOnce)
+	if err != nil {
+		return err
+	}
+	return c.exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", one.subscription, one.seq)
+}
+
+// readCrash returns the delivery as it was written last, or nil if it is settled.
+func (l *Log) readCrash(c *conn, one ran) (crash *engine.Crash, err error) {
+	var typeID int64
+	err = c.query(`
+		SELECT d.failures, d.uncounted, s.name, l.id, l.type, l.created_at, coalesce(d.since, l.due_at, l.created_at)
+		FROM deliveries d JOIN log l ON l.seq = d.seq JOIN subscriptions s ON s.id = d.subscription
+		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
+		typeID = s.ColumnInt64(4)
+		crash = &engine.Crash{Subscription: l.nameOf(one.subscription, s.ColumnText(2))}
+		crash.Delivery = engine.Delivery{
+			Record:   &engine.Record{Seq: one.seq, ID: uuidOf(s, 3), CreatedAt: timeOf(s, 5)},
+			Failures: s.ColumnInt(0), Uncounted: s.ColumnInt(1), Since: timeOf(s, 6), Suspect: true,
+		}
+		return nil
+	}, one.subscription, one.seq)
+	if err == nil && crash != nil {
+		err = l.types.resolve(c, typeID, crash.Record)
+	}
+	return crash, err
+}
+
+// countCrash records a failed attempt. If the process has died before while this
+// handler and others ran, and the handler has not ended otherwise since, it is
+// clear by now that it was this one: so that counts too.
+func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
+	var earlier []time.Time
+	err := c.query(`
+		SELECT at FROM crashes
+		WHERE seq = ?1 AND subscription = ?2 AND NOT counted
+		  AND at > coalesce((SELECT since FROM deliveries WHERE seq = ?1 AND subscription = ?2), 0)
+		  AND at > coalesce((SELECT max(ended_at) FROM attempts WHERE seq = ?1 AND subscription = ?2), 0)
+		  AND (SELECT suspect FROM deliveries WHERE seq = ?1 AND subscription = ?2)
+		ORDER BY at`, func(s *sqlite3.Stmt) error {
+		earlier = append(earlier, timeOf(s, 0))
+		return nil
+	}, one.seq, one.subscription)
+	if err != nil {
+		return err
+	}
+	record := func(at time.Time, text string) error {
+		return c.exec(insertAttempt, one.seq, one.subscription, engine.KindCrash, nil, at, text, nil, nil, nil)
+	}
+	for _, at := range earlier {
+		if err := record(at, togetherError); err != nil {
+			return err
+		}
+		err := c.exec("UPDATE crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
+		if err != nil {
+			return err
+		}
+	}
+	if err := record(now, crashError); err != nil {
+		return err
+	}
+	crash.Attempt = &engine.Attempt{Kind: engine.KindCrash, Ended: now, Error: crashError}
+	crash.Failures += len(earlier) + 1
+	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
+	return c.exec(`
+		UPDATE deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = NULL
+		WHERE subscription = ?1 AND seq = ?2`, one.subscription, one.seq, crash.Failures, crash.Uncounted, now)
+}
