@@ -40,8 +40,9 @@ func WithActor(name string) Option {
 	}
 }
 
-// Open opens the event log in the file at path, which must exist. It changes
-// nothing in it.
+// Open opens the event log in the file at path, which must exist. Neither Open nor
+// the methods that only read change a byte of the file and of those beside it, and
+// they need no permission to write. The first change opens it for writing.
 func Open(path string, opts ...Option) (*File, error) {
 	f := &File{path: path, actor: whoever()}
 	for n, opt := range opts {

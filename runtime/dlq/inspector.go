@@ -51,7 +51,9 @@ func WithEditing(check func(eventType string, version int, payload []byte) error
 	}
 }
 
-// Open opens the event log in the file at path, which must exist.
+// Open opens the event log in the file at path, which must exist. Neither Open nor
+// the methods that only read change a byte of the file and of those beside it, and
+// they need no permission to write. The first change opens it for writing.
 func Open(path string, opts ...Option) (*Inspector, error) {
 	i := &Inspector{actor: whoever()}
 	for n, opt := range opts {

@@ -6,20 +6,20 @@ import "context"
 // beside one that is running, in this process or another. It is not safe for
 // concurrent use.
 type Admin struct {
-	conn *conn
+	visit
 }
 
-// OpenAdmin opens a file that exists.
+// OpenAdmin opens a file that exists. It changes nothing.
 func OpenAdmin(path string) (*Admin, error) {
-	c, err := openExisting(path)
+	v, err := openVisit(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Admin{conn: c}, nil
+	return &Admin{v}, nil
 }
 
 // Close releases the file.
-func (a *Admin) Close() error { return storageError("close", a.conn.path, a.conn.shut()) }
+func (a *Admin) Close() error { return a.shut() }
 
 // run interrupts f when ctx ends.
 func (a *Admin) run(ctx context.Context, op string, f func(c *conn) error) error {
@@ -36,7 +36,10 @@ func (a *Admin) run(ctx context.Context, op string, f func(c *conn) error) error
 
 // look is run for f that reads, all of it from one state of the file.
 func (a *Admin) look(ctx context.Context, op string, f func(c *conn) error) error {
-	return a.run(ctx, op, func(c *conn) error {
+	if err := a.reading(); err != nil {
+		return err
+	}
+	return a.read(a.run(ctx, op, func(c *conn) error {
 		if err := c.exec("BEGIN"); err != nil {
 			return err
 		}
@@ -46,11 +49,14 @@ func (a *Admin) look(ctx context.Context, op string, f func(c *conn) error) erro
 			err = endErr
 		}
 		return err
-	})
+	}))
 }
 
 // change is run for f that writes, in one transaction.
 func (a *Admin) change(ctx context.Context, op string, f func(c *conn) error) error {
+	if err := a.writing(); err != nil {
+		return err
+	}
 	return a.run(ctx, op, func(c *conn) error {
 		return c.transaction(true, func() error { return f(c) })
 	})

@@ -63,14 +63,28 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
 	if vfsName == "" && flags&sqlite3.OPEN_READWRITE != 0 {
 		prepare(path) // else SQLite says what cannot be done here
 	}
-	disk := newDisk(vfsName)
-	c, err := sqlite3.OpenFlags(uri(path, disk.name), flags|sqlite3.OPEN_URI)
+	return newDisk(vfsName).connect(path, flags)
+}
+
+// connect opens a file that has this name only.
+func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*conn, error) {
+	c, err := sqlite3.OpenFlags(uri(path, d.name), flags|sqlite3.OPEN_URI)
 	if err != nil {
-		disk.remove()
-		return nil, storageError("open", path, disk.explain(err))
+		d.remove()
+		return nil, storageError("open", path, d.explain(err))
 	}
-	opened := &conn{Conn: c, disk: disk, path: path, stmts: map[string]*sqlite3.Stmt{}}
-	if err := c.BusyTimeout(busyTimeout); err != nil {
+	opened := &conn{Conn: c, disk: d, path: path, stmts: map[string]*sqlite3.Stmt{}}
+	err = c.BusyTimeout(busyTimeout)
+	if d.looking && err == nil {
+		_, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+		if err == nil {
+			err = c.Exec("PRAGMA temp_store=MEMORY") // there may be no place for temporary files
+		}
+	}
+	if d.still && err == nil {
+		err = c.Exec("PRAGMA locking_mode=EXCLUSIVE") // which makes the index in memory
+	}
+	if err != nil {
 		opened.Close()
 		return nil, storageError("open", path, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -15,7 +14,7 @@ import (
 // beside one that is running, in this process or another. It is not safe for
 // concurrent use.
 type DeadLetters struct {
-	conn *conn
+	visit
 }
 
 // LetterKey names a dead letter.
@@ -47,41 +46,17 @@ type LetterMark struct {
 	Subscription, Seq int64
 }
 
-// OpenDeadLetters opens a file that exists.
+// OpenDeadLetters opens a file that exists. It changes nothing.
 func OpenDeadLetters(path string) (*DeadLetters, error) {
-	c, err := openExisting(path)
+	v, err := openVisit(path)
 	if err != nil {
 		return nil, err
 	}
-	return &DeadLetters{conn: c}, nil
-}
-
-// openExisting opens a connection that reads and writes to a file in which a
-// bus was opened before.
-func openExisting(path string) (*conn, error) {
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
-	if err != nil {
-		return nil, err
-	}
-	empty, err := inspect(c)
-	if err == nil && !empty {
-		err = upToDate(c)
-	}
-	if err == nil && empty {
-		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: path, Hint: "the file is empty; no bus was opened on it yet"}
-	}
-	if err == nil {
-		err = c.setFull(true)
-	}
-	if err != nil {
-		c.Close()
-		return nil, storageError("open", path, err)
-	}
-	return c, nil
+	return &DeadLetters{v}, nil
 }
 
 // Close releases the file.
-func (d *DeadLetters) Close() error { return storageError("close", d.conn.path, d.conn.shut()) }
+func (d *DeadLetters) Close() error { return d.shut() }
 
 // run interrupts f when ctx ends.
 func (d *DeadLetters) run(ctx context.Context, op string, f func() error) error {
@@ -99,17 +74,23 @@ func (d *DeadLetters) run(ctx context.Context, op string, f func() error) error 
 
 // look is run for f that reads, all of it from one state of the file.
 func (d *DeadLetters) look(ctx context.Context, op string, f func() error) error {
-	return d.run(ctx, op, func() error {
+	if err := d.reading(); err != nil {
+		return err
+	}
+	return d.read(d.run(ctx, op, func() error {
 		if err := d.conn.exec("BEGIN"); err != nil {
 			return err
 		}
 		err := f()
 		defer d.conn.SetInterrupt(d.conn.SetInterrupt(context.Background()))
 		return errors.Join(err, d.conn.exec("ROLLBACK"))
-	})
+	}))
 }
 
 // change runs f in a transaction that is on disk when it returns.
 func (d *DeadLetters) change(ctx context.Context, op string, f func() error) error {
+	if err := d.writing(); err != nil {
+		return err
+	}
 	return d.run(ctx, op, func() error { return d.conn.transaction(true, f) })
 }

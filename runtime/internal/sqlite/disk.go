@@ -27,6 +27,9 @@ type disk struct {
 	under string // the name of the layer below; "" for the operating system's
 	path  string // of the database, once it is open
 
+	looking bool // nothing may be changed, created or deleted
+	still   bool // nor locked: nobody else has the file open
+
 	failed   sqlite3.ExtendedErrorCode // what SQLite was told of the last failure
 	reason   error                     // and what the operating system had said
 	unsynced bool                      // a sync of the database file has failed
@@ -115,24 +118,40 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	if err != nil {
 		return nil, flags, err
 	}
-	var file vfs.File
-	if named, ok := layer.(vfs.VFSFilename); ok {
-		file, flags, err = named.OpenFilename(name, flags)
-	} else {
-		file, flags, err = layer.Open(name.String(), flags)
-	}
+	file, flags, err := d.open(layer, name, flags)
 	if err != nil {
 		return nil, flags, d.fail(err, sqlite3.ExtendedErrorCode(sqlite3.CANTOPEN))
 	}
-	opened := &diskFile{File: file, disk: d, database: flags&vfs.OPEN_MAIN_DB != 0}
+	opened := &diskFile{File: file, disk: d, database: flags&vfs.OPEN_MAIN_DB != 0, temporary: name.String() == ""}
 	if opened.database && d.path == "" { // and not what is attached
 		d.path = name.String()
 	}
 	return opened, flags, nil
 }
 
+// open opens a file on the layer below.
+func (d *disk) open(layer vfs.VFS, name *vfs.Filename, flags vfs.OpenFlag) (file vfs.File, _ vfs.OpenFlag, err error) {
+	if d.looking && name.String() != "" {
+		flags = flags&^(vfs.OPEN_READWRITE|vfs.OPEN_CREATE) | vfs.OPEN_READONLY
+		if flags&vfs.OPEN_WAL != 0 {
+			if there, err := layer.Access(name.String(), vfs.ACCESS_EXISTS); err == nil && !there {
+				return noFile{}, flags, nil // all of it is in the database
+			}
+		}
+	}
+	if named, ok := layer.(vfs.VFSFilename); ok {
+		file, flags, err = named.OpenFilename(name, flags)
+	} else {
+		file, flags, err = layer.Open(name.String(), flags)
+	}
+	return file, flags, err
+}
+
 // Delete implements [vfs.VFS].
 func (d *disk) Delete(name string, syncFolder bool) error {
+	if d.looking {
+		return sqlite3.READONLY
+	}
 	layer, err := d.below()
 	if err != nil {
 		return err

@@ -13,9 +13,13 @@ import (
 // this type with the driver's.
 type diskFile struct {
 	vfs.File
-	disk     *disk
-	database bool // not a log, a journal or a temporary file
+	disk      *disk
+	database  bool // not a log, a journal or a temporary file
+	temporary bool
 }
+
+// isKept tells whether nothing may be written to the file.
+func (f *diskFile) isKept() bool { return f.disk.looking && !f.temporary }
 
 func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.File.ReadAt(p, off)
@@ -26,6 +30,9 @@ func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
+	if f.isKept() {
+		return 0, sqlite3.READONLY
+	}
 	n, err := f.File.WriteAt(p, off)
 	if err != nil {
 		err = f.disk.fail(err, sqlite3.IOERR_WRITE)
@@ -34,6 +41,9 @@ func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *diskFile) Truncate(size int64) error {
+	if f.isKept() {
+		return sqlite3.READONLY
+	}
 	err := f.File.Truncate(size)
 	if err != nil {
 		err = f.disk.fail(err, sqlite3.IOERR_TRUNCATE)
@@ -44,6 +54,9 @@ func (f *diskFile) Truncate(size int64) error {
 // Sync never fails for want of space in SQLite's words, even if it does: what
 // was written may be lost, and that is what [conn.commit] must know.
 func (f *diskFile) Sync(flags vfs.SyncFlag) error {
+	if f.isKept() {
+		return nil
+	}
 	err := f.File.Sync(flags)
 	if err != nil {
 		f.disk.unsynced = f.disk.unsynced || f.database
@@ -52,8 +65,35 @@ func (f *diskFile) Sync(flags vfs.SyncFlag) error {
 	return err
 }
 
+// Lock implements [vfs.File].
+func (f *diskFile) Lock(level vfs.LockLevel) error {
+	if f.disk.still {
+		return nil
+	}
+	return f.File.Lock(level)
+}
+
+// Unlock implements [vfs.File].
+func (f *diskFile) Unlock(level vfs.LockLevel) error {
+	if f.disk.still {
+		return nil
+	}
+	return f.File.Unlock(level)
+}
+
+// CheckReservedLock implements [vfs.File].
+func (f *diskFile) CheckReservedLock() (bool, error) {
+	if f.disk.still {
+		return false, nil
+	}
+	return f.File.CheckReservedLock()
+}
+
 // SharedMemory implements [vfs.FileSharedMemory].
 func (f *diskFile) SharedMemory() vfs.SharedMemory {
+	if f.disk.still {
+		return nil
+	}
 	if file, ok := f.File.(vfs.FileSharedMemory); ok {
 		return file.SharedMemory()
 	}
@@ -86,7 +126,7 @@ func (f *diskFile) HasMoved() (bool, error) {
 
 // SizeHint implements [vfs.FileSizeHint]. SQLite ignores its errors.
 func (f *diskFile) SizeHint(size int64) error {
-	if file, ok := f.File.(vfs.FileSizeHint); ok {
+	if file, ok := f.File.(vfs.FileSizeHint); ok && !f.isKept() {
 		return file.SizeHint(size)
 	}
 	return sqlite3.NOTFOUND
@@ -142,3 +182,18 @@ func (f *diskFile) RollbackAtomicWrite() error {
 	}
 	return sqlite3.NOTFOUND
 }
+
+// noFile stands for a file that does not exist and is not to be created.
+type noFile struct{}
+
+func (noFile) Close() error                                    { return nil }
+func (noFile) ReadAt([]byte, int64) (int, error)               { return 0, io.EOF }
+func (noFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }
+func (noFile) Truncate(int64) error                            { return sqlite3.READONLY }
+func (noFile) Sync(vfs.SyncFlag) error                         { return nil }
+func (noFile) Size() (int64, error)                            { return 0, nil }
+func (noFile) Lock(vfs.LockLevel) error                        { return nil }
+func (noFile) Unlock(vfs.LockLevel) error                      { return nil }
+func (noFile) CheckReservedLock() (bool, error)                { return false, nil }
+func (noFile) SectorSize() int                                 { return 4096 }
+func (noFile) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
