@@ -212,7 +212,7 @@ func TestTenThousandLettersOfThreeKindsAreThreeLines(t *testing.T) {
 		if got := does(t, "busgen dlq retry shop.db --limit 500 --group "+group); got != "matched 3,000, retried 500, skipped 0\n" {
 			t.Errorf("%s", got)
 		}
-		if got := does(t, "busgen subscriptions list shop.db --json"); !strings.Contains(got, `"backlog":500,"running":0,"waiting":500,"held":0,"dead":9500`) {
+		if got := does(t, "busgen subscriptions list shop.db --json"); !strings.Contains(got, `"backlog":500,"backlog_at_most":500,"running":0,"waiting":500,"held":0,"dead":9500`) {
 			t.Errorf("the subscriptions are\n%s", got)
 		}
 	})
