@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ type Pause struct {
 	Subscription string
 	Types        string
 	Since        time.Time // UTC
+	Actor        string    // who made it: user@host, or a process that did it by itself
+	Reason       string    // in words; empty if none was given
 }
 
 // PauseSubscription stops delivering to a subscription, or to a group by its
@@ -27,8 +30,11 @@ type Pause struct {
 // the events wait. Pausing what is paused changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
-	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name}))
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess()}))
 }
+
+// thisProcess is who pauses something without being an operator.
+func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
 
 // ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
 // subscription that is not paused.
@@ -45,7 +51,7 @@ func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
 	if _, err := glob.Parse(pattern); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
 	}
-	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern}))
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern, Actor: thisProcess()}))
 }
 
 // ResumeTypes undoes [Bus.PauseTypes]. It returns nil for a pattern that is not
@@ -67,9 +73,9 @@ func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) {
 
 func publicPause(p engine.Pause) Pause {
 	if p.Kind == engine.PauseType {
-		return Pause{Types: p.Target, Since: p.Since}
+		return Pause{Types: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 	}
-	return Pause{Subscription: p.Target, Since: p.Since}
+	return Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
 // pausing tells the running consumers what is paused. It has a lock of its own,

@@ -48,7 +48,7 @@ half-open), since, until, failures, deliveries, last_error.
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen breakers list shop.db
   busgen breakers list shop.db --json`,
-	}, fileVerb{do: listBreakers})
+	}, fileVerb{times: true, do: listBreakers})
 }
 
 func listBreakers(c *call) (string, error) {
@@ -70,7 +70,7 @@ func listBreakers(c *call) (string, error) {
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "OPEN SINCE"}, {Title: "NEXT TRY"}, {Title: "FAILED", Right: true}, {Title: "GROUP", Least: 5},
 	}}
 	for _, b := range breakers {
-		table.Row(b.Subscription, console.Ago(b.Since, c.now), c.nextTry(b), fmt.Sprintf("%d of %d", b.Failures, b.Deliveries), b.Group)
+		table.Row(b.Subscription, c.ago(b.Since), c.nextTry(b), fmt.Sprintf("%d of %d", b.Failures, b.Deliveries), b.Group)
 		table.Note(firstLine(b.LastError))
 	}
 	return table.Render(c.screen), nil
@@ -81,7 +81,7 @@ func (c *call) nextTry(b admin.Breaker) string {
 	if !b.Until.After(c.now) {
 		return "now"
 	}
-	return console.Ago(b.Until, c.now)
+	return c.ago(b.Until)
 }
 
 // firstLine is what a table has room for.
@@ -136,7 +136,7 @@ func (c *call) breakerLines(breakers []admin.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {
 		fmt.Fprintf(&b, "%s: circuit breaker of %s, since %s, next try %s: %s\n", c.screen.Paint(console.Red, "Open"),
-			console.Clean(one.Subscription), console.Time(one.Since, c.now), c.nextTry(one), console.Clean(firstLine(one.LastError)))
+			console.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one), console.Clean(firstLine(one.LastError)))
 	}
 	return b.String()
 }

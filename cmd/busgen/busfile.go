@@ -28,6 +28,7 @@ type call struct {
 	now    time.Time
 
 	json  bool
+	utc   bool // times instead of how long ago
 	yes   bool
 	actor string
 }
@@ -37,6 +38,7 @@ type fileVerb struct {
 	takes   arguments // behind the file
 	changes bool      // leaves audit rows, so it has --actor
 	asks    bool      // destroys something, so it has --yes
+	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
 	do      func(c *call) (report string, err error)
 }
@@ -49,6 +51,9 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 	flags := cmd.Flags()
 	if !v.exports {
 		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
+	}
+	if v.times {
+		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")
 	}
 	if v.asks {
 		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
@@ -85,6 +90,7 @@ func classified(err error) error {
 	var missing *admin.NotFoundError
 	var dealtWith *dlq.NotFoundError
 	var canary *dlq.CanaryError
+	var settled *admin.NotOpenError
 	var refused *dlq.InvalidPayloadError
 	switch {
 	case errors.As(err, &missing):
@@ -94,6 +100,8 @@ func classified(err error) error {
 		return &nothing{err}
 	case errors.As(err, &dealtWith), errors.Is(err, admin.ErrNobodyDispatches):
 		return &nothing{err}
+	case errors.As(err, &settled):
+		return &negative{err}
 	case errors.As(err, &canary), errors.As(err, &refused):
 		return &negative{err}
 	}
@@ -162,6 +170,22 @@ func (c *call) ask(question string) (bool, error) {
 	}
 }
 
+// ago shows a time in a table: how far it is from now or, with --utc, when it was.
+func (c *call) ago(t time.Time) string {
+	if c.utc && !t.IsZero() {
+		return t.UTC().Format("2006-01-02 15:04:05")
+	}
+	return console.Ago(t, c.now)
+}
+
+// moment shows a time with all that is known of it.
+func (c *call) moment(t time.Time) string {
+	if c.utc && !t.IsZero() {
+		return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
+	}
+	return console.Time(t, c.now)
+}
+
 // tell writes a remark that is not part of the report.
 func (c *call) tell(format string, args ...any) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
@@ -195,6 +219,17 @@ func lines[T any](values []T) (string, error) {
 	return all.String(), nil
 }
 
+// pageOf is a line for each value and, if there are more, one with the mark of
+// the next page.
+func pageOf[T any](values []T, next string) (string, error) {
+	report, err := lines(values)
+	if err != nil || next == "" {
+		return report, err
+	}
+	last, err := line(map[string]string{"next": next})
+	return report + last, err
+}
+
 // arguments says what a verb takes behind FILE.
 type arguments struct {
 	least, most int // most is -1 for any number
@@ -225,14 +260,5 @@ func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]stri
 	if a.candidates == nil || a.most >= 0 && len(args) > a.most {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	file, err := admin.Open(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer file.Close()
-	found, err := a.candidates(cmd.Context(), file)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
+	return fromFile(cmd.Context(), args[0], a.candidates), cobra.ShellCompDirectiveNoFileComp
 }

@@ -60,9 +60,14 @@ func (f *letterFilter) flags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringSliceVar(&f.Subscriptions, "subscription", nil, "only those of these subscriptions, by `name`")
 	flags.StringSliceVar(&f.Reasons, "reason", nil, "only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes")
-	flags.Var(&f.since, "since", "only those that died at this `time` or later: 2026-03-14T12:30, or 2h for two hours ago")
-	flags.Var(&f.until, "until", "only those that died at this `time` or earlier")
+	timeFlags(cmd, &f.since, &f.until, "only those that died")
+	cmd.Flags().Lookup("until").Usage = "only those that died at this `time` or earlier"
+	flags.StringVar(&f.CorrelationID, "correlation", "", "only those of events with this correlation `id`")
 	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")
+	completeFlag(cmd, "type", typeNames)
+	completeFlag(cmd, "subscription", subscriptionNames)
+	cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(dlq.Reasons(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("group", completeGroups)
 }
 
 // filter returns the filter, with the given letters. What it names is in the
@@ -89,6 +94,23 @@ func (f *letterFilter) said() dlq.Filter {
 
 // some reports whether any flag is set.
 func (f *letterFilter) some() bool { return f.said().String() != (dlq.Filter{}).String() }
+
+// completeGroups offers the groups of a file, with what is wrong in each.
+func completeGroups(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	inspector, err := dlq.Open(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer inspector.Close()
+	groups, _ := inspector.Groups(cmd.Context(), dlq.Filter{}) // none if it fails
+	for _, g := range groups {
+		names = append(names, g.Fingerprint+"\t"+console.Clean(g.Message))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
 
 // ofLetters is any number of dead letters.
 var ofLetters = arguments{most: -1, what: "the ids of dead letters", candidates: deadEvents}

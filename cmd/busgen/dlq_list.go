@@ -24,22 +24,23 @@ With --json: one line for each, as "busgen dlq export" writes it: event_id,
 subscription, type, version, payload, metadata, published_at, dead_at,
 reason, fingerprint (its group), failures, redriven, progress, attempts (kind,
 started_at, ended_at, error, error_type, member, stack). A payload that is not
-JSON is in raw_payload, in base64.
+JSON is in raw_payload, in base64. If there are more, the last line has next:
+the mark for --after.
 
 Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
 trouble.`,
 		Example: `  busgen dlq list shop.db
   busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
   busgen dlq list shop.db --text "connection refused" --json`,
-	}, fileVerb{do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
 	filter.flags(cmd)
 	pageFlags(cmd, &page.Limit, &page.After)
 	return cmd
 }
 
 func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
-	if page.Limit < 1 {
-		return "", fmt.Errorf("--limit is %d: it must be at least 1", page.Limit)
+	if err := someLimit(page.Limit); err != nil {
+		return "", err
 	}
 	filter, err := choice.filter(c, nil)
 	if err != nil {
@@ -56,8 +57,7 @@ func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 	}
 	switch {
 	case c.json:
-		c.tellMore(next)
-		return lines(letters)
+		return pageOf(letters, next)
 	case len(letters) == 0:
 		return noLetters(filter), nil
 	}
@@ -66,7 +66,7 @@ func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 		{Title: "REASON", Least: 6}, {Title: "ERROR", Least: 12},
 	}}
 	for _, l := range letters {
-		table.Row(shortID(l.EventID), console.Ago(l.DeadAt, c.now), l.Type, l.Subscription, l.Reason, l.LastError())
+		table.Row(shortID(l.EventID), c.ago(l.DeadAt), l.Type, l.Subscription, l.Reason, l.LastError())
 	}
 	return table.Render(c.screen) + more(next), nil
 }
@@ -93,7 +93,7 @@ Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
 trouble.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq groups shop.db --since 1h --json`,
-	}, fileVerb{do: func(c *call) (string, error) { return groupLetters(c, filter) }})
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
 	filter.flags(cmd)
 	return cmd
 }
@@ -122,7 +122,7 @@ func groupLetters(c *call, choice letterFilter) (string, error) {
 		{Title: "TYPE", Least: 8}, {Title: "REASON", Least: 6},
 	}}
 	for _, g := range groups {
-		table.Row(g.Fingerprint, console.Number(g.Count), console.Ago(g.First, c.now), console.Ago(g.Last, c.now),
+		table.Row(g.Fingerprint, console.Number(g.Count), c.ago(g.First), c.ago(g.Last),
 			strings.Join(g.Subscriptions, ", "), strings.Join(g.Types, ", "), g.Reason)
 		table.Note(g.Message)
 	}

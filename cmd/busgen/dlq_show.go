@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/console"
 	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/dlq"
 )
@@ -27,7 +26,7 @@ subscription), audit (at, actor, action, event_id, subscription, count, detail).
 Exit status: 0 done, 2 trouble, 3 there is no such dead letter.`,
 		Example: `  busgen dlq show shop.db 018f4f2e-1c3a-7b21
   busgen dlq show shop.db 018f4f2e-1c3a-7b21/charge-card --json`,
-	}, fileVerb{takes: oneLetter, do: showLetter})
+	}, fileVerb{times: true, takes: oneLetter, do: showLetter})
 }
 
 // letterObject is the JSON of dlq show.
@@ -73,8 +72,8 @@ func (c *call) letter(l dlq.Detail) string {
 		"Type", versioned(l.Type, l.Version),
 		"Reason", l.Reason,
 		"Group", l.Fingerprint,
-		"Died", console.Time(l.DeadAt, c.now),
-		"Published", console.Time(l.PublishedAt, c.now),
+		"Died", c.moment(l.DeadAt),
+		"Published", c.moment(l.PublishedAt),
 		"Redriven", redriven,
 		"Metadata", string(l.Metadata),
 		"Made from", joinIDs(l.MadeFrom),

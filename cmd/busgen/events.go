@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,7 @@ import (
 func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List the events of a file, and show one",
+		Short: "List and show the events of a file, discard and replay them",
 		Long: `An event is stored once, and delivered to every subscription of its type. Here
 is where to see what was published and what became of it.
 
@@ -22,7 +20,7 @@ Exit status: that of the verb.`,
 		Example: `  busgen events list shop.db --status pending
   busgen events show shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(), newEventsShow())
+	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsDiscard(), newEventsUndiscard(), newEventsReplay())
 	return family(cmd)
 }
 
@@ -41,14 +39,15 @@ The globs of --type are those of the catalogue: a * at the end stands for one or
 more parts of a name. Times are UTC.
 
 With --json: one line for each, with id, type, version, status, published_at,
-due_at (of a delayed event), failures, correlation_id, payload, metadata.
+due_at (of a delayed event), failures, correlation_id, payload, metadata. If
+there are more, the last line has next: the mark for --after.
 
 Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 		Example: `  busgen events list shop.db
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
   busgen events list shop.db --text ada@example.org --limit 5
   busgen events list shop.db --correlation checkout-7 --json`,
-	}, fileVerb{do: func(c *call) (string, error) { return listEvents(c, filter) }})
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return listEvents(c, filter) }})
 	filter.flags(cmd)
 	return cmd
 }
@@ -58,18 +57,24 @@ type eventFilter struct {
 	admin.Filter
 	page         admin.Page
 	since, until moment
+	all          bool // for verbs that change something
 }
 
 func (f *eventFilter) flags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
-	flags.StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(admin.Statuses(), ", "))
-	flags.Var(&f.since, "since", "only events published at this `time` or later: 2026-03-14T12:30, or 2h for two hours ago")
-	flags.Var(&f.until, "until", "only events published before this `time`")
-	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
-	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
+	f.conditions(cmd)
+	cmd.Flags().StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(admin.Statuses(), ", "))
 	pageFlags(cmd, &f.page.Limit, &f.page.After)
 	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(admin.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// conditions are the flags that are about events alone.
+func (f *eventFilter) conditions(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
+	timeFlags(cmd, &f.since, &f.until, "only events published")
+	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
+	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
+	completeFlag(cmd, "type", typeNames)
 }
 
 func listEvents(c *call, f eventFilter) (string, error) {
@@ -82,8 +87,8 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	}
 	defer file.Close()
 	f.Since, f.Until = f.since.Time, f.until.Time
-	if f.page.Limit < 1 {
-		return "", fmt.Errorf("--limit is %d: it must be at least 1", f.page.Limit)
+	if err := someLimit(f.page.Limit); err != nil {
+		return "", err
 	}
 	page, err := file.Events(c.context(), f.Filter, f.page)
 	if err != nil {
@@ -91,8 +96,7 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	}
 	switch {
 	case c.json:
-		c.tellMore(page.Next)
-		return lines(presentable(page.Events))
+		return pageOf(presentable(page.Events), page.Next)
 	case len(page.Events) == 0:
 		return "There are no such events.\n", nil
 	}
@@ -103,9 +107,9 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	for _, e := range page.Events {
 		due := ""
 		if e.Due.After(c.now) {
-			due = console.Ago(e.Due, c.now)
+			due = c.ago(e.Due)
 		}
-		table.Row(shortID(e.ID), console.Ago(e.PublishedAt, c.now), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
+		table.Row(shortID(e.ID), c.ago(e.PublishedAt), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
 	}
 	return table.Render(c.screen) + more(page.Next), nil
 }
@@ -117,9 +121,6 @@ func more(next string) string {
 	}
 	return "There are more: go on with --after " + next + "\n"
 }
-
-// tellMore says the same to those who have asked for JSON.
-func (c *call) tellMore(next string) { io.WriteString(c.cmd.ErrOrStderr(), more(next)) }
 
 // styleOf colours the status of an event and the state of a delivery.
 func styleOf(state string) console.Style {

@@ -31,13 +31,13 @@ max_attempts at the moment.
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, settled_at,
 reason, failures, counted, attempts with kind, started_at, ended_at, error,
-error_type, member, stack), running (as "busgen running"), audit (at, actor,
-action, subscription, count, detail).
+error_type, member, stack), running (as "busgen running"), audit (id, at, actor,
+action, event_id, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events show shop.db 018f4f2e-1c3a-7b21 --json`,
-	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
+	}, fileVerb{times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
 }
 
 func newestEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
@@ -71,8 +71,8 @@ func showEvent(c *call) (string, error) {
 		"Event", event.ID.String(),
 		"Type", versioned(event.Type, event.Version),
 		"Status", event.Status,
-		"Published", console.Time(event.PublishedAt, c.now),
-		"Due", console.Time(event.Due, c.now),
+		"Published", c.moment(event.PublishedAt),
+		"Due", c.moment(event.Due),
 		"Metadata", string(event.Metadata),
 		"Made from", idOrNothing(event.MadeFrom),
 		"Made into", joinIDs(event.MadeInto),
@@ -100,7 +100,7 @@ func (c *call) deliveryTable(deliveries []admin.Delivery) string {
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
 	}}
 	for _, d := range deliveries {
-		table.Row(d.Subscription, d.State, some(d.Failures), console.Ago(d.Due, c.now), console.Ago(d.Settled, c.now), d.Reason)
+		table.Row(d.Subscription, d.State, some(d.Failures), c.ago(d.Due), c.ago(d.Settled), d.Reason)
 	}
 	return table.Render(c.screen)
 }
@@ -110,7 +110,7 @@ func (c *call) deliveryTable(deliveries []admin.Delivery) string {
 func (c *call) attempts(subscription string, attempts []admin.Attempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
-		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", console.Clean(subscription), i+1, a.Kind, duration(a), console.Time(a.Ended, c.now))
+		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", console.Clean(subscription), i+1, a.Kind, duration(a), c.moment(a.Ended))
 		text := a.Error
 		if a.Member != "" {
 			text = a.Member + ": " + text
@@ -140,7 +140,7 @@ func (c *call) history(actions []admin.Action) string {
 	}
 	table := &console.Table{Columns: []console.Column{{Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
 	for _, a := range actions {
-		table.Row(console.Ago(a.At, c.now), a.Actor, a.Action, a.Subscription, a.Detail)
+		table.Row(c.ago(a.At), a.Actor, a.Action, a.Subscription, a.Detail)
 	}
 	return "\n" + table.Render(c.screen)
 }

@@ -83,6 +83,13 @@ func prepare(t *testing.T, s *shop, example string) {
 	case strings.Contains(example, "import"):
 		typed(t, "busgen dlq export shop.db --out dead.jsonl", "")
 	}
+	switch {
+	case strings.Contains(example, "events discard"):
+		does(t, "busgen subscriptions pause shop.db send-receipt")
+		s.order(21, "customer21@example.org", 2100)
+	case strings.Contains(example, "undiscard"):
+		does(t, "busgen dlq discard shop.db --all --because x --yes")
+	}
 	must(t, os.WriteFile("fixed.json", []byte(`{"number": 5, "email": "customer5@example.org"}`), 0o600))
 }
 
@@ -120,16 +127,22 @@ func substituted(t *testing.T, command string) string {
 	t.Helper()
 	id := ""
 	if strings.Contains(command, exampleID) {
-		id = shownID(t, "busgen dlq list shop.db --reason permanent")
-		if strings.Contains(command, "/charge-card") {
+		switch {
+		case strings.Contains(command, "events discard"):
+			id = shownID(t, "busgen events list shop.db --type order.placed --status pending")
+		case strings.Contains(command, "events undiscard"), strings.Contains(command, "audit"):
+			id = shownID(t, "busgen events list shop.db --correlation checkout-5")
+		case strings.Contains(command, "/charge-card"):
 			id = shownID(t, "busgen dlq list shop.db --subscription charge-card")
+		default:
+			id = shownID(t, "busgen dlq list shop.db --reason permanent")
 		}
 	}
 	group := ""
 	if strings.Contains(command, exampleGroup) {
 		group = shownID(t, "busgen dlq groups shop.db")
 	}
-	return strings.NewReplacer(exampleID, id, exampleGroup, group).Replace(command)
+	return strings.NewReplacer(exampleID, id, exampleGroup, group, "--action 17", "--action 1").Replace(command)
 }
 
 func TestEveryVerbOnAFileHasExamplesAndExitStatusInLinesThatFit(t *testing.T) {

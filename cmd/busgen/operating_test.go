@@ -46,6 +46,13 @@ var happenings = map[string]func(*testing.T, *shop){
 		s.order(21, "customer21", 2100)
 		must(t, s.Shutdown(t.Context()))
 	},
+	"the ledger is paused, and an order is placed": func(t *testing.T, s *shop) {
+		does(t, "busgen subscriptions pause shop.db ledger --actor ada")
+		time.Sleep(time.Second)
+		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{22, "customer22@example.org"})
+		must(t, err)
+		time.Sleep(time.Second)
+	},
 	"a new catalogue has another type of email": func(t *testing.T, _ *shop) {
 		next := strings.Replace(shopCatalogue, "email: string", "email: bool", 1)
 		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))

@@ -53,7 +53,8 @@ func TestEventsAreListedByWhatTheFlagsSay(t *testing.T) {
 			"":                         40,
 			"--type order.placed":      20,
 			"--type order.*,payment.*": 40,
-			"--type order.* --type payment.* --limit 7": 7,
+			"--type order.* --type payment.* --limit 7": 8, // with the mark of the next page
+
 			"--status dlq":                     12,
 			"--status done --type 'payment.*'": 9,
 			"--since 4m":                       8,
@@ -82,15 +83,18 @@ func TestPagesGoOnBehindTheirMark(t *testing.T) {
 			seen := map[string]bool{}
 			rounds := 0
 			for after := ""; ; rounds++ {
-				got := typed(t, list+" --json"+after, "")
-				for line := range strings.Lines(got.stdout) {
-					seen[line] = true
+				got := does(t, list+" --json"+after)
+				var last struct{ Next string }
+				for line := range strings.Lines(got) {
+					must(t, json.Unmarshal([]byte(line), &last))
+					if last.Next == "" {
+						seen[line] = true
+					}
 				}
-				_, mark, more := strings.Cut(strings.TrimSpace(got.stderr), "There are more: go on with --after ")
-				if !more {
+				if last.Next == "" {
 					break
 				}
-				after = " --after " + mark
+				after = " --after " + last.Next
 			}
 			if len(seen) != want || rounds != 2 {
 				t.Errorf("%s: %d in %d rounds, want %d in 3", list, len(seen), rounds+1, want)
@@ -408,7 +412,7 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			"busgen dlq retry shop.db --all --group x":                      "say which dead letters",
 			"busgen dlq discard shop.db --all":                              "say why with --because",
 			"busgen dlq purge shop.db":                                      "say how old with --older-than",
-			"busgen dlq purge shop.db --older-than 7":                       "want a length of time, as in 90m, 2h or 7d",
+			"busgen dlq purge shop.db --older-than 7":                       "want a length of time, as in 90m, 2h, 7d or 1w",
 			"busgen dlq edit shop.db 018f":                                  "name the catalogue that the new payload must fit",
 			"busgen dlq list shop.db --reason tired":                        `"tired" is not a reason`,
 			"busgen check-db shop.db --catalogue nope.yaml":                 "there is no catalogue at nope.yaml",
@@ -490,6 +494,12 @@ func TestShellsCompleteVerbsFilesAndNames(t *testing.T) {
 			{"sta", "status"},
 			{"dlq re", "retry"},
 			{"subscriptions pause shop.db c", "charge-card"},
+			{"dlq list shop.db --group x", "order <n>: negative amount"},
+			{"dlq retry shop.db --subscription x", "charge-card"},
+			{"events list shop.db --type x", "payment.requested"},
+			{"dlq list shop.db --reason x", "max_attempts"},
+			{"audit shop.db --action x", "undiscard"},
+			{"events replay shop.db --subscription x", "ledger"},
 			{"dlq show shop.db 019c", "order.placed"},
 			{"events show shop.db 019c", "payment.requested, dlq"},
 			{"events list shop.db --status p", "pending"},
@@ -530,7 +540,8 @@ func TestEveryFieldOfTheJSONIsInTheManual(t *testing.T) {
 			"status shop.db", "events list shop.db", "events show shop.db " + dead, "events show shop.db " + panicked,
 			"subscriptions list shop.db", "dlq list shop.db", "dlq groups shop.db", "dlq show shop.db " + dead,
 			"dlq retry shop.db --all --dry-run", "dlq discard shop.db --all --because x --dry-run", "dlq purge shop.db --older-than 1d",
-			"check-db shop.db --catalogue next.yaml", "dlq import shop.db",
+			"check-db shop.db --catalogue next.yaml", "dlq import shop.db", "audit shop.db", "audit shop.db --limit 1",
+			"events replay shop.db --subscription ledger --all --dry-run", "events undiscard shop.db " + dead,
 		} {
 			got := typed(t, "busgen "+command+" --json", "")
 			verb := strings.Join(slices.DeleteFunc(strings.Fields(command), func(w string) bool {

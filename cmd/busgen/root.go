@@ -50,7 +50,7 @@ matches). What a verb means by 1 is in its own help.`
 	root.SetFlagErrorFunc(explainFlag)
 	cobra.EnableCommandSorting = false // the most used verb comes first
 	inGroup(root, "Catalogues:", newGenerate(), newCheck(), newLint(), newBreaking(), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(), newSchema(), newFmt(), newRename(), newNew(), newInit())
-	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newRunning(), newCheckDB())
+	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newRunning(), newAudit(), newCheckDB())
 	root.AddCommand(newCompletion(), newVersion())
 	root.CompletionOptions.DisableDefaultCmd = true // ours has a manual
 	root.Version = "see version.go"                 // so that there is a flag

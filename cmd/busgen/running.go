@@ -28,7 +28,7 @@ event, type, attempt, started, deadline, abandoned (left behind).
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen running shop.db
   busgen running shop.db --json`,
-	}, fileVerb{do: listRunning})
+	}, fileVerb{times: true, do: listRunning})
 }
 
 func listRunning(c *call) (string, error) {
@@ -56,7 +56,7 @@ func listRunning(c *call) (string, error) {
 			left = "left behind"
 		}
 		table.Row(r.Subscription, strconv.Itoa(r.Worker), shortID(r.Event), r.Type, strconv.Itoa(r.Attempt),
-			console.Ago(r.Started, c.now), console.Ago(r.Deadline, c.now), left)
+			c.ago(r.Started), c.ago(r.Deadline), left)
 	}
 	return table.Render(c.screen), nil
 }

@@ -35,14 +35,14 @@ With --json: path, size and wal (bytes), schema, owner (pid, since, alive; null
 if no bus was ever started), events, more (not all of them are counted), oldest,
 newest, types (name, events, oldest, newest), subscriptions (name, pattern,
 paused, backlog, backlog_at_most, partial, running, waiting, held, dead,
-oldest), dead_letters, pauses (subscription or types, since), breakers and
-running (as "busgen breakers list" and "busgen running"), snoozed (event, type,
-subscription, snoozes, since).
+oldest), dead_letters, pauses (subscription or types, since, actor,
+reason), breakers and running (as "busgen breakers list" and "busgen
+running"), snoozed (event, type, subscription, snoozes, since).
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen status shop.db
   busgen status shop.db --json`,
-	}, fileVerb{do: status})
+	}, fileVerb{times: true, do: status})
 }
 
 func status(c *call) (string, error) {
@@ -94,10 +94,10 @@ func (c *call) owner(owner *admin.Owner) string {
 	case owner == nil:
 		return c.screen.Paint(console.Yellow, "No process has ever dispatched from it.") + "\n"
 	case owner.Alive:
-		return fmt.Sprintf("Process %d dispatches since %s.\n", owner.PID, console.Time(owner.Since, c.now))
+		return fmt.Sprintf("Process %d dispatches since %s.\n", owner.PID, c.moment(owner.Since))
 	}
 	return c.screen.Paint(console.Red, "No process dispatches from it.") +
-		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, console.Time(owner.Since, c.now))
+		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, c.moment(owner.Since))
 }
 
 func (c *call) extent(status admin.Status) string {
@@ -109,7 +109,7 @@ func (c *call) extent(status admin.Status) string {
 		count = "More than " + count
 	}
 	return fmt.Sprintf("%s, the oldest from %s, the newest from %s.", count,
-		console.Time(status.Oldest, c.now), console.Time(status.Newest, c.now))
+		c.moment(status.Oldest), c.moment(status.Newest))
 }
 
 func (c *call) typeTable(types []admin.Type) string {
@@ -117,7 +117,7 @@ func (c *call) typeTable(types []admin.Type) string {
 		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"},
 	}}
 	for _, t := range types {
-		table.Row(t.Name, console.Number(t.Events), console.Ago(t.Oldest, c.now), console.Ago(t.Newest, c.now))
+		table.Row(t.Name, console.Number(t.Events), c.ago(t.Oldest), c.ago(t.Newest))
 	}
 	return table.Render(c.screen)
 }
@@ -137,7 +137,7 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 		if s.Paused {
 			paused = "paused"
 		}
-		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), console.Ago(s.Oldest, c.now), paused)
+		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest), paused)
 	}
 	return table.Render(c.screen)
 }
@@ -148,7 +148,7 @@ func (c *call) snoozedTable(snoozed []admin.Snoozed) string {
 		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
 	}}
 	for _, one := range snoozed {
-		table.Row(shortID(one.Event), one.Type, one.Subscription, console.Number(one.Snoozes), console.Ago(one.Since, c.now))
+		table.Row(shortID(one.Event), one.Type, one.Subscription, console.Number(one.Snoozes), c.ago(one.Since))
 	}
 	return table.Render(c.screen)
 }
@@ -160,7 +160,14 @@ func (c *call) pauseLines(pauses []admin.Pause) string {
 		if p.Types != "" {
 			what = "events of type " + p.Types
 		}
-		fmt.Fprintf(&b, "%s: %s, since %s\n", c.screen.Paint(console.Yellow, "Paused"), console.Clean(what), console.Time(p.Since, c.now))
+		by := ""
+		if p.Actor != "" {
+			by = ", by " + p.Actor
+		}
+		if p.Reason != "" {
+			by += ": " + p.Reason
+		}
+		fmt.Fprintf(&b, "%s: %s, since %s%s\n", c.screen.Paint(console.Yellow, "Paused"), console.Clean(what), c.moment(p.Since), console.Clean(by))
 	}
 	return b.String()
 }

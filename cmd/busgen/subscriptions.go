@@ -40,7 +40,7 @@ backlog_at_most, partial, running, waiting, held, dead, oldest.
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen subscriptions list shop.db
   busgen subscriptions list shop.db --json`,
-	}, fileVerb{do: listSubscriptions})
+	}, fileVerb{times: true, do: listSubscriptions})
 }
 
 func listSubscriptions(c *call) (string, error) {
@@ -73,7 +73,7 @@ func subscriptionNames(ctx context.Context, file *admin.File) (names []string, e
 }
 
 func newSubscriptionsPause() *cobra.Command {
-	var types string
+	var types, reason string
 	cmd := onFile(&cobra.Command{
 		Use:   "pause FILE (NAME | --type GLOB)",
 		Short: "Hold back a subscription, or events of some types",
@@ -83,18 +83,29 @@ every subscription: the others overtake them.
 
 Nothing is lost and nothing is charged: what is held back waits. Handlers that
 run are not interrupted. A running program notices within 200 ms, and the pause
-outlives its restarts. Pausing what is paused changes nothing.
+outlives its restarts. Pausing what is paused changes nothing. "busgen status"
+shows who has paused what, since when and, with --reason, why.
 
 Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
 there is no such subscription.`,
 		Example: `  busgen subscriptions pause shop.db charge-card
+  busgen subscriptions pause shop.db charge-card --reason "the provider is down"
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
 		if err := c.knowTypes(given(types)); err != nil {
 			return "", err
 		}
-		return c.steer(types, "paused", (*admin.File).PauseSubscription, (*admin.File).PauseTypes)
+		var opts []admin.PauseOption
+		if reason != "" {
+			opts = append(opts, admin.Because(reason))
+		}
+		return c.steer(types, "paused",
+			func(f *admin.File, ctx context.Context, name string) error {
+				return f.PauseSubscription(ctx, name, opts...)
+			},
+			func(f *admin.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, opts...) })
 	}})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, in a few `words`: it is shown to everybody who finds it paused")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }

@@ -67,7 +67,8 @@ type Action struct {
 	ID           int64     `json:"id"` // grows
 	At           time.Time `json:"at"` // UTC
 	Actor        string    `json:"actor"`
-	Action       string    `json:"action"` // retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive or close breaker
+	Action       string    `json:"action"`            // retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive or close breaker
+	EventID      uuid.UUID `json:"event_id,omitzero"` // zero for an action on many
 	Subscription string    `json:"subscription,omitempty"`
 	Count        int       `json:"count"` // how many deliveries it concerned
 	Detail       string    `json:"detail,omitempty"`
@@ -108,11 +109,15 @@ func historyOf(found sqlite.EventHistory) History {
 		})
 	}
 	for _, a := range found.Audit {
-		h.Audit = append(h.Audit, Action{
-			ID: a.ID, At: a.At, Actor: a.Actor, Action: a.Action, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail,
-		})
+		h.Audit = append(h.Audit, actionOf(a))
 	}
 	return h
+}
+
+func actionOf(a sqlite.AuditEntry) Action {
+	return Action{
+		ID: a.ID, At: a.At, Actor: a.Actor, Action: a.Action, EventID: a.Event, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail,
+	}
 }
 
 func attemptsOf(found []engine.Attempt) (attempts []Attempt) {

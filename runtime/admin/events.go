@@ -132,20 +132,10 @@ func (f Filter) query(page Page) (query sqlite.EventFilter, err error) {
 		return query, fmt.Errorf("there is no status %q: use one of %s", f.Status, strings.Join(Statuses(), ", "))
 	}
 	query = sqlite.EventFilter{
-		Types: f.Types, Status: f.Status, Since: f.Since, Until: f.Until,
-		Text: f.Text, CorrelationID: f.CorrelationID, Limit: page.Limit,
+		Types: f.Types, Status: f.Status, Since: f.Since, Until: f.Until, Text: f.Text, CorrelationID: f.CorrelationID,
 	}
-	switch {
-	case page.Limit < 0:
-		return query, fmt.Errorf("the limit is %d: it must not be negative", page.Limit)
-	case page.Limit == 0:
-		query.Limit = DefaultLimit
-	}
-	if page.After != "" {
-		query.Before, err = strconv.ParseInt(page.After, 36, 64)
-		if err != nil || query.Before <= 0 {
-			return query, fmt.Errorf("%q is not the end of a page: use Events.Next", page.After)
-		}
+	if query.Limit, query.Before, err = page.numbers(); err != nil {
+		return query, err
 	}
 	return query, nil
 }

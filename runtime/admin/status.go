@@ -92,6 +92,8 @@ type Pause struct {
 	Subscription string    `json:"subscription,omitempty"`
 	Types        string    `json:"types,omitempty"` // a glob
 	Since        time.Time `json:"since"`           // UTC
+	Actor        string    `json:"actor,omitempty"` // who made it; empty if an older busgen did
+	Reason       string    `json:"reason,omitempty"`
 }
 
 // Status returns what the file holds. It counts the newest events and the first of
@@ -168,7 +170,7 @@ func subscriptionsOf(lags []engine.Lag) []Subscription {
 func pausesOf(pauses []engine.Pause) []Pause {
 	all := make([]Pause, len(pauses))
 	for i, p := range pauses {
-		all[i].Since = p.Since
+		all[i] = Pause{Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseSubscription {
 			all[i].Subscription = p.Target
 		} else {

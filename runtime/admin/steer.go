@@ -16,14 +16,29 @@ import (
 // wait where they are, and retries that come due wait as well. Pausing what is
 // paused changes nothing. A name that the file does not know is a
 // *[NotFoundError].
-func (f *File) PauseSubscription(ctx context.Context, name string) error {
+func (f *File) PauseSubscription(ctx context.Context, name string, opts ...PauseOption) error {
 	return f.use(func(a *sqlite.Admin) error {
 		if err := known(ctx, a, name); err != nil {
 			return err
 		}
-		_, err := a.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name}, f.actor)
+		_, err := a.Pause(ctx, pauseOf(engine.PauseSubscription, name, opts), f.actor)
 		return err
 	})
+}
+
+// PauseOption tunes a pause.
+type PauseOption func(*engine.Pause)
+
+// Because says in a few words why something is paused, for everybody who finds
+// it paused.
+func Because(reason string) PauseOption { return func(p *engine.Pause) { p.Reason = reason } }
+
+func pauseOf(kind engine.PauseKind, target string, opts []PauseOption) engine.Pause {
+	p := engine.Pause{Kind: kind, Target: target}
+	for _, opt := range opts {
+		opt(&p)
+	}
+	return p
 }
 
 // ResumeSubscription ends the pause of a subscription. Without one the error is
@@ -36,12 +51,12 @@ func (f *File) ResumeSubscription(ctx context.Context, name string) error {
 // subscriptions, until [File.ResumeTypes] with the same glob. Events of other
 // types overtake them. A type may be covered by several pauses, and is held
 // until the last one has ended. Pausing what is paused changes nothing.
-func (f *File) PauseTypes(ctx context.Context, types string) error {
+func (f *File) PauseTypes(ctx context.Context, types string, opts ...PauseOption) error {
 	if _, err := glob.Parse(types); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
 	}
 	return f.use(func(a *sqlite.Admin) error {
-		_, err := a.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: types}, f.actor)
+		_, err := a.Pause(ctx, pauseOf(engine.PauseType, types, opts), f.actor)
 		return err
 	})
 }

@@ -20,6 +20,7 @@ type Filter struct {
 	Keys          []Key     // one of which it is
 	Group         string    // the fingerprint of a [Group]
 	Text          string    // is in the payload or in the error of an attempt, in the same case
+	CorrelationID string    // of the event
 	Since         time.Time // when it died, or later
 	Until         time.Time // when it died, or earlier
 }
@@ -44,6 +45,7 @@ func (f Filter) String() string {
 	if f.Text != "" {
 		add("text", fmt.Sprintf("%q", f.Text))
 	}
+	add("correlation", f.CorrelationID)
 	if !f.Since.IsZero() {
 		add("since", f.Since.UTC().Format(time.RFC3339Nano))
 	}
@@ -55,6 +57,9 @@ func (f Filter) String() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Reasons returns the reasons of dead letters.
+func Reasons() []string { return engine.Reasons() }
 
 // stored checks the filter for what could not match anything.
 func (f Filter) stored() (sqlite.LetterFilter, error) {
@@ -73,7 +78,7 @@ func (f Filter) stored() (sqlite.LetterFilter, error) {
 		}
 	}
 	stored := sqlite.LetterFilter{
-		Types: f.Types, Subscriptions: f.Subscriptions, Reasons: f.Reasons, Fingerprint: f.Group, Text: f.Text,
+		Types: f.Types, Subscriptions: f.Subscriptions, Reasons: f.Reasons, Fingerprint: f.Group, Text: f.Text, CorrelationID: f.CorrelationID,
 		Since: f.Since, Until: f.Until,
 	}
 	for _, key := range f.Keys {

@@ -194,6 +194,8 @@ type Pause struct {
 	Kind   PauseKind
 	Target string
 	Since  time.Time // set by the log
+	Actor  string    // who made it
+	Reason string    // in words; may be empty
 	// Besides are event types that Target is for by a name that only other
 	// processes call them by; with spaces between them. Set by the log.
 	Besides string

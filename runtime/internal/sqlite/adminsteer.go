@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Pause stores a pause, and reports false when it was there before.
 func (a *Admin) Pause(ctx context.Context, p engine.Pause, actor string) (paused bool, err error) {
+	p.Actor = actor
 	err = a.change(ctx, "pause in", func(c *conn) error {
 		if err := pauseDeliveries(c, p); err != nil {
 			return err
@@ -40,6 +42,9 @@ func auditPause(c *conn, action string, p engine.Pause, actor string) error {
 		entry.Subscription = p.Target
 	} else {
 		entry.Detail = "events of type " + p.Target
+	}
+	if p.Reason != "" {
+		entry.Detail = strings.TrimPrefix(entry.Detail+": "+p.Reason, ": ")
 	}
 	return audit(c, entry)
 }

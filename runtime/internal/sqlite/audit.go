@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,6 +78,48 @@ func (l *ledger) committed() { l.written = l.pending }
 func (d *DeadLetters) Audit(ctx context.Context, before int64, offset, limit int) (entries []AuditEntry, err error) {
 	err = d.look(ctx, "read the audit of", func() error {
 		entries, err = auditEntries(d.conn, " WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2 OFFSET ?3", before, limit, offset)
+		return err
+	})
+	return entries, err
+}
+
+// AuditFilter chooses entries; its zero value chooses all.
+type AuditFilter struct {
+	Actor, Subscription string
+	Actions             []string
+	Event               uuid.UUID
+	Since, Until        time.Time // at Since or later, before Until
+	Before              int64     // only entries with a smaller id; 0 for all
+	Limit               int
+}
+
+// Audit returns what operators have done, newest first.
+func (a *Admin) Audit(ctx context.Context, f AuditFilter) (entries []AuditEntry, err error) {
+	err = a.look(ctx, "read the audit of", func(c *conn) error {
+		actions, err := json.Marshal(f.Actions)
+		if err != nil {
+			return err
+		}
+		before, since, until := f.Before, int64(-never), int64(never)
+		if before == 0 {
+			before = never
+		}
+		if !f.Since.IsZero() {
+			since = f.Since.UnixMicro()
+		}
+		if !f.Until.IsZero() {
+			until = f.Until.UnixMicro()
+		}
+		var event any
+		if f.Event != uuid.Nil {
+			event = f.Event[:]
+		}
+		entries, err = auditEntries(c, `
+			WHERE id < ?1 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
+			  AND (?5 IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = (SELECT id FROM `+allNames+` WHERE name = ?5)))
+			  AND (?6 = 'null' OR action IN (SELECT value FROM json_each(?6)))
+			  AND (?7 IS NULL OR event = ?7 OR id IN (SELECT t.audit FROM audit_deliveries t JOIN log l ON l.seq = t.seq WHERE l.id = ?7))
+			ORDER BY id DESC LIMIT ?8`, before, since, until, text(f.Actor), text(f.Subscription), string(actions), event, f.Limit)
 		return err
 	})
 	return entries, err

@@ -17,6 +17,7 @@ type LetterFilter struct {
 	Keys          []LetterKey
 	Fingerprint   string
 	Text          string    // in the payload, or in the error of an attempt
+	CorrelationID string
 	Since, Until  time.Time // of death, both inclusive
 }
 
@@ -88,6 +89,9 @@ func (f LetterFilter) condition(c *conn) (*condition, error) {
 	}
 	if !f.Until.IsZero() {
 		w.and("d.dead_at <= ?", f.Until)
+	}
+	if f.CorrelationID != "" {
+		w.and("json_extract((SELECT l.metadata FROM log l WHERE l.seq = d.seq), '$.correlation_id') = ?", f.CorrelationID)
 	}
 	if f.Text != "" {
 		w.and(`(EXISTS (SELECT 1 FROM log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (

@@ -133,7 +133,8 @@ func pauseDeliveries(c *conn, p engine.Pause) error {
 		}
 		p.Target = found.name
 	}
-	return c.exec("INSERT INTO pauses (kind, target, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", string(p.Kind), p.Target, time.Now())
+	return c.exec("INSERT INTO pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		string(p.Kind), p.Target, time.Now(), text(p.Actor), text(p.Reason))
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
@@ -193,8 +194,10 @@ func typePaused(c *conn, written string) (paused bool, err error) {
 }
 
 func readPauses(c *conn) (pauses []engine.Pause, err error) {
-	err = c.query("SELECT kind, target, since FROM pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
-		pauses = append(pauses, engine.Pause{Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: timeOf(s, 2)})
+	err = c.query("SELECT kind, target, since, actor, reason FROM pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
+		pauses = append(pauses, engine.Pause{
+			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: timeOf(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4),
+		})
 		return nil
 	})
 	return pauses, err
