@@ -86,6 +86,7 @@ func prepare(t *testing.T, s *shop, example string) {
 	switch {
 	case strings.Contains(example, "events discard"):
 		does(t, "busgen subscriptions pause shop.db send-receipt")
+		time.Sleep(time.Second)
 		s.order(21, "customer21@example.org", 2100)
 	case strings.Contains(example, "undiscard"):
 		does(t, "busgen dlq discard shop.db --all --because x --yes")

@@ -19,7 +19,7 @@ import (
 func TestStatusShowsAtAGlanceHowTheBusIsDoing(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
-		does(t, "busgen subscriptions pause shop.db ledger")
+		does(t, "busgen subscriptions pause shop.db ledger --actor ada --reason tests")
 		time.Sleep(time.Second)
 		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{21, "late@example.org"})
 		must(t, err)
@@ -29,7 +29,7 @@ send-receipt  order.placed             0     1
 charge-card   payment.requested        0    11
 ledger        order.placed             1        1 min ago  paused
 
-Paused: subscription ledger, since 2026-03-14 03:00:00 UTC (1 min ago)
+Paused: subscription ledger, since 2026-03-14 03:00:00 UTC (1 min ago), by ada: tests
 
 12 dead letters: see "busgen dlq groups shop.db"
 `

@@ -55,7 +55,7 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 				{Name: "ledger", Pattern: "order.placed"},
 			},
 			DeadLetters: 2,
-			Pauses:      []admin.Pause{{Types: "user.*", Since: minute(2)}},
+			Pauses:      []admin.Pause{{Types: "user.*", Actor: "ada", Since: minute(2)}},
 			Breakers:    []admin.Breaker{}, Running: []admin.Running{},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

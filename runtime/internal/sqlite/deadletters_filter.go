@@ -16,7 +16,7 @@ type LetterFilter struct {
 	Reasons       []string
 	Keys          []LetterKey
 	Fingerprint   string
-	Text          string    // in the payload, or in the error of an attempt
+	Text          string // in the payload, or in the error of an attempt
 	CorrelationID string
 	Since, Until  time.Time // of death, both inclusive
 }
