@@ -4,6 +4,7 @@
 //	go run ./bench                 a table, in about three minutes
 //	go run ./bench -short -json    one JSON object per case, within 30 seconds
 //	go run ./bench -case publish   only the cases whose names match
+//	go run ./bench -limits         whether what the project promises holds, for CI
 //
 // That, the limit, is mostly a bare loop that inserts the same rows into the
 // same tables through the same SQLite driver, with as many rows per commit as
@@ -15,7 +16,7 @@
 // cases.go lists what is measured. throughput.go holds the cases about events
 // per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
 // lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go
-// are cases that measure times too, codec.go has those about JSON alone,
+// are cases that measure times too, limits.go says how slow they may be, codec.go has those about JSON alone,
 // generate.go the one about the generator, and report.go prints.
 package main
 
@@ -61,6 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var (
 		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than 30 seconds")
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
+		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
 		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1.2s)")
 		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in four seconds)")
@@ -82,13 +84,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && *events < 0 {
 		err = fmt.Errorf("-events %d is negative", *events)
 	}
+	if err == nil && *limits && (*asJSON || *pattern != "") {
+		err = errors.New("-limits has its own cases and its own report: leave out -case and -json")
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 2
 	}
 	each := setting{total: cmp.Or(*total, normalTime), events: cmp.Or(*events, normalEvents)}
-	if *isShort {
+	if *isShort || *limits {
 		each = setting{total: cmp.Or(*total, shortTime), events: cmp.Or(*events, shortEvents), fillFor: shortFill}
+	}
+	if *limits {
+		if err := hold(ctx, bounds, each, *folder, stdout); err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			return 1
+		}
+		return 0
 	}
 	var r report = &table{w: stdout}
 	if *asJSON {

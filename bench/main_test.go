@@ -131,6 +131,7 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a negative number of events": {[]string{"-events", "-1"}, "-events -1 is negative"},
 		"a case without -case":        {[]string{"publish-1"}, `"publish-1" is not a flag: use -case`},
 		"a flag that does not exist":  {[]string{"-fast"}, "-fast"},
+		"limits of one case":          {[]string{"-limits", "-case", "publish-1"}, "leave out -case and -json"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
