@@ -42,6 +42,7 @@ type Bus struct {
 	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
+	halt          func()        // ends what only the bus that dispatches does; nil before it does
 	stopRequested chan struct{} // closed when Shutdown begins
 	stopped       chan struct{} // closed when Shutdown is through
 }
@@ -95,14 +96,18 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
 	b.showing = newActivity(b)
-	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall})
+	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Changed: b.logChanged})
 	if err != nil {
 		return nil, err
 	}
+	b.mu.Lock()
+	b.log = log // which may have to say something already
+	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
 		return nil, errors.Join(public(err), log.Close())
 	}
-	b.log = log
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.gate = gate{log: log, limit: b.config.maxPending, when: b.config.whenFull}
 	return b, nil
 }
@@ -162,9 +167,11 @@ func (b *Bus) Start(ctx context.Context) error {
 	}
 	chores, end := context.WithCancel(context.Background())
 	b.chores.Go(func() { <-b.stopRequested; end() })
-	b.chores.Go(func() { b.prune(chores) })
-	b.chores.Go(func() { b.redrive(chores) })
-	b.chores.Go(func() { b.health.watch(chores) })
+	var owner context.Context
+	owner, b.halt = context.WithCancel(chores)
+	b.chores.Go(func() { b.prune(owner) })
+	b.chores.Go(func() { b.redrive(owner) })
+	b.chores.Go(func() { b.health.watch(owner) })
 	b.observers.serve(chores)
 	b.log.WatchRequests(b.showing.ask)
 	go b.showing.watch()
@@ -229,6 +236,15 @@ func (b *Bus) WaitIdle(ctx context.Context) error {
 		changed := b.changed
 		b.mu.Unlock()
 		err := b.waitSettled(ctx, consumers, changed)
+		if errors.Is(err, engine.ErrRestored) { // the bus is about to subscribe anew
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-b.stopRequested:
+				return ErrShutdown
+			}
+		}
 		select {
 		case <-changed:
 			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {

@@ -134,14 +134,7 @@ func (b *Bus) add(c *consumer, s *Subscription) error {
 		members = slices.Clone(*old)
 	}
 	members = append(members, s)
-	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group, Aliases: c.aliases}
-	var patterns []string
-	for _, m := range members {
-		patterns = append(patterns, m.pattern)
-		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
-	}
-	spec.Pattern = strings.Join(patterns, " ")
-	position, err := b.log.Consumer(context.Background(), spec)
+	position, err := b.log.Consumer(context.Background(), c.spec(members))
 	if err != nil {
 		return public(err)
 	}
@@ -154,6 +147,18 @@ func (b *Bus) add(c *consumer, s *Subscription) error {
 	}
 	c.merge()
 	return nil
+}
+
+// spec is what the file has to know of a consumer with these members.
+func (c *consumer) spec(members []*Subscription) engine.ConsumerSpec {
+	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group, Aliases: c.aliases}
+	var patterns []string
+	for _, m := range members {
+		patterns = append(patterns, m.pattern)
+		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
+	}
+	spec.Pattern = strings.Join(patterns, " ")
+	return spec
 }
 
 // merge computes what applies to the deliveries of a group.

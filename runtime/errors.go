@@ -56,6 +56,10 @@ type OwnedError = engine.OwnedError
 // not know.
 var ErrUnknownSubscription = engine.ErrUnknownConsumer
 
+// ErrRestored is returned to whoever waits for an event when a backup is restored into
+// the file ([Receipt.Wait]): the event may not be in it. The bus goes on with what is.
+var ErrRestored = engine.ErrRestored
+
 // StorageError says that the file could not be read or written, why (Fault),
 // and what to do about it. Nothing of the operation was stored, unless it is
 // InDoubt.
@@ -74,6 +78,7 @@ const (
 	TooNew     = engine.TooNew     // the file was written by a newer busgen; it was left as it is
 	TooOld     = engine.TooOld     // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
 	Linked     = engine.Linked     // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
+	Replaced   = engine.Replaced   // it was moved, deleted or replaced while the bus ran, which has stopped; start the program again
 	Incomplete = engine.Incomplete // a write-ahead log or claims wait for the file, which is missing or empty; nothing was changed
 	IO         = engine.IO         // anything else the operating system refused
 )

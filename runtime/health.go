@@ -105,9 +105,12 @@ type HealthCheck struct {
 
 // HealthStatus is how a bus was when it last looked.
 type HealthStatus struct {
-	Healthy bool          `json:"healthy"`     // no threshold is exceeded
+	Healthy bool          `json:"healthy"`     // no threshold is exceeded, and it has not stopped
 	At      time.Time     `json:"at,omitzero"` // when the bus looked; zero before the first time
 	Checks  []HealthCheck `json:"checks"`      // empty if the bus does not look
+	// Stopped says why the bus has stopped dispatching by itself: its file was moved,
+	// deleted or replaced, or another process has taken over.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Health returns how the bus was when it last looked, which only a bus that

@@ -23,6 +23,14 @@ type healthWatch struct {
 	mu     sync.Mutex
 	at     time.Time
 	checks []HealthCheck
+	ended  error // why the bus has stopped dispatching
+}
+
+// stop notes why the bus no longer dispatches, although nobody has shut it down.
+func (h *healthWatch) stop(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = why
 }
 
 // reading is what the counters said at a moment.
@@ -63,7 +71,11 @@ func (h *healthWatch) status() HealthStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sick := slices.ContainsFunc(h.checks, func(c HealthCheck) bool { return c.Exceeded })
-	return HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+	status := HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+	if h.ended != nil {
+		status.Healthy, status.Stopped = false, h.ended.Error()
+	}
+	return status
 }
 
 // watch looks again and again, until ctx ends. The window begins now, with what

@@ -11,6 +11,10 @@ import (
 // ErrClosed is returned by every method of a closed log.
 var ErrClosed = errors.New("the event log is closed")
 
+// ErrRestored says that another state of the log was put in the place of the one
+// that was asked. Consumers of that one have ended: they hand out and record nothing.
+var ErrRestored = errors.New("a backup was restored into the file while it was in use")
+
 // ErrUnknownConsumer is returned for a durable consumer that does not exist.
 var ErrUnknownConsumer = errors.New("the file knows no such subscription")
 
@@ -56,6 +60,7 @@ const (
 	Foreign  Fault = "not an event log"
 	TooNew   Fault = "newer than this program"
 	TooOld   Fault = "older than this program"
+	Replaced Fault = "no longer the file that was opened"
 	// Incomplete: the file is missing or empty, and what lies beside it is not.
 	Incomplete Fault = "incomplete"
 	Linked     Fault = "more than one name"

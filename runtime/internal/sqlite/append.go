@@ -17,6 +17,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	}
 	r := l.writer.newRequest()
 	defer l.writer.free(r)
+	r.generation = l.generation.Load()
 	r.events = l.types.number(r.events, records)
 	if err := l.writer.submit(ctx, r); err != nil {
 		return storageError("append to", l.path, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -33,6 +34,8 @@ type claims struct {
 
 	mu     sync.Mutex
 	places []*place
+
+	lamented bool // the log was told that the file cannot be made again; only keep uses it
 }
 
 // place is where a worker writes its claims.
@@ -111,6 +114,16 @@ const ownerByte int64 = 1 << 60
 // lookTime is longer than anybody takes who only looks whether there is an owner
 // ([owned]), and has to take the lock for that.
 const lookTime = 2 * time.Millisecond
+
+// withHandle calls f with the system's handle of a file, which stays open meanwhile,
+// or returns an error because it is closed.
+func withHandle(file *os.File, f func(handle uintptr)) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Control(f)
+}
 
 // newClaims returns the claims of the database at path, which has been resolved.
 func newClaims(path, vfsName string) (*claims, error) {
@@ -241,6 +254,10 @@ func (c *claims) clear(life uint32) error {
 	c.lock()
 	defer c.unlock()
 	c.life = life
+	if err := unmapFile(c.mapped); err != nil {
+		return err
+	}
+	c.mapped = nil
 	if err := c.file.Truncate(0); err != nil {
 		return err
 	}
@@ -354,6 +371,52 @@ func poke(b []byte, one claim) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	one.encode(b)
 	return true
+}
+
+// keep makes the file again if somebody has moved or deleted it, with what it said.
+func (c *claims) keep(logger *slog.Logger) {
+	c.mu.Lock()
+	file, of := c.file, c.of
+	c.mu.Unlock()
+	if file == nil || of == "" {
+		return
+	}
+	info, err := file.Stat()
+	if err != nil || isFile(c.path, info) {
+		return
+	}
+	createBeside(of, claimsSuffix)
+	again, err := openLocked(c.path)
+	if err == nil {
+		err = c.moveTo(again)
+	}
+	if err != nil && c.lamented {
+		return
+	}
+	if err != nil {
+		c.lamented = true
+		logger.Error("the claims are gone and cannot be made again; a crash is recorded for nobody", "path", c.path, "error", err)
+		return
+	}
+	c.lamented = false
+	logger.Warn("the claims were moved or deleted while the bus runs; they are made again", "path", c.path)
+}
+
+// moveTo makes another file the one that has the claims.
+func (c *claims) moveTo(file *os.File) error {
+	c.lock()
+	defer c.unlock()
+	content := make([]byte, max(claimsBytes, 2*claimSize*len(c.places)))
+	if _, err := c.file.ReadAt(content, 0); err != nil && err != io.EOF {
+		return errors.Join(err, file.Close())
+	}
+	if _, err := file.WriteAt(content, 0); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	err := errors.Join(unmapFile(c.mapped), c.file.Close())
+	c.file = file
+	c.mapped, _ = mapFile(file, claimsBytes)
+	return err
 }
 
 // release gives the lock back. Nothing runs any more, so nothing is claimed.

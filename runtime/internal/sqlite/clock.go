@@ -58,7 +58,13 @@ func (w *writer) followClock() {
 	}
 	w.back = max(0, w.back-step)
 	if w.owns.Load() && w.back > 0 {
-		if err := w.conn.transaction(false, func() error { return shiftWaits(w.conn, w.back) }); err != nil {
+		err := w.conn.transaction(false, func() error {
+			if err := w.verify(); err != nil {
+				return err
+			}
+			return shiftWaits(w.conn, w.back)
+		})
+		if err != nil {
 			return // the next look tries again
 		}
 		w.reportSetBack(w.back)

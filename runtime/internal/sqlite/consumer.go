@@ -33,6 +33,7 @@ type consumer struct {
 	known   int64          // the changes of the type table that matches knows
 
 	mu          sync.Mutex
+	ended       bool // its log is gone
 	wake        func()
 	next        int64               // seq of the log to poll next
 	redelivered int64               // up to here an event may have been handled before
@@ -261,6 +262,10 @@ func (c *consumer) stop() {
 func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
 	own.started, own.place = started, c.place(worker)
 	c.look()
 	c.mu.Unlock()
@@ -272,12 +277,18 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
 
 // End implements [engine.Consumer].
 func (c *consumer) End(d *engine.Delivery) {
-	c.log.claims.end(d.Token.(*delivery).place, d.Seq)
+	if place := d.Token.(*delivery).place; place != nil { // else it had ended before Begin
+		c.log.claims.end(place, d.Seq)
+	}
 }
 
 // Prepare implements [engine.Consumer].
 func (c *consumer) Prepare(d *engine.Delivery) {
 	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
 	if c.preparing == nil {
 		c.preparing = c.log.claims.reserve()
 	}
@@ -309,6 +320,9 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
 	begun := !own.started.IsZero()
 	if v.Kind == engine.Release && own.row == "" && !begun {
 		return // it stays on the way, and the cursor below it

@@ -20,8 +20,9 @@ func storageError(op, path string, err error) error {
 	var known *engine.StorageError
 	var conflict *engine.ConflictError
 	var alias *engine.AliasError
+	var owned *engine.OwnedError
 	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.Is(err, engine.ErrUnknownConsumer) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -29,6 +29,9 @@ func (c *consumer) take() flush {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queued = queuedNot
+	if c.ended {
+		return flush{consumer: c, cursor: c.cursor}
+	}
 	f := flush{consumer: c, verdicts: c.verdicts}
 	for _, v := range f.verdicts {
 		f.staged = f.staged || len(v.staged) > 0
@@ -282,6 +285,9 @@ func (c *consumer) written(f flush) {
 func (c *consumer) restore(f flush) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
 	c.verdicts = append(f.verdicts, c.verdicts...)
 	c.owed = append(f.rows, c.owed...)
 	c.queued = queuedVerdicts

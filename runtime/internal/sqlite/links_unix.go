@@ -14,9 +14,10 @@ func hardLinks(path string) uint64 {
 	if err != nil || !info.Mode().IsRegular() { // a folder has several
 		return 0
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return uint64(stat.Nlink)
+	return linksOf(info)
+}
+
+// linksOf returns how many names an open file has; 0 if it was deleted.
+func linksOf(info os.FileInfo) uint64 {
+	return uint64(info.Sys().(*syscall.Stat_t).Nlink)
 }

@@ -22,3 +22,6 @@ func hardLinks(path string) uint64 {
 	}
 	return uint64(info.NumberOfLinks)
 }
+
+// linksOf is for systems on which an open file can be deleted.
+func linksOf(os.FileInfo) uint64 { return 1 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -19,7 +21,14 @@ type Log struct {
 	claims  *claims
 	writer  *writer
 	waiters waiters
-	clock   clock
+
+	stopped    atomic.Pointer[engine.StorageError] // why the file cannot be used any more
+	fenced     atomic.Pointer[engine.OwnedError]   // who dispatches in the place of this process
+	generation atomic.Int64                        // grows when another log has taken its place
+	again      atomic.Bool                         // this process has the owner's lock, and another log than it took over
+	index      os.FileInfo                         // of the write-ahead log; nil for one in memory
+	changes    func(error)                         // is told what has become of the log
+	clock      clock
 
 	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile
 	reader  *conn
@@ -46,6 +55,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Unsynced leaves events to the operating system instead of the disk.
 	Unsynced bool
+	// Changed is told, on a goroutine of its own, that the log is not what it was:
+	// engine.ErrRestored, or why this process no longer dispatches. Nil for nobody.
+	Changed func(error)
 	// Wall is the wall clock, for tests that set it. Nil for that of the machine.
 	Wall func() time.Time
 }
@@ -75,6 +87,7 @@ func Open(path string, options Options) (*Log, error) {
 	}
 	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims}
 	l.reading <- struct{}{}
+	l.changes = options.Changed
 	if l.clock.wall = options.Wall; l.clock.wall == nil {
 		l.clock.wall = time.Now
 	}
@@ -90,6 +103,12 @@ func Open(path string, options Options) (*Log, error) {
 		l.tail.reset(last + 1)
 		return errors.Join(err, l.types.load(c))
 	})
+	if err == nil {
+		err = l.writer.learn()
+	}
+	if claims.of != "" {
+		l.index, _ = os.Stat(path + indexSuffix)
+	}
 	if err != nil {
 		read.Close()
 		write.Close()
@@ -106,6 +125,9 @@ func (l *Log) read(f func(c *conn) error) error {
 	defer func() { l.reading <- struct{}{} }()
 	if l.reader == nil {
 		return engine.ErrClosed
+	}
+	if why := l.stopped.Load(); why != nil {
+		return why
 	}
 	return f(l.reader)
 }
@@ -201,6 +223,11 @@ func (l *Log) Close() error {
 	}
 	l.hide()
 	err := l.writer.close()
+	if why := l.stopped.Load(); why != nil {
+		err = why
+		// What lies beside the name may belong to another file by now.
+		l.leaveFiles()
+	}
 	release := l.claims.release
 	if err != nil {
 		release = l.claims.abandon // they say what the verdicts would have said

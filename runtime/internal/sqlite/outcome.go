@@ -89,11 +89,17 @@ func (l *Log) wait(ctx context.Context, seq int64, done func() (bool, error)) er
 	defer l.waiters.remove(one)
 	l.writer.watchOthers()
 	l.writer.hasten()
-	for {
+	for generation := l.generation.Load(); ; {
 		select {
 		case <-l.writer.done:
 			return engine.ErrClosed
 		default:
+		}
+		if why := l.stopped.Load(); why != nil {
+			return why
+		}
+		if l.generation.Load() != generation {
+			return engine.ErrRestored
 		}
 		if ok, err := done(); ok || err != nil {
 			return err
@@ -137,6 +143,9 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				return nil
 			}, seq)
 		})
+		if err == nil && len(outcome) == 0 && l.generation.Load() > 0 {
+			err = l.knows(seq)
+		}
 		return !open, err
 	})
 	return outcome, storageError("read", l.path, err)
@@ -147,6 +156,9 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 	err := l.wait(ctx, 0, func() (bool, error) {
 		for _, one := range consumers {
 			c := one.(*consumer)
+			if c.gone() {
+				return false, l.why()
+			}
 			if !c.idle() {
 				return false, nil
 			}
@@ -162,4 +174,15 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 		return true, nil
 	})
 	return storageError("read", l.path, err)
+}
+
+// knows returns ErrRestored if the event at seq is not in the log that was restored.
+func (l *Log) knows(seq int64) error {
+	return l.read(func(c *conn) error {
+		known, err := c.int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?)", seq)
+		if err == nil && known == 0 {
+			err = engine.ErrRestored
+		}
+		return err
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // The lock is one of an open file description: it is about the file itself and not
@@ -48,7 +50,11 @@ func ownerLocked(file *os.File) (bool, error) {
 
 func ownerLock(file *os.File, command int, lock *syscall.Flock_t) error {
 	for {
-		switch err := syscall.FcntlFlock(file.Fd(), command, lock); {
+		var err error
+		if withHandle(file, func(handle uintptr) { err = syscall.FcntlFlock(handle, command, lock) }) != nil {
+			return engine.ErrClosed
+		}
+		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, syscall.EINTR):

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // ownerLocks says that the file itself can be locked here.
@@ -13,7 +15,12 @@ const ownerLocks = true
 // lockOwner locks the byte of file that stands for the dispatching process, or
 // returns errOwned. The system drops the lock when the process ends.
 func lockOwner(file *os.File) error {
-	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, ownerRange())
+	var err error
+	if withHandle(file, func(handle uintptr) {
+		err = windows.LockFileEx(windows.Handle(handle), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, ownerRange())
+	}) != nil {
+		return engine.ErrClosed
+	}
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return errOwned
 	}
@@ -22,7 +29,11 @@ func lockOwner(file *os.File) error {
 
 // unlockOwner gives the lock back.
 func unlockOwner(file *os.File) error {
-	return windows.UnlockFileEx(windows.Handle(file.Fd()), 0, 1, 0, ownerRange())
+	var err error
+	if withHandle(file, func(handle uintptr) { err = windows.UnlockFileEx(windows.Handle(handle), 0, 1, 0, ownerRange()) }) != nil {
+		return engine.ErrClosed
+	}
+	return err
 }
 
 // ownerLocked tells whether somebody holds the lock. It takes the lock for a

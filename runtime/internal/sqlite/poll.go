@@ -17,7 +17,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, 
 	if err == nil && found < limit {
 		dst, err = c.pollLog(dst, limit-found)
 	}
-	return dst, storageError("read", c.log.path, err)
+	return c.polled(dst, err)
 }
 
 // PollRetries implements [engine.Consumer].
@@ -25,6 +25,14 @@ func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Del
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	dst, _, err := c.pollDue(dst, limit)
+	return c.polled(dst, err)
+}
+
+// polled returns what was polled, unless it is of a log that is gone.
+func (c *consumer) polled(dst []*engine.Delivery, err error) ([]*engine.Delivery, error) {
+	if c.gone() {
+		return dst[:0], nil
+	}
 	return dst, storageError("read", c.log.path, err)
 }
 

@@ -10,12 +10,13 @@ import (
 
 // request is something to do in a transaction, and someone who waits for it.
 type request struct {
-	events  []logged          // to append
-	exec    func(*conn) error // to run instead, in a transaction of its own
-	full    bool              // exec has to be on disk before the answer
-	result  chan error
-	refused error // for itself only: an idempotency key in conflict
-	pending bool  // in the queue or about to be begun, and may still be withdrawn
+	events     []logged          // to append
+	exec       func(*conn) error // to run instead, in a transaction of its own
+	full       bool              // exec has to be on disk before the answer
+	result     chan error
+	refused    error // for itself only: an idempotency key in conflict
+	generation int64 // of the log that has numbered the types of its events
+	pending    bool  // in the queue or about to be begun, and may still be withdrawn
 }
 
 // synced reports whether r has to be on disk before the answer.

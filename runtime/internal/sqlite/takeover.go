@@ -14,7 +14,9 @@ import (
 
 // TakeOver implements [engine.Log].
 func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
-	if err := l.claims.own(); err != nil {
+	if l.again.Swap(false) && l.claims.owns() {
+		// The lock is still this process's.
+	} else if err := l.claims.own(); err != nil {
 		if errors.Is(err, errOwned) {
 			return found, l.owner()
 		}
@@ -57,6 +59,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	if err != nil {
 		return err
 	}
+	l.writer.since.Store(since)
 	if err := l.claims.clear(lifeOf(since)); err != nil {
 		return claimsError("clear", l.claims.path, err)
 	}

@@ -88,12 +88,24 @@ func (t *typeTable) resolve(c *conn, id int64, r *engine.Record) error {
 
 // load reads all types that the file knows.
 func (t *typeTable) load(c *conn) error {
+	return t.read(c, false)
+}
+
+// reload is load for another log, which has numbers of its own.
+func (t *typeTable) reload(c *conn) error { return t.read(c, true) }
+
+func (t *typeTable) read(c *conn, anew bool) error {
 	rows, err := typeRows(c)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if anew {
+		clear(t.ids)
+		clear(t.infos)
+		t.changes.Add(1)
+	}
 	called, names := map[string]string{}, namesOf(rows)
 	for _, row := range rows {
 		called[row.written] = t.called(row, names[row.name])

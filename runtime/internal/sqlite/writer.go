@@ -49,13 +49,17 @@ type writer struct {
 	lost     error // of the last verdicts, if they could not be written
 	unsynced bool  // events are left to the operating system
 
-	owns     atomic.Bool // this process dispatches
-	requests sync.Pool   // of *request; channels must not travel between logs
+	owns     atomic.Bool  // this process dispatches
+	since    atomic.Int64 // and has done so since this microsecond, as the row of owner says; 0 for never
+	requests sync.Pool    // of *request; channels must not travel between logs
 
 	turn    chan struct{} // holds a token; whoever has taken it uses conn and what follows
 	looked  time.Time     // when lookAround last ran
 	back    time.Duration // by how much the wall clock was set back, which the due times have yet to follow
 	version int64         // PRAGMA data_version, as last seen
+	known   lineage       // of the log
+	placed  time.Time     // when inPlace last looked
+	saving  bool          // the write-ahead log is to be moved into the file, which has to be left
 	events  []logged      // of the transaction at hand
 	flushes []flush       // of the transaction at hand
 }
@@ -242,10 +246,14 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	g.requests = w.started()
 	began := time.Now()
 	if err == nil {
-		err = w.conn.finish(func() error { return w.apply(g) })
+		err = w.conn.finish(func() error { return w.applyHere(g) })
+	}
+	for tries := 0; tries < changesLimit && w.changed(err); tries++ {
+		err = w.conn.commit(full && !w.unsynced, func() error { return w.applyHere(g) })
 	}
 	took = time.Since(began)
 	if err = storageError("write", w.conn.path, err); err == nil {
+		w.known.appended(w.events)
 		w.log.tail.append(w.events, len(w.log.all()))
 	}
 	if len(w.flushes) > 0 {
@@ -272,6 +280,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	clear(w.events)
 	clear(w.flushes)
+	w.save()
 	w.conn.tidy() // nobody waits for it
 	return took
 }
@@ -293,6 +302,11 @@ func (w *writer) apply(g group) error {
 	for _, r := range g.requests {
 		if r.exec != nil {
 			return r.exec(w.conn)
+		}
+		if r.generation != w.log.generation.Load() {
+			for i := range r.events {
+				r.events[i].typeID = 0 // another log has other numbers
+			}
 		}
 		if err := w.deduplicate(r.events); isConflict(err) {
 			r.refused = err
@@ -326,11 +340,17 @@ func (w *writer) lookAround() {
 		return
 	}
 	w.looked = time.Now()
+	if w.inPlace() != nil {
+		w.save()
+		return
+	}
+	w.log.claims.keep(w.logger)
 	w.followClock()
 	version, err := w.conn.int64("PRAGMA data_version")
 	if err != nil || version == w.version {
 		return
 	}
 	w.version = version
+	w.changed(w.verify())
 	w.log.refresh(w.conn)
 }

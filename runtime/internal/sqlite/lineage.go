@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The file can change under a bus, through SQLite's own locks: a shell restores a
+// backup into it, and positions, numbers of types and owners are other ones from
+// one transaction to the next. So each transaction that writes first makes sure
+// that the log is still the one that this process knows. That costs a question of
+// a microsecond, unless another connection has written.
+
+// lineage is what tells one log, or one state of it, from another.
+type lineage struct {
+	version int64     // PRAGMA data_version: grows when another connection writes
+	schema  int64     // PRAGMA schema_version: a restored file has another one
+	log     []byte    // the random number that the file keeps for life
+	last    int64     // the newest event known to be in the log
+	id      uuid.UUID // and its id
+}
+
+// errRestored is the error of a transaction that found another log, or an earlier
+// state of it, than the one that it was meant for.
+var errRestored = errors.New("another state of the file was restored while it was in use")
+
+// learn reads what the log is. The caller has no transaction open, or one that
+// others cannot disturb.
+func (w *writer) learn() error {
+	now := lineage{}
+	var err error
+	if now.version, err = w.conn.int64("PRAGMA data_version"); err != nil {
+		return err
+	}
+	if now.schema, err = w.conn.int64("PRAGMA schema_version"); err != nil {
+		return err
+	}
+	err = w.conn.query(`
+		SELECT (SELECT log FROM identity), l.seq, l.id FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2)
+		return nil
+	})
+	if err == nil {
+		w.known = now
+	}
+	return err
+}
+
+// verify makes sure, in the transaction at hand, that the log is the one that this
+// process knows, and that this process still dispatches if it thinks so. The error
+// is errRestored, an *engine.OwnedError, or that of a file that is no longer ours.
+func (w *writer) verify() error {
+	version, err := w.dataVersion()
+	if err != nil || version == w.known.version {
+		return err
+	}
+	schema, err := w.conn.int64("PRAGMA schema_version")
+	if err != nil {
+		return err
+	}
+	now := lineage{version: version, schema: schema}
+	var since, before int64
+	var pid int
+	var at uuid.UUID // the id of what is now where the newest known event was
+	err = w.conn.query(`
+		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT id FROM log WHERE seq = ?), (SELECT since FROM owner), (SELECT pid FROM owner)
+		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2)
+		at, since, pid = uuidOf(s, 3), s.ColumnInt64(4), s.ColumnInt(5)
+		return nil
+	}, w.known.last)
+	if err != nil {
+		return errors.Join(w.whatIsIt(), err)
+	}
+	before = w.since.Load()
+	switch {
+	case !bytes.Equal(now.log, w.known.log), now.last < w.known.last, at != w.known.id && at != uuid.Nil:
+		return errRestored
+	case before > 0 && since < before:
+		return errRestored // owners come after one another
+	case before > 0 && since > before:
+		return &engine.OwnedError{Path: w.conn.path, PID: pid, Since: microseconds(since)}
+	case before > 0 && now.schema != w.known.schema:
+		if same, err := w.cursorsAreOurs(); err != nil || !same {
+			return cmp.Or(err, errRestored)
+		}
+	}
+	w.known = now
+	return nil
+}
+
+// dataVersion asks without an allocation.
+func (w *writer) dataVersion() (version int64, err error) {
+	s, err := w.conn.stmt("PRAGMA data_version")
+	if err != nil {
+		return 0, err
+	}
+	if s.Step() {
+		version = s.ColumnInt64(0)
+	}
+	return version, s.Reset()
+}
+
+// whatIsIt returns why the file is no log of this version, or nil if it is one.
+func (w *writer) whatIsIt() error {
+	empty, err := inspect(w.conn)
+	if err == nil && empty {
+		return &engine.StorageError{
+			Fault: engine.Foreign, Op: "write", Path: w.conn.path,
+			Hint: "the file was emptied while the bus ran: stop the program, restore a backup, and start it again",
+		}
+	}
+	if err == nil {
+		err = upToDate(w.conn)
+	}
+	return err
+}
+
+// cursorsAreOurs tells whether the positions in the file are those that this
+// process has written. A backup that differs in nothing else does so in them.
+func (w *writer) cursorsAreOurs() (same bool, err error) {
+	ours := map[int64]int64{}
+	for _, c := range w.log.all() {
+		c.mu.Lock()
+		ours[c.id] = c.cursor
+		c.mu.Unlock()
+	}
+	err = w.conn.query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+		if cursor, ok := ours[s.ColumnInt64(0)]; ok && cursor == s.ColumnInt64(1) {
+			delete(ours, s.ColumnInt64(0))
+		}
+		return nil
+	})
+	return len(ours) == 0, err
+}
+
+// appended notes the newest event, which this process has written.
+func (k *lineage) appended(events []logged) {
+	if n := len(events); n > 0 {
+		k.last, k.id = events[n-1].Seq, events[n-1].ID
+	}
+}

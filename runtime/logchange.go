@@ -1,0 +1,108 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// logChanged is told by the log, on a goroutine of its own, that it is not what it was.
+func (b *Bus) logChanged(what error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == stopping || b.log == nil { // in which case nobody has asked for anything
+		return
+	}
+	restored := errors.Is(what, engine.ErrRestored)
+	if !restored && b.halt != nil {
+		b.halt()
+	}
+	b.chores.Go(func() {
+		// The handlers that run belong to the log as it was: what they return
+		// is recorded nowhere.
+		b.mu.Lock()
+		consumers := b.consumers
+		b.mu.Unlock()
+		interrupt(consumers)
+		if restored {
+			b.resume()
+		} else {
+			b.health.stop(what)
+		}
+	})
+}
+
+// interrupt ends the handlers of all consumers.
+func interrupt(consumers []*consumer) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	var waiting sync.WaitGroup
+	for _, c := range consumers {
+		waiting.Go(func() { c.stop(now) })
+	}
+	waiting.Wait()
+}
+
+// resumeDelay is the pause after the restored log could not be taken over.
+const resumeDelay = time.Second
+
+// resume goes on with a log that was restored, as after a start: what the catalogue
+// declares is made known to it, and the subscriptions begin where it has them.
+func (b *Bus) resume() {
+	for failed := false; ; failed = true {
+		err := b.subscribeAnew()
+		if err == nil || errors.Is(err, ErrShutdown) || errors.Is(err, engine.ErrClosed) {
+			return
+		}
+		if !failed {
+			b.config.logger.Error("the bus cannot go on with the restored file; trying again every second", "error", err)
+		}
+		select {
+		case <-time.After(resumeDelay):
+		case <-b.stopRequested:
+			return
+		}
+	}
+}
+
+func (b *Bus) subscribeAnew() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := declare(ctx, b.log, b.catalogue); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == stopping {
+		return ErrShutdown
+	}
+	if b.state == starting {
+		return errStarting // it has yet to take over, or is about to be told
+	}
+	if b.state == running {
+		if _, err := b.log.TakeOver(ctx); err != nil {
+			return err
+		}
+	}
+	// Whatever happens from here on, who waits for the old ones looks again.
+	defer b.setConsumers(b.consumers)
+	for _, c := range b.consumers {
+		position, err := b.log.Consumer(ctx, c.spec(*c.members.Load()))
+		if err != nil {
+			return err
+		}
+		c.position = position
+	}
+	if b.state == running {
+		for _, c := range b.consumers {
+			c.start()
+		}
+		b.config.logger.Info("event bus goes on with the restored file")
+	}
+	return nil
+}
+
+var errStarting = errors.New("the bus is starting")
