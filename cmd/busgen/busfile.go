@@ -91,6 +91,7 @@ func classified(err error) error {
 	var dealtWith *dlq.NotFoundError
 	var canary *dlq.CanaryError
 	var settled *admin.NotOpenError
+	var noCanary *dlq.NoCanaryError
 	var refused *dlq.InvalidPayloadError
 	switch {
 	case errors.As(err, &missing):
@@ -102,7 +103,7 @@ func classified(err error) error {
 		return &nothing{err}
 	case errors.As(err, &settled):
 		return &negative{err}
-	case errors.As(err, &canary), errors.As(err, &refused):
+	case errors.As(err, &canary), errors.As(err, &noCanary), errors.As(err, &refused):
 		return &negative{err}
 	}
 	return err

@@ -22,7 +22,9 @@ conditions, or with --all. Retry when the cause is gone: a letter that fails
 again goes through all its attempts and comes back.
 
 --canary 5 retries five, waits until they are settled, and goes on only if all
-were handled. --limit ends after so many, --rate keeps a service that has just
+were handled. A letter whose last attempt has ended the process is not among the
+five, unless --reason crash asks for it; whenever it is retried, nothing else is
+handled beside it. --limit ends after so many, --rate keeps a service that has just
 recovered from being run over, and --dry-run only counts.
 
 Letters are moved in small steps, so publishers do not wait. Interrupted, by

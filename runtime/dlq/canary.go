@@ -2,8 +2,10 @@ package dlq
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
@@ -11,10 +13,18 @@ import (
 const canaryPoll = 100 * time.Millisecond
 
 // canary retries n letters and waits until they are settled. That they are no
-// longer dead or open is enough: a handler may also have discarded them.
+// longer dead or open is enough: a handler may also have discarded them. A letter
+// whose last attempt has ended the process is no canary, unless the selection is of
+// that reason.
 func (w *sweep) canary(ctx context.Context, n int) error {
 	var keys []sqlite.LetterKey
+	harmful := slices.Contains(w.Filter.Reasons, engine.ReasonCrash) // as asked for
+	w.steps.Spare(!harmful)
 	err := w.move(ctx, n, func(moved []sqlite.LetterKey) { keys = append(keys, moved...) })
+	w.steps.Spare(false)
+	if err == nil && n > 0 && len(keys) == 0 {
+		return &NoCanaryError{Matched: w.counts.Matched}
+	}
 	for err == nil {
 		var open int
 		var dead []Key

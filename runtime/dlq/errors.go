@@ -46,6 +46,18 @@ func (e *CanaryError) Error() string {
 		e.Retried, len(e.Failed), strings.Join(names, ", "))
 }
 
+// NoCanaryError says that there was no dead letter to retry first: in the last
+// attempt of all that match, the process ended. Nothing was retried.
+type NoCanaryError struct {
+	Matched int // how many dead letters match
+}
+
+// Error says how to try one all the same.
+func (e *NoCanaryError) Error() string {
+	return fmt.Sprintf("none of the %d dead letters can be tried first: in their last attempts the process has ended, "+
+		"and it may end again; choose those of reason crash if that is meant", e.Matched)
+}
+
 // InvalidPayloadError says that the new payload of an [Inspector.Edit] was
 // refused. Nothing was changed.
 type InvalidPayloadError struct {

@@ -343,3 +343,32 @@ func TestACanaryWaitsForAsLongAsItsContext(t *testing.T) {
 		}
 	})
 }
+
+// A letter whose last attempt has ended the process would do it again.
+func TestACrashLetterIsNoCanaryUnlessItIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := bury(t, 0, 1, 2)
+		f.repair()
+		i := f.inspect()
+		execute(t, f.path, "UPDATE deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM deliveries)")
+		counts, err := i.Retry(t.Context(), dlq.Selection{Canary: 1, Limit: 1})
+		f.settle()
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1}) {
+			t.Errorf("retried %+v, %v, handled %v; want the oldest that did not crash", counts, err, f.seen())
+		}
+		var none *dlq.NoCanaryError
+		oldest := i.list(dlq.Filter{Reasons: []string{"crash"}})
+		if counts, err := i.Retry(t.Context(), dlq.Selection{Canary: 1, Filter: dlq.Filter{Keys: []dlq.Key{oldest[0].Key}}}); counts.Moved != 0 || !errors.As(err, &none) {
+			t.Errorf("with nothing but a crash letter: %+v, %v", counts, err)
+		}
+		counts, err = i.Retry(t.Context(), dlq.Selection{Canary: 1, Filter: dlq.Filter{Reasons: []string{"crash"}}})
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1, 0}) {
+			t.Errorf("asked for: %+v, %v, handled %v", counts, err, f.seen())
+		}
+		counts, err = i.Retry(t.Context(), dlq.Selection{Canary: 1})
+		f.settle()
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1, 0, 2}) {
+			t.Errorf("the rest: %+v, %v, handled %v", counts, err, f.seen())
+		}
+	})
+}

@@ -14,7 +14,8 @@ type Selection struct {
 	Rate   float64 // change at most this many per second; 0 for no limit
 	DryRun bool    // change nothing, and count only
 	// Canary makes [Inspector.Retry] retry so many first, and go on only when all
-	// of them were handled. 0 for none.
+	// of them were handled. Letters whose last attempt has ended the process are not
+	// among these, unless Filter.Reasons has crash. 0 for none.
 	Canary int
 	// Progress is called after every step with what was done until then, by the
 	// goroutine that waits for it. Nil for nobody.

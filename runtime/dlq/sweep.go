@@ -19,7 +19,8 @@ import (
 //
 // With a Canary it waits until the first ones are settled, which takes as long
 // as their retries, and for ever if no bus runs on the file: bound it by ctx. If
-// one of them dies again, the error is a *[CanaryError].
+// one of them dies again, the error is a *[CanaryError]; if there are only letters
+// that may end the process, it is a *[NoCanaryError].
 func (i *Inspector) Retry(ctx context.Context, s Selection) (Counts, error) {
 	return i.sweep(ctx, s, sqlite.RetryLetters, "")
 }

@@ -205,10 +205,12 @@ type Pause struct {
 type RedriveSpec struct {
 	Subscription string
 	Type         string
-	Reasons      []string  // reasons of dead letters, or kinds of their last attempts; all if empty
-	DeadBefore   time.Time // only those that died at this time or before
-	Max          int       // only those that were redriven less often than this
-	Limit        int       // at most this many in one call
+	// Reasons are those of dead letters, or kinds of their last attempts; all if
+	// empty. Without ReasonCrash none is chosen that has ended the process.
+	Reasons    []string
+	DeadBefore time.Time // only those that died at this time or before
+	Max        int       // only those that were redriven less often than this
+	Limit      int       // at most this many in one call
 }
 
 // Lag is how far a durable consumer is behind.

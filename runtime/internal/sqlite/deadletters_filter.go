@@ -19,6 +19,7 @@ type LetterFilter struct {
 	Text          string // in the payload, or in the error of an attempt
 	CorrelationID string
 	Since, Until  time.Time // of death, both inclusive
+	Harmless      bool      // none whose last attempt has ended the process
 }
 
 const (
@@ -80,6 +81,9 @@ func (f LetterFilter) condition(c *conn) (*condition, error) {
 		if err := w.keys(f.Keys); err != nil {
 			return nil, err
 		}
+	}
+	if f.Harmless {
+		w.and("NOT d.suspect")
 	}
 	if f.Fingerprint != "" {
 		w.and("d.fingerprint = ?", f.Fingerprint)

@@ -46,6 +46,10 @@ func (d *DeadLetters) Sweep(ctx context.Context, f LetterFilter, change LetterCh
 	return s, err
 }
 
+// Spare makes the next steps pass over letters whose last attempt has ended the
+// process, or else begins anew, with those.
+func (s *Sweep) Spare(harmful bool) { s.filter.Harmless, s.mark = harmful, LetterMark{} }
+
 // Step changes up to limit letters, and returns which.
 func (d *DeadLetters) Step(ctx context.Context, s *Sweep, limit int) (changed []LetterKey, err error) {
 	var last LetterMark

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -34,7 +35,8 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 	return redriven, nil
 }
 
-// redrivable returns the letters that the spec chooses, oldest first.
+// redrivable returns the letters that the spec chooses, oldest first. Those whose
+// last attempt has ended the process are only chosen by the word for it.
 func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) {
 	reasons, err := json.Marshal(spec.Reasons)
 	if err != nil {
@@ -44,12 +46,13 @@ func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) 
 		SELECT d.subscription, d.seq FROM deliveries d CROSS JOIN log l ON l.seq = d.seq
 		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
 		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM types WHERE name = (SELECT name FROM types WHERE written = ?4 LIMIT 1))
+		  AND (NOT d.suspect OR ?8)
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
 		    SELECT a.kind FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
 		due = append(due, LetterMark{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
 		return nil
-	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit)
+	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, engine.ReasonCrash))
 	return due, err
 }
 
