@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,11 @@ import (
 //
 // A bus that was not started only publishes; that is what a second process
 // does that puts events into the file of a service.
+//
+// Every bus ends with [Bus.Shutdown]. One that was started goes on delivering
+// until then, whether or not the program still refers to it. One that was not,
+// and that nothing refers to any more, is closed some time later, with a warning
+// in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
 	log       engine.Log
 	catalogue *Catalogue
@@ -45,6 +51,7 @@ type Bus struct {
 	halt          func()        // ends what only the bus that dispatches does; nil before it does
 	stopRequested chan struct{} // closed when Shutdown begins
 	stopped       chan struct{} // closed when Shutdown is through
+	dropped       goruntime.Cleanup
 }
 
 type busState int
@@ -109,8 +116,31 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.gate = gate{log: log, limit: b.config.maxPending, when: b.config.whenFull}
+	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, path, b.config.logger})
 	return b, nil
 }
+
+// droppedBus is what is left of a bus that nothing refers to. The goroutines of a
+// bus that was started refer to it; that of the log does not.
+type droppedBus struct {
+	log    engine.Log
+	path   string
+	logger *slog.Logger
+}
+
+// closeDropped must not block: it runs between other cleanups.
+func closeDropped(d droppedBus) {
+	go func() {
+		attributes := []any{"path", d.path}
+		if err := d.log.Close(); err != nil {
+			attributes = append(attributes, "error", err)
+		}
+		d.logger.Warn("a bus was dropped without Shutdown; its file is closed now", attributes...)
+	}()
+}
+
+// keep makes the bus live until a call that needs its log has returned.
+func (b *Bus) keep() { goruntime.KeepAlive(b) }
 
 // declare makes the file know what the catalogue declares.
 func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
@@ -224,6 +254,7 @@ func (b *Bus) changeState(from, to busState) error {
 // [ErrShutdown] when the bus is shut down, and [ErrInsideHandler] in a handler of this
 // bus, whose own delivery is not settled before it returns.
 func (b *Bus) WaitIdle(ctx context.Context) error {
+	defer b.keep()
 	if b.onWorker(nil) {
 		return ErrInsideHandler
 	}
@@ -312,6 +343,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	}
 	dispatched := b.state == running
 	b.state = stopping
+	b.dropped.Stop()
 	close(b.stopRequested)
 	consumers := b.consumers
 	b.mu.Unlock()

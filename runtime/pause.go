@@ -30,6 +30,7 @@ type Pause struct {
 // the events wait. Pausing what is paused changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
+	defer b.keep()
 	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess()}))
 }
 
@@ -39,6 +40,7 @@ func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
 // ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
 // subscription that is not paused.
 func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
+	defer b.keep()
 	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
 	return public(err)
 }
@@ -48,6 +50,7 @@ func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
 // The other events of a subscription go on. A type is paused, too, if the pattern
 // matches a name that it had before, or has in another program.
 func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
+	defer b.keep()
 	if _, err := glob.Parse(pattern); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
 	}
@@ -57,12 +60,14 @@ func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
 // ResumeTypes undoes [Bus.PauseTypes]. It returns nil for a pattern that is not
 // paused.
 func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
+	defer b.keep()
 	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern})
 	return public(err)
 }
 
 // Pauses returns what is paused, the oldest first.
 func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) {
+	defer b.keep()
 	stored, err := b.log.Pauses(ctx)
 	pauses := make([]Pause, len(stored))
 	for i, p := range stored {

@@ -31,6 +31,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	if r.staged {
 		return Outcome{}, ErrStaged
 	}
+	defer r.bus.keep()
 	settled, err := r.bus.log.Outcome(ctx, r.seq)
 	if err != nil {
 		return Outcome{}, public(err)

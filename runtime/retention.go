@@ -30,6 +30,7 @@ func (b *Bus) prune(ctx context.Context) {
 // used again by new events. The file itself shrinks when its WAL is next
 // checkpointed, at the latest when the bus is shut down.
 func (b *Bus) Compact(ctx context.Context) (freed int64, err error) {
+	defer b.keep()
 	freed, err = b.log.Compact(ctx)
 	return freed, public(err)
 }
