@@ -36,7 +36,8 @@ done. FAILED counts the attempts that failed. The id is cut: its first 18
 characters are enough for every verb that takes one.
 
 The globs of --type are those of the catalogue: a * at the end stands for one or
-more parts of a name. Times are UTC.
+more parts of a name. Times are UTC. A rare type is looked for in all of
+the log, which takes up to a second for each million events; --since bounds it.
 
 With --json: one line for each, with id, type, version, status, published_at,
 due_at (of a delayed event), failures, correlation_id, payload, metadata. If

@@ -1,0 +1,103 @@
+package runtime_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// brokenRule is a change of the code that breaks a rule of docs/semantics.md, and
+// the test that has to fail then. The page marks such a test with ✓.
+type brokenRule struct {
+	test string
+	file string // below the root of the module
+	old  string // occurs once in it
+	new  string
+}
+
+var brokenRules = []brokenRule{
+	{"TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise", "runtime/options.go",
+		"const DefaultShutdownTimeout = 30 *", "const DefaultShutdownTimeout = 90 *"},
+	{"TestAHighPriorityOvertakesAndALowOneIsNotStarved", "runtime/internal/dispatch/queue.go",
+		"const patience = 8", "const patience = 12"},
+	{"TestAProbeNeverLeavesTheSubscriptionStuck", "runtime/internal/dispatch/failure.go",
+		"	a.permit.Failure(now, f.text)\n", "	if f.kind != engine.KindExit {\n		a.permit.Failure(now, f.text)\n	} else {\n		a.withdraw()\n	}\n"},
+	{"TestNoStepOfTheClockMakesAnythingWaitLonger", "runtime/internal/sqlite/clock.go",
+		"return shiftWaits(c, back)", "return nil"},
+	{"TestAStepOfTheClockIsFollowedOnce", "runtime/internal/sqlite/clock.go",
+		"w.owns.Load() && w.back > 0", "w.back > 0"},
+	{"TestADelayedEventFollowsTheWallClock", "runtime/internal/sqlite/clock.go",
+		" AND wait IS NOT NULL", ""},
+	{"TestAHandlerThatSnoozesForEverEndsInTheDeadLetters", "runtime/internal/dispatch/failure.go",
+		"a.Snoozes >= settings.MaxSnoozes", "a.Snoozes > settings.MaxSnoozes"},
+	{"TestTheCountOfSnoozesSurvivesRestartsAndFailures", "runtime/internal/sqlite/flush.go",
+		"snoozes = excluded.snoozes", "snoozes = 0"},
+	{"TestOnlyWhatHandlersAskForCountsAsASnooze", "runtime/internal/sqlite/flush.go",
+		"if v.Asked {", "if v.Kind == engine.Snooze {"},
+	{"TestASnoozeBeyondItsExpiryIsTheEnd", "runtime/internal/dispatch/failure.go",
+		"until.Sub(a.Since) >= settings.ExpiresAfter:", "until.Sub(a.Since) >= 2*settings.ExpiresAfter:"},
+	{"TestTheContextOfAHandlerEndsWithItsEvent", "runtime/internal/dispatch/failure.go",
+		"a.withdraw() // the event had little time", "a.permit.Failure(now, f.text) // the event had little time"},
+	{"TestAGroupStopsWhenItsEventExpires", "runtime/internal/dispatch/attempt.go",
+		"a.limit, a.expires = max(0, left), true", "a.expires = true"},
+	{"TestTheEventsViewCountsFromTheLastRedrive", "runtime/internal/sqlite/history.go",
+		"SET history = excluded.history, at", "SET at"},
+	{"TestASuccessAfterFailuresUpdatesTheEventsView", "runtime/internal/sqlite/history.go",
+		"0, ?3 WHERE EXISTS", "0, ?3 WHERE NOT EXISTS"},
+	{"TestStatusStopsCountingAndSaysSo", "runtime/internal/sqlite/adminstatus.go",
+		"status.More = true", "status.More = false"},
+	{"TestStatusListsWhatIsSnoozedAgainAndAgain", "runtime/internal/sqlite/adminstatus.go",
+		"d.snoozes >= ?2 OR began <= ?3", "d.snoozes >= ?2 AND began <= ?3"},
+}
+
+var breakRules = flag.Bool("break", false, "break the rules of docs/semantics.md that are marked, and see their tests fail; takes minutes")
+
+// The page says which tests were seen to fail. This keeps the list of them true;
+// with -break it sees them fail, each with a change that only the compiler sees.
+func TestWhatIsMarkedInTheSemanticsWasSeenToFail(t *testing.T) {
+	root, err := filepath.Abs("..")
+	must(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "semantics.md"))
+	must(t, err)
+	marked := map[string]bool{}
+	for _, match := range regexp.MustCompile("`(Test[A-Za-z0-9]*)`\\s✓").FindAllSubmatch(page, -1) {
+		marked[string(match[1])] = true
+	}
+	for _, rule := range brokenRules {
+		if !marked[rule.test] {
+			t.Errorf("%s can be seen to fail, and docs/semantics.md has no ✓ behind it", rule.test)
+		}
+		delete(marked, rule.test)
+		source, err := os.ReadFile(filepath.Join(root, rule.file))
+		must(t, err)
+		if n := strings.Count(string(source), rule.old); n != 1 {
+			t.Errorf("%s: %q occurs %d times in %s, want once: change the list with the code", rule.test, rule.old, n, rule.file)
+		} else if *breakRules {
+			t.Run(rule.test, func(t *testing.T) { rule.breaks(t, root, string(source)) })
+		}
+	}
+	for name := range marked {
+		t.Errorf("docs/semantics.md has a ✓ behind %s, and nothing here breaks its rule", name)
+	}
+}
+
+// breaks runs the test of a rule that is broken.
+func (rule brokenRule) breaks(t *testing.T, root, source string) {
+	folder := t.TempDir()
+	changed, overlay := filepath.Join(folder, "changed.go"), filepath.Join(folder, "overlay.json")
+	must(t, os.WriteFile(changed, []byte(strings.Replace(source, rule.old, rule.new, 1)), 0o600))
+	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, rule.file): changed}})
+	must(t, err)
+	must(t, os.WriteFile(overlay, content, 0o600))
+	test := exec.Command("go", "test", "-overlay", overlay, "-timeout", "5m", "-run", "^"+rule.test+"$", "./runtime", "./runtime/admin")
+	test.Dir = root
+	output, _ := test.CombinedOutput()
+	if !strings.Contains(string(output), "--- FAIL: "+rule.test) {
+		t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
+	}
+}
