@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,21 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )
+
+// asked is a context that calls a function when it is asked for the nth time whether
+// it has ended: somewhere in the middle of what it was given to.
+type asked struct {
+	context.Context
+	left atomic.Int32
+	call func()
+}
+
+func (a *asked) Done() <-chan struct{} {
+	if a.left.Add(-1) == 0 {
+		a.call()
+	}
+	return a.Context.Done()
+}
 
 func TestUnsubscribingBesideStartLeavesNoHandler(t *testing.T) {
 	for round := range 100 {
@@ -26,13 +42,22 @@ func TestUnsubscribingBesideStartLeavesNoHandler(t *testing.T) {
 				return nil
 			})
 			f.publish(1, 2, 3)
-			var both sync.WaitGroup
-			both.Go(func() { must(t, f.Start(t.Context())) })
-			both.Go(func() {
+			var unsubscribing sync.WaitGroup
+			unsubscribe := func() {
 				must(t, s.Unsubscribe(t.Context()))
 				gone.Store(true)
-			})
-			both.Wait()
+			}
+			start := &asked{Context: t.Context(), call: func() {
+				unsubscribing.Go(func() {
+					for range round * 5 {
+						goruntime.Gosched()
+					}
+					unsubscribe()
+				})
+			}}
+			start.left.Store(2) // it has asked for the file
+			must(t, f.Start(start))
+			unsubscribing.Wait()
 			f.publish(4)
 			synctest.Wait()
 			f.stop()

@@ -121,6 +121,7 @@ var (
 // computed before an attempt.
 func subscribeTrapped(bus *runtime.Bus, way string, handler func(n, attempt int)) error {
 	typed := func(_ context.Context, e runtime.Event[trapped]) error {
+		e.Payload.Trap.spring("handle")
 		handler(e.Payload.N, e.Attempt)
 		return nil
 	}
@@ -135,6 +136,7 @@ func subscribeTrapped(bus *runtime.Bus, way string, handler func(n, attempt int)
 		_, err = runtime.Subscribe(bus, trappedType, "reader", typed, append(opts, runtime.WithStrictOrder())...)
 	case "types of different priority":
 		_, err = runtime.SubscribeNamespace(bus, "trapped.*", "reader", func(_ context.Context, e runtime.Event[runtime.Payload]) error {
+			e.Payload.(trapped).Trap.spring("handle")
 			handler(e.Payload.(trapped).N, e.Attempt)
 			return nil
 		}, opts...)
@@ -298,7 +300,7 @@ func trappedChild(way, path string) {
 
 func TestAnEventThatKillsItsProcessWhenItIsReadIsFound(t *testing.T) {
 	for _, way := range waysToSubscribe {
-		for _, what := range []trap{"kill in decode", "kill in key"} {
+		for _, what := range []trap{"kill in decode", "kill in key", "kill in handle"} {
 			if what == "kill in key" && way == "one worker" {
 				continue // nobody asks for it
 			}
@@ -317,7 +319,10 @@ func TestAnEventThatKillsItsProcessWhenItIsReadIsFound(t *testing.T) {
 				lives := 0
 				for finished := false; !finished && lives < 8; lives++ {
 					for _, line := range child(t, "trapped "+way, path, 0) {
-						if number, _, running := strings.Cut(strings.TrimPrefix(line, "running "), " "); running {
+						if number, attempt, running := strings.Cut(strings.TrimPrefix(line, "running "), " "); running {
+							if attempt != "1" && !handled[number] {
+								t.Errorf("event %s, which was never handled before, was told it is attempt %s", number, attempt)
+							}
 							handled[number] = true
 						}
 						finished = finished || line == "finished"
@@ -335,6 +340,36 @@ func TestAnEventThatKillsItsProcessWhenItIsReadIsFound(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAKeyThatHangsDoesNotHoldUpAShutdown(t *testing.T) {
+	for _, way := range waysToSubscribe[1:] {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hanging = make(chan struct{})
+				defer close(hanging)
+				f := reopenWith(t, filepath.Join(t.TempDir(), "events.db"), trappedCatalogue)
+				must(t, subscribeTrapped(f.Bus, way, func(int, int) {}))
+				f.start()
+				publishTrapped(t, f.Bus, 1, "hang in decode")
+				publishTrapped(t, f.Bus, 2, "")
+				synctest.Wait()
+				began := time.Now()
+				f.stop()
+				if took := time.Since(began); took > 0 {
+					t.Errorf("the shutdown took %v", took)
+				}
+				if got := queryFile(t, f.path, "SELECT (SELECT count(*) FROM attempts) || (SELECT count(*) FROM events WHERE status = 'pending')"); got != "02" {
+					t.Errorf("attempts and pending events are %s, want none and both", got)
+				}
+				claimed, err := os.ReadFile(f.path + "-claims")
+				must(t, err)
+				if len(claimed) > 0 {
+					t.Errorf("the shutdown leaves %d bytes of claims", len(claimed))
+				}
+			})
+		})
 	}
 }
 
