@@ -27,10 +27,11 @@ type call struct {
 	screen console.Screen
 	now    time.Time
 
-	json  bool
-	utc   bool // times instead of how long ago
-	yes   bool
-	actor string
+	json       bool
+	maxPayload int  // bytes; 0 for no limit
+	utc        bool // times instead of how long ago
+	yes        bool
+	actor      string
 }
 
 // fileVerb is a verb that works on the file of a bus, its first argument.
@@ -38,6 +39,7 @@ type fileVerb struct {
 	takes   arguments // behind the file
 	changes bool      // leaves audit rows, so it has --actor
 	asks    bool      // destroys something, so it has --yes
+	shows   bool      // payloads, so it has --max-payload
 	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
 	do      func(c *call) (report string, err error)
@@ -52,6 +54,9 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 	if !v.exports {
 		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	}
+	if v.shows {
+		flags.IntVar(&c.maxPayload, "max-payload", 0, "show at most so many `bytes` of a payload (default: all)")
+	}
 	if v.times {
 		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")
 	}
@@ -65,6 +70,9 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		if err := noEmptyFlag(cmd); err != nil {
 			return "", err
 		}
+		if c.maxPayload < 0 {
+			return "", fmt.Errorf("--max-payload is %d: it must not be negative", c.maxPayload)
+		}
 		c.path, c.args = args[0], args[1:]
 		c.screen, c.now = console.ScreenOf(cmd.OutOrStdout()), time.Now()
 		report, err := v.do(c)
@@ -77,7 +85,7 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 // set makes one: left out it would mean everything.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		empty := f.Value.Type() == "string" && f.Value.String() == "" || f.Value.Type() == "stringSlice" && f.Value.String() == "[]"
+		empty := f.Value.Type() == "string" && f.Value.String() == "" || strings.HasPrefix(f.Value.Type(), "string") && f.Value.String() == "[]"
 		if empty && f.Name != "after" { // the first page is behind none
 			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
 		}
@@ -185,6 +193,29 @@ func (c *call) moment(t time.Time) string {
 		return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
 	}
 	return console.Time(t, c.now)
+}
+
+// payload is what is shown of one in JSON: what is longer than --max-payload is
+// replaced by a text that says so.
+func (c *call) payload(payload json.RawMessage) json.RawMessage {
+	if c.maxPayload == 0 || len(payload) <= c.maxPayload {
+		return payload
+	}
+	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)", console.Number(len(payload)))) // texts cannot fail
+	return text
+}
+
+// payloadText is what is shown of one to people, below everything else.
+func (c *call) payloadText(payload []byte) string {
+	text, rest := payload, 0
+	if c.maxPayload > 0 && len(payload) > c.maxPayload {
+		text, rest = payload[:c.maxPayload], len(payload)-c.maxPayload
+	}
+	shown := "\nPayload\n" + indented(text)
+	if rest > 0 {
+		shown += "  … and " + console.Number(rest) + " more bytes of the payload\n"
+	}
+	return shown
 }
 
 // tell writes a remark that is not part of the report.

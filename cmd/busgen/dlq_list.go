@@ -32,7 +32,7 @@ trouble.`,
 		Example: `  busgen dlq list shop.db
   busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
   busgen dlq list shop.db --text "connection refused" --json`,
-	}, fileVerb{times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
+	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
 	filter.flags(cmd)
 	pageFlags(cmd, &page.Limit, &page.After)
 	return cmd
@@ -57,6 +57,9 @@ func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 	}
 	switch {
 	case c.json:
+		for i := range letters {
+			letters[i].Payload = c.payload(letters[i].Payload)
+		}
 		return pageOf(letters, next)
 	case len(letters) == 0:
 		return noLetters(filter), nil

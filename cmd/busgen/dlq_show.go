@@ -26,7 +26,7 @@ subscription), audit (at, actor, action, event_id, subscription, count, detail).
 Exit status: 0 done, 2 trouble, 3 there is no such dead letter.`,
 		Example: `  busgen dlq show shop.db 018f4f2e-1c3a-7b21
   busgen dlq show shop.db 018f4f2e-1c3a-7b21/charge-card --json`,
-	}, fileVerb{times: true, takes: oneLetter, do: showLetter})
+	}, fileVerb{shows: true, times: true, takes: oneLetter, do: showLetter})
 }
 
 // letterObject is the JSON of dlq show.
@@ -52,6 +52,7 @@ func showLetter(c *call) (string, error) {
 		return "", err
 	}
 	if c.json {
+		found.Payload = c.payload(found.Payload)
 		return document(letterObject{found.Letter, found.MadeFrom, found.EditedInto, found.Audit})
 	}
 	return c.letter(found), nil
@@ -79,7 +80,6 @@ func (c *call) letter(l dlq.Detail) string {
 		"Made from", joinIDs(l.MadeFrom),
 		"Edited into", strings.Join(into, ", "),
 	))
-	b.WriteString("Payload\n" + indented(l.Payload))
 	var attempts []admin.Attempt
 	for _, a := range l.Attempts {
 		attempts = append(attempts, admin.Attempt(a))
@@ -90,5 +90,6 @@ func (c *call) letter(l dlq.Detail) string {
 		actions = append(actions, admin.Action{At: a.At, Actor: a.Actor, Action: a.Action, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail})
 	}
 	b.WriteString(c.history(actions))
+	b.WriteString(c.payloadText(l.Payload))
 	return b.String()
 }

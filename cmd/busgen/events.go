@@ -48,7 +48,7 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
   busgen events list shop.db --text ada@example.org --limit 5
   busgen events list shop.db --correlation checkout-7 --json`,
-	}, fileVerb{times: true, do: func(c *call) (string, error) { return listEvents(c, filter) }})
+	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listEvents(c, filter) }})
 	filter.flags(cmd)
 	return cmd
 }
@@ -97,7 +97,7 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	}
 	switch {
 	case c.json:
-		return pageOf(presentable(page.Events), page.Next)
+		return pageOf(c.presentable(page.Events), page.Next)
 	case len(page.Events) == 0:
 		return "There are no such events.\n", nil
 	}

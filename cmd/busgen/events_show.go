@@ -37,7 +37,7 @@ action, event_id, subscription, count, detail).
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events show shop.db 018f4f2e-1c3a-7b21 --json`,
-	}, fileVerb{times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
+	}, fileVerb{shows: true, times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
 }
 
 func newestEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
@@ -63,7 +63,7 @@ func showEvent(c *call) (string, error) {
 		return "", err
 	}
 	if c.json {
-		event.Event = presentable([]admin.Event{event.Event})[0]
+		event.Event = c.presentable([]admin.Event{event.Event})[0]
 		return document(event)
 	}
 	var b strings.Builder
@@ -77,7 +77,6 @@ func showEvent(c *call) (string, error) {
 		"Made from", idOrNothing(event.MadeFrom),
 		"Made into", joinIDs(event.MadeInto),
 	))
-	b.WriteString("Payload\n" + indented(event.Payload))
 	if len(event.Deliveries) > 0 {
 		b.WriteString("\n" + c.deliveryTable(event.Deliveries))
 	}
@@ -91,6 +90,7 @@ func showEvent(c *call) (string, error) {
 		b.WriteString(c.attempts(d.Subscription, d.Attempts))
 	}
 	b.WriteString(c.history(event.Audit))
+	b.WriteString(c.payloadText(event.Payload))
 	return b.String(), nil
 }
 
@@ -192,11 +192,12 @@ func indentedLines(text, by string) string {
 
 // presentable makes payloads that are not JSON texts of it, so that they can be
 // part of a JSON document.
-func presentable(events []admin.Event) []admin.Event {
+func (c *call) presentable(events []admin.Event) []admin.Event {
 	for i := range events {
 		if !json.Valid(events[i].Payload) {
 			events[i].Payload, _ = json.Marshal(string(events[i].Payload))
 		}
+		events[i].Payload = c.payload(events[i].Payload)
 	}
 	return events
 }

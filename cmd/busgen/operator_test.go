@@ -112,7 +112,8 @@ func TestAnEventIsShownWithWhatBecameOfIt(t *testing.T) {
 		id := shownID(t, "busgen events list shop.db --text negative")
 		got := does(t, "busgen events show shop.db "+id)
 		for _, want := range []string{
-			"Type       payment.requested\nStatus     dlq\nPublished  2026-03-14 02:48:10 UTC (11 min ago)\nPayload\n  {\n    \"order\": 9,\n    \"cents\": -1\n  }\n",
+			"Type       payment.requested\nStatus     dlq\nPublished  2026-03-14 02:48:10 UTC (11 min ago)\n\nSUBSCRIPTION",
+			"\nPayload\n  {\n    \"order\": 9,\n    \"cents\": -1\n  }\n",
 			"SUBSCRIPTION  STATE  FAILED  SETTLED     REASON\ncharge-card   dead        3  11 min ago  max_attempts\n",
 			"\ncharge-card, failed attempt 2: panic after 0 ms, 2026-03-14 02:48:12 UTC (11 min ago)\n  panic: order 9: negative amount",
 			"shop_test.go:",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 )
 
 func newStatus() *cobra.Command {
-	return onFile(&cobra.Command{
+	var failIf []string
+	cmd := onFile(&cobra.Command{
 		Use:   "status FILE",
 		Short: "Tell how the bus in a file is doing",
 		Long: `Status is the first thing to look at: which process dispatches from the file,
@@ -39,13 +41,27 @@ oldest), dead_letters, pauses (subscription or types, since, actor,
 reason), breakers and running (as "busgen breakers list" and "busgen
 running"), snoozed (event, type, subscription, snoozes, since).
 
-Exit status: 0 done, 2 trouble.`,
+For monitors, --fail-if makes the exit status 1 when a condition holds. It
+compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
+number, or oldest with an age, for all subscriptions together or for one that is
+named before a colon; dispatchers is 1 if a process dispatches, and else 0. A
+backlog that is not counted to its end is taken for as much as it can be.
+
+Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
+that the file does not have, 2 trouble.`,
 		Example: `  busgen status shop.db
+  busgen status shop.db --fail-if 'dead>100' --fail-if 'charge-card:oldest>10m'
   busgen status shop.db --json`,
-	}, fileVerb{times: true, do: status})
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return status(c, failIf) }})
+	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
+	return cmd
 }
 
-func status(c *call) (string, error) {
+func status(c *call, failIf []string) (string, error) {
+	conditions, err := c.thresholds(failIf)
+	if err != nil {
+		return "", err
+	}
 	file, err := c.open()
 	if err != nil {
 		return "", err
@@ -56,7 +72,8 @@ func status(c *call) (string, error) {
 		return "", err
 	}
 	if c.json {
-		return document(status)
+		report, err := document(status)
+		return report, errors.Join(err, fails(conditions, status, c.now))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", console.Clean(status.Path), console.Bytes(status.Size), console.Bytes(status.WAL))
@@ -86,7 +103,7 @@ func status(c *call) (string, error) {
 	if status.DeadLetters > 0 {
 		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", console.Counted(status.DeadLetters, "dead letter"), console.Clean(status.Path))
 	}
-	return b.String(), nil
+	return b.String(), fails(conditions, status, c.now)
 }
 
 func (c *call) owner(owner *admin.Owner) string {

@@ -247,6 +247,9 @@ func TestHandledEventsAreReplayedToOneSubscription(t *testing.T) {
 			if n == 4 {
 				return runtime.Permanent(errBroken)
 			}
+			if slices.Contains(h.all(), n) == (a == 1) {
+				t.Errorf("event %d: attempt %d", n, a)
+			}
 			return h.handle(n, a)
 		})
 		f.subscribe("other", other.handle)
