@@ -12,7 +12,6 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Grace is how long a lane waits for a handler whose deadline has passed
@@ -189,7 +188,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 		switch cause := recover(); {
 		case cause != nil:
 			kind, stack = engine.KindPanic, string(debug.Stack())
-			err = errors.New("panic: " + guard.PanicText(cause))
+			err = newPanicked(cause)
 		case !returned:
 			// Neither returned nor panicking: the handler has called Goexit,
 			// and this goroutine is on its way out.

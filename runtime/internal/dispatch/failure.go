@@ -25,7 +25,7 @@ type failure struct {
 
 // classify looks at an error, with code of the program.
 func (a *Attempt) classify(err error, kind, stack string) failure {
-	f := failure{typ: fmt.Sprintf("%T", core(err)), kind: kind, stack: stack}
+	f := failure{typ: typeName(err), kind: kind, stack: stack}
 	text, readable := textOf(err)
 	steering, steers := find[steering](err)
 	decode, decodes := find[*DecodeError](err)

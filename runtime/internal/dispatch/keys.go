@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // A partition key is computed before its delivery is queued, and with code of the
@@ -74,7 +73,7 @@ func (k *keying) begin() *engine.Delivery {
 func (s *Subscription) key(d *engine.Delivery) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = errors.New("panic: " + guard.PanicText(cause))
+			err = newPanicked(cause)
 		}
 	}()
 	return s.cfg.Key(d)
