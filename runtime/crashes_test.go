@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -83,6 +84,29 @@ func TestACrashThatCountsIsLoggedObservedAndInTheStats(t *testing.T) {
 	})
 }
 
+func TestWhatRanTogetherIsInTheHistoryOfEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		f.handle("one", hang)
+		f.handle("two", hang)
+		f.start()
+		id := f.publish(1)[0].ID
+		f = reopen(t, f.killed())
+		f.start()
+		file, err := admin.Open(f.path)
+		must(t, err)
+		defer file.Close()
+		event, err := file.Event(t.Context(), id)
+		must(t, err)
+		for i, other := range []string{"two", "one"} {
+			d := event.Deliveries[i]
+			if len(d.Crashes) != 1 || !slices.Equal(d.Crashes[0].Beside, []admin.Ran{{EventID: id, Subscription: other}}) || len(d.Attempts) != 0 {
+				t.Errorf("the delivery is %+v, want a crash beside %s and no attempt", d, other)
+			}
+		}
+	})
+}
+
 func TestWhatRanTogetherIsLoggedAndCountsForNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
@@ -106,6 +130,7 @@ func TestWhatRanTogetherIsLoggedAndCountsForNone(t *testing.T) {
 			t.Errorf("recovered %+v, want two that were interrupted", r)
 		}
 		f.idle()
+		synctest.Wait()
 		if got := strings.Join(alone.all(), ", "); got != "begin, end 2 of 2, begin, end 2 of 2" {
 			t.Errorf("they ran as %s, want one after the other", got)
 		}

@@ -24,8 +24,8 @@ again goes through all its attempts and comes back.
 --canary 5 retries five, waits until they are settled, and goes on only if all
 were handled. A letter whose last attempt has ended the process is not among the
 five, unless --reason crash asks for it; whenever it is retried, nothing else is
-handled beside it. --limit ends after so many, --rate keeps a service that has just
-recovered from being run over, and --dry-run only counts.
+handled beside it. --limit ends after so many, --rate keeps a service that has
+just recovered from being run over, and --dry-run only counts.
 
 Letters are moved in small steps, so publishers do not wait. Interrupted, by
 Ctrl-C or by a crash, every letter is either retried or still dead: call it

@@ -25,14 +25,15 @@ The id may be cut, as long as only one event begins so.
 The state of a delivery is pending (on its way), running (a handler is at work,
 or was when its process died), waiting (for a retry, a delay or a snooze, until
 DUE), held (its type is paused), dead, discarded, or done. FAILED counts the
-attempts that failed; with --json, counted is how many of them count against
-max_attempts at the moment.
+attempts that failed. When the process ended while several handlers ran, that is
+listed, and it counts for none of them. With --json, counted is how many of the
+attempts count against max_attempts at the moment.
 
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, settled_at,
 reason, failures, counted, attempts with kind, started_at, ended_at, error,
-error_type, member, stack), running (as "busgen running"), audit (id, at, actor,
-action, event_id, subscription, count, detail).
+error_type, member, stack, crashes with at and beside), running (as "busgen
+running"), audit (id, at, actor, action, event_id, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
@@ -88,6 +89,7 @@ func showEvent(c *call) (string, error) {
 	}
 	for _, d := range event.Deliveries {
 		b.WriteString(c.attempts(d.Subscription, d.Attempts))
+		b.WriteString(c.crashes(d))
 	}
 	b.WriteString(c.history(event.Audit))
 	b.WriteString(c.payloadText(event.Payload))
@@ -122,6 +124,25 @@ func (c *call) attempts(subscription string, attempts []admin.Attempt) string {
 		if a.Stack != "" && i == len(attempts)-1 {
 			b.WriteString(indentedLines(console.CleanLines(ownFrames(a.Stack)), "    "))
 		}
+	}
+	return b.String()
+}
+
+// crashes lists ends of the process that do not count, with some of those that ran
+// beside the handler.
+func (c *call) crashes(d admin.Delivery) string {
+	const named = 8
+	var b strings.Builder
+	for _, crash := range d.Crashes {
+		var others []string
+		for _, other := range crash.Beside[:min(named, len(crash.Beside))] {
+			others = append(others, shortID(other.EventID)+" for "+console.Clean(other.Subscription))
+		}
+		if more := len(crash.Beside) - named; more > 0 {
+			others = append(others, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&b, "\n%s, the process ended while its handler ran, %s\n  It does not count as an attempt, because others ran too: %s\n",
+			console.Clean(d.Subscription), c.moment(crash.At), strings.Join(others, ", "))
 	}
 	return b.String()
 }

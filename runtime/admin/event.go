@@ -49,6 +49,21 @@ type Delivery struct {
 	// new or last retried by hand; 0 once it is settled.
 	Counted  int       `json:"counted"`
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// Crashes are ends of the process while the handler ran that do not count as
+	// failed attempts, because others ran too.
+	Crashes []Crash `json:"crashes,omitempty"`
+}
+
+// Crash is an end of the process while several handlers ran.
+type Crash struct {
+	At     time.Time `json:"at"`     // when it was noticed; UTC
+	Beside []Ran     `json:"beside"` // the others that ran
+}
+
+// Ran is a delivery whose handler ran when the process ended.
+type Ran struct {
+	EventID      uuid.UUID `json:"event_id"`
+	Subscription string    `json:"subscription"`
 }
 
 // Attempt is a failed execution of a handler.
@@ -105,7 +120,7 @@ func historyOf(found sqlite.EventHistory) History {
 	for _, d := range found.Deliveries {
 		h.Deliveries = append(h.Deliveries, Delivery{
 			Subscription: d.Subscription, State: d.State, Due: d.Due, Settled: d.Settled, Reason: d.Reason,
-			Failures: len(d.Attempts), Counted: d.Failures, Attempts: attemptsOf(d.Attempts),
+			Failures: len(d.Attempts), Counted: d.Failures, Attempts: attemptsOf(d.Attempts), Crashes: crashesOf(d.Crashes),
 		})
 	}
 	for _, a := range found.Audit {
@@ -118,6 +133,17 @@ func actionOf(a sqlite.AuditEntry) Action {
 	return Action{
 		ID: a.ID, At: a.At, Actor: a.Actor, Action: a.Action, EventID: a.Event, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail,
 	}
+}
+
+func crashesOf(found []sqlite.CrashHistory) (crashes []Crash) {
+	for _, one := range found {
+		crash := Crash{At: one.At, Beside: []Ran{}}
+		for _, other := range one.Beside {
+			crash.Beside = append(crash.Beside, Ran{EventID: other.Event, Subscription: other.Subscription})
+		}
+		crashes = append(crashes, crash)
+	}
+	return crashes
 }
 
 func attemptsOf(found []engine.Attempt) (attempts []Attempt) {

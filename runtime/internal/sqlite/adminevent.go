@@ -28,6 +28,14 @@ type DeliveryHistory struct {
 	Reason       string    // of a dead or discarded one
 	Failures     int       // since it was new or last retried
 	Attempts     []engine.Attempt
+	Crashes      []CrashHistory // that do not count as attempts
+}
+
+// CrashHistory is an end of the process while the handler of a delivery ran and
+// others too, so that it counts for none of them.
+type CrashHistory struct {
+	At     time.Time   // when it was noticed
+	Beside []LetterKey // the other deliveries whose handlers ran
 }
 
 // Event returns one event; found is false if there is none with the id.
@@ -109,8 +117,32 @@ func readDeliveries(c *conn, seq int64) (deliveries []DeliveryHistory, err error
 		if err == nil {
 			deliveries[i].Attempts, err = readAttempts(c, seq, ids[i])
 		}
+		if err == nil {
+			deliveries[i].Crashes, err = readCrashes(c, seq, ids[i])
+		}
 	}
 	return deliveries, err
+}
+
+// readCrashes returns the ends of the process that do not count for a delivery,
+// oldest first.
+func readCrashes(c *conn, seq, subscription int64) (crashes []CrashHistory, err error) {
+	err = c.query("SELECT at FROM crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
+		crashes = append(crashes, CrashHistory{At: timeOf(s, 0)})
+		return nil
+	}, seq, subscription)
+	for i := range crashes {
+		if err != nil {
+			break
+		}
+		err = c.query(`
+			SELECT l.id, s.name FROM crashes o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
+			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
+			crashes[i].Beside = append(crashes[i].Beside, LetterKey{Event: uuidOf(s, 0), Subscription: s.ColumnText(1)})
+			return nil
+		}, seq, subscription, crashes[i].At)
+	}
+	return crashes, err
 }
 
 func readAttempts(c *conn, seq, subscription int64) (attempts []engine.Attempt, err error) {
