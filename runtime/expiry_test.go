@@ -152,19 +152,20 @@ func TestTheContextOfAHandlerEndsWithItsEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := open(t)
+				f := openFragile(t)
 				var causes journal[error]
 				opts := append([]runtime.SubscribeOption{
 					runtime.WithExpiresAfter(10 * time.Second), runtime.WithTimeout(time.Minute), runtime.WithBreaker(breaker.MinSamples(1), breaker.Threshold(0)),
 				}, test.opts...)
-				s := f.handle("late", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+				s, err := runtime.Subscribe(f.Bus, fragileType, "late", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
 					if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(e.PublishedAt.Add(10*time.Second)) {
 						t.Errorf("the deadline is %v after the publication", deadline.Sub(e.PublishedAt))
 					}
 					context.AfterFunc(ctx, func() { causes.add(context.Cause(ctx)) })
 					return test.do(ctx)
 				}, opts...)
-				f.publish(1)
+				must(t, err)
+				f.fragile(1, 1)
 				time.Sleep(time.Second)
 				f.start()
 				time.Sleep(10 * time.Second)
