@@ -103,7 +103,9 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
 	b.showing = newActivity(b)
-	log, err := sqlite.Open(path, sqlite.Options{Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Changed: b.logChanged})
+	log, err := sqlite.Open(path, sqlite.Options{
+		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Changed: b.logChanged,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -104,3 +104,19 @@ func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsEverythingElse(t *te
 		}
 	})
 }
+
+func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsTheOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db") // whose schema is yet to be made
+		unlock := lockOut(t, path)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := runtime.Open(ctx, path, catalogue)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 150*time.Millisecond {
+			t.Errorf("opening returned %v after %v", err, took)
+		}
+		unlock()
+		reopen(t, path).publish(1)
+	})
+}

@@ -48,6 +48,9 @@ var _ engine.Log = (*Log)(nil)
 
 // Options tune how a file is opened. The zero value is right for programs.
 type Options struct {
+	// Context ends the opening, which waits while another process locks the
+	// file. Nil for never.
+	Context context.Context
 	// VFS names the driver's file layer to use, for tests that make it fail.
 	VFS string
 	// Logger is told when verdicts cannot be written, and when they can again.
@@ -69,7 +72,10 @@ func Open(path string, options Options) (*Log, error) {
 	if path == "" || path == ":memory:" {
 		return nil, errors.New("an event log needs a file: events kept in memory would be lost with the process")
 	}
-	write, err := openWriter(path, options.VFS)
+	if options.Context == nil {
+		options.Context = context.Background()
+	}
+	write, err := openWriter(options.Context, path, options.VFS)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func TestWhatAFileHoldsSurvivesItsMigration(t *testing.T) {
 }
 
 func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
-	c, err := openWriter(oldSchemaFile(t), "")
+	c, err := openWriter(t.Context(), oldSchemaFile(t), "")
 	must(t, err)
 	defer c.Close()
 	if on, err := c.int64("PRAGMA foreign_keys"); err != nil || on != 1 {

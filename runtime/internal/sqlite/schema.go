@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -179,17 +180,21 @@ func upToDate(c *conn) error {
 }
 
 // openWriter opens the connection that writes, creating the file and the
-// schema when there is none.
-func openWriter(path, vfsName string) (*conn, error) {
+// schema when there is none, until ctx ends.
+func openWriter(ctx context.Context, path, vfsName string) (*conn, error) {
 	c, err := connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err
 	}
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	// Of several processes that switch a new file to a write-ahead log, SQLite
 	// refuses some at once, where waiting could be a deadlock.
 	began := time.Now()
-	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && time.Since(began) < busyTimeout; err = migrate(c) {
+	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && ctx.Err() == nil && time.Since(began) < busyTimeout; err = migrate(c) {
 		time.Sleep(time.Millisecond + rand.N(4*time.Millisecond))
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
 	}
 	if err != nil {
 		c.shut()

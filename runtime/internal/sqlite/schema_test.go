@@ -180,7 +180,7 @@ func TestAFileThatIsCreatedMeanwhileIsOneOfOurs(t *testing.T) {
 				return nil // it has the file for itself
 			}
 			if statements++; statements == at {
-				other, err := openWriter(path, "")
+				other, err := openWriter(t.Context(), path, "")
 				must(t, err)
 				must(t, other.shut())
 			}
