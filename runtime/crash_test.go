@@ -56,14 +56,19 @@ var children = map[string]func(path string){}
 //
 //	published <id>       Publish has returned nil
 //	running <id> <n>     a handler is called for attempt n
+//	returning <id>       it is about to return
 //	handled <id>         Receipt.Wait has returned
 func publisherChild(path string) {
 	bus, err := runtime.Open(context.Background(), path, catalogue)
 	check(err)
 	_, err = runtime.Subscribe(bus, placedType, "reader", func(_ context.Context, e runtime.Event[orderPlaced]) error {
 		say("running %s %d", e.ID, e.Attempt)
+		defer say("returning %s", e.ID)
 		if e.Payload.Number%7 == 0 && e.Attempt == 1 {
 			return errBoom
+		}
+		if e.Payload.Number%13 == 0 {
+			<-time.After(8 * time.Millisecond) // so long that the file says that it runs
 		}
 		return nil
 	}, runtime.WithRetry(retry.BaseDelay(time.Millisecond), retry.MaxAttempts(1000)))
@@ -176,7 +181,10 @@ func TestNothingAcknowledgedIsLostOrRepeatedByTwoHundredKills(t *testing.T) {
 		}
 	}
 	ran := map[string]bool{}
+	killed := map[string]int{} // how often a handler was at work with the event when its process died
+	between := 0               // how often none was
 	for range rounds {
+		running := ""
 		for _, line := range child(t, "publisher", path, time.Duration(1+random.IntN(40))*time.Millisecond) {
 			word, rest, _ := strings.Cut(line, " ")
 			switch word {
@@ -190,8 +198,15 @@ func TestNothingAcknowledgedIsLostOrRepeatedByTwoHundredKills(t *testing.T) {
 				if attempt == "1" && ran[id] {
 					t.Errorf("event %s ran again and was told it is attempt 1", id)
 				}
-				ran[id] = true
+				ran[id], running = true, id
+			case "returning":
+				running = ""
 			}
+		}
+		if running != "" {
+			killed[running]++
+		} else {
+			between++
 		}
 	}
 	if len(published) < 100 || len(handled) == 0 {
@@ -215,6 +230,35 @@ func TestNothingAcknowledgedIsLostOrRepeatedByTwoHundredKills(t *testing.T) {
 	}
 	if got := queryFile(t, path, "PRAGMA integrity_check"); got != "ok" {
 		t.Errorf("integrity_check says %s", got)
+	}
+	checkCrashes(t, path, killed, between)
+}
+
+// checkCrashes compares the crashes on record with what the children have said. A
+// process that has not said that a handler runs may have been about to call one, or
+// about to note that it has returned. So it may count for one event, and for no more.
+func checkCrashes(t *testing.T, path string, killed map[string]int, between int) {
+	t.Helper()
+	counted := 0
+	for _, one := range strings.Fields(queryFile(t, path, `
+		SELECT group_concat(id || '=' || n, ' ') FROM (
+		  SELECT lower(hex(l.id)) AS id, count(*) AS n FROM attempts a JOIN log l ON l.seq = a.seq WHERE a.kind = 'crash' GROUP BY a.seq)`)) {
+		id, n, _ := strings.Cut(one, "=")
+		crashes, err := strconv.Atoi(n)
+		must(t, err)
+		id = strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:]}, "-")
+		if crashes < killed[id] {
+			t.Errorf("event %s has %d crashes, want %d", id, crashes, killed[id])
+		}
+		counted += crashes - killed[id]
+		delete(killed, id)
+	}
+	t.Logf("%d of %d processes died between handlers and count for an event", counted, between)
+	if counted > between {
+		t.Errorf("%d crashes are on record of %d processes that died between two handlers", counted, between)
+	}
+	for id, n := range killed {
+		t.Errorf("event %s has no crash on record, want %d", id, n)
 	}
 }
 
