@@ -1,16 +1,12 @@
 package sqlite
 
 import (
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
-	"time"
 )
 
 // claims is the file beside the log that says who dispatches and what the
@@ -61,70 +57,6 @@ func (c *claims) unlock() {
 	c.mu.Unlock()
 }
 
-const (
-	claimSize   = 32
-	claimsBytes = 64 << 10 // what is mapped; workers beyond that write to the file
-	claimsLimit = 16 << 20 // what is read; nobody has that many workers
-)
-
-// claim is what the file says about one worker.
-type claim struct {
-	subscription int64
-	running      int64 // seq of the event at hand; 0 for none
-	highest      int64 // the highest seq ever begun
-	life         uint32
-	executions   uint16 // of the delivery at hand, before this one, the last 16 bits: this one is on record when the log knows of more
-	turn         uint16 // counts what the worker has written
-}
-
-func (c claim) encode(b []byte) {
-	binary.LittleEndian.PutUint32(b[0:], uint32(c.subscription))
-	binary.LittleEndian.PutUint16(b[4:], c.turn)
-	binary.LittleEndian.PutUint16(b[6:], c.executions)
-	binary.LittleEndian.PutUint64(b[8:], uint64(c.running))
-	binary.LittleEndian.PutUint64(b[16:], uint64(c.highest))
-	binary.LittleEndian.PutUint32(b[24:], c.life)
-	binary.LittleEndian.PutUint32(b[28:], crc32.ChecksumIEEE(b[:28]))
-}
-
-// decodeClaim reports false for a place that was never used or torn by a
-// power cut.
-func decodeClaim(b []byte) (claim, bool) {
-	if crc32.ChecksumIEEE(b[:28]) != binary.LittleEndian.Uint32(b[28:]) {
-		return claim{}, false
-	}
-	c := claim{
-		subscription: int64(binary.LittleEndian.Uint32(b[0:])),
-		turn:         binary.LittleEndian.Uint16(b[4:]),
-		executions:   binary.LittleEndian.Uint16(b[6:]),
-		running:      int64(binary.LittleEndian.Uint64(b[8:])),
-		highest:      int64(binary.LittleEndian.Uint64(b[16:])),
-		life:         binary.LittleEndian.Uint32(b[24:]),
-	}
-	return c, c.subscription != 0
-}
-
-// errOwned says that another process, or another log of this one, holds the lock.
-var errOwned = errors.New("the file is locked by the process that dispatches")
-
-// ownerByte is the byte of the database whose lock the dispatching process holds. It
-// is far behind what a database can have, and SQLite's own locks are at 1 GiB.
-const ownerByte int64 = 1 << 60
-
-// lookTime is longer than anybody takes who only looks whether there is an owner
-// ([owned]), and has to take the lock for that.
-const lookTime = 2 * time.Millisecond
-
-// withHandle calls f with the system's handle of a file, which stays open meanwhile,
-// or returns an error because it is closed.
-func withHandle(file *os.File, f func(handle uintptr)) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return raw.Control(f)
-}
-
 // newClaims returns the claims of the database at path, which has been resolved.
 func newClaims(path, vfsName string) (*claims, error) {
 	c := &claims{path: path + claimsSuffix}
@@ -142,63 +74,6 @@ func newClaims(path, vfsName string) (*claims, error) {
 	return c, nil
 }
 
-// own makes this process the one that dispatches, or returns errOwned. The
-// operating system gives the locks back when the process ends, however it ends.
-func (c *claims) own() error {
-	if c.owns() {
-		return errOwned // by this very log, whose lock must not be given back
-	}
-	file, err := c.openOwned()
-	if errors.Is(err, errOwned) {
-		time.Sleep(lookTime)
-		file, err = c.openOwned()
-	}
-	if err != nil {
-		return err
-	}
-	c.lock()
-	defer c.unlock()
-	c.file = file
-	return nil
-}
-
-// owns tells whether this log dispatches.
-func (c *claims) owns() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.file != nil
-}
-
-// openOwned takes both locks: that of the database, and that of the claims, which is
-// the only one where the database cannot be locked.
-func (c *claims) openOwned() (*os.File, error) {
-	if c.log != nil {
-		if err := lockOwner(c.log); err != nil {
-			return nil, err
-		}
-	}
-	if c.of != "" {
-		createBeside(c.of, claimsSuffix) // else the next line says why it cannot be opened
-	}
-	file, err := openLocked(c.path)
-	if err == nil {
-		// A pipe or a device in its place may never end.
-		var info os.FileInfo
-		if info, err = file.Stat(); err != nil || !info.Mode().IsRegular() {
-			err = errors.Join(errNotPlain, err, file.Close())
-		}
-	}
-	if err != nil && c.log != nil {
-		err = errors.Join(err, unlockOwner(c.log))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
-}
-
-var errNotPlain = errors.New("it is not a plain file")
-
 // read returns what the last owner left.
 func (c *claims) read() ([]claim, error) {
 	c.mu.Lock()
@@ -212,40 +87,6 @@ func (c *claims) read() ([]claim, error) {
 		found = append(found, claimsOf(content)...)
 	}
 	return found, nil
-}
-
-// claimsOf returns what the two places of a worker say.
-func claimsOf(content []byte) []claim {
-	one, ok := decodeClaim(content)
-	if len(content) < 2*claimSize {
-		content = append(content[:claimSize:claimSize], make([]byte, claimSize)...)
-	}
-	first, second := content[:claimSize], content[claimSize:2*claimSize]
-	other, otherOK := decodeClaim(second)
-	switch {
-	case ok && otherOK && one.subscription == other.subscription && one.life == other.life:
-		if int16(other.turn-one.turn) > 0 {
-			one, other = other, one
-		}
-		one.highest = max(one.highest, other.highest)
-		return []claim{one}
-	case ok && otherOK:
-		return []claim{one, other}
-	case ok:
-		return []claim{beforeTorn(one, second)}
-	case otherOK:
-		return []claim{beforeTorn(other, first)}
-	}
-	return nil
-}
-
-// beforeTorn returns what a claim says beside a torn one: its worker was about
-// to go on, so it was through with what the claim says.
-func beforeTorn(one claim, beside []byte) claim {
-	if slices.ContainsFunc(beside, func(b byte) bool { return b != 0 }) {
-		one.running = 0
-	}
-	return one
 }
 
 // clear forgets what the last owner left, which is in the log by now, and
@@ -417,43 +258,4 @@ func (c *claims) moveTo(file *os.File) error {
 	c.file = file
 	c.mapped, _ = mapFile(file, claimsBytes)
 	return err
-}
-
-// release gives the lock back. Nothing runs any more, so nothing is claimed.
-func (c *claims) release() error {
-	c.lock()
-	defer c.unlock()
-	if c.file == nil {
-		return nil
-	}
-	return errors.Join(c.file.Truncate(0), c.close())
-}
-
-// abandon gives the lock back, and leaves what the file says to the next
-// owner: not everything of it is in the log.
-func (c *claims) abandon() error {
-	c.lock()
-	defer c.unlock()
-	if c.file == nil {
-		return nil
-	}
-	return c.close()
-}
-
-// close gives both locks back. The caller holds all locks of the places.
-func (c *claims) close() error {
-	err := errors.Join(unmapFile(c.mapped), c.file.Close())
-	c.file, c.mapped = nil, nil
-	if c.log != nil {
-		err = errors.Join(err, unlockOwner(c.log))
-	}
-	return err
-}
-
-// shut closes the database, after the locks were given back.
-func (c *claims) shut() error {
-	if c.log == nil {
-		return nil
-	}
-	return c.log.Close()
 }
