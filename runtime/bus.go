@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -103,8 +104,14 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.observers = newObservers(b.config.observers, b.config.logger)
 	b.health = newHealthWatch(b, b.config.health)
 	b.showing = newActivity(b)
+	bus := weak.Make(b) // the log must not keep a bus that is dropped
 	log, err := sqlite.Open(path, sqlite.Options{
-		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Changed: b.logChanged,
+		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall,
+		Changed: func(what error) {
+			if b := bus.Value(); b != nil {
+				b.logChanged(what)
+			}
+		},
 	})
 	if err != nil {
 		return nil, err

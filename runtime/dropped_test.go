@@ -30,9 +30,11 @@ func openTold(t *testing.T, path string) (*runtime.Bus, told) {
 	return bus, c
 }
 
-// collect runs the garbage collector until a bus was dropped.
-func (c told) collect() string {
-	for {
+// collect runs the garbage collector until a bus was dropped. What is not dropped by
+// then is referred to.
+func (c told) collect(t *testing.T) string {
+	t.Helper()
+	for range 2000 {
 		goruntime.GC()
 		select {
 		case line := <-c:
@@ -41,6 +43,8 @@ func (c told) collect() string {
 			goruntime.Gosched()
 		}
 	}
+	t.Fatal("the bus is not collected")
+	return ""
 }
 
 func TestABusThatIsDroppedWithoutShutdownIsClosed(t *testing.T) {
@@ -53,7 +57,7 @@ func TestABusThatIsDroppedWithoutShutdownIsClosed(t *testing.T) {
 		must(t, err)
 		return said
 	}()
-	if line := said.collect(); !strings.Contains(line, path) || !strings.Contains(line, "level=WARN") {
+	if line := said.collect(t); !strings.Contains(line, path) || !strings.Contains(line, "level=WARN") {
 		t.Errorf("the log says %s", line)
 	}
 	if _, err := os.Stat(path + "-wal"); err == nil {
@@ -101,7 +105,7 @@ func TestABusThatIsUsedIsNotClosed(t *testing.T) {
 	}()
 
 	_, dropped := publish("dropped.db")
-	dropped.collect()
+	dropped.collect(t)
 	goruntime.GC()
 	_, err := receipt.Wait(t.Context())
 	must(t, err)
