@@ -18,6 +18,7 @@ const MaxBacklog = 10_000
 // Status is what a file holds and who uses it. Its JSON is what "busgen status
 // --json" prints.
 type Status struct {
+	At            time.Time      `json:"at"` // when the file was looked at; UTC
 	Path          string         `json:"path"`
 	Size          int64          `json:"size"`            // bytes
 	WAL           int64          `json:"wal"`             // bytes of the write-ahead log beside it
@@ -36,6 +37,7 @@ type Status struct {
 	// Snoozed are deliveries that their handlers have put off a hundred times or
 	// for more than a day: the ten that were put off most often.
 	Snoozed []Snoozed `json:"snoozed,omitempty"`
+	Rates   *Rates    `json:"rates,omitempty"` // only of [File.StatusSince]
 }
 
 // Snoozed is a delivery that its handler has put off again and again.
@@ -83,7 +85,8 @@ type Subscription struct {
 	Dead    int  `json:"dead"`    // dead letters
 	// Oldest is when the oldest event of the backlog was published; UTC, zero
 	// without a backlog.
-	Oldest time.Time `json:"oldest,omitzero"`
+	Oldest time.Time          `json:"oldest,omitzero"`
+	Rates  *SubscriptionRates `json:"rates,omitempty"` // only of [File.StatusSince]
 }
 
 // Pause is something that is not delivered at the moment. One of Subscription
@@ -99,9 +102,19 @@ type Pause struct {
 // Status returns what the file holds. It counts the newest events and the first of
 // a backlog only, so that it takes milliseconds however large the file is.
 func (f *File) Status(ctx context.Context) (Status, error) {
-	status := Status{Path: f.path}
-	err := f.use(func(a *sqlite.Admin) error {
-		found, err := a.Status(ctx, MaxBacklog)
+	status, _, err := f.StatusSince(ctx, Mark{})
+	return status, err
+}
+
+// StatusSince is Status with the rates since an earlier look at the same log, whose
+// mark is given, and the mark of this look. The mark may come from another File on
+// the same path. It has no rates for the zero Mark, nor where they would mean
+// nothing: the file was replaced or restored since, or its subscription is new.
+// Beside what Status costs, it counts what was published and settled since.
+func (f *File) StatusSince(ctx context.Context, before Mark) (status Status, mark Mark, err error) {
+	status = Status{Path: f.path, At: time.Now().UTC()}
+	err = f.use(func(a *sqlite.Admin) error {
+		found, err := a.Status(ctx, MaxBacklog, before.mark)
 		if err != nil {
 			return err
 		}
@@ -119,6 +132,8 @@ func (f *File) Status(ctx context.Context) (Status, error) {
 			status.Snoozed = append(status.Snoozed, Snoozed{one.ID, one.Type, one.Subscription, one.Snoozes, one.Since})
 		}
 		status.Subscriptions = subscriptionsOf(found.Lags)
+		status.measure(found.Progress)
+		mark.mark = found.Mark
 		for _, s := range status.Subscriptions {
 			status.DeadLetters += s.Dead
 		}
@@ -126,7 +141,7 @@ func (f *File) Status(ctx context.Context) (Status, error) {
 		status.Breakers, status.Running = breakersOf(found.Activity.Breakers), runningOf(found.Activity.Attempts)
 		return nil
 	})
-	return status, err
+	return status, mark, err
 }
 
 // Subscriptions returns every subscription that the file knows, in the order in

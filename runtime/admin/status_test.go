@@ -43,7 +43,7 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 		}
 		minute := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
 		want := admin.Status{
-			Path: f.path, Size: got.Size, WAL: got.WAL, Schema: 3,
+			At: time.Now().UTC(), Path: f.path, Size: got.Size, WAL: got.WAL, Schema: 3,
 			Owner:  &admin.Owner{PID: os.Getpid(), Since: started, Alive: true},
 			Events: 4, Oldest: minute(0), Newest: minute(2),
 			Types: []admin.Type{

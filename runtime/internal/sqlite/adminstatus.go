@@ -29,6 +29,8 @@ type Status struct {
 	Lags      []engine.Lag
 	Pauses    []engine.Pause
 	Activity  engine.Activity
+	Mark      Mark
+	Progress  *Progress // since an earlier look; nil if there was none at this log
 }
 
 // Owner is the process that dispatches from a file, or was the last to.
@@ -53,8 +55,9 @@ type Snoozed struct {
 	Since              time.Time // when the delivery began
 }
 
-// Status counts events, and the backlog of each subscription, up to limit.
-func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error) {
+// Status counts events, and the backlog of each subscription, up to limit. It
+// measures what has happened since an earlier look.
+func (a *Admin) Status(ctx context.Context, limit int, before Mark) (status Status, err error) {
 	err = a.look(ctx, "read", func(c *conn) error {
 		schema, err := c.int64("PRAGMA user_version")
 		if err != nil {
@@ -74,6 +77,12 @@ func (a *Admin) Status(ctx context.Context, limit int) (status Status, err error
 			return err
 		}
 		if status.Activity, err = readActivity(c); err != nil {
+			return err
+		}
+		if status.Mark, err = mark(c, status.Lags); err != nil {
+			return err
+		}
+		if status.Progress, err = status.Mark.since(c, before); err != nil {
 			return err
 		}
 		status.Owner, err = readOwner(c)
