@@ -11,7 +11,7 @@ import (
 
 // looking are the verbs that only look, and --dry-run of those that change.
 var looking = []string{
-	"status FILE", "status FILE --json", "events list FILE", "events show FILE ID", "subscriptions list FILE", "check-db FILE",
+	"status FILE", "status FILE --json", "status FILE --watch --count 2", "events list FILE", "events show FILE ID", "subscriptions list FILE", "check-db FILE",
 	"dlq list FILE", "dlq groups FILE", "dlq show FILE ID", "dlq export FILE", "dlq retry FILE --all --dry-run", "dlq discard FILE --all --because x --dry-run",
 	"__complete events show FILE ''", "__complete subscriptions pause FILE ''",
 }

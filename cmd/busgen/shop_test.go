@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,15 +166,22 @@ func (s *shop) breakDown() {
 	}
 }
 
-// typed runs a command line as a person would, with quotes and input.
+// typed runs a command line as a person would, with quotes and input. One that goes
+// on until it is interrupted is, after three seconds.
 func typed(t *testing.T, command, stdin string) result {
 	t.Helper()
 	words := split(t, command)
 	if len(words) == 0 || words[0] != "busgen" {
 		t.Fatalf("%q does not begin with busgen", command)
 	}
+	ctx := t.Context()
+	if slices.Contains(words, "--watch") && !slices.Contains(words, "--count") {
+		var interrupt context.CancelFunc
+		ctx, interrupt = context.WithTimeout(ctx, 3500*time.Millisecond)
+		defer interrupt()
+	}
 	var stdout, stderr bytes.Buffer
-	status := run(t.Context(), words[1:], strings.NewReader(stdin), &stdout, &stderr)
+	status := run(ctx, words[1:], strings.NewReader(stdin), &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }
 

@@ -13,6 +13,7 @@ import (
 
 func newStatus() *cobra.Command {
 	var failIf []string
+	var watch watching
 	cmd := onFile(&cobra.Command{
 		Use:   "status FILE",
 		Short: "Tell how the bus in a file is doing",
@@ -33,52 +34,88 @@ how much of the log is left to go through, whether or not it is for that
 subscription. Events that a handler has snoozed a hundred times, or for more
 than a day, are listed: what they wait for may never come.
 
-With --json: path, size and wal (bytes), schema, owner (pid, since, alive; null
-if no bus was ever started), events, more (not all of them are counted), oldest,
-newest, types (name, events, oldest, newest), subscriptions (name, pattern,
-paused, backlog, backlog_at_most, partial, running, waiting, held, dead,
-oldest), dead_letters, pauses (subscription or types, since, actor,
-reason), breakers and running (as "busgen breakers list" and "busgen
-running"), snoozed (event, type, subscription, snoozes, since).
+With --watch it looks again every second (or as --interval says) until it has
+looked --count times or is interrupted, which is exit status 0. A terminal shows
+the newest look; anything else gets one block after the other, and with --json
+one line for each.
+From the second look on there are rates per second, measured since the look
+before: events that were published for a subscription (NEW/s), deliveries that
+were HANDLED (or discarded) and that became dead letters (DIED/s). DRAINED is
+when the backlog is gone if it goes on shrinking as it did; it "grows", or is
+"not shrinking". A file that cannot be read any more ends it.
+
+With --json: at (when it looked), path, size and wal (bytes), schema, owner
+(pid, since, alive; null if no bus was ever started), events, more (not all of
+them are counted), oldest, newest, types (name, events, oldest, newest),
+subscriptions (name, pattern, paused, backlog, backlog_at_most, partial,
+running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
+types, since, actor, reason), breakers and running (as "busgen breakers list"
+and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
+--watch also rates (seconds since the look before, published per second), and in
+each subscription rates (published, handled and dead per second, and drained_in:
+seconds, or null).
 
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
 named before a colon; dispatchers is 1 if a process dispatches, and else 0. A
-backlog that is not counted to its end is taken for as much as it can be.
+backlog that is not counted to its end is taken for as much as it can be. With
+--watch, the first look at which one holds is the last.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,
 		Example: `  busgen status shop.db
   busgen status shop.db --fail-if 'dead>100' --fail-if 'charge-card:oldest>10m'
+  busgen status shop.db --watch
+  busgen status shop.db --watch --interval 5s --count 3 --json
   busgen status shop.db --json`,
-	}, fileVerb{times: true, do: func(c *call) (string, error) { return status(c, failIf) }})
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
 	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
+	watch.flags(cmd)
 	return cmd
 }
 
-func status(c *call, failIf []string) (string, error) {
+func status(c *call, failIf []string, watch watching) (string, error) {
+	if err := watch.check(c.cmd); err != nil {
+		return "", err
+	}
 	conditions, err := c.thresholds(failIf)
+	switch {
+	case err != nil:
+		return "", err
+	case watch.on:
+		return "", c.watchStatus(conditions, watch)
+	}
+	status, _, err := c.lookAtStatus(admin.Mark{})
 	if err != nil {
 		return "", err
 	}
+	report := c.statusText(status)
+	if c.json {
+		report, err = document(status)
+	}
+	return report, errors.Join(err, fails(conditions, status, c.now))
+}
+
+// lookAtStatus opens the file for one look, as it is by now.
+func (c *call) lookAtStatus(before admin.Mark) (status admin.Status, mark admin.Mark, err error) {
 	file, err := c.open()
 	if err != nil {
-		return "", err
+		return status, mark, err
 	}
 	defer file.Close()
-	status, err := file.Status(c.context())
-	if err != nil {
-		return "", err
-	}
-	if c.json {
-		report, err := document(status)
-		return report, errors.Join(err, fails(conditions, status, c.now))
-	}
+	return file.StatusSince(c.context(), before)
+}
+
+// statusText shows a status to people.
+func (c *call) statusText(status admin.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", console.Clean(status.Path), console.Bytes(status.Size), console.Bytes(status.WAL))
 	b.WriteString(c.owner(status.Owner))
 	fmt.Fprintf(&b, "%s\n", c.extent(status))
+	if status.Rates != nil {
+		fmt.Fprintf(&b, "%s events are published per second.\n", console.Rate(status.Rates.Published))
+	}
 	if len(status.Types) > 0 {
 		b.WriteString("\n" + c.typeTable(status.Types))
 		if status.More {
@@ -103,7 +140,7 @@ func status(c *call, failIf []string) (string, error) {
 	if status.DeadLetters > 0 {
 		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", console.Counted(status.DeadLetters, "dead letter"), console.Clean(status.Path))
 	}
-	return b.String(), fails(conditions, status, c.now)
+	return b.String()
 }
 
 func (c *call) owner(owner *admin.Owner) string {
@@ -144,7 +181,8 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 	table := &console.Table{Columns: []console.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
 		{Title: "WAITING", Right: true}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(console.Red)},
-		{Title: "OLDEST"}, {Style: always(console.Yellow)},
+		{Title: "OLDEST"}, {Title: "NEW/s", Right: true}, {Title: "HANDLED/s", Right: true},
+		{Title: "DIED/s", Right: true, Style: always(console.Red)}, {Title: "DRAINED"}, {Style: always(console.Yellow)},
 	}}
 	for _, s := range subscriptions {
 		backlog, paused := console.Number(s.Backlog), ""
@@ -154,7 +192,9 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 		if s.Paused {
 			paused = "paused"
 		}
-		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest), paused)
+		published, handled, died, drained := rates(s)
+		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest),
+			published, handled, died, drained, paused)
 	}
 	return table.Render(c.screen)
 }

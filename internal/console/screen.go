@@ -39,7 +39,8 @@ func terminalWidth(stream any) (width int, terminal bool) {
 	if !ok || file == nil {
 		return 0, false
 	}
-	return sizeOf(file)
+	width, _, terminal = sizeOf(file)
+	return width, terminal
 }
 
 // Style is a way to write a text on a terminal.

@@ -107,3 +107,26 @@ func TestProgressIsALineThatGoesAway(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+func TestATextIsDrawnOverTheOneBefore(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	person, program := terminal(t)
+	r := console.NewRedraw(program)
+	must(t, r.Show("one\ntwo\nthree\n"))
+	if got, want := seen(t, person, "\x1b[J"), "\x1b[2J\x1b[Hone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K\r\n\x1b[J"; got != want {
+		t.Errorf("first %q, want %q", got, want)
+	}
+	must(t, r.Show("1\n"))
+	if got, want := seen(t, person, "\x1b[J"), "\x1b[H1\x1b[K\r\n\x1b[J"; got != want {
+		t.Errorf("then %q, want %q", got, want)
+	}
+	// The terminal has 20 lines, and the cursor needs the last one.
+	must(t, r.Show(strings.Repeat("x\n", 19)))
+	if got := seen(t, person, "\x1b[J"); strings.Count(got, "x") != 19 {
+		t.Errorf("what fits is cut: %q", got)
+	}
+	must(t, r.Show(strings.Repeat("x\n", 20)))
+	if got := seen(t, person, "\x1b[J"); strings.Count(got, "x") != 18 || !strings.Contains(got, "… and 2 more lines") {
+		t.Errorf("what does not fit is shown as %q", got)
+	}
+}

@@ -5,4 +5,4 @@ package console
 import "os"
 
 // sizeOf knows no terminals here.
-func sizeOf(*os.File) (width int, terminal bool) { return 0, false }
+func sizeOf(*os.File) (width, height int, terminal bool) { return 0, 0, false }

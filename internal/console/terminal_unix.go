@@ -9,10 +9,10 @@ import (
 )
 
 // sizeOf asks the terminal; only terminals answer.
-func sizeOf(file *os.File) (width int, terminal bool) {
+func sizeOf(file *os.File) (width, height int, terminal bool) {
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return int(size.Col), true
+	return int(size.Col), int(size.Row), true
 }

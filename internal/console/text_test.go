@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,5 +99,28 @@ func TestJSONIsCleanedAndMeansTheSame(t *testing.T) {
 		if got := console.CleanJSON(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestRatesHaveTheDigitsThatCount(t *testing.T) {
+	for perSecond, want := range map[float64]string{
+		0: "0", 0.001: "<0.01", 0.25: "0.25", 0.994: "0.99", 0.996: "1", 1: "1", 3.44: "3.4", 9.94: "9.9", 9.96: "10", 12.4: "12", 1204: "1,204",
+	} {
+		if got := console.Rate(perSecond); got != want {
+			t.Errorf("%v is %q, want %q", perSecond, got, want)
+		}
+	}
+}
+
+func TestWithoutATerminalTextsFollowOneAnother(t *testing.T) {
+	var b strings.Builder
+	r := console.NewRedraw(&b)
+	for _, text := range []string{"one\n", "two\n"} {
+		if err := r.Show(text); err != nil || !strings.HasSuffix(b.String(), text) {
+			t.Errorf("%q, %v", &b, err)
+		}
+	}
+	if b.String() != "one\n\ntwo\n" {
+		t.Errorf("%q", &b)
 	}
 }

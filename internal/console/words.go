@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,22 @@ func Number(n int) string {
 		b.WriteRune(c)
 	}
 	return sign + b.String()
+}
+
+// Rate writes how often something happens, with two digits that count: 0.25, 3.4,
+// 12, 1,204.
+func Rate(perSecond float64) string {
+	switch {
+	case perSecond == 0:
+		return "0"
+	case perSecond < 0.01:
+		return "<0.01"
+	case perSecond < 0.995:
+		return strconv.FormatFloat(perSecond, 'f', 2, 64)
+	case perSecond < 9.95:
+		return strings.TrimSuffix(strconv.FormatFloat(perSecond, 'f', 1, 64), ".0")
+	}
+	return Number(int(math.Round(perSecond)))
 }
 
 // Counted is a number of things: 1 letter, 2,000 letters.
