@@ -61,7 +61,7 @@ func TestAHandlerThatHangsIsShown(t *testing.T) {
 		s.pay(1, hanging+300)
 		s.pay(2, hanging+25)
 		time.Sleep(45 * time.Second)
-		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 left behind because they ignore their deadline: see \"busgen running shop.db\"") {
+		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: see \"busgen running shop.db\"") {
 			t.Errorf("the status is\n%s", got)
 		}
 		var first admin.Running

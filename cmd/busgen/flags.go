@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,17 @@ type span struct {
 func (s *span) Set(text string) (err error) {
 	s.Duration, err = parseSpan(text)
 	return err
+}
+
+// shown is how a person would write it: 5m, and not 5m0s.
+func (s *span) shown() string {
+	text := s.Duration.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // String implements [pflag.Value].

@@ -53,6 +53,9 @@ var happenings = map[string]func(*testing.T, *shop){
 		must(t, err)
 		time.Sleep(time.Second)
 	},
+	"a night with four problems": func(_ *testing.T, s *shop) { s.nightShift() },
+	"three minutes later":        func(_ *testing.T, _ *shop) { time.Sleep(3 * time.Minute) },
+	"the night is over":          func(_ *testing.T, s *shop) { s.dayBreaks() },
 	"a new catalogue has another type of email": func(t *testing.T, _ *shop) {
 		next := strings.Replace(shopCatalogue, "email: string", "email: bool", 1)
 		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))

@@ -81,7 +81,7 @@ func (c *call) runningLine(running []admin.Running) string {
 	}
 	text := fmt.Sprintf("%s at work for more than a second", console.Counted(len(running), "handler"))
 	if left > 0 {
-		text += fmt.Sprintf(", %d left behind because they ignore their deadline", left)
+		text += fmt.Sprintf(", %d of them left behind at the deadline", left)
 	}
 	return text + fmt.Sprintf(": see \"busgen running %s\"\n", console.Clean(c.path))
 }

@@ -60,7 +60,9 @@ type shop struct {
 	*runtime.Bus
 	t    *testing.T
 	down atomic.Bool
-	paid atomic.Int64
+	// What the handlers have done.
+	receipts, paid, booked atomic.Int64
+	dying                  chan struct{} // of a handler that ends its process; nil where none does
 }
 
 // night is when the shop opens.
@@ -73,26 +75,47 @@ func inShop(t *testing.T, f func(t *testing.T, s *shop)) {
 	t.Setenv("COLUMNS", "")
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(night))
-		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType),
-			runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
-		must(t, err)
-		defer bus.Shutdown(context.Background())
-		s := &shop{Bus: bus, t: t}
-		s.subscribe()
-		must(t, bus.Start(t.Context()))
+		s := &shop{t: t}
+		s.open()
+		defer func() { s.Shutdown(context.Background()) }()
 		f(t, s)
 	})
 }
 
+// open starts the program.
+func (s *shop) open() {
+	s.t.Helper()
+	bus, err := runtime.Open(s.t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType),
+		runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
+	must(s.t, err)
+	s.Bus = bus
+	s.subscribe()
+	must(s.t, bus.Start(s.t.Context()))
+}
+
 func (s *shop) subscribe() {
-	_, err := runtime.Subscribe(s.Bus, orderType, "send-receipt", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+	_, err := runtime.Subscribe(s.Bus, orderType, "send-receipt", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+		switch {
+		case e.Payload.Email == tarpit:
+			time.Sleep(20 * time.Minute) // and ignores its deadline
+		case e.Payload.Email == sluggish && e.Attempt == 1:
+			select {
+			case <-time.After(5 * time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		if !strings.Contains(e.Payload.Email, "@") {
 			return runtime.Permanent(fmt.Errorf("order %d: the mail server refuses %q", e.Payload.Number, e.Payload.Email))
 		}
+		s.receipts.Add(1)
 		return nil
-	})
+	}, runtime.WithTimeout(2*time.Minute))
 	must(s.t, err)
-	_, err = runtime.Subscribe(s.Bus, paymentType, "charge-card", func(_ context.Context, e runtime.Event[paymentRequested]) error {
+	_, err = runtime.Subscribe(s.Bus, paymentType, "charge-card", func(ctx context.Context, e runtime.Event[paymentRequested]) error {
+		if e.Payload.Cents == poison {
+			return s.die(ctx)
+		}
 		if e.Payload.Cents < 0 {
 			panic(fmt.Sprintf("order %d: negative amount", e.Payload.Order))
 		}
@@ -106,7 +129,7 @@ func (s *shop) subscribe() {
 		return nil
 	})
 	must(s.t, err)
-	_, err = runtime.Subscribe(s.Bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+	_, err = runtime.Subscribe(s.Bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error { s.booked.Add(1); return nil })
 	must(s.t, err)
 }
 

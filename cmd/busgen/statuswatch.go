@@ -86,7 +86,7 @@ func (c *call) showLook(screen *console.Redraw, out io.Writer, status admin.Stat
 		}
 		return err
 	}
-	heading := status.At.Format("2006-01-02 15:04:05 UTC") + fmt.Sprintf(", every %v", w.interval.Duration)
+	heading := status.At.Format("2006-01-02 15:04:05 UTC") + ", every " + w.interval.shown()
 	return screen.Show(c.screen.Paint(console.Dim, heading) + "\n" + c.statusText(status))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -103,7 +104,7 @@ func TestAWatchedStatusHasRatesAndTheTimeToDrain(t *testing.T) {
 func TestAWatchedBacklogIsDrainedAtItsRate(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		must(t, s.Shutdown(t.Context())) // nobody dispatches
-		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType))
+		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		must(t, err)
 		defer bus.Shutdown(context.Background())
 		_, err = runtime.Subscribe(bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error {
@@ -188,7 +189,7 @@ func TestARestoredFileHasNoRatesAtItsFirstLook(t *testing.T) {
 		must(t, err)
 		w := watchStatus(t, "busgen status shop.db --watch --json")
 		time.Sleep(time.Second / 2)
-		s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType))
+		s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		must(t, err)
 		s.place(1, 5)
 		must(t, s.Shutdown(t.Context()))
