@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/dlq"
 )
@@ -98,6 +99,7 @@ func classified(err error) error {
 	var missing *admin.NotFoundError
 	var dealtWith *dlq.NotFoundError
 	var canary *dlq.CanaryError
+	var owned *runtime.OwnedError
 	var settled *admin.NotOpenError
 	var noCanary *dlq.NoCanaryError
 	var refused *dlq.InvalidPayloadError
@@ -109,6 +111,8 @@ func classified(err error) error {
 		return &nothing{err}
 	case errors.As(err, &dealtWith), errors.Is(err, admin.ErrNobodyDispatches):
 		return &nothing{err}
+	case errors.As(err, &owned):
+		return fmt.Errorf("%w; this can be done only while no program dispatches: end it first", err)
 	case errors.As(err, &settled):
 		return &negative{err}
 	case errors.As(err, &canary), errors.As(err, &noCanary), errors.As(err, &refused):
@@ -135,9 +139,12 @@ func (c *call) open() (*admin.File, error) {
 func (c *call) exists() error { return busFileExists(c.path) }
 
 func busFileExists(path string) error {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no file %s: name the file on which the program opens its bus", path)
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder: name the file on which the program opens its bus", path)
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (d *disk) explain(err error) error {
 	switch {
 	case !errors.As(err, &code):
 		return err
-	case code == sqlite3.IOERR_SHMSIZE && d.under == "" && d.path != "":
+	case code == sqlite3.IOERR_SHMSIZE && d.under == "" && d.path != "" && !d.looking:
 		reason = noRoom(d.path + "-shm")
 	case code != d.failed:
 		return err

@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -74,4 +76,23 @@ func (w *witness) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File
 	file, flags, err := w.VFS.(vfs.VFSFilename).OpenFilename(name, flags)
 	w.files = append(w.files, file)
 	return file, flags, err
+}
+
+// Whoever only looks creates nothing, not even to find out why something failed.
+func TestALookDoesNotTryWhetherThereIsRoom(t *testing.T) {
+	for _, looking := range []bool{true, false} {
+		folder := t.TempDir()
+		long := time.Now().Add(-time.Hour)
+		must(t, os.Chtimes(folder, long, long))
+		d := &disk{path: filepath.Join(folder, "events.db"), looking: looking}
+		d.explain(sqlite3.IOERR_SHMSIZE)
+		info, err := os.Stat(folder)
+		must(t, err)
+		if changed := info.ModTime().Sub(long) > time.Minute; changed == looking {
+			t.Errorf("looking=%v: a file was created: %v", looking, changed)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
+			t.Errorf("looking=%v: left behind: %v, %v", looking, left, err)
+		}
+	}
 }

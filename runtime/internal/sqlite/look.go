@@ -38,10 +38,16 @@ func openVisit(path string) (v visit, err error) {
 
 // reading makes conn one that sees the file as it is now.
 func (v *visit) reading() error {
-	if v.writes || v.still == nil || v.still.isCurrent() {
+	if !v.isElsewhere() && (v.still == nil || v.still.isCurrent()) {
 		return nil
 	}
 	return v.reopen()
+}
+
+// isElsewhere tells whether the name leads to another file than the one that is
+// open, or to none: it was moved, deleted or replaced.
+func (v *visit) isElsewhere() bool {
+	return hasMoved(v.conn, sqlite3.FCNTL_FILE_POINTER) || hasMoved(v.conn, sqlite3.FCNTL_JOURNAL_POINTER)
 }
 
 // read is called after f has read, with its error.
@@ -57,7 +63,7 @@ func (v *visit) read(err error) error {
 
 // writing makes conn one that can change the file.
 func (v *visit) writing() error {
-	if v.writes {
+	if v.writes && !v.isElsewhere() {
 		return nil
 	}
 	c, err := connect(v.path, "", sqlite3.OPEN_READWRITE)
