@@ -259,5 +259,5 @@ func (c *call) confirmReplay(file *admin.File, r admin.Replay) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return c.confirm(fmt.Sprintf("Really have %s handle %s again (%s)?", r.Subscription, console.Counted(n, "event"), r.Filter))
+	return c.confirm(fmt.Sprintf("Really have %s handle %s again (%s)?", r.Subscription, console.Counted(n, "event"), r))
 }

@@ -5,7 +5,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
 )
 
 // A program can keep a file open for an operator for weeks, and its name can lead to
@@ -48,6 +51,21 @@ func TestAFileThatIsReplacedIsTheOneThatIsLookedAtAndChanged(t *testing.T) {
 					t.Errorf("the file has %v pauses, want 1", got)
 				}
 			})
+		}
+	}
+}
+
+// An operator who is asked, and the audit, read which events are meant.
+func TestAReplaySaysWhichEvents(t *testing.T) {
+	one, two := uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000001"), uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000002")
+	for want, r := range map[string]admin.Replay{
+		"all":          {},
+		"type order.*": {Filter: admin.Filter{Types: []string{"order.*"}}},
+		"event 018f4f2e-1c3a-7b21-8000-000000000001": {Events: []uuid.UUID{one}},
+		"one of 2 given events, type order.*":        {Events: []uuid.UUID{one, two}, Filter: admin.Filter{Types: []string{"order.*"}}},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -24,6 +24,24 @@ type Replay struct {
 	Progress func(Replayed)
 }
 
+// String says which events, in the words of the audit: "type order.*, since …", or
+// "all".
+func (r Replay) String() string {
+	var given string
+	switch n := len(r.Events); n {
+	case 0:
+		return r.Filter.String()
+	case 1:
+		given = "event " + r.Events[0].String()
+	default:
+		given = fmt.Sprintf("one of %d given events", n)
+	}
+	if r.Filter.String() == (Filter{}).String() {
+		return given
+	}
+	return given + ", " + r.Filter.String()
+}
+
 // Replayed says what became of a [Replay].
 type Replayed struct {
 	Matched int `json:"matched"` // were handled when it began
@@ -62,7 +80,7 @@ func (f *File) Replay(ctx context.Context, r Replay) (Replayed, error) {
 		}
 		var err error
 		steps, _, err = a.Replay(ctx, sqlite.ReplayFilter{Subscription: r.Subscription, Events: r.Events, EventFilter: query},
-			sqlite.AuditEntry{Actor: f.actor, Detail: r.Filter.String()})
+			sqlite.AuditEntry{Actor: f.actor, Detail: r.String()})
 		return err
 	})
 	if err != nil {
