@@ -200,6 +200,26 @@ func TestARestoredFileHasNoRatesAtItsFirstLook(t *testing.T) {
 		if all := looks(t, w.out.take()); len(all) != 2 || all[0].Rates != nil || all[0].Events != 5 || all[1].Rates == nil || all[1].Rates.Published != 0 {
 			t.Errorf("it saw %+v", all)
 		}
+
+		// Of a file that was restored, and has grown past where the other one was.
+		grow := func(events int) {
+			s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType))
+			must(t, err)
+			for range events {
+				_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{1, "x@example.org"})
+				must(t, err)
+			}
+			must(t, s.Shutdown(t.Context()))
+		}
+		grow(3)
+		time.Sleep(time.Second)
+		w.out.take()
+		must(t, os.WriteFile("shop.db", backup, 0o600))
+		grow(10)
+		time.Sleep(2 * time.Second)
+		if all := looks(t, w.out.take()); len(all) != 2 || all[0].Rates != nil || all[0].Events != 15 || all[1].Rates == nil {
+			t.Errorf("of a file that has grown it saw %+v", all)
+		}
 		w.interrupt()
 		if _, stderr := w.ends(0); stderr != "" {
 			t.Errorf("it says %q", stderr)

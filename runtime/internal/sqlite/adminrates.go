@@ -76,10 +76,10 @@ func (now Mark) since(c *conn, before Mark) (*Progress, error) {
 	if before.at.IsZero() || !bytes.Equal(before.log, now.log) || now.head < before.head {
 		return nil, nil
 	}
-	if before.head > 0 && before.head < now.head {
+	if before.head > 0 {
 		// A restored file may have grown past where it was. Pruned events never come back.
-		same, err := c.int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
-		if err != nil || same > 0 {
+		other, err := c.int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
+		if err != nil || other > 0 {
 			return nil, err
 		}
 	}
