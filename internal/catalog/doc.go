@@ -34,7 +34,8 @@
 //	namespaces.go     the prefixes of event names
 //
 // payloadcheck.go and payloadconstraints.go hold the JSON of a payload against a catalogue,
-// examples among them. sample.go and samplevalues.go make up a payload for an event without examples.
+// examples among them; payloadschema.go and payloadschema_read.go are how much of a catalogue that needs, in
+// one line for the file of a bus. sample.go and samplevalues.go make up a payload for an event without examples.
 //
 // model.go and model_settings.go are the result. A value in it knows where it was written, so that
 // everything built on the model can point at the catalogue too. findings.go,
