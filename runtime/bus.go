@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -106,7 +109,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.showing = newActivity(b)
 	bus := weak.Make(b) // the log must not keep a bus that is dropped
 	log, err := sqlite.Open(path, sqlite.Options{
-		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall,
+		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Program: program(),
 		Changed: func(what error) {
 			if b := bus.Value(); b != nil {
 				b.logChanged(what)
@@ -151,12 +154,22 @@ func closeDropped(d droppedBus) {
 // keep makes the bus live until a call that needs its log has returned.
 func (b *Bus) keep() { goruntime.KeepAlive(b) }
 
+// program is what operators call this process: the name of its file and, if it was
+// built with one, the version.
+func program() string {
+	name := filepath.Base(os.Args[0])
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		name += " " + info.Main.Version
+	}
+	return name
+}
+
 // declare makes the file know what the catalogue declares.
 func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	types := make([]engine.TypeSpec, len(catalogue.types))
 	var consumers []engine.ConsumerSpec
 	for i, t := range catalogue.types {
-		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases()}
+		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases(), Schema: t.Schema()}
 		for _, s := range t.Subscriptions() {
 			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name(), Aliases: s.Aliases})
 		}

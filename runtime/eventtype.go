@@ -51,6 +51,11 @@ type Spec[T Payload] struct {
 	// Shape is a digest of the payload and the partition key, by which package
 	// tuning tells whether a catalogue file is still that of the code.
 	Shape string
+	// Schema describes the payload, of this version and of those that can be read, as
+	// one line of JSON that busgen writes. [Open] stores it in the file, and
+	// "busgen dlq edit" checks a corrected payload with it. Without it that command
+	// needs the catalogue.
+	Schema string
 	// Subscriptions are the names that the catalogue declares for this type.
 	// They exist from [Open] on.
 	Subscriptions []DeclaredSubscription
@@ -127,6 +132,10 @@ func (t *EventType[T]) Settings() Settings { return t.spec.Settings }
 
 // Shape returns the digest of the payload, empty for code that has none.
 func (t *EventType[T]) Shape() string { return t.spec.Shape }
+
+// Schema returns the description of the payload that is stored in the file, empty
+// for code that has none.
+func (t *EventType[T]) Schema() string { return t.spec.Schema }
 
 // Priority returns the priority of the catalogue.
 func (t *EventType[T]) Priority() Priority { return t.spec.Priority }
@@ -250,6 +259,7 @@ type AnyEventType interface {
 	Settings() Settings
 	Priority() Priority
 	Shape() string
+	Schema() string
 	Version() int
 	Aliases() []string
 	Subscriptions() []DeclaredSubscription

@@ -24,6 +24,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Upcasts:       <steps>,
 //		Aliases:       []string{"<name>"},
 //		Shape:         "<digest>",
+//		Schema:        `<json>`,
 //		Subscriptions: <declared>,
 //	})
 //
@@ -52,7 +53,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if len(e.Aliases) > 0 {
 		fields = append(fields, pair("Aliases", names(e.Aliases)))
 	}
-	fields = append(fields, pair("Shape", jen.Lit(e.Shape())))
+	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id("`"+escapeInJSON(e.Schema())+"`")))
 	if len(e.Subscriptions) > 0 {
 		fields = append(fields, pair("Subscriptions", declared(e)))
 	}

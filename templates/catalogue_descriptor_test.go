@@ -35,6 +35,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
 	Shape:       "eae7a837b951",
+	Schema:      `+"`"+`{"event":"order.placed","version":1,"payload":{"order_id":"uuid"}}`+"`"+`,
 })
 `, descriptor(c.Events[0]))
 	emits(t, `
@@ -48,7 +49,8 @@ var PingType = runtime.Define(runtime.Spec[Ping]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "e3b0c44298fc",
+	Shape:  "e3b0c44298fc",
+	Schema: `+"`"+`{"event":"ping","version":1,"payload":{}}`+"`"+`,
 })
 `, descriptor(c.Events[1]))
 }

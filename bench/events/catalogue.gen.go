@@ -34,7 +34,8 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "af065ad643a0",
+	Shape:  "af065ad643a0",
+	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","customer":"string","currency":"Currency","total":"int64","lines":"[]Line","placed_at":"time"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Line":{"fields":{"sku":"string","quantity":"int"}}}}`,
 })
 
 // Catalogue holds every event type of events.yaml.

@@ -12,10 +12,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/console"
 	"github.com/busgen/busgen/runtime/dlq"
 )
@@ -23,22 +25,30 @@ import (
 func newDLQEdit() *cobra.Command {
 	var catalogue, payload string
 	cmd := onFile(&cobra.Command{
-		Use:   "edit FILE ID[/SUBSCRIPTION] --catalogue events.yaml",
+		Use:   "edit FILE ID[/SUBSCRIPTION]",
 		Short: "Correct the payload of a dead letter, and have it handled",
 		Long: `Edit makes a new event from a dead letter, with a payload that you correct, for
 the one subscription that had failed. The old letter is settled; each of the two
 events says which the other is. Nothing is changed if the new payload does not
-fit the catalogue, or if somebody has dealt with the letter meanwhile.
+fit the schema of its event type, or if somebody has dealt with the letter
+meanwhile.
+
+The schema is that of the catalogue if --catalogue names one. Otherwise it is
+the one in FILE: a program stores the schemas of its generated code when it
+opens its bus. Standard error says which program it was, and since when the
+schema is there. Of several versions the newest counts. Of a custom Go type only
+the form of its JSON is checked.
 
 The payload comes from the file that --payload names, from standard input if
 that is not a terminal, and otherwise from $VISUAL or $EDITOR, which begin with
 the old one.
 
-With --json: event_id (the new one), subscription, made_from.
+With --json: event_id (the new one), subscription, made_from; with the schema of
+FILE schema, with version, program, stored_at.
 
 Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
 there is no such dead letter.`,
-		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml --payload fixed.json
+		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
   busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
 	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, payload) }})
 	catalogueFlag(cmd, &catalogue)
@@ -47,18 +57,16 @@ there is no such dead letter.`,
 }
 
 func editLetter(c *call, catalogue, payload string) (string, error) {
+	var check *payloadCheck
 	fits, err := onlyCatalogue(catalogue)
 	if err != nil {
 		return "", err
-	}
-	if fits == nil {
-		return "", errors.New("name the catalogue that the new payload must fit with --catalogue, as in --catalogue events.yaml")
 	}
 	key, err := c.key()
 	if err != nil {
 		return "", err
 	}
-	inspector, err := c.letters(dlq.WithEditing(fits.CheckPayload))
+	inspector, err := c.letters(dlq.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) }))
 	if err != nil {
 		return "", err
 	}
@@ -66,6 +74,14 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	old, err := inspector.Get(c.context(), key)
 	if err != nil {
 		return "", err
+	}
+	if fits != nil {
+		check = &payloadCheck{catalogue: fits, eventType: old.Type}
+	} else if check, err = c.storedSchema(inspector, old.Type); err != nil {
+		return "", err
+	}
+	if custom := check.catalogue.CustomTypes(check.eventType, old.Version); len(custom) > 0 {
+		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type, strings.Join(custom, ", "))
 	}
 	edited, draft, err := c.newPayload(payload, old.Payload)
 	if err != nil {
@@ -79,12 +95,51 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	draft.remove()
 	if c.json {
 		return document(struct {
-			EventID      uuid.UUID `json:"event_id"`
-			Subscription string    `json:"subscription"`
-			MadeFrom     uuid.UUID `json:"made_from"`
-		}{id, key.Subscription, key.EventID})
+			EventID      uuid.UUID   `json:"event_id"`
+			Subscription string      `json:"subscription"`
+			MadeFrom     uuid.UUID   `json:"made_from"`
+			Schema       *schemaUsed `json:"schema,omitempty"`
+		}{id, key.Subscription, key.EventID, check.stored})
 	}
 	return fmt.Sprintf("made event %s for %s from %s\n", id, console.Clean(key.Subscription), key.EventID), nil
+}
+
+// payloadCheck is what new payloads must pass.
+type payloadCheck struct {
+	catalogue *catalog.Catalogue
+	eventType string      // as the catalogue calls it
+	stored    *schemaUsed // nil if the catalogue is a file
+}
+
+// schemaUsed says where a schema of the file of a bus comes from.
+type schemaUsed struct {
+	Version  int       `json:"version"`
+	Program  string    `json:"program"`
+	StoredAt time.Time `json:"stored_at"`
+}
+
+func (p *payloadCheck) of(version int, payload []byte) error {
+	return p.catalogue.CheckPayload(p.eventType, version, payload)
+}
+
+// storedSchema returns the check of payloads that a program has left in the file.
+func (c *call) storedSchema(inspector *dlq.Inspector, eventType string) (*payloadCheck, error) {
+	schema, err := inspector.Schema(c.context(), eventType)
+	if err != nil {
+		return nil, err
+	}
+	if schema.Text == "" {
+		return nil, fmt.Errorf("%s has no schema of %s that the new payload could be checked with: name the catalogue with --catalogue, "+
+			"as in --catalogue events.yaml, or open the bus once with a program whose code this busgen has generated", c.path, eventType)
+	}
+	name := fmt.Sprintf("the schema of %s in %s", eventType, c.path)
+	fits, err := catalog.ReadSchema(name, schema.Text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, console.Clean(schema.Program))
+	}
+	c.tell("checked with %s: version %d, stored by %s on %s; --catalogue names another", name, schema.Version, console.Clean(schema.Program),
+		c.moment(schema.StoredAt))
+	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{schema.Version, schema.Program, schema.StoredAt}}, nil
 }
 
 // newPayload reads the new payload from where it is. The draft is that of an

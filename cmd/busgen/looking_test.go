@@ -42,6 +42,13 @@ func TestVerbsThatLookChangeNoByteOfAFileWhoseProgramWasKilled(t *testing.T) {
 				t.Fatalf("%s has changed the files:\n%.300s", command, diff)
 			}
 		}
+		id = shownID(t, "busgen dlq list left/shop.db --reason permanent")
+		if got := typed(t, "busgen dlq edit left/shop.db "+id, "{}"); got.status != statusNo || !strings.Contains(got.stderr, "stored by shop") {
+			t.Errorf("%+v", got)
+		}
+		if diff := cmp.Diff(before, folderContents(t, "left")); diff != "" {
+			t.Errorf("a payload that was refused has changed the files:\n%.300s", diff)
+		}
 	})
 }
 

@@ -284,6 +284,44 @@ func TestWhatDestroysSomethingWantsToBeToldTwice(t *testing.T) {
 	})
 }
 
+func TestEditingNeedsNoCatalogue(t *testing.T) {
+	inShop(t, func(t *testing.T, s *shop) {
+		s.badNight()
+		id := shownID(t, "busgen dlq list shop.db --reason permanent")
+		const source = "checked with the schema of order.placed in shop.db: version 1, stored by shop on 2026-03-14 02:40:00 UTC (20 min ago); --catalogue names another\n"
+		for _, payload := range []string{`{"number": 5, "email": 5, "vat": 1}`, `{"number": 5}`, `[]`, `{"email": "a@b", "email": "a@b", "number": 5}`, `{`} {
+			with := typed(t, "busgen dlq edit shop.db --catalogue events.yaml "+id, payload)
+			without := typed(t, "busgen dlq edit shop.db "+id, payload)
+			if with.status != statusNo || without.status != statusNo || without.stdout != "" || without.stderr != source+with.stderr {
+				t.Errorf("%s\nwith the catalogue: %+v\nwithout:            %+v", payload, with, without)
+			}
+		}
+		got := typed(t, "busgen dlq edit --json shop.db "+id, `{"number": 5, "email": "customer5@example.org"}`)
+		var made struct {
+			EventID string `json:"event_id"`
+			Schema  schemaUsed
+		}
+		must(t, json.Unmarshal([]byte(got.stdout), &made))
+		if want := (schemaUsed{1, "shop", night}); got.status != 0 || got.stderr != source || made.Schema != want {
+			t.Fatalf("%+v: %+v", got, made)
+		}
+		time.Sleep(time.Second)
+		if event := does(t, "busgen events show shop.db "+made.EventID); !strings.Contains(event, "Status     done") {
+			t.Errorf("the new event:\n%s", event)
+		}
+		// Nobody has generated the code of the payments.
+		id = shownID(t, "busgen dlq list shop.db --type payment.requested --limit 1")
+		got = typed(t, "busgen dlq edit shop.db "+id, `{}`)
+		const missing = "shop.db has no schema of payment.requested that the new payload could be checked with: name the catalogue with --catalogue, as in --catalogue events.yaml"
+		if got.status != statusTrouble || !strings.Contains(got.stderr, missing) {
+			t.Errorf("%+v", got)
+		}
+		if got = typed(t, "busgen dlq edit shop.db --catalogue events.yaml "+id, `{}`); got.status != statusNo || strings.Contains(got.stderr, "checked with") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestEditingMakesANewEventThatIsHandled(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
@@ -415,7 +453,7 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			"busgen dlq discard shop.db --all":                              "say why with --because",
 			"busgen dlq purge shop.db":                                      "say how old with --older-than",
 			"busgen dlq purge shop.db --older-than 7":                       "want a length of time, as in 90m, 2h, 7d or 1w",
-			"busgen dlq edit shop.db 018f":                                  "name the catalogue that the new payload must fit",
+			"busgen dlq edit shop.db 018f --catalogue nope.yaml":            "there is no catalogue at nope.yaml",
 			"busgen dlq list shop.db --reason tired":                        `"tired" is not a reason`,
 			"busgen check-db shop.db --catalogue nope.yaml":                 "there is no catalogue at nope.yaml",
 			"busgen completion tcsh":                                        "busgen completion needs a shell: bash, zsh, fish, powershell",

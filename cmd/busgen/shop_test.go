@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -48,8 +51,18 @@ func shopSettings() runtime.Settings {
 	return s
 }
 
+// shopSchema is what generated code says about a payload of the shop.
+func shopSchema(eventType string) string {
+	c, findings := catalog.Parse("events.yaml", []byte(shopCatalogue))
+	if len(findings) > 0 {
+		panic(findings)
+	}
+	return c.EventNamed(eventType).Schema()
+}
+
+// The requests for payments are written by hand: the file of the shop has no schema of them.
 var (
-	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: shopSettings()})
+	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: shopSettings(), Schema: shopSchema("order.placed")})
 	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: shopSettings()})
 )
 
@@ -73,6 +86,9 @@ func inShop(t *testing.T, f func(t *testing.T, s *shop)) {
 	t.Helper()
 	inFolder(t, map[string]string{"events.yaml": shopCatalogue})
 	t.Setenv("COLUMNS", "")
+	program := os.Args[0]
+	os.Args[0] = filepath.FromSlash("/usr/local/bin/shop")
+	defer func() { os.Args[0] = program }()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(night))
 		s := &shop{t: t}

@@ -45,6 +45,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
 	Shape:       "c45fc058dac0",
+	Schema:      `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","number":"int64","customer":"Customer","ship_to":"Address","lines":{"type":"[]OrderLine","min_items":1},"total":"Money","method":"PaymentMethod","gift":"Gift?"},"types":{"Address":{"fields":{"street":"string","postcode":{"type":"string","max_length":12},"city":"string","country":{"type":"string","pattern":"^[A-Z]{2}$"}}},"Currency":{"enum":["EUR","USD","JPY"]},"Customer":{"fields":{"user_id":"uuid?","name":{"type":"string","min_length":1},"email":{"type":"string","format":"email"}}},"Gift":{"fields":{"paper":"string","message":"string?"}},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"OrderLine":{"fields":{"article":"string","quantity":{"type":"int32","min":"1"},"unit_price":"Money","options":"map[string]string?"}},"PaymentMethod":{"enum":["card","paypal","invoice"]}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedChargeCard,
@@ -96,6 +97,7 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 	},
 	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
 	Shape:       "f38b414582bd",
+	Schema:      `{"event":"order.shipped","version":1,"payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
 })
 
 // OrderCancelledType describes order.cancelled to the runtime.
@@ -119,7 +121,8 @@ var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 	Upcasts: []runtime.Upcast{
 		runtime.UpcastFrom[OrderCancelledV1, OrderCancelled](1, UpcastOrderCancelledV1),
 	},
-	Shape: "0dc235fc5923",
+	Shape:  "0dc235fc5923",
+	Schema: `{"event":"order.cancelled","version":2,"payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{"CancelReason":{"enum":["payment_declined","out_of_stock","customer_request"]}}}`,
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
@@ -138,6 +141,7 @@ var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 	},
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
 	Shape:       "3925c1de840b",
+	Schema:      `{"event":"payment.captured","version":1,"payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
 })
 
 // PaymentDeclinedType describes payment.declined to the runtime.
@@ -156,6 +160,7 @@ var PaymentDeclinedType = runtime.Define(runtime.Spec[PaymentDeclined]{
 	},
 	PartitionBy: func(p PaymentDeclined) string { return p.OrderID.String() },
 	Shape:       "e8ea7c301dc7",
+	Schema:      `{"event":"payment.declined","version":1,"payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
 })
 
 // PaymentRefundedType describes payment.refunded to the runtime.
@@ -174,6 +179,7 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 	},
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
 	Shape:       "2cc01b714cdf",
+	Schema:      `{"event":"payment.refunded","version":1,"payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
 })
 
 // UserRegisteredType describes user.registered to the runtime.
@@ -190,6 +196,7 @@ var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
 	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
 	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
+	Schema:      `{"event":"user.registered","version":1,"payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
 })
 
 // UserEmailChangedType describes user.email_changed to the runtime.
@@ -205,6 +212,7 @@ var UserEmailChangedType = runtime.Define(runtime.Spec[UserEmailChanged]{
 	},
 	PartitionBy: func(p UserEmailChanged) string { return p.UserID.String() },
 	Shape:       "52dbacf9d303",
+	Schema:      `{"event":"user.email_changed","version":1,"payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
 })
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
@@ -221,6 +229,7 @@ var UserDeletionRequestedType = runtime.Define(runtime.Spec[UserDeletionRequeste
 	},
 	PartitionBy: func(p UserDeletionRequested) string { return p.UserID.String() },
 	Shape:       "c34ef81d7618",
+	Schema:      `{"event":"user.deletion_requested","version":1,"payload":{"user_id":"uuid","due_on":"date"}}`,
 })
 
 // MLRunStartedType describes ml.run.started to the runtime.
@@ -237,6 +246,7 @@ var MLRunStartedType = runtime.Define(runtime.Spec[MLRunStarted]{
 	},
 	PartitionBy: func(p MLRunStarted) string { return p.RunID.String() },
 	Shape:       "963f59bb1c48",
+	Schema:      `{"event":"ml.run.started","version":1,"payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
 })
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
@@ -253,6 +263,7 @@ var MLRunFinishedType = runtime.Define(runtime.Spec[MLRunFinished]{
 	},
 	PartitionBy: func(p MLRunFinished) string { return p.RunID.String() },
 	Shape:       "bc31a82425d3",
+	Schema:      `{"event":"ml.run.finished","version":1,"payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
 })
 
 // MLRunFailedType describes ml.run.failed to the runtime.
@@ -269,6 +280,7 @@ var MLRunFailedType = runtime.Define(runtime.Spec[MLRunFailed]{
 	},
 	PartitionBy: func(p MLRunFailed) string { return p.RunID.String() },
 	Shape:       "a1f5f089ee67",
+	Schema:      `{"event":"ml.run.failed","version":1,"payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
 })
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
@@ -285,6 +297,7 @@ var MLTrialStartedType = runtime.Define(runtime.Spec[MLTrialStarted]{
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialStarted) string { return p.RunID.String() },
 	Shape:       "1768e6baf5e8",
+	Schema:      `{"event":"ml.trial.started","version":1,"payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
 })
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
@@ -301,6 +314,7 @@ var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
 	Shape:       "f7623cab93d0",
+	Schema:      `{"event":"ml.trial.finished","version":1,"payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
@@ -317,6 +331,7 @@ var UICommandCartChangedType = runtime.Define(runtime.Spec[UICommandCartChanged]
 	},
 	Priority: runtime.PriorityHigh,
 	Shape:    "b360b37becd7",
+	Schema:   `{"event":"ui.command.cart_changed","version":1,"payload":{"session":"string","article":"string","change":"int32"}}`,
 })
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
@@ -334,6 +349,7 @@ var UICommandCheckoutSubmittedType = runtime.Define(runtime.Spec[UICommandChecko
 	},
 	Priority: runtime.PriorityHigh,
 	Shape:    "38ab1792cf9b",
+	Schema:   `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
 })
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
@@ -348,6 +364,7 @@ var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]
 	},
 	Priority: runtime.PriorityLow,
 	Shape:    "cf5442cc1674",
+	Schema:   `{"event":"system.backup_finished","version":1,"payload":{"finished_at":"time","size":"uint64","tables":"map[string]uint64","stored":{"type":"{}","fields":{"bucket":"string","key":"string"}}}}`,
 })
 
 // SystemDiskFilledType describes system.disk_filled to the runtime.
@@ -362,6 +379,7 @@ var SystemDiskFilledType = runtime.Define(runtime.Spec[SystemDiskFilled]{
 	},
 	Priority: runtime.PriorityHigh,
 	Shape:    "9bd949efa03a",
+	Schema:   `{"event":"system.disk_filled","version":1,"payload":{"host":{"type":"string","format":"hostname"},"address":"IP?","mount":"string","bytes_free":"uint64","severity":"Severity"},"types":{"IP":{"custom":"string"},"Severity":{"numbers":{"notice":10,"warning":20,"critical":30}}}}`,
 })
 
 // Catalogue holds every event type of events.yaml.

@@ -59,7 +59,7 @@ type Log interface {
 	// DeclareTypes makes event types known before the first event of each. Records
 	// that were stored under an alias are handed out under the name. In a log whose
 	// types have newer names, those that are declared are the ones that this process
-	// sees.
+	// sees. Schemas are kept with the types.
 	DeclareTypes(ctx context.Context, types []TypeSpec) error
 
 	// DeclareConsumers makes durable consumers exist before anyone polls them.
@@ -155,6 +155,7 @@ type TypeSpec struct {
 	Name    string
 	Version int      // of the payloads that this process publishes; 0 stands for 1
 	Aliases []string // names it had before
+	Schema  string   // of the payload, for operators' tools; empty for none
 }
 
 // ConsumerSpec names a durable consumer.

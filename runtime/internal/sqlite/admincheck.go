@@ -61,6 +61,8 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'route: subscription ' || subscription || ', type ' || type FROM routes
 		WHERE type NOT IN (SELECT id FROM types) OR subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `
+		SELECT 'schema: type ' || type FROM schemas WHERE type NOT IN (SELECT id FROM types)`},
+	{RuleReference, `
 		SELECT 'former name ' || name || ': subscription ' || subscription FROM former_names
 		WHERE subscription NOT IN (SELECT id FROM subscriptions)`},
 	{RuleReference, `

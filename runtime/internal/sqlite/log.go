@@ -17,6 +17,7 @@ import (
 type Log struct {
 	path    string
 	tail    tail
+	program string
 	types   *typeTable
 	claims  *claims
 	writer  *writer
@@ -63,6 +64,8 @@ type Options struct {
 	Changed func(error)
 	// Wall is the wall clock, for tests that set it. Nil for that of the machine.
 	Wall func() time.Time
+	// Program is what operators call this process.
+	Program string
 }
 
 // Open opens the log in the file at path, creating it when there is none. A
@@ -91,7 +94,7 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims, program: options.Program}
 	l.reading <- struct{}{}
 	l.changes = options.Changed
 	if l.clock.wall = options.Wall; l.clock.wall == nil {

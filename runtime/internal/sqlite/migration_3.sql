@@ -128,3 +128,10 @@ CREATE TABLE crashes (
 CREATE INDEX crashes_at ON crashes (at);
 
 UPDATE deliveries SET suspect = 1 WHERE crashed <> 0 OR reason = 'crash';
+
+CREATE TABLE schemas (
+  type      INTEGER PRIMARY KEY REFERENCES types (id),
+  schema    TEXT    NOT NULL,
+  stored_at INTEGER NOT NULL,
+  program   TEXT    NOT NULL
+);

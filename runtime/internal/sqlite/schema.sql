@@ -25,6 +25,16 @@ CREATE TABLE types (
 
 CREATE INDEX types_name ON types (name);
 
+-- What a payload of a type and version looks like, and those of the versions before
+-- it that can be read, as the program knew that opened the file last. busgen checks
+-- corrected payloads with it. Types without generated code have no row.
+CREATE TABLE schemas (
+  type      INTEGER PRIMARY KEY REFERENCES types (id),
+  schema    TEXT    NOT NULL, -- one line of JSON
+  stored_at INTEGER NOT NULL, -- when it last changed
+  program   TEXT    NOT NULL  -- that stored it then
+);
+
 -- The log. A row is written once and never updated. seq is the order of
 -- delivery; ids are UUIDv7, so their index grows at its end only.
 CREATE TABLE log (

@@ -23,11 +23,20 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	needed := false
 	err := l.read(func(c *conn) error {
 		rows, err := typeRows(c)
-		needed = err == nil && (len(missingTypes(rows, specs)) > 0 || len(renamedTypes(rows, specs)) > 0)
+		if err != nil {
+			return err
+		}
+		changed, err := changedSchemas(c, rows, specs)
+		needed = len(changed) > 0 || len(missingTypes(rows, specs)) > 0 || len(renamedTypes(rows, specs)) > 0
 		return err
 	})
 	if needed && err == nil {
-		err = l.writer.do(ctx, func(c *conn) error { return declareTypes(c, specs) })
+		err = l.writer.do(ctx, func(c *conn) error {
+			if err := declareTypes(c, specs); err != nil {
+				return err
+			}
+			return storeSchemas(c, specs, l.program)
+		})
 	}
 	if err == nil {
 		err = l.read(l.types.load)

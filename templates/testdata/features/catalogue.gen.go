@@ -44,7 +44,8 @@ var PingType = runtime.Define(runtime.Spec[Ping]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "e3b0c44298fc",
+	Shape:  "e3b0c44298fc",
+	Schema: `{"event":"ping","version":1,"payload":{}}`,
 })
 
 // OrderPlacedType describes order.placed to the runtime.
@@ -68,6 +69,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
 	Shape:       "5d4c89a5f454",
+	Schema:      `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","note":"string?"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedSendReceipt,
@@ -120,6 +122,7 @@ var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
 	Shape:       "65cb17700313",
+	Schema:      `{"event":"order.line.added","version":1,"payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 })
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
@@ -135,7 +138,8 @@ var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
 			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 		},
 	},
-	Shape: "afc58021ce1b",
+	Shape:  "afc58021ce1b",
+	Schema: `{"event":"order.line.removed","version":1,"payload":{"reason":"Odd","tree":"Tree","weekday":"Weekday","counter":"Counter"},"types":{"Counter":{"fields":{"count":"int","seen":"bool"}},"Odd":{"enum":["with \"quotes\"","back\u0060tick","per%cent","日本"]},"Tree":{"fields":{"label":"string","parent":"Tree?","children":"[]Tree","by_name":"map[string]Tree?"}},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
 })
 
 // OrderSettledType describes order.paid to the runtime.
@@ -149,7 +153,8 @@ var OrderSettledType = runtime.Define(runtime.Spec[OrderSettled]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "a60aeee898b0",
+	Shape:  "a60aeee898b0",
+	Schema: `{"event":"order.paid","version":1,"payload":{"payment":"Payment","second":"Payment?","more":"[]Payment","by_name":"map[string][]Payment?","address":{"type":"{}","fields":{"street":"string","floor":"int?"}},"lines":{"type":"[]{}?","fields":{"gtin":"string","part":{"type":"{}","fields":{"number":"int"}}}}},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Invoice":{"fields":{"due_on":"date"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}}}}`,
 })
 
 // OrderComputedType describes order.computed to the runtime.
@@ -162,7 +167,8 @@ var OrderComputedType = runtime.Define(runtime.Spec[OrderComputed]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "b080e1599453",
+	Shape:  "b080e1599453",
+	Schema: `{"event":"order.computed","version":1,"payload":{"expression":"Expression"},"types":{"Expression":{"discriminator":"type","one_of":{"sum":{"type":"Sum"},"product":{"fields":{"factors":"[]Expression"}},"number":{"fields":{"value":"float64"}}}},"Sum":{"fields":{"left":"Expression","right":"Expression"}}}}`,
 })
 
 // OrderLimitedType describes order.limited to the runtime.
@@ -175,7 +181,8 @@ var OrderLimitedType = runtime.Define(runtime.Spec[OrderLimited]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "f2ca1ca9abd3",
+	Shape:  "f2ca1ca9abd3",
+	Schema: `{"event":"order.limited","version":1,"payload":{"constrained":"Constrained","defaults":"Defaults","shade":"Shade"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Constrained":{"fields":{"int":{"type":"int","min":"1","max":"10"},"int32":{"type":"int32","min":"-5"},"uint64":{"type":"uint64","max":"18446744073709551615"},"float64":{"type":"float64","min":"0.5","max":"1e21"},"decimal":{"type":"decimal","min":"0.01","max":"1000"},"duration":{"type":"duration","min":"1s","max":"9600h0m0s"},"text":{"type":"string","min_length":2,"max_length":4},"bytes":{"type":"bytes","min_length":1,"max_length":3},"gtin":{"type":"string","pattern":"^[0-9]{8}(\u0060|$)"},"word":{"type":"string","pattern":"^\\w+$"},"email":{"type":"string","format":"email"},"list":{"type":"[]string","min_items":1,"max_items":2,"unique":true},"map":{"type":"map[string]int","min_items":1,"max_items":2},"optional_text":{"type":"string?","max_length":4},"optional_list":{"type":"[]Weekday?","min_items":1,"unique":true},"optional_number":{"type":"int?","min":"1"}}},"Defaults":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","a_uint64":"uint64?","a_float64":"float64?","a_decimal":"decimal?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","a_color":"Color?","a_level":"Level?"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Shade":{"enum":["light","DARK"]},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
 })
 
 // HostSeenType describes host.seen to the runtime.
@@ -188,7 +195,8 @@ var HostSeenType = runtime.Define(runtime.Spec[HostSeen]{
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 	},
-	Shape: "4bcc8eefc418",
+	Shape:  "4bcc8eefc418",
+	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
 })
 
 // HostileTextType describes hostile.text to the runtime.
@@ -204,6 +212,7 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 	},
 	PartitionBy: func(p HostileText) string { return p.Text },
 	Shape:       "dd9bc32934f2",
+	Schema:      `{"event":"hostile.text","version":1,"payload":{"text":"string"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnHostileTextRead,
@@ -230,6 +239,7 @@ var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
 	},
 	PartitionBy: func(p PartitionByBool) string { return strconv.FormatBool(p.Key) },
 	Shape:       "014d54d6ef34",
+	Schema:      `{"event":"partition.by.bool","version":1,"payload":{"key":"bool"}}`,
 })
 
 // PartitionByIntType describes partition.by.int to the runtime.
@@ -244,6 +254,7 @@ var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
 	},
 	PartitionBy: func(p PartitionByInt) string { return strconv.Itoa(p.Key) },
 	Shape:       "7a91ec7649cd",
+	Schema:      `{"event":"partition.by.int","version":1,"payload":{"key":"int"}}`,
 })
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
@@ -258,6 +269,7 @@ var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
 	},
 	PartitionBy: func(p PartitionByInt32) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "30df15f3a666",
+	Schema:      `{"event":"partition.by.int32","version":1,"payload":{"key":"int32"}}`,
 })
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
@@ -272,6 +284,7 @@ var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 	},
 	PartitionBy: func(p PartitionByUint64) string { return strconv.FormatUint(p.Key, 10) },
 	Shape:       "d8ba8318d5d4",
+	Schema:      `{"event":"partition.by.uint64","version":1,"payload":{"key":"uint64"}}`,
 })
 
 // PartitionByLevelType describes partition.by.level to the runtime.
@@ -286,6 +299,7 @@ var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
 	},
 	PartitionBy: func(p PartitionByLevel) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "8b58f37dd5f0",
+	Schema:      `{"event":"partition.by.level","version":1,"payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
 })
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
@@ -300,6 +314,7 @@ var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	},
 	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
 	Shape:       "8a91678f08a4",
+	Schema:      `{"event":"partition.by.enum","version":1,"payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
 })
 
 // ShapeChangedType describes shape.changed to the runtime.
@@ -326,6 +341,7 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 	},
 	Aliases: []string{"shape.moved", "geometry.changed"},
 	Shape:   "26d6c6e962cc",
+	Schema:  `{"event":"shape.changed","version":3,"payload":{"corners":"[]Point","label":"string?"},"history":{"1":{"x":"float64","y":"float64"},"2":{"corner":{"type":"{}","fields":{"x":"float64","y":"float64"}},"label":"string"}},"types":{"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnShapeChangedDraw,

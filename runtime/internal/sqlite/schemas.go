@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// changedSchemas returns the schemas that the file has in another form or not at all, by
+// the number of their type. Types that have no row yet are left out.
+func changedSchemas(c *conn, rows []typeRow, specs []engine.TypeSpec) (map[int64]string, error) {
+	ids := map[typeKey]int64{}
+	for _, row := range rows {
+		ids[typeKey{row.written, row.version}] = row.id
+	}
+	changed := map[int64]string{}
+	for _, spec := range specs {
+		if id := ids[typeKey{spec.Name, max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
+			changed[id] = spec.Schema
+		}
+	}
+	err := c.query("SELECT type, schema FROM schemas", func(s *sqlite3.Stmt) error {
+		if id := s.ColumnInt64(0); changed[id] == s.ColumnText(1) {
+			delete(changed, id)
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// storeSchemas writes what has changed, after declareTypes.
+func storeSchemas(c *conn, specs []engine.TypeSpec, program string) error {
+	rows, err := typeRows(c)
+	if err != nil {
+		return err
+	}
+	changed, err := changedSchemas(c, rows, specs)
+	if err != nil {
+		return err
+	}
+	for id, schema := range changed {
+		err := c.exec("INSERT OR REPLACE INTO schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Schema is what a program has stored about the payloads of an event type.
+type Schema struct {
+	Version  int // that the program publishes
+	Text     string
+	StoredAt time.Time
+	Program  string
+}
+
+// Schema returns the schema of the newest version of an event type, which may be
+// called by any name it ever had. Its Text is empty if there is none.
+func (d *DeadLetters) Schema(ctx context.Context, eventType string) (schema Schema, err error) {
+	err = d.look(ctx, "read a schema of", func() error {
+		return d.conn.query(`
+			SELECT t.version, s.schema, s.stored_at, s.program FROM schemas s JOIN types t ON t.id = s.type
+			WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1)
+			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
+			schema = Schema{s.ColumnInt(0), s.ColumnText(1), microseconds(s.ColumnInt64(2)), s.ColumnText(3)}
+			return nil
+		}, eventType)
+	})
+	return schema, err
+}

@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+func TestAMigratedFileTakesSchemas(t *testing.T) {
+	for version, path := range map[int]string{1: oldSchemaFile(t), 2: emptySchemaFile(t, schema2, 2), 3: filepath.Join(t.TempDir(), "new.db")} {
+		log, err := Open(path, Options{Program: "shopd"})
+		must(t, err)
+		letters, err := OpenDeadLetters(path)
+		must(t, err)
+		if got, err := letters.Schema(t.Context(), "order.placed"); err != nil || got != (Schema{}) {
+			t.Errorf("version %d, before: %+v, %v", version, got, err)
+		}
+		must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}))
+		got, err := letters.Schema(t.Context(), "order.placed")
+		must(t, err)
+		want := Schema{Version: 1, Text: "{}", StoredAt: got.StoredAt, Program: "shopd"}
+		if diff := cmp.Diff(want, got); diff != "" || got.StoredAt.IsZero() {
+			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+		must(t, letters.Close())
+		admin, err := OpenAdmin(path)
+		must(t, err)
+		if found, err := admin.Check(t.Context()); err != nil || found != nil {
+			t.Errorf("version %d: the check finds %v, %v", version, found, err)
+		}
+		must(t, admin.Close())
+		must(t, log.Close())
+	}
+}
