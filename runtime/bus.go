@@ -52,6 +52,7 @@ type Bus struct {
 	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
+	renewing      bool          // the log was restored; nothing is started until the consumers are those of the log as it is
 	halt          func()        // ends what only the bus that dispatches does; nil before it does
 	stopRequested chan struct{} // closed when Shutdown begins
 	stopped       chan struct{} // closed when Shutdown is through
@@ -302,6 +303,9 @@ func (b *Bus) WaitIdle(ctx context.Context) error {
 		case <-changed:
 			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
 				continue
+			}
+			if errors.Is(err, context.Canceled) { // by the change; its own context has ended as well
+				return ctx.Err()
 			}
 		default:
 		}

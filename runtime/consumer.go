@@ -243,9 +243,10 @@ func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
 	return handlers
 }
 
-// start begins to deliver, unless it is unsubscribed. The caller holds the bus's mu.
+// start begins to deliver, unless it is unsubscribed, or renewed soon and started then.
+// The caller holds the bus's mu.
 func (c *consumer) start() {
-	if c.detached != nil {
+	if c.detached != nil || c.bus.renewing {
 		return
 	}
 	members := *c.members.Load()

@@ -17,6 +17,10 @@ func (b *Bus) logChanged(what error) {
 		return
 	}
 	restored := errors.Is(what, engine.ErrRestored)
+	if restored && b.renewing {
+		return // and what begins now is of the newest log
+	}
+	b.renewing = b.renewing || restored
 	if !restored && b.halt != nil {
 		b.halt()
 	}
@@ -52,12 +56,13 @@ const resumeDelay = time.Second
 // resume goes on with a log that was restored, as after a start: what the catalogue
 // declares is made known to it, and the subscriptions begin where it has them.
 func (b *Bus) resume() {
-	for failed := false; ; failed = true {
+	for failed := false; ; {
 		err := b.subscribeAnew()
 		if err == nil || errors.Is(err, ErrShutdown) || errors.Is(err, engine.ErrClosed) {
 			return
 		}
-		if !failed {
+		if !failed && !errors.Is(err, errStarting) {
+			failed = true
 			b.config.logger.Error("the bus cannot go on with the restored file; trying again every second", "error", err)
 		}
 		select {
@@ -96,6 +101,7 @@ func (b *Bus) subscribeAnew() error {
 		}
 		c.position = position
 	}
+	b.renewing = false
 	if b.state == running {
 		for _, c := range b.consumers {
 			c.start()

@@ -176,7 +176,7 @@ func TestASuspectThatIsDueLaterHoldsNobodyUntilThen(t *testing.T) {
 		c := crowded(t, "one", "two")
 		c.start() // which finds out what ran
 		c.stop()
-		must(t, execFile(c.path, "UPDATE deliveries SET due_at = due_at + 3600000000"))
+		must(t, execFile(c.path, "UPDATE deliveries SET due_at = due_at + 3600000000, wait = 3600000000"))
 
 		d := &crowd{fixture: reopen(t, c.path)}
 		d.handle("one", d.work("one"))

@@ -41,8 +41,12 @@ func (a *Alone) join(s *Subscription) {
 func (a *Alone) leave(s *Subscription) {
 	a.mu.Lock()
 	a.all = slices.DeleteFunc(a.all, func(other *Subscription) bool { return other == s })
-	if a.owner == s {
+	switch a.owner {
+	case nil:
+	case s:
 		a.running = false
+	default:
+		a.owner.signal() // it waits no longer for a handler that was left behind
 	}
 	a.mu.Unlock()
 	a.pass(s)

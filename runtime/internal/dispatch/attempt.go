@@ -295,14 +295,15 @@ func (a *Attempt) leave() {
 	s := a.run.sub
 	a.mu.Lock()
 	left := !a.returned
-	a.left = left
+	if a.left = left; left {
+		s.runsOn(a.worker, 0) // before the handler can return, and the worker be another's
+	}
 	a.mu.Unlock()
 	if !left {
 		return
 	}
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
-	s.runsOn(a.worker, 0)
 	s.leaveGate(a.run)
 	s.open()
 	s.lanes.Done()

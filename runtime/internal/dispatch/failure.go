@@ -183,6 +183,10 @@ func (a *Attempt) buryFailed(reason string, failure *engine.Attempt) {
 // tried: its last attempt ended with its process, or it has expired.
 func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 	s := a.run.sub
+	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
+		a.settle(a.run.verdict(engine.Verdict{Kind: engine.Discard, Attempt: failure, Reason: word}))
+		return
+	}
 	last := failure
 	if last == nil {
 		last = &engine.Attempt{Error: "the process ended while the handler was running"}

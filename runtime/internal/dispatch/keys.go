@@ -142,8 +142,12 @@ func (k *keying) stop(problem error) (through int) {
 	return k.at + 1
 }
 
-// mayRun tells whether there will be an attempt at a delivery, because the last one
-// did not end with its process or was not the last that its policy allows.
+// mayRun tells whether there will be an attempt at a delivery, because nobody has
+// discarded it, and the last one did not end with its process or was not the last that
+// its policy allows.
 func (s *Subscription) mayRun(d *engine.Delivery) bool {
+	if _, cancelled := s.consumer.Cancelled(d.Seq); cancelled {
+		return false
+	}
 	return !d.Crashed || !s.cfg.Settings(d.Type).Retry.Exhausted(d.Failures)
 }

@@ -7,30 +7,22 @@ import (
 )
 
 // Running appends the attempts that have been running for at least so long,
-// those included that were left behind.
+// those included that were left behind. It does not wait for one that is being
+// settled: whoever takes down its log lines may take his time.
 func (s *Subscription) Running(all []engine.Running, now time.Time, long time.Duration) []engine.Running {
-	var found []*Attempt
-	s.mu.Lock()
-	for _, a := range s.running {
-		if a != nil && now.Sub(a.started) >= long {
-			found = append(found, a)
-		}
-	}
-	s.mu.Unlock()
 	group := ""
 	if s.cfg.Group {
 		group = s.cfg.Name
 	}
-	for _, a := range found {
-		a.mu.Lock()
-		left, returned := a.left, a.returned
-		a.mu.Unlock()
-		if returned {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.running {
+		if a == nil || now.Sub(a.started) < long {
 			continue
 		}
 		all = append(all, engine.Running{
 			Subscription: a.handler.Name, Group: group, Worker: a.worker, Event: a.ID, Type: a.Type,
-			Attempt: a.Number, Started: a.started, Deadline: a.deadline(), Abandoned: left,
+			Attempt: a.Number, Started: a.started, Deadline: a.deadline(), Abandoned: s.on[a.worker] == 0,
 		})
 	}
 	return all

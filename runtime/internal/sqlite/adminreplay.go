@@ -141,5 +141,5 @@ func (a *Admin) ReplayStep(ctx context.Context, r *Replay, limit int) (replayed 
 }
 
 const insertReplayed = `
-	INSERT INTO deliveries (subscription, seq, state, failures, due_at, since, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, ?3,
+	INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3,
 		1 + (SELECT count(*) FROM attempts a WHERE a.seq = ?2 AND a.subscription = ?1))`

@@ -31,8 +31,8 @@ func (d *DeadLetters) Edit(ctx context.Context, key LetterKey, id uuid.UUID, pay
 			return err
 		}
 		err = d.conn.exec(`
-			INSERT INTO deliveries (subscription, seq, state, failures, due_at, progress, suspect)
-			SELECT subscription, ?, 'waiting', 0, ?, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
+			INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
+			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
 			seq, time.Now(), old.Mark.Subscription, old.Mark.Seq)
 		if err != nil {
 			return err

@@ -117,7 +117,7 @@ func revive(c *conn, subscription, seq int64, byHand bool) error {
 	return c.exec(`
 		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
-			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = NULL, snoozes = 0
+			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
 		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, subscription, seq, byHand)
 }
 

@@ -184,6 +184,7 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 			return err
 		}
 		state := rowWaiting
+		wait = 0
 		if paused {
 			state = rowHeld
 		}

@@ -166,7 +166,7 @@ func releaseHeld(c *conn) error {
 	for _, typeID := range held {
 		if err == nil {
 			err = c.exec(`
-				UPDATE deliveries SET state = 'waiting', due_at = ?
+				UPDATE deliveries SET state = 'waiting', due_at = ?, wait = 0
 				WHERE state = 'held' AND seq IN (SELECT d.seq FROM deliveries d JOIN log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				time.Now(), typeID)
 		}

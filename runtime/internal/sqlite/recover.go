@@ -111,7 +111,7 @@ func (l *Log) crashOf(c *conn, one ran, together int, now time.Time) (*engine.Cr
 	}
 	crash.Uncounted++
 	return crash, c.exec(`
-		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = 1, due_at = ?, wait = NULL
+		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = 1, due_at = ?, wait = 0
 		WHERE subscription = ? AND seq = ?`, crash.Uncounted, now, one.subscription, one.seq)
 }
 
@@ -190,6 +190,6 @@ func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
 	crash.Failures += len(earlier) + 1
 	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
 	return c.exec(`
-		UPDATE deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = NULL
+		UPDATE deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = 0
 		WHERE subscription = ?1 AND seq = ?2`, one.subscription, one.seq, crash.Failures, crash.Uncounted, now)
 }

@@ -14,6 +14,9 @@ import (
 
 // TakeOver implements [engine.Log].
 func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
+	if l.writer.owns.Load() {
+		return found, nil // it has taken over already
+	}
 	if l.again.Swap(false) && l.claims.owns() {
 		// The lock is still this process's.
 	} else if err := l.claims.own(); err != nil {
