@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -352,6 +353,11 @@ func TestWhoWaitsForARestoredLogWaitsForWhatIsInIt(t *testing.T) {
 	waited, idle := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := receipt.Wait(context.Background()); waited <- err }()
 	go func() { idle <- f.WaitIdle(context.Background()) }()
+	eventually(t, "both wait", func() bool {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:goruntime.Stack(stacks, true)]
+		return strings.Count(string(stacks), "sqlite.(*Log).wait(") == 2
+	})
 	restoreInto(t, f.path, backup)
 	if err := <-waited; !errors.Is(err, runtime.ErrRestored) {
 		t.Errorf("Wait returned %v, want ErrRestored", err)

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,10 +140,13 @@ func TestExecutionsHappenWhenTheTablesSaySo(t *testing.T) {
 	}
 }
 
+var scheduleEvents = flag.Int("schedule.events", 500, "how many events are retried twenty times each to see their waits")
+
 // An event after the other: together they would be a handler that fails, and
 // the breaker would rightly open.
 func TestTenThousandRetriesHappenWithinTheirWindows(t *testing.T) {
-	const events, retries = 500, 20
+	const retries = 20
+	events := *scheduleEvents
 	policy := exact(retry.Jitter(0.2), retry.MaxAttempts(1+retries), retry.BaseDelay(50*time.Millisecond), retry.MaxDelay(time.Second))
 	synctest.Test(t, func(t *testing.T) {
 		thirds := waitsWithin(t, policy, events)
