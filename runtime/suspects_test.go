@@ -102,16 +102,16 @@ func TestASuspectOfAPausedTypeHoldsNobody(t *testing.T) {
 		must(t, c.PauseTypes(t.Context(), "order.placed"))
 		c.handle("one", c.work("one"))
 		c.handle("two", c.work("two"))
-		paid := 0
-		_, err := runtime.Subscribe(c.Bus, paidType, "paid", func(context.Context, runtime.Event[orderPaid]) error { paid++; return nil })
+		var paid atomic.Int32
+		_, err := runtime.Subscribe(c.Bus, paidType, "paid", func(context.Context, runtime.Event[orderPaid]) error { paid.Add(1); return nil })
 		must(t, err)
 		c.start()
 		_, err = runtime.Publish(t.Context(), c.Bus, paidType, orderPaid{})
 		must(t, err)
 		time.Sleep(time.Minute)
 		c.saw()
-		if paid != 1 {
-			t.Errorf("%d events of another type were handled, want 1", paid)
+		if n := paid.Load(); n != 1 {
+			t.Errorf("%d events of another type were handled, want 1", n)
 		}
 		must(t, c.ResumeTypes(t.Context(), "order.placed"))
 		c.idle()
