@@ -41,6 +41,8 @@ const DefaultPayloadLimit = 1 << 20
 
 // WithLogger sets where the bus logs: one Warn per failed attempt, one Error
 // per dead letter, Info on start and recovery. The default is [slog.Default].
+// The logger's handler must not call the bus: some lines are written while the bus holds
+// a lock. A handler that panics harms nothing but its own line.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error {
 		if logger == nil {
