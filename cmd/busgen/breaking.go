@@ -39,7 +39,8 @@ that the code of this catalogue will not decode, by type, version and reason.
 The rules, each with its purpose and examples, are listed by --rules.
 
 ` + formatHelp + `
-A finding has a direction, too: backward, forward or both.
+A finding has a direction, too: backward, forward or both; and the key that it
+ends with in text, which stays the same while lines move.
 
 Exit status: 0 compatible, 1 breaking (errors or warnings), 2 trouble: with the
 command line, with files, with git, or findings in one of the catalogues.`,

@@ -33,7 +33,7 @@ events:
     payload: { number: string }
     history: { 1: { payload: { number: int } } }
 `
-	changedReport = `events.yaml:5:24: error: field number of event order.placed is string and was int: neither program can decode the rows of the other; raise the version of order.placed and keep the old payload under history [type-changed]
+	changedReport = `events.yaml:5:24: error: field number of event order.placed is string and was int: neither program can decode the rows of the other; raise the version of order.placed and keep the old payload under history [type-changed order.placed 1 number int->string]
     5 |     payload: { number: string }
       |                        ^^^^^^
   OLD:5:24: it was here
@@ -58,13 +58,13 @@ func TestACompatibleChange(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore, "old.yaml": ordersBefore, "new.yaml": ordersVersioned, "more.yaml": ordersBefore + "  order.paid: {}\n"})
 	same := "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n"
 	busgen(t, "breaking --against old.yaml").wants(t, 0, same, "")
-	busgen(t, "breaking more.yaml --against old.yaml").wants(t, 0, `more.yaml:6:3: note: event order.paid is new [event-added]
+	busgen(t, "breaking more.yaml --against old.yaml").wants(t, 0, `more.yaml:6:3: note: event order.paid is new [event-added order.paid]
     6 |   order.paid: {}
       |   ^^^^^^^^^^
 `+same, "")
 	busgen(t, "breaking new.yaml --against old.yaml --direction backward").wants(t, 0, "backward (old rows, new program): compatible\n", "")
 	got := busgen(t, "breaking new.yaml --against old.yaml --direction forward")
-	if got.status != statusNo || !strings.Contains(got.stdout, "[version-raised]") || !strings.HasSuffix(got.stdout, "\nforward (new rows, old program): breaking, 1 error\n") {
+	if got.status != statusNo || !strings.Contains(got.stdout, "[version-raised order.placed 1->2]") || !strings.HasSuffix(got.stdout, "\nforward (new rows, old program): breaking, 1 error\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -137,12 +137,12 @@ func TestWhatBreaksForPrograms(t *testing.T) {
 		t.Fatal(err, got)
 	}
 	f := found.Findings[0]
-	if len(found.Findings) != 1 || f.Rule != "type-changed" || f.Direction != "both" || f.Severity != "error" || f.Line != 5 || f.Related[0].File != "old.yaml" {
+	if len(found.Findings) != 1 || f.Rule != "type-changed" || f.Key != "type-changed order.placed 1 number int->string" || f.Direction != "both" || f.Severity != "error" || f.Line != 5 || f.Related[0].File != "old.yaml" {
 		t.Errorf("%+v", found)
 	}
 	got = busgen(t, "breaking --against old.yaml --format sarif")
 	rule, _ := breaking.RuleOf("type-changed")
-	for _, text := range []string{rule.Purpose, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`} {
+	for _, text := range []string{rule.Purpose, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`, `"busgenKey/v1": "type-changed order.placed 1 number int->string"`} {
 		if !strings.Contains(got.stdout, text) {
 			t.Errorf("the SARIF lacks %s:\n%s", text, got.stdout)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ func findingsGitHub(all []lint.Finding) string {
 	var b strings.Builder
 	for _, f := range all {
 		at := objectOf(f.Place)
+		title := cmp.Or(f.Key, string(f.Rule)) // a key begins with its rule
 		text := f.Message
 		if f.Hint != "" {
 			text += "; " + f.Hint
@@ -33,7 +35,7 @@ func findingsGitHub(all []lint.Finding) string {
 			text += fmt.Sprintf("\n%s: %s", rel.Pos, rel.Message)
 		}
 		fmt.Fprintf(&b, "::%s file=%s,line=%d,col=%d,endColumn=%d,title=%s::%s\n", githubLevels[f.Severity],
-			githubProperty.Replace(filepath.ToSlash(at.File)), at.Line, at.Column, at.EndColumn, f.Rule, githubText.Replace(text))
+			githubProperty.Replace(filepath.ToSlash(at.File)), at.Line, at.Column, at.EndColumn, githubProperty.Replace(title), githubText.Replace(text))
 	}
 	return b.String()
 }

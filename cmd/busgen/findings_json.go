@@ -15,6 +15,7 @@ type (
 		Severity  string          `json:"severity"`
 		Direction string          `json:"direction,omitempty"` // of busgen breaking
 		Rule      string          `json:"rule"`
+		Key       string          `json:"key,omitempty"` // of busgen breaking
 		Message   string          `json:"message"`
 		Hint      string          `json:"hint,omitempty"`
 		Related   []relatedObject `json:"related,omitempty"`
@@ -36,7 +37,7 @@ func findingsJSON(all []lint.Finding) (string, error) {
 	for _, f := range all {
 		o := findingObject{
 			placeObject: objectOf(f.Place), Severity: f.Severity.String(), Direction: f.Direction,
-			Rule: string(f.Rule), Message: f.Message, Hint: f.Hint,
+			Rule: string(f.Rule), Key: f.Key, Message: f.Message, Hint: f.Hint,
 		}
 		for _, rel := range f.Related {
 			o.Related = append(o.Related, relatedObject{objectOf(rel.Place), rel.Message})

@@ -38,12 +38,13 @@ type (
 		HelpURI          string        `json:"helpUri"`
 	}
 	sarifResult struct {
-		RuleID           string          `json:"ruleId"`
-		RuleIndex        int             `json:"ruleIndex"`
-		Level            string          `json:"level"`
-		Message          sarifMessage    `json:"message"`
-		Locations        []sarifLocation `json:"locations"`
-		RelatedLocations []sarifLocation `json:"relatedLocations,omitempty"`
+		RuleID           string            `json:"ruleId"`
+		RuleIndex        int               `json:"ruleIndex"`
+		Level            string            `json:"level"`
+		Message          sarifMessage      `json:"message"`
+		Locations        []sarifLocation   `json:"locations"`
+		RelatedLocations []sarifLocation   `json:"relatedLocations,omitempty"`
+		Fingerprints     map[string]string `json:"partialFingerprints,omitempty"`
 	}
 	sarifMessage struct {
 		Text string `json:"text"`
@@ -93,6 +94,9 @@ func findingsSARIF(all []lint.Finding) (string, error) {
 		result := sarifResult{
 			RuleID: id, RuleIndex: index, Level: f.Severity.String(),
 			Message: sarifMessage{f.Message}, Locations: []sarifLocation{locationOf(f.Place)},
+		}
+		if f.Key != "" {
+			result.Fingerprints = map[string]string{"busgenKey/v1": f.Key}
 		}
 		if f.Hint != "" {
 			result.Message.Text += "; " + f.Hint

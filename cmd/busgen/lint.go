@@ -130,6 +130,9 @@ func rendered(findings []lint.Finding) string {
 	for _, f := range findings {
 		one := *f.Finding
 		one.Message = f.Severity.String() + ": " + one.Message
+		if f.Key != "" {
+			one.Rule = catalog.Rule(f.Key) // which begins with it
+		}
 		shown = append(shown, &one)
 	}
 	var b strings.Builder

@@ -59,6 +59,7 @@ type draft struct {
 	direction Direction
 	at, was   catalog.Position // after and before
 	subject   string
+	key       string // what it is about, for the finding's key; without the rule
 	message   string
 	effect    effect
 	hint      string
@@ -101,7 +102,7 @@ func (c *comparison) findings(before, after State) ([]lint.Finding, error) {
 		if d.was != (catalog.Position{}) {
 			f.Related = append(f.Related, catalog.Related{Place: was.place(d.was), Message: "it was here"})
 		}
-		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String()})
+		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String(), Key: d.rule.ID + " " + d.key})
 	}
 	Sort(all, after.Catalogue)
 	return all, cmp.Or(was.Err(), is.Err())

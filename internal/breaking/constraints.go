@@ -11,13 +11,13 @@ import (
 
 // constraints reports what a field asks for more than before. Stored events are read
 // without them; but one that is corrected, or published again, must keep them.
-func (c *comparison) constraints(what string, old, now *catalog.Field) {
+func (c *comparison) constraints(p part, old, now *catalog.Field) {
 	report := func(name, is, was string, at catalog.Position) {
 		if was != "" {
 			was = " and was " + was
 		}
 		c.report(draft{rule: constraintTightened, direction: Backward, at: at, was: old.Name.Pos, subject: c.current.Name.V,
-			message: fmt.Sprintf("%s of %s is %s%s", name, what, is, was)})
+			key: p.key + " " + name, message: fmt.Sprintf("%s of %s is %s%s", name, p.what, is, was)})
 	}
 	o, n := old.Constraints, now.Constraints
 	for _, one := range []struct {
@@ -70,7 +70,7 @@ func quantity(text string) *big.Rat {
 	return new(big.Rat).SetInt64(int64(d))
 }
 
-func (c *comparison) defaults(what string, old, now *catalog.Field) {
+func (c *comparison) defaults(p part, old, now *catalog.Field) {
 	if string(old.Default.V) == string(now.Default.V) {
 		return
 	}
@@ -80,5 +80,5 @@ func (c *comparison) defaults(what string, old, now *catalog.Field) {
 		at = now.Name.Pos
 	}
 	c.report(draft{rule: defaultChanged, direction: Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
-		message: fmt.Sprintf("the default of %s is %s and was %s", what, orNothing(is), orNothing(was))})
+		key: p.key, message: fmt.Sprintf("the default of %s is %s and was %s", p.what, orNothing(is), orNothing(was))})
 }

@@ -10,8 +10,8 @@ import (
 // enums compares enums by what their values are in JSON. In an enum of integers a name
 // can be replaced: only its number is stored.
 func (c *comparison) enums(old, now *catalog.Type, d Direction) {
-	report := func(r draft) {
-		r.subject, r.ofType, r.versioned = c.current.Name.V, now.Name.V, true
+	report := func(r draft, name string) {
+		r.subject, r.ofType, r.versioned, r.key = c.current.Name.V, now.Name.V, true, now.Name.V+" "+name
 		c.report(r)
 	}
 	moved := map[int]bool{} // the numbers that values had, or have now
@@ -22,18 +22,18 @@ func (c *comparison) enums(old, now *catalog.Type, d Direction) {
 		}
 		moved[before.Number], moved[v.Number] = true, true
 		report(draft{rule: enumRenumbered, direction: d, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
-			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"})
+			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"}, fmt.Sprintf("%s %d->%d", v.Name.V, before.Number, v.Number))
 	}
 	for _, v := range old.Values {
 		if d&Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
 			report(draft{rule: enumValueRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
-				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it with a reason why it is deprecated"})
+				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it with a reason why it is deprecated"}, v.Name.V)
 		}
 	}
 	for _, v := range now.Values {
 		if d&Forward != 0 && !moved[v.Number] && !holds(old, now, v) {
 			report(draft{rule: enumValueAdded, direction: Forward, at: v.Name.Pos, effect: notAsSaid,
-				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps})
+				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
 		}
 	}
 }

@@ -11,7 +11,7 @@ func (c *comparison) event(old *catalog.Event) {
 	c.current, c.seen = c.after.EventNamed(old.Name.V), map[pair]Direction{}
 	if c.current == nil {
 		c.report(draft{rule: eventRemoved, direction: Backward, at: c.after.Package.Pos, was: old.Name.Pos, subject: old.Name.V,
-			message: "event " + old.Name.V + " is gone", hint: c.successor(old)})
+			key: old.Name.V, message: "event " + old.Name.V + " is gone", hint: c.successor(old)})
 		return
 	}
 	for _, alias := range old.Aliases {
@@ -40,11 +40,11 @@ func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
 	case c.current:
 	case nil:
 		c.report(draft{rule: aliasRemoved, direction: Backward, at: c.current.Name.Pos, was: alias.Pos, subject: c.current.Name.V,
-			message: "alias " + alias.V + " of event " + c.current.Name.V + " is gone", hint: "keep it until --db finds no row of it"})
+			key: c.current.Name.V + " " + alias.V, message: "alias " + alias.V + " of event " + c.current.Name.V + " is gone", hint: "keep it until --db finds no row of it"})
 	default:
 		c.report(draft{rule: aliasMoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
-			message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
-			hint:    "rows of that name are of the former event: leave it the alias"})
+			key: now.Name.V + " " + alias.V, message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
+			hint: "rows of that name are of the former event: leave it the alias"})
 	}
 }
 
@@ -59,12 +59,12 @@ func (c *comparison) versions(old *catalog.Event) {
 	switch {
 	case now.Version.V > old.Version.V:
 		c.report(draft{rule: versionRaised, direction: Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
-			message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint:    "deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone"})
+			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
+			hint: "deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone"})
 	case now.Version.V < old.Version.V:
 		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
-			message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint:    fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
+			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
+			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
 	}
 }
 
@@ -83,9 +83,9 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 	case v > now.Version.V: // reported as a whole
 	case !read:
 		c.report(draft{rule: historyDropped, direction: Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
-			message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
+			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
 	case v == now.Version.V:
-		c.fields("event "+now.Name.V, "", before, after, Both, now.Name.Pos)
+		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, before, after, Both, now.Name.Pos)
 	default:
 		c.frozen(old, v, before, after)
 	}
@@ -95,12 +95,15 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.Field) {
 	what, at := fmt.Sprintf("version %d of event %s", v, c.current.Name.V), placeOfShape(c.current, v)
 	c.seen, c.breaks = map[pair]Direction{}, false
-	c.fields(what, "", before, after, Backward, at)
+	c.fields(part{what: what, key: versionKey(c.current, v)}, before, after, Backward, at)
 	if !c.breaks && loses(before, after, map[pair]bool{}) {
 		c.report(draft{rule: historyEdited, direction: Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
-			message: what + " leaves out what it had", hint: "history says what was stored: leave it as it was"})
+			key: versionKey(c.current, v), message: what + " leaves out what it had", hint: "history says what was stored: leave it as it was"})
 	}
 }
+
+// versionKey is a payload in keys.
+func versionKey(e *catalog.Event, v int) string { return fmt.Sprintf("%s %d", e.Name.V, v) }
 
 // placeOfShape is where a version of an event is declared.
 func placeOfShape(e *catalog.Event, v int) catalog.Position {
@@ -121,7 +124,7 @@ func (c *comparison) newEvents() {
 		}
 		if !known {
 			c.current = e
-			c.report(draft{rule: eventAdded, direction: Forward, at: e.Name.Pos, subject: e.Name.V, message: "event " + e.Name.V + " is new"})
+			c.report(draft{rule: eventAdded, direction: Forward, at: e.Name.Pos, subject: e.Name.V, key: e.Name.V, message: "event " + e.Name.V + " is new"})
 		}
 	}
 }
@@ -139,7 +142,7 @@ func (c *comparison) partition(old *catalog.Event) {
 		was = old.PartitionBy.Name.Pos
 	}
 	c.report(draft{rule: partitionChanged, direction: Backward, at: at, was: was, subject: c.current.Name.V,
-		message: fmt.Sprintf("events %s are kept in order by %s, and were by %s", c.current.Name.V, orNothing(after), orNothing(before))})
+		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, orNothing(before), orNothing(after)), message: fmt.Sprintf("events %s are kept in order by %s, and were by %s", c.current.Name.V, orNothing(after), orNothing(before))})
 }
 
 func keyOf(e *catalog.Event) string {

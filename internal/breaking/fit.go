@@ -12,9 +12,11 @@ import (
 type fitness int
 
 const (
-	fine   fitness = iota // as they are
-	loose                 // without an error, and some of them to what the other does not allow or hold
-	broken                // some of them not at all
+	fine    fitness = iota // as they are
+	loose                  // some of them to what the other type does not allow
+	bounded                // as long as all of them keep the constraints; rows that are older than a constraint may not
+	altered                // some of them to another value: a string that is base64, a number that is rounded
+	broken                 // some of them not at all
 )
 
 // An operand is a type with the constraints that its values keep.
@@ -131,9 +133,12 @@ func (f *fitting) unions(w, r *catalog.TypeRef) fitness {
 	return worst
 }
 
-// texts fits texts: those that are read as they are take all of them.
+// texts fits strings: types that are read as they are take all of them. Bytes mean something
+// else than the letters of their base64.
 func texts(w, r *catalog.TypeRef) fitness {
 	switch {
+	case w.Kind == catalog.Bytes && (r.Kind == catalog.String || r.Kind == catalog.Decimal || r.Kind == catalog.Named):
+		return altered
 	case r.Kind == catalog.String || r.Kind == w.Kind && r.Kind != catalog.Named:
 		return fine
 	case r.Kind == catalog.Decimal:
@@ -157,12 +162,23 @@ func enumerated(w, r *catalog.TypeRef) fitness {
 	return fine
 }
 
-// numbers fits numbers: by their limits, and those that constraints set.
+// numbers fits numbers: by the limits of their types, or else by those that constraints set.
 func numbers(writer, reader operand) fitness {
+	if worst := integers(operand{t: writer.t}, reader); worst <= loose {
+		return worst
+	}
+	worst := integers(writer, reader)
+	if worst <= loose {
+		return bounded
+	}
+	return worst
+}
+
+func integers(writer, reader operand) fitness {
 	w, r := writer.wire(), reader.wire()
 	switch {
 	case r.Kind == catalog.Float64 && w.Kind != catalog.Float64 && bits(writer) > 53:
-		return loose // it rounds
+		return altered // it rounds
 	case r.Kind == catalog.Float64:
 		return fine
 	case w.Kind == catalog.Float64:

@@ -4,7 +4,7 @@ import "github.com/busgen/busgen/internal/lint"
 
 var typeChanged = Rule{
 	ID: "type-changed", Severity: lint.Error, Direction: Both,
-	Purpose: "JSON of another kind does not decode: a text is no number, and a large number does not fit a small type.",
+	Purpose: "JSON of another type does not decode, or decodes to another value: a string is no number, and a float64 rounds a large one.",
 	Before: `
 types:
   Money: { fields: { amount: int32, currency: string } }
@@ -17,7 +17,7 @@ events:
   order.placed: { payload: { total: Money, number: int64 } }`,
 	Good: `
 types:
-  Price: { fields: { currency: string, amount: { type: int64, max: 2000000000, min: 0 } } }
+  Price: { fields: { currency: string, amount: { type: int32, min: 0 } } }
 events:
   order.placed: { payload: { total: Price, number: int32 } }`,
 }

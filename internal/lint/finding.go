@@ -16,6 +16,9 @@ type Finding struct {
 	// Direction is what package breaking says of who cannot read whose rows:
 	// backward, forward or both. It is empty for everybody else.
 	Direction string
+	// Key names a finding of package breaking, so that the catalogue can accept it: the rule, the
+	// event or type, the version of a payload, the place inside. It stays the same while lines move.
+	Key string
 }
 
 // Errors makes findings of what the reader of catalogues found. All of it is an
