@@ -33,7 +33,7 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 	if p.F != nil {
 		problems.MinBytes("f", p.F, 1)
 	}`},
-		{"a list", `{ type: "[]int", min_items: 1, max_items: 0x10, unique: true }`, `
+		{"a list", `{ type: "[]int", min_items: 1, max_items: 16, unique: true }`, `
 	problems.MinItems("f", len(p.F), 1)
 	problems.MaxItems("f", len(p.F), 16)
 	runtime.Unique(&problems, "f", p.F)`},

@@ -56,7 +56,7 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	}
 	if v.shows {
-		flags.IntVar(&c.maxPayload, "max-payload", 0, "show at most so many `bytes` of a payload (default: all)")
+		flags.Var((*number)(&c.maxPayload), "max-payload", "show at most so many `bytes` of a payload (default: all)")
 	}
 	if v.times {
 		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")

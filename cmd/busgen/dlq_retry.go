@@ -44,13 +44,13 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	}, fileVerb{takes: ofLetters, changes: true, do: func(c *call) (string, error) { return retryLetters(c, choice, selection) }})
 	choice.flags(cmd)
 	bulkFlags(cmd, &selection)
-	cmd.Flags().IntVar(&selection.Canary, "canary", 0, "retry so `many` first, and go on only if all were handled")
+	cmd.Flags().Var((*number)(&selection.Canary), "canary", "retry so `many` first, and go on only if all were handled")
 	return cmd
 }
 
 // bulkFlags are those of verbs that change many letters.
 func bulkFlags(cmd *cobra.Command, s *dlq.Selection) {
-	cmd.Flags().IntVarP(&s.Limit, "limit", "n", 0, "at most so `many`, the oldest (default: all)")
+	cmd.Flags().VarP((*number)(&s.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
 	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
 }

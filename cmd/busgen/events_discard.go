@@ -192,7 +192,7 @@ trouble, 3 nothing matches, or there is no such subscription.`,
 	flags.StringVar(&replay.Subscription, "subscription", "", "the `name` of the subscription")
 	filter.conditions(cmd)
 	flags.BoolVar(&filter.all, "all", false, "all events that it has handled")
-	flags.IntVarP(&replay.Limit, "limit", "n", 0, "at most so `many`, the oldest (default: all)")
+	flags.VarP((*number)(&replay.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
 	flags.Float64Var(&replay.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
 	flags.BoolVar(&replay.DryRun, "dry-run", false, "change nothing, only count")
 	completeFlag(cmd, "subscription", subscriptionNames)

@@ -103,6 +103,22 @@ func parseSpan(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// number is a flag that is a whole number. It is decimal: to pflag's own, 010 is 8.
+type number int
+
+// Set implements [pflag.Value].
+func (n *number) Set(text string) error {
+	i, err := strconv.Atoi(text)
+	*n = number(i)
+	return err
+}
+
+// String implements [pflag.Value].
+func (n *number) String() string { return strconv.Itoa(int(*n)) }
+
+// Type implements [pflag.Value].
+func (n *number) Type() string { return "int" }
+
 // timeFlags are --since and --until; what says of what.
 func timeFlags(cmd *cobra.Command, since, until *moment, what string) {
 	cmd.Flags().Var(since, "since", what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
@@ -119,6 +135,7 @@ func someLimit(limit int) error {
 
 // pageFlags choose a page of a list.
 func pageFlags(cmd *cobra.Command, limit *int, after *string) {
-	cmd.Flags().IntVarP(limit, "limit", "n", admin.DefaultLimit, "at most so `many`")
+	*limit = admin.DefaultLimit
+	cmd.Flags().VarP((*number)(limit), "limit", "n", "at most so `many`")
 	cmd.Flags().StringVar(after, "after", "", "go on behind the page that ended with this `mark`")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -42,11 +44,27 @@ func TestTheVersionIsAFlagToo(t *testing.T) {
 	}
 }
 
+func TestTheNumberOfAFlagIsDecimal(t *testing.T) {
+	for _, cmd := range newRoot().Commands() {
+		for _, verb := range append(cmd.Commands(), cmd) {
+			verb.Flags().VisitAll(func(f *pflag.Flag) {
+				if f.Value.Type() != "int" {
+					return
+				}
+				if err := f.Value.Set("010"); err != nil || f.Value.String() != "10" {
+					t.Errorf("%s --%s 010 is %s, %v", verb.CommandPath(), f.Name, f.Value, err)
+				}
+			})
+		}
+	}
+}
+
 func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 	for command, want := range map[string]string{
 		"busgen dlq retry x.db --rate abc":    `--rate takes a number, not "abc": see "busgen dlq retry --help"`,
 		"busgen dlq retry x.db --limit 1.5":   `--limit takes a whole number, not "1.5"`,
 		"busgen dlq retry x.db -n abc":        `--limit takes a whole number, not "abc"`,
+		"busgen dlq retry x.db -n 0x10":       `--limit takes a whole number, not "0x10"`,
 		"busgen dlq retry x.db --rate 1e999":  `--rate takes a number that is not as large as "1e999"`,
 		"busgen dlq retry x.db --all=5":       `--all takes true or false, not "5"`,
 		"busgen dlq list x.db --since maybe":  `--since is "maybe": want a time, as in 2026-03-14`,

@@ -27,7 +27,7 @@ func (w *watching) flags(cmd *cobra.Command) {
 	w.interval.Duration = time.Second
 	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "look again and again, with rates, until it is interrupted")
 	cmd.Flags().Var(&w.interval, "interval", "how long to wait between two looks of --watch (default 1s)")
-	cmd.Flags().IntVar(&w.count, "count", 0, "look so `many` times with --watch, and end (default: until interrupted)")
+	cmd.Flags().Var((*number)(&w.count), "count", "look so `many` times with --watch, and end (default: until interrupted)")
 }
 
 func (w *watching) check(cmd *cobra.Command) error {

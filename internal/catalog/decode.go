@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,42 +117,6 @@ func (r *reader) text(n *yaml.Node, what string) (Value[string], bool) {
 		return Value[string]{}, false
 	}
 	return Value[string]{V: n.Value, Pos: r.position(n)}, true
-}
-
-// wholeNumber reads the value of e, a key of what.
-func (r *reader) wholeNumber(e entry, what string) (Value[int], bool) {
-	n := e.value
-	digits := strings.ReplaceAll(n.Value, "_", "")
-	i, err := strconv.ParseInt(digits, 0, 0)
-	switch {
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && err == nil:
-		return Value[int]{V: int(i), Pos: r.position(n)}, true
-	case isNumber(n) && errors.Is(err, strconv.ErrRange): // YAML takes what is too long for a decimal number
-		r.report(r.place(n), RuleOutOfRange, "%s of %s is far out of range", e.name, what)
-	default:
-		r.wrongKind(n, e.name+" of "+what, "a whole number")
-	}
-	return Value[int]{}, false
-}
-
-// number reads the value of e, a key of what. It may be whole.
-func (r *reader) number(e entry, what string) (Value[float64], bool) {
-	n := e.value
-	if !isNumber(n) {
-		r.wrongKind(n, e.name+" of "+what, "a number")
-		return Value[float64]{}, false
-	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-	if err != nil { // .inf and .nan too, which YAML has and no setting takes
-		r.report(r.place(n), RuleOutOfRange, "%s of %s is %s, which is no finite number", e.name, what, n.Value)
-		return Value[float64]{}, false
-	}
-	return Value[float64]{V: f, Pos: r.position(n)}, true
-}
-
-func isNumber(n *yaml.Node) bool {
-	tag := n.ShortTag()
-	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
 }
 
 // wrongKind reports that n is not what it should be.

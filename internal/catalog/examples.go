@@ -226,10 +226,14 @@ func (c *converter) scalarValue(path string, n *yaml.Node, t *TypeRef) json.RawM
 	case "!!str", "!!timestamp":
 		return quoteJSON(n.Value)
 	case "!!int", "!!float":
-		if text, ok := numberJSON(n); ok {
-			return text
+		switch {
+		case plainNumber.MatchString(n.Value):
+			return json.RawMessage(n.Value)
+		case infinite.MatchString(n.Value):
+			c.report(c.place(n), c.rule, "%s is %s, which JSON has no number for", c.name(path), n.Value)
+		default:
+			c.notPlain(n, c.name(path))
 		}
-		c.report(c.place(n), c.rule, "%s is %s, which JSON has no number for", c.name(path), n.Value)
 		return c.refuse(path)
 	case "!!bool":
 		var b bool
@@ -251,23 +255,6 @@ func (c *converter) textValue(path string, n *yaml.Node) json.RawMessage {
 		return c.refuse(path)
 	}
 	return quoteJSON(v.V)
-}
-
-// numberJSON writes a number as JSON does; YAML has more forms, such as 0x10.
-func numberJSON(n *yaml.Node) (json.RawMessage, bool) {
-	if json.Valid([]byte(n.Value)) {
-		return json.RawMessage(n.Value), true
-	}
-	var i int64
-	var u uint64
-	var f float64
-	for _, number := range []any{&i, &u, &f} {
-		if n.Decode(number) == nil {
-			text, err := json.Marshal(number)
-			return text, err == nil
-		}
-	}
-	return nil, false
 }
 
 // quoteJSON writes a text as JSON, without the escapes that are for browsers.

@@ -71,7 +71,7 @@ events:
   e:
     payload: { first: int, second: "map[string]int", third: json, fourth: "int?", day: date, wait: duration, payment: Payment }
     examples:
-      - { payment: { b: 2, a: 1, kind: cash }, wait: 1d, day: 2024-02-29, fourth: null, third: { z: 0x10, a: [2024-01-01, ~, "<&>"] }, second: { b: 1, a: 2 }, first: 1_000 }
+      - { payment: { b: 2, a: 1, kind: cash }, wait: 1d, day: 2024-02-29, fourth: null, third: { z: 16, a: [2024-01-01, ~, "<&>"] }, second: { b: 1, a: 2 }, first: 1000 }
 `)
 	const want = `{"first":1000,"second":{"a":2,"b":1},"third":{"z":16,"a":["2024-01-01",null,"<&>"]},"day":"2024-02-29","wait":"24h0m0s","payment":{"kind":"cash","a":1,"b":2}}`
 	example := c.Events[0].Examples[0]

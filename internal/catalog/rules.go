@@ -29,6 +29,7 @@ const (
 	RuleUnknownType   Rule = "unknown-type"      // only types that are built in or declared
 	RuleRecursiveType Rule = "recursive-type"    // no struct that needs itself to exist
 	RuleEnum          Rule = "enum-value"        // enums with values, all different, that can be Go constants
+	RuleNumber        Rule = "bad-number"        // plain decimal numbers, as JSON has them
 	RuleBadDuration   Rule = "bad-duration"      // durations that carry a unit
 	RuleOutOfRange    Rule = "out-of-range"      // numbers and durations within their limits
 	RuleUnknownValue  Rule = "unknown-value"     // only words that a setting knows

@@ -56,6 +56,7 @@ var beyondASchema = []struct {
 	{catalog.RuleConstraint, "", "values by types that are declared elsewhere"},
 	{catalog.RuleEnum, "has the number of", "values in different places"},
 	{catalog.RuleBadType, "is inside of", "how deep a value is in others"},
+	{catalog.RuleNumber, "", "a schema sees the value of a number, not how it is written"},
 	{catalog.RuleWrongKind, "tagged|a key of", "a schema sees values without tags, and all keys as texts"},
 	{catalog.RuleOutOfRange, `is -?[\d.]+(ns|us|µs|ms|s|m|h|d)|\d+d\d*h?`, "a duration is a text"},
 }
