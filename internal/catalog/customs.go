@@ -1,16 +1,38 @@
 package catalog
 
-import "regexp"
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
 
-// isImportPath tells whether Go can import something by a path.
-func isImportPath(path string) bool {
-	return importPath.MatchString(path) && path != "C" && path != "unsafe"
+	"golang.org/x/mod/module"
+)
+
+// importPathProblem says why Go can import nothing by a path. It is empty for a good one.
+func importPathProblem(path string) string {
+	var invalid *module.InvalidPathError
+	switch err := module.CheckImportPath(path); {
+	case errors.As(err, &invalid):
+		return invalid.Err.Error()
+	case err != nil:
+		return err.Error()
+	case path == "C" || path == "unsafe":
+		return path + " is no package with files of its own"
+	case slices.Contains(strings.Split(path, "/"), "vendor"):
+		return "Go imports a copy in a folder vendor by the path behind it"
+	}
+	return ""
 }
 
-var (
-	importPath = regexp.MustCompile(`^[A-Za-z0-9_.~+-]+(/[A-Za-z0-9_.~+-]+)*$`)
-	exported   = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
-)
+var exported = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
+
+func exportedProblem(name string) string {
+	if exported.MatchString(name) {
+		return ""
+	}
+	return "an exported name of Go is a capital and then letters, digits and _"
+}
 
 // custom reads `go:`, a type that somebody else has written, and `type:`, the
 // form in which it travels.
@@ -18,8 +40,8 @@ func (r *reader) custom(o object, t *Type) {
 	t.Custom = &Custom{}
 	inner, ok := r.object(o.entries["go"].value, "go of "+o.what, "import", "type")
 	if ok {
-		t.Custom.Import = r.goPart(inner, "import", "the path of a package, such as github.com/shopspring/decimal", isImportPath)
-		t.Custom.Name = r.goPart(inner, "type", "the name of a type that the package exports, such as Decimal", exported.MatchString)
+		t.Custom.Import = r.goPart(inner, "import", "the path of a package, such as github.com/shopspring/decimal", importPathProblem)
+		t.Custom.Name = r.goPart(inner, "type", "the name of a type that the package exports, such as Decimal", exportedProblem)
 	}
 	e, ok := r.required(o, "type", "add what its JSON is, such as type: string")
 	if !ok {
@@ -37,15 +59,17 @@ func (r *reader) custom(o object, t *Type) {
 }
 
 // goPart reads a text of Go's own.
-func (r *reader) goPart(o object, key, hint string, fits func(string) bool) Value[string] {
+func (r *reader) goPart(o object, key, hint string, problem func(string) string) Value[string] {
 	e, ok := r.required(o, key, "add "+hint)
 	if !ok {
 		return Value[string]{}
 	}
 	v, ok := r.text(e.value, key+" of "+o.what)
-	if ok && !fits(v.V) {
-		r.report(r.place(e.value), RuleBadName, "%s of %s is %s", key, o.what, label(v.V)).
-			Hint = "write " + hint
+	if ok {
+		if reason := problem(v.V); reason != "" {
+			r.report(r.place(e.value), RuleBadName, "%s of %s cannot be %s: %s", key, o.what, label(v.V), reason).
+				Hint = "write " + hint
+		}
 	}
 	return v
 }

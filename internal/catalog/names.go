@@ -168,9 +168,11 @@ func (r *reader) ownImportPath(o object) Value[string] {
 		return Value[string]{}
 	}
 	v, ok := r.text(e.value, "import_path")
-	if ok && !isImportPath(v.V) {
-		r.report(r.place(e.value), RuleBadName, "import_path is %s, which no Go package can have", label(v.V)).
-			Hint = "write what others import the generated package by, such as example.org/shop/events"
+	if ok {
+		if reason := importPathProblem(v.V); reason != "" {
+			r.report(r.place(e.value), RuleBadName, "import_path cannot be %s: %s", label(v.V), reason).
+				Hint = "write what others import the generated package by, such as example.org/shop/events"
+		}
 	}
 	return v
 }

@@ -295,7 +295,7 @@ func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 		"events: { a.done: { tags: [%] } }":                                {"a", "a-b", "A", "a--b", "a, a"},
 		"events: { %: {} }":                                                {"a", "a.b", "a_b.c1", "a.", "A", "a..b", "1a", "a.b-c", strings.Repeat("a", 300)},
 		`policies: { "%": {} }`:                                            {"*", "a.*", "*.done", "a.*.done", "a*", "a.**", ""},
-		"types: { T: { go: { import: %, type: Addr }, type: string } }":    {"net/netip", "unsafe", "C", "a b", "/a"},
+		"types: { T: { go: { import: %, type: Addr }, type: string } }":    {"net/netip", "unsafe", "C", "a b", "/a", "../x", "./x", "a/../b", "a/./b", "a//b", "a/...", "a.", "a./b", ".a/b", "a/.b", "-a", "a/-b", "con", "a/Con/b", "a/aux.go", "a/lpt0", "a/com1", "a/x~1", "a/x~1.go", "a/x~y", "a/~1", "vendor", "a/vendor/b", "a/vendors", "a/internal", "gopkg.in/yaml.v3", "a+b"},
 		"types: { T: { one_of: { %: { fields: {} } } } }":                  {"a", "A-b", "a b", "-a"},
 		`types: { T: { enum: ["%"] } }`:                                    {"a", "-", "é", "a\\tb", "1", " "},
 	}
