@@ -64,6 +64,9 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 			if f.Hint = elsewhere[e.name]; f.Hint == "" {
 				f.Hint = didYouMean(e.name, known)
 			}
+			if f.Hint == "" && n.Style&yaml.FlowStyle != 0 && isNull(e.value) && e.value.Value == "" {
+				f.Hint = "a text with a comma in it needs quotes inside { }"
+			}
 			if f.Hint == "" {
 				f.Hint = "its keys are " + strings.Join(known, ", ")
 			}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"regexp"
 	"sort"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -103,31 +102,3 @@ func parseError(source []byte) error {
 var syntaxPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
 
 func syntaxMessage(err error) string { return syntaxPrefix.ReplaceAllString(err.Error(), "") }
-
-// The mistakes that the catalogue language invites, because its notation
-// means something else to YAML.
-var (
-	tabIndent    = regexp.MustCompile(`^ *\t`)
-	bareStar     = regexp.MustCompile(`(^|[\s{,])\*`)
-	bareListType = regexp.MustCompile(`[:\s]\[\][A-Za-z\[]`)
-	bareMapType  = regexp.MustCompile(`\{.*map\[`)
-	bareOptional = regexp.MustCompile(`:\s*\w+\?([\s,}]|$)`)
-)
-
-func syntaxHint(line, message string) string {
-	switch {
-	case tabIndent.MatchString(line):
-		return "YAML is indented with spaces, not with tabs"
-	case bareStar.MatchString(line):
-		return "a pattern that begins with * needs quotes: \"*.failed\""
-	case bareListType.MatchString(line):
-		return "a list type needs quotes: \"[]string\""
-	case bareMapType.MatchString(line):
-		return "a map type needs quotes inside { }: \"map[string]int\""
-	case bareOptional.MatchString(line) && strings.Contains(message, "',' or '}'"):
-		return "an optional type needs quotes inside { }: \"string?\""
-	case strings.Contains(message, "mapping values are not allowed"):
-		return "a text with a colon in it needs quotes; or does the line before lack its colon?"
-	}
-	return ""
-}
