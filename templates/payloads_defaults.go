@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// defaults emits, for each field with a default,
+// defaults emits, for each optional field with a default,
 //
 //	// <Field>OrDefault returns <Field>, or <default> if it is absent.
 //	func (<p> <Type>) <Field>OrDefault() <type> {
@@ -22,7 +22,7 @@ import (
 func defaults(s shape) []jen.Code {
 	var methods []jen.Code
 	for _, f := range s.fields {
-		if !f.Default.Written() {
+		if !f.HasDefaultMethod() {
 			continue
 		}
 		field := jen.Id(s.receiver).Dot(f.GoName)

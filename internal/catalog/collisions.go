@@ -106,7 +106,7 @@ func (r *reader) checkFieldCollisions(what string, fields []*Field) {
 	owner := map[string]*Field{}
 	for _, f := range fields {
 		names := []string{f.GoName}
-		if f.Default.Written() {
+		if f.HasDefaultMethod() {
 			names = append(names, DefaultName(f))
 		}
 		for _, name := range names {

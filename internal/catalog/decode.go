@@ -43,6 +43,8 @@ var elsewhere = map[string]string{
 	"min_samples":   "it belongs under breaker",
 	"open_for":      "it belongs under breaker",
 	"reasons":       "it belongs under redrive",
+	"was":           "it belongs to a field",
+	"reserved":      "it belongs beside the payload of an event, or beside the fields of a struct",
 	"import_path":   ofTheWhole,
 	"test_kit":      ofTheWhole,
 	"initialisms":   ofTheWhole,

@@ -19,6 +19,7 @@
 //	comments.go       what is said about something, in a doc or in a comment above it
 //	types.go          `types:`, and what kind each is; typeref.go: the text of a type
 //	structs.go        fields, and structs in place; constraints.go: what narrows down their values
+//	fieldnames.go     names that fields had before, and names that are reserved
 //	enums.go          values; unions.go: variants; customs.go: types that somebody else has written
 //	recursion.go      types that contain themselves, and what else is true of all values of a type
 //	events.go         `events:`, payloads and partition keys

@@ -54,16 +54,17 @@ func (r *reader) event(e entry) *Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, RuleBadName, "event %s is not a name for an event: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &Event{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
 	ev.GoName = r.ownGoName(o, ev.GoName)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
+	ev.Reserved = r.reserved(o)
 	payloadOK := true
 	if payload, ok := o.entries["payload"]; ok {
 		before := len(r.findings)
-		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName})
+		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName}, ev.Reserved)
 		r.resolve()
 		payloadOK = len(r.findings) == before
 	}

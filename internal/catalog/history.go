@@ -115,7 +115,7 @@ func (r *reader) oldShape(o object, ev *Event, version Value[int], key, n *yaml.
 	}
 	r.inlines = append(r.inlines, t)
 	if payload, ok := old.entries["payload"]; ok {
-		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName})
+		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName}, nil)
 	}
 	return shape
 }

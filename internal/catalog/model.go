@@ -81,12 +81,13 @@ type Type struct {
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
 
-	Fields        []*Field      // of a struct, in file order
-	Values        []*EnumValue  // of an enum, in file order
-	Integer       bool          // of an enum: its JSON is a number
-	Variants      []*Variant    // of a union, in file order
-	Discriminator Value[string] // of a union: the key that tells its variants apart; "type" if it is not written
-	Custom        *Custom       // of a custom Go type
+	Fields        []*Field        // of a struct, in file order
+	Reserved      []Value[string] // of a struct: names that no field may have
+	Values        []*EnumValue    // of an enum, in file order
+	Integer       bool            // of an enum: its JSON is a number
+	Variants      []*Variant      // of a union, in file order
+	Discriminator Value[string]   // of a union: the key that tells its variants apart; "type" if it is not written
+	Custom        *Custom         // of a custom Go type
 
 	// Recursive says that a value can contain another of the same type.
 	Recursive bool
@@ -144,9 +145,18 @@ type Field struct {
 	Deprecated  Value[string]
 	Type        *TypeRef
 	Constraints Constraints
-	// Default stands in for an optional field that is absent, in its JSON form.
+	// Was are the names that it had before. A stored event that has none of its name is read by the
+	// first of them that it has. Nothing is written under them.
+	Was []Value[string]
+	// Default stands in for a field that is absent, in its JSON form. An optional field is absent all the
+	// same, and has a method that returns the default: see [Field.HasDefaultMethod]. A required field of
+	// a stored event that lacks it, or has null there, is decoded as the default.
 	Default Value[json.RawMessage]
 }
+
+// HasDefaultMethod reports whether generated code has a method that returns the default in place
+// of nil: see [DefaultName].
+func (f *Field) HasDefaultMethod() bool { return f.Default.Written() && f.Type.Optional }
 
 // Constraints narrow down the values of a field. What is not written is not
 // asked for. They hold for a field that is there: an optional one may be absent.
@@ -199,10 +209,11 @@ type TypeRef struct {
 
 // Event is an entry of `events:`, with its settings inherited.
 type Event struct {
-	Name   Value[string] // order.placed; the wire name
-	GoName string        // OrderPlaced
-	Doc    string
-	Fields []*Field // the payload, in file order
+	Name     Value[string] // order.placed; the wire name
+	GoName   string        // OrderPlaced
+	Doc      string
+	Fields   []*Field        // the payload, in file order
+	Reserved []Value[string] // names that no field of the payload may have
 
 	Home    *Package // where its code goes; nil in the root's package
 	Package *Package // see Catalogue.In

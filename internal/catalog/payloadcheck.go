@@ -63,14 +63,15 @@ func (e *PayloadError) Error() string {
 
 // CheckPayload returns nil if the JSON is a payload of the given version that
 // generated code decodes and finds valid. It is stricter than decoding: every
-// required field must be there, and no field that the catalogue does not know. The
+// required field without a default must be there, and no field that the catalogue does not
+// know. A field may be there under a former name instead of its own. The
 // error is a *[PayloadError] with all there is to say, or an *[UnknownEventError].
 func (c *Catalogue) CheckPayload(eventType string, version int, payload []byte) error {
 	e, err := c.event(eventType)
 	if err != nil {
 		return err
 	}
-	var check payloadCheck
+	check := payloadCheck{stored: true}
 	fields, known := e.FieldsOf(version)
 	switch {
 	case !known:
@@ -110,6 +111,7 @@ func (c *Catalogue) unknownVersion(e *Event, version int) string {
 
 // payloadCheck collects what is wrong with one payload, whose JSON is valid.
 type payloadCheck struct {
+	stored   bool // by any program: fields may have former names, and those with defaults may be missing
 	problems []PayloadProblem
 }
 
@@ -123,18 +125,24 @@ func (p *payloadCheck) object(path string, fields []*Field, raw json.RawMessage)
 		p.report(path, "want an object, got %s", jsonKind(raw))
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[*Field]string{} // the key under which each field is there
 	entries(raw, func(name string, value json.RawMessage) {
 		at := joined(path, name)
-		if i := slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == name }); i >= 0 {
-			p.field(at, fields[i], value)
-		} else {
+		i := slices.IndexFunc(fields, func(f *Field) bool { return f.Name.V == name || p.stored && f.wasCalled(name) })
+		if i < 0 {
 			p.report(at, "%s", unknownField(fields, name))
+			return
 		}
-		seen[name] = true
+		f := fields[i]
+		if other, twice := seen[f]; twice && other != name {
+			p.report(at, "is field %s, which is there as %s already", f.Name.V, other)
+		}
+		seen[f] = name
+		p.field(at, f, value)
 	})
 	for _, f := range fields {
-		if !seen[f.Name.V] && !f.Type.Optional {
+		_, there := seen[f]
+		if !there && !f.Type.Optional && !(p.stored && f.Default.Written()) {
 			p.report(joined(path, f.Name.V), "is missing (%s)", f.Type.Text)
 		}
 	}
@@ -143,6 +151,9 @@ func (p *payloadCheck) object(path string, fields []*Field, raw json.RawMessage)
 func unknownField(fields []*Field, name string) string {
 	var names []string
 	for _, f := range fields {
+		if f.wasCalled(name) {
+			return "there is no such field; it is called " + f.Name.V
+		}
 		names = append(names, f.Name.V)
 	}
 	if hint := didYouMean(name, names); hint != "" {

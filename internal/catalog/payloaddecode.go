@@ -12,8 +12,8 @@ import (
 
 // CheckDecode returns nil if generated code decodes the JSON of a stored event.
 // Decoding is lenient, so that events of other versions of the catalogue can be
-// read: fields that are not known are passed over, those that are missing are zero,
-// the case of keys does not count, null is nothing, enums take every text or whole
+// read: fields that are not known are passed over, those that are missing have their
+// default or are zero, those that were renamed are found under their former names, the case of keys does not count, null is nothing, enums take every text or whole
 // number, and constraints are not looked at. What a custom Go type accepts is its
 // own affair; it is taken to accept the form that is declared for it.
 //
@@ -85,6 +85,11 @@ func (d *decodeCheck) object(fields []*Field) {
 	}
 	d.scan.entries(func(key string) {
 		i := slices.IndexFunc(fields, func(f *Field) bool { return strings.EqualFold(f.Name.V, key) })
+		if i < 0 {
+			i = slices.IndexFunc(fields, func(f *Field) bool {
+				return slices.ContainsFunc(f.Was, func(was Value[string]) bool { return strings.EqualFold(was.V, key) })
+			})
+		}
 		if i < 0 {
 			d.scan.value()
 			return

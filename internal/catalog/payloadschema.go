@@ -9,8 +9,8 @@ import (
 
 // Schema returns one line of JSON with all that [Catalogue.CheckPayload] needs to know of e.
 // [ReadSchema] reads it. Generated code carries it, and the bus stores it in its file. The words
-// are those of the catalogue. Docs, settings, defaults and Go names are not part of it, and it
-// does not depend on other events, files or packages.
+// are those of the catalogue. Docs, settings, defaults of optional fields and Go names are not part
+// of it, and it does not depend on other events, files or packages.
 func (e *Event) Schema() string {
 	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields), Types: map[string]typeSchema{}}
 	fields := slices.Clone(e.Fields)
@@ -60,7 +60,7 @@ type variantSchema struct {
 	Fields ordered[fieldSchema] `json:"fields,omitzero"`
 }
 
-// fieldSchema is a field; one without constraints is the text of its type.
+// fieldSchema is a field; one of which only the type is known is the text of that.
 type fieldSchema struct {
 	Type      string               `json:"type"`
 	Fields    ordered[fieldSchema] `json:"fields,omitzero"` // of a struct in place
@@ -73,6 +73,8 @@ type fieldSchema struct {
 	MinItems  *int                 `json:"min_items,omitempty"`
 	MaxItems  *int                 `json:"max_items,omitempty"`
 	Unique    *bool                `json:"unique,omitempty"`
+	Was       []string             `json:"was,omitempty"`
+	Default   json.RawMessage      `json:"default,omitempty"` // of a required field
 }
 
 func typeSchemaOf(t *Type) typeSchema {
@@ -114,6 +116,12 @@ func fieldSchemas(fields []*Field) ordered[fieldSchema] {
 			MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
 			Pattern: ifWritten(c.Pattern), Format: ifWritten(c.Format),
 			MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+		}
+		for _, was := range f.Was {
+			s.Was = append(s.Was, was.V)
+		}
+		if !f.Type.Optional {
+			s.Default = f.Default.V
 		}
 		if t := f.Type.named(); t != nil && t.Inline {
 			s.Fields = fieldSchemas(t.Fields)

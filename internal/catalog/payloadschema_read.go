@@ -87,14 +87,21 @@ func (r *schemaReader) fields(all ordered[fieldSchema]) []*Field {
 		if s.Fields != nil {
 			inline = &Type{Inline: true, Fields: r.fields(s.Fields)}
 		}
-		fields = append(fields, &Field{
+		f := &Field{
 			Name: Value[string]{V: one.name}, Type: r.ref(s.Type, inline),
 			Constraints: Constraints{
 				Min: written(s.Min), Max: written(s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
 				Pattern: written(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
 				Unique: written(s.Unique),
 			},
-		})
+		}
+		for _, was := range s.Was {
+			f.Was = append(f.Was, written(&was))
+		}
+		if s.Default != nil {
+			f.Default = written(&s.Default)
+		}
+		fields = append(fields, f)
 	}
 	return fields
 }

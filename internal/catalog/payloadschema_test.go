@@ -41,6 +41,9 @@ events:
       by: Payment
       from: Host
       rate: { type: float64, min: 0.5 }
+      size: { type: int, was: [width, breadth], default: 7 }
+      sort: { type: "string?", was: kind, default: a }
+    reserved: [colour]
   other.seen: { payload: { o: Other } }
 `
 	c, findings := catalog.Parse("events.yaml", []byte(text))
@@ -49,7 +52,8 @@ events:
 	}
 	const want = `{"event":"order.placed","version":2,` +
 		`"payload":{"note":{"type":"string?","pattern":"^[a-z<]*$"},"total":"Money","lines":{"type":"[]{}","fields":{"article":"string"},"min_items":1},` +
-		`"levels":"map[string]Level","by":"Payment","from":"Host","rate":{"type":"float64","min":"0.5"}},` +
+		`"levels":"map[string]Level","by":"Payment","from":"Host","rate":{"type":"float64","min":"0.5"},` +
+		`"size":{"type":"int","was":["width","breadth"],"default":7},"sort":{"type":"string?","was":["kind"]}},` +
 		`"history":{"1":{"total":"int"}},` +
 		`"types":{"Currency":{"enum":["EUR","USD"]},"Host":{"custom":"string"},"Level":{"numbers":{"low":1,"high":2}},` +
 		`"Money":{"fields":{"amount":"int64","currency":"Currency"}},` +
@@ -58,7 +62,7 @@ events:
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	edited, findings := catalog.Parse("events.yaml", []byte(strings.NewReplacer("timeout: 3s", "timeout: 4s, priority: high", "A customer placed", "Somebody placed",
-		"default: none", "default: some, doc: What is said", "other.seen:", "another.seen:").Replace(text)))
+		"default: none", "default: some, doc: What is said", "default: a }", "default: b }", "reserved: [colour]", "reserved: [paint]", "other.seen:", "another.seen:").Replace(text)))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}

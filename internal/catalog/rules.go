@@ -13,7 +13,7 @@ const (
 	RuleWrongKind     Rule = "wrong-kind"        // a mapping, list, text or number where one is expected
 	RuleUnknownKey    Rule = "unknown-key"       // only keys that the language has
 	RuleDuplicateKey  Rule = "duplicate-key"     // a key once per mapping
-	RuleDuplicateName Rule = "duplicate-name"    // one type, event, policy and subscription of a name in the whole catalogue, one tag of a name in an event
+	RuleDuplicateName Rule = "duplicate-name"    // one type, event, policy and subscription of a name in the whole catalogue, one tag of a name in an event, one field for a key in stored JSON
 	RuleInclude       Rule = "include"           // included and imported files that can be read, each of them once
 	RuleImport        Rule = "import"            // imported catalogues without findings, that do not import one another
 	RulePackages      Rule = "package-cycle"     // packages of a catalogue that do not import one another
@@ -22,6 +22,7 @@ const (
 	RuleVersion       Rule = "version"           // a version of the catalogue language that this program reads
 	RulePackage       Rule = "package-name"      // a name that Go takes for a package
 	RuleBadName       Rule = "bad-name"          // names of events, subscriptions, types and fields in their alphabet
+	RuleReservedField Rule = "reserved-field"    // no field with a name that is reserved beside it
 	RuleReserved      Rule = "reserved-name"     // no names that generated code needs for itself
 	RuleCollision     Rule = "go-name-collision" // one Go name for one thing
 	RuleNoEvents      Rule = "no-events"         // at least one event, or a type for other catalogues
@@ -40,7 +41,7 @@ const (
 	RulePolicyUnused  Rule = "policy-unused"     // no policy that matches nothing, as after a typo
 	RuleExample       Rule = "example"           // examples that are valid payloads, and one if none can be made up
 	RuleUnion         Rule = "union"             // variants that are different structs, without a field of the discriminator's name
-	RuleDefault       Rule = "default"           // defaults that are valid values, of optional fields
+	RuleDefault       Rule = "default"           // defaults that are valid values, of scalar fields
 	RuleConstraint    Rule = "constraint"        // constraints that fit the type of their field, and one another
 	RuleHistory       Rule = "history"           // the payload of every version before the present one
 	RulePartition     Rule = "partition-key"     // a partition key that every event has

@@ -33,13 +33,22 @@ func (e *Event) Shape() string {
 func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 	var lines []string
 	for _, f := range fields {
-		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text+f.Constraints.digest()+string(f.Default.V))
+		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text+f.Constraints.digest()+string(f.Default.V)+formerDigest(f))
 		if t := f.Type.named(); t != nil && !done[t] {
 			done[t] = true
 			lines = append(lines, typeLines(t, done)...)
 		}
 	}
 	return lines
+}
+
+// formerDigest tells former names of a field apart. It is empty for none.
+func formerDigest(f *Field) string {
+	text := ""
+	for _, was := range f.Was {
+		text += " was " + was.V
+	}
+	return text
 }
 
 // typeLines has what a declared type is made of.

@@ -10,8 +10,10 @@ import (
 
 var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
+const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
+
 // fieldKeys are the keys of a field that is written as a mapping.
-var fieldKeys = append([]string{"type", "fields", "doc", "deprecated", "go_name", "default"}, constraintKeys...)
+var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "was", "default"}, constraintKeys...)
 
 // owner is what fields belong to.
 type owner struct {
@@ -20,33 +22,34 @@ type owner struct {
 	depth  int    // how many structs in place are around it
 }
 
-// fields reads a payload or the fields of a struct.
-func (r *reader) fields(n *yaml.Node, of owner) []*Field {
+// fields reads a payload or the fields of a struct, in which some names are reserved.
+func (r *reader) fields(n *yaml.Node, of owner, reserved []Value[string]) []*Field {
 	entries, _ := r.mapping(n, of.what)
-	var fields []*Field
+	var fields, named []*Field
 	for _, e := range entries {
-		if f := r.field(e, of); f != nil {
+		f := r.field(e, of)
+		named = append(named, f)
+		if f.Type != nil {
 			fields = append(fields, f)
 		}
 	}
+	r.checkFieldNames(of.what, named, reserved)
 	return fields
 }
 
-// field reads one field: the text of its type, or a mapping with the type and more.
+// field reads one field: the text of its type, or a mapping with the type and more. It has no Type
+// after a finding about that.
 func (r *reader) field(e entry, of owner) *Field {
 	f := &Field{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	here := "field " + label(e.name) + " of " + of.what
 	if !fieldName.MatchString(e.name) {
 		r.report(r.place(e.key), RuleBadName, "%s is not a name for a field", here).
-			Hint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
+			Hint = fieldNameHint
 	}
 	if e.value.Kind != yaml.MappingNode {
 		f.Type, f.Doc = r.typeRef(e.value, here, nil), r.commentAbove(e.key)
 	} else {
 		r.longField(e, f, here, of)
-	}
-	if f.Type == nil {
-		return nil
 	}
 	return f
 }
@@ -55,6 +58,7 @@ func (r *reader) field(e entry, of owner) *Field {
 func (r *reader) longField(e entry, f *Field, here string, of owner) {
 	o, _ := r.object(e.value, here, fieldKeys...)
 	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
+	f.Was = r.former(o)
 	inline := r.inline(o, f, of)
 	typeEntry, ok := o.entries["type"]
 	switch {
@@ -77,13 +81,17 @@ func (r *reader) longField(e entry, f *Field, here string, of owner) {
 func (r *reader) inline(o object, f *Field, of owner) *Type {
 	e, ok := o.entries["fields"]
 	if !ok {
+		if extra, written := o.entries["reserved"]; written {
+			r.report(r.place(extra.key), RuleConflict, "%s has reserved, and no fields", o.what).
+				Hint = "reserved is about the fields of a struct: write it beside fields, or beside the payload of the event"
+		}
 		return nil
 	}
-	return r.inlineStruct(e, Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1})
+	return r.inlineStruct(o, e, Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1})
 }
 
-// inlineStruct reads a struct that is written in place.
-func (r *reader) inlineStruct(fields entry, goName Value[string], of owner) *Type {
+// inlineStruct reads a struct that is written in place: the fields, and what is reserved beside them in o.
+func (r *reader) inlineStruct(o object, fields entry, goName Value[string], of owner) *Type {
 	t := &Type{Name: goName, GoName: goName.V, Inline: true}
 	if of.depth > maxNesting {
 		r.report(r.place(fields.key), RuleBadType, "%s is inside of %d other structs", of.what, maxNesting).
@@ -92,14 +100,15 @@ func (r *reader) inlineStruct(fields entry, goName Value[string], of owner) *Typ
 	}
 	r.inlines = append(r.inlines, t)
 	of.goName = t.GoName
-	t.Fields = r.fields(fields.value, of)
+	t.Reserved = r.reserved(o)
+	t.Fields = r.fields(fields.value, of, t.Reserved)
 	return t
 }
 
 // defaultable are the types of which a default can be a constant.
 var defaultable = []Kind{String, Bool, Int, Int32, Int64, Uint64, Float64, Decimal, Date, Duration, UUID}
 
-// defaultOf reads what stands in for an optional field that is absent.
+// defaultOf reads what stands in for a field that is absent.
 func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
 	e, ok := o.entries["default"]
 	if !ok {
@@ -107,16 +116,10 @@ func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
 	}
 	bare := *f.Type
 	bare.Optional = false
-	switch {
-	case !slices.Contains(defaultable, bare.Kind) && !(bare.Kind == Named && bare.Named.IsEnum()):
+	if !slices.Contains(defaultable, bare.Kind) && !(bare.Kind == Named && bare.Named.IsEnum()) {
 		r.report(r.place(e.key), RuleDefault, "default of %s does not fit its type %s", o.what, f.Type.Text).
 			see(r.typeAt(f.Type), "the type is here").
 			Hint = "it is for scalars: texts, numbers, truth values, dates, durations, UUIDs and enums"
-		return Value[json.RawMessage]{}
-	case !f.Type.Optional:
-		r.report(r.place(e.key), RuleDefault, "default of %s is for a field that may be absent, and this one is always there", o.what).
-			see(r.typeAt(f.Type), "the type is here").
-			Hint = "make it optional (" + f.Type.Text + "?), or leave the default out"
 		return Value[json.RawMessage]{}
 	}
 	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, RuleDefault)

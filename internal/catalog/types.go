@@ -36,14 +36,15 @@ var typeForms = []string{"fields", "enum", "one_of", "go"}
 const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
 
 func (r *reader) typeBody(e entry, t *Type) {
-	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "discriminator", "type"}, typeForms...)...)
+	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "discriminator", "type", "reserved"}, typeForms...)...)
 	if !ok {
 		return
 	}
 	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
 	switch form := r.typeForm(e, o); form {
 	case "fields":
-		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName})
+		t.Reserved = r.reserved(o)
+		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName}, t.Reserved)
 	case "enum":
 		t.Values = r.enumValues(o.entries[form].value, t)
 	case "one_of":
@@ -72,7 +73,7 @@ func (r *reader) typeForm(e entry, o object) string {
 	if form == "" {
 		r.report(r.place(e.key), RuleMissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
 	}
-	for key, of := range map[string]string{"discriminator": "one_of", "type": "go"} {
+	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields"} {
 		if extra, written := o.entries[key]; written && form != "" && form != of {
 			r.report(r.place(extra.key), RuleConflict, "%s has %s and %s", o.what, form, key).
 				Hint = key + " belongs to a type with " + of

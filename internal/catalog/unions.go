@@ -48,13 +48,13 @@ func (r *reader) union(o object, t *Type) {
 // variantType reads the name of a struct, or a struct in place.
 func (r *reader) variantType(e entry, union *Type, what string) *Type {
 	if e.value.Kind == yaml.MappingNode {
-		o, _ := r.object(e.value, what, "fields", "doc", "deprecated", "go_name")
+		o, _ := r.object(e.value, what, "fields", "reserved", "doc", "deprecated", "go_name")
 		name := r.ownGoName(o, r.goName(e.name))
 		fields, ok := r.required(o, "fields", "write them, or {} if it has none")
 		if !ok {
 			return nil
 		}
-		t := r.inlineStruct(fields, Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1})
+		t := r.inlineStruct(o, fields, Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1})
 		t.Doc, t.Deprecated = r.doc(e.key, o), r.deprecated(o)
 		return t
 	}
@@ -94,6 +94,13 @@ func (r *reader) checkVariants(t *Type, what string) {
 				r.report(at, RuleUnion, "variant %s of %s has a field %s, by which variants are told apart", v.Name.V, what, f.Name.V).
 					see(r.nameAt(f.Name), "the field is here").
 					Hint = "rename the field, or choose another key with discriminator"
+			}
+			for _, was := range f.Was {
+				if was.V == t.Discriminator.V {
+					r.report(at, RuleUnion, "variant %s of %s has a field %s that was %s, by which variants are told apart", v.Name.V, what, f.Name.V, was.V).
+						see(r.nameAt(was), "the former name is here").
+						Hint = "remove the former name, or choose another key with discriminator"
+				}
 			}
 		}
 	}

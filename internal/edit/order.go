@@ -21,15 +21,15 @@ var (
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
 	fieldKeys = &context{keys: []string{
-		"type", "doc", "deprecated", "go_name", "min", "max", "min_length", "max_length", "pattern", "format",
-		"min_items", "max_items", "unique", "default", "fields",
+		"type", "doc", "deprecated", "go_name", "was", "min", "max", "min_length", "max_length", "pattern", "format",
+		"min_items", "max_items", "unique", "default", "reserved", "fields",
 	}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys: []string{"doc", "deprecated", "go_name", "go", "type", "discriminator", "one_of", "fields", "enum"},
+		keys: []string{"doc", "deprecated", "go_name", "go", "type", "discriminator", "one_of", "reserved", "fields", "enum"},
 		below: map[string]*context{
 			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
-			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "fields"}, below: map[string]*context{"fields": fieldNames}}},
+			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "fields"}, below: map[string]*context{"fields": fieldNames}}},
 			"enum":   {each: &context{keys: []string{"number", "doc", "deprecated", "go_name"}}},
 		},
 	}
@@ -38,7 +38,7 @@ var (
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by"},
-			settingOrder, []string{"payload", "examples", "history", "subscriptions"},
+			settingOrder, []string{"reserved", "payload", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,

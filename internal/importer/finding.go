@@ -54,7 +54,7 @@ func Rules() []Rule {
 		{RuleUnion, lint.Warning, "`oneOf` of objects that a property tells apart"},
 		{RuleFormat, lint.Warning, "formats that a catalogue has"},
 		{RuleConstraint, lint.Warning, "constraints that a catalogue has, on properties and not on the items of lists"},
-		{RuleDefault, lint.Warning, "defaults of scalars that may be absent"},
+		{RuleDefault, lint.Warning, "defaults of scalars"},
 		{RuleRefused, lint.Warning, "what the reader of catalogues accepts, such as valid examples"},
 		{RuleDetail, lint.Note, "nothing: what was only said about things, and is left out"},
 	}

@@ -155,8 +155,6 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	}
 	switch {
 	case u.fallback == nil || u.fallback.is(null):
-	case !optional:
-		im.report(u.fallback.place, RuleDefault, "%s has a default and is required; a field that is always there has none", name)
 	case !t.scalar:
 		im.report(u.fallback.place, RuleDefault, "%s has a default and is no scalar", name)
 	default:

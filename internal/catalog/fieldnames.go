@@ -1,0 +1,113 @@
+package catalog
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// former reads `was:` of a field: the names that it had before, one or a list.
+func (r *reader) former(o object) []Value[string] {
+	e, ok := o.entries["was"]
+	if !ok {
+		return nil
+	}
+	items := []*yaml.Node{e.value}
+	if e.value.Kind != yaml.ScalarNode {
+		if items, ok = r.nameList(e, "was of "+o.what, "the former name of the field, or a list of them"); !ok {
+			return nil
+		}
+	}
+	return r.fieldNames(items, "was of "+o.what)
+}
+
+// reserved reads `reserved:` beside fields: the names that none of them may have.
+func (r *reader) reserved(o object) []Value[string] {
+	e, ok := o.entries["reserved"]
+	if !ok {
+		return nil
+	}
+	items, ok := r.nameList(e, "reserved of "+o.what, "a list of names of fields")
+	if !ok {
+		return nil
+	}
+	return r.fieldNames(items, "reserved of "+o.what)
+}
+
+// nameList returns the items of a list that has some.
+func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
+	switch {
+	case e.value.Kind != yaml.SequenceNode:
+		r.wrongKind(e.value, what, want)
+		return nil, false
+	case len(e.value.Content) == 0:
+		r.report(r.place(e.value), RuleWrongKind, "%s is empty", what).
+			Hint = "name a field, or leave the key out"
+		return nil, false
+	}
+	return e.value.Content, true
+}
+
+// fieldNames reads names of fields, none of them twice.
+func (r *reader) fieldNames(items []*yaml.Node, what string) []Value[string] {
+	var names []Value[string]
+	first := map[string]*yaml.Node{}
+	for _, item := range items {
+		name, ok := r.text(item, "a name in "+what)
+		switch {
+		case !ok:
+		case !fieldName.MatchString(name.V):
+			r.report(r.place(item), RuleBadName, "%s in %s is not a name for a field", label(name.V), what).
+				Hint = fieldNameHint
+		case first[name.V] != nil:
+			r.report(r.place(item), RuleDuplicateName, "%s is already in %s", name.V, what).
+				see(r.place(first[name.V]), "it is here")
+		default:
+			first[name.V] = item
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// wasCalled reports whether a field had a name.
+func (f *Field) wasCalled(name string) bool {
+	return slices.ContainsFunc(f.Was, func(was Value[string]) bool { return was.V == name })
+}
+
+// checkFieldNames reports a name that stands for two fields in stored JSON, and fields that have a
+// reserved name, or had one.
+func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[string]) {
+	type holder struct {
+		what string
+		at   Place
+	}
+	held := map[string]holder{}
+	for _, f := range fields {
+		held[f.Name.V] = holder{"the name of field " + f.Name.V, r.nameAt(f.Name)}
+	}
+	for _, f := range fields {
+		for _, was := range f.Was {
+			if was.V == f.Name.V {
+				r.report(r.nameAt(was), RuleDuplicateName, "field %s of %s was %s, which is its name now", f.Name.V, what, was.V).
+					see(r.nameAt(f.Name), "it is here").
+					Hint = "remove the former name"
+				continue
+			}
+			if first, taken := held[was.V]; taken {
+				r.report(r.nameAt(was), RuleDuplicateName, "field %s of %s was %s, which is %s too", f.Name.V, what, was.V, first.what).
+					see(first.at, "it is here").
+					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
+				continue
+			}
+			held[was.V] = holder{"a former name of field " + f.Name.V, r.nameAt(was)}
+		}
+	}
+	for _, name := range reserved {
+		if first, taken := held[name.V]; taken {
+			r.report(first.at, RuleReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
+				see(r.nameAt(name), "it is reserved here").
+				Hint = "stored events may hold another value under this name: choose another one"
+		}
+	}
+}
