@@ -8,7 +8,8 @@ import (
 )
 
 func newDocs() *cobra.Command {
-	var out, title string
+	var title string
+	var out output
 	cmd := &cobra.Command{
 		Use:   "docs [events.yaml]",
 		Short: "Make a page of a catalogue for people",
@@ -18,7 +19,9 @@ diagram of the declared subscriptions. The page can be searched and printed, is
 light or dark as the reader wants it, and loads nothing from anywhere: send it,
 check it in, or serve it as a file.
 
-The same catalogue makes the same page. A file that is right is not touched.
+The same catalogue makes the same page.
+
+` + outputHelp + `
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files.`,
@@ -27,10 +30,10 @@ line or with files.`,
 		Args:              atMostOne("catalogue"),
 		ValidArgsFunction: completeCatalogue,
 		RunE: verb(func(args []string) (string, error) {
-			return exported(args, out, func(c *catalog.Catalogue) ([]byte, error) { return docpage.Render(c, title) })
+			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return docpage.Render(c, title) })
 		}),
 	}
 	cmd.Flags().StringVar(&title, "title", "", "`heading` of the page (default: the catalogue's package)")
-	outFile(cmd, &out)
+	out.flags(cmd)
 	return cmd
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/export"
 )
 
@@ -27,11 +26,14 @@ Exit status: that of the verbs below.`,
 }
 
 const exportStatus = `
+` + outputHelp + `
+
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files`
 
 func newExportJSONSchema() *cobra.Command {
-	var out, event string
+	var event string
+	var out output
 	cmd := &cobra.Command{
 		Use:   "jsonschema [events.yaml]",
 		Short: "Write JSON Schemas of the payloads",
@@ -49,11 +51,11 @@ say, such as the smallest of durations, is left out.
 		Args:              atMostOne("catalogue"),
 		ValidArgsFunction: completeCatalogue,
 		RunE: verb(func(args []string) (string, error) {
-			return exported(args, out, func(c *catalog.Catalogue) ([]byte, error) { return jsonSchema(c, event) })
+			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return jsonSchema(c, event) })
 		}),
 	}
 	cmd.Flags().StringVar(&event, "event", "", "export the payload of this `type` only")
-	outFile(cmd, &out)
+	out.flags(cmd)
 	return cmd
 }
 
@@ -72,7 +74,7 @@ func jsonSchema(c *catalog.Catalogue, event string) ([]byte, error) {
 }
 
 func newExportAsyncAPI() *cobra.Command {
-	var out string
+	var out output
 	var info export.Info
 	cmd := &cobra.Command{
 		Use:   "asyncapi [events.yaml]",
@@ -88,17 +90,17 @@ which AsyncAPI has no words, are under x-busgen.
 		Args:              atMostOne("catalogue"),
 		ValidArgsFunction: completeCatalogue,
 		RunE: verb(func(args []string) (string, error) {
-			return exported(args, out, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, info) })
+			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, info) })
 		}),
 	}
 	cmd.Flags().StringVar(&info.Title, "title", "", "`name` of what is described (default: the catalogue's package)")
 	cmd.Flags().StringVar(&info.Version, "api-version", "1.0.0", "its `version`")
-	outFile(cmd, &out)
+	out.flags(cmd)
 	return cmd
 }
 
 // exported converts a catalogue, and returns the result or writes it to a file.
-func exported(args []string, out string, convert func(*catalog.Catalogue) ([]byte, error)) (string, error) {
+func exported(args []string, out *output, convert func(*catalog.Catalogue) ([]byte, error)) (string, error) {
 	c, err := catalogueAt(args)
 	if err != nil {
 		return "", refused(err)
@@ -107,25 +109,5 @@ func exported(args []string, out string, convert func(*catalog.Catalogue) ([]byt
 	if err != nil {
 		return "", err
 	}
-	return delivered(content, out)
-}
-
-// outFile adds --out.
-func outFile(cmd *cobra.Command, out *string) {
-	cmd.Flags().StringVarP(out, "out", "o", "", "write to a `file`, not to standard output")
-}
-
-// delivered returns content as the report, or writes it to the file that is named.
-func delivered(content []byte, out string) (string, error) {
-	if out == "" {
-		return string(content), nil
-	}
-	changed, err := emit.Replace(out, content)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("cannot write %s: %w", out, err)
-	case !changed:
-		return out + " is up to date\n", nil
-	}
-	return "wrote " + out + "\n", nil
+	return out.deliver(content)
 }

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/importer"
 	"github.com/busgen/busgen/internal/lint"
 )
@@ -31,15 +30,22 @@ Exit status: that of the verbs below.`,
 }
 
 const importHelp = `
-The catalogue goes to standard output, formatted, or to the file that --out
-names, which is not overwritten without --force. Findings go to standard error.
-A warning is about something that means something else now, or is not there; a
-note is about something that was only said.
+A name that no field can have, such as orderId, would change: the field is
+order_id, and so is its key in the JSON, under which nobody finds what others
+write. Import refuses that without --rename-keys.
+
+` + outputHelp + `
+
+Findings go to standard error. A warning is about something that means something
+else now, or is missing; a note is about something that was only said. Equal
+findings are one, with their number and the first places.
 
 ` + formatHelp + ` It needs --out.
 
-Exit status: 0 nothing but notes, 1 warnings (the rest was imported) or errors
-(nothing was), 2 trouble with the command line or with files.`
+Exit status: 0 imported, with nothing but notes, 1 imported, with warnings, 2
+trouble with the command line or with files, 3 nothing was imported (the
+document cannot be read, or has nothing that can be an event), 4 nothing was
+imported, because keys of the JSON would change.`
 
 func newImportJSONSchema() *cobra.Command {
 	cmd := importing(&cobra.Command{
@@ -76,8 +82,7 @@ and what is under components/schemas becomes types.
 func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
 	var o importer.Options
 	var form format
-	var out string
-	var force bool
+	var out output
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
@@ -89,20 +94,22 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return verb(func(args []string) (string, error) {
-			if form != "text" && out == "" {
+			if form != "text" && out.file == "" {
 				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
 			}
 			if err := o.Check(); err != nil {
 				return "", err
 			}
-			source, err := os.ReadFile(args[0])
+			source, err := catalog.Disk{}.ReadFile(args[0])
 			if err != nil {
-				return "", err
+				return "", unreadable(args[0], err)
 			}
 			result := read(args[0], source, o)
-			report, err := deliver(result, out, force)
-			if err != nil {
-				return "", err
+			report := ""
+			if result.Catalogue != nil {
+				if report, err = out.deliver(result.Catalogue); err != nil {
+					return "", err
+				}
 			}
 			return importFindings(cmd.ErrOrStderr(), args[0], form, report, result)
 		})(cmd, args)
@@ -111,31 +118,24 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	if more != nil {
 		more(cmd, &o)
 	}
-	outFile(cmd, &out)
-	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file that --out names")
+	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
+	out.flags(cmd)
 	formatFlag(cmd, &form)
 	return cmd
 }
 
-// deliver writes the catalogue, or returns it as the report.
-func deliver(result *importer.Result, out string, force bool) (report string, err error) {
-	switch {
-	case result.Catalogue == nil:
-		return "", nil
-	case out == "" || force:
-		return delivered(result.Catalogue, out)
+// unreadable names the file once.
+func unreadable(file string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
 	}
-	err = emit.Create(filepath.Dir(out), []emit.File{{Name: filepath.Base(out), Content: result.Catalogue}})
-	var exists *emit.ExistsError
-	if errors.As(err, &exists) {
-		return "", fmt.Errorf("%w; name another file, or overwrite it with --force", err)
-	}
-	return "wrote " + out + "\n", err
+	return fmt.Errorf("cannot read %s: %w", file, err)
 }
 
 // importFindings prints the findings of an import, and makes the exit status of them.
 func importFindings(stderr io.Writer, file string, form format, report string, result *importer.Result) (string, error) {
-	found := &lintError{file, result.Findings}
+	found := &importError{lintError{file, result.Findings}, result.Catalogue != nil}
 	if form != "text" {
 		var err error
 		if report, err = form.document(result.Findings); err != nil {
@@ -144,8 +144,32 @@ func importFindings(stderr io.Writer, file string, form format, report string, r
 	} else if len(result.Findings) > 0 {
 		io.WriteString(stderr, found.report())
 	}
-	if found.worst() >= lint.Warning {
+	switch {
+	case result.KeysWouldChange:
+		return report, &keysError{found}
+	case !found.imported:
+		return report, &nothing{found}
+	case found.worst() >= lint.Warning:
 		return report, &negative{found}
 	}
 	return report, nil
 }
+
+// An importError has the findings of an import that is not as good as the document.
+type importError struct {
+	lintError
+	imported bool
+}
+
+// Error counts by severity, and says what became of the document.
+func (e *importError) Error() string {
+	if e.imported {
+		return "imported with " + e.lintError.Error()
+	}
+	return "nothing was imported: " + e.lintError.Error()
+}
+
+// keysError marks an error that says that keys of the JSON would change.
+type keysError struct{ error }
+
+func (e *keysError) Unwrap() error { return e.error }

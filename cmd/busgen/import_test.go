@@ -25,15 +25,18 @@ events:
 
 func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema})
-	got := busgen(t, "import jsonschema order.yaml")
-	got.wants(t, statusNo, orderCatalogue, `order.yaml:5:3: warning: the property "customerName" becomes the field customer_name, which is its key in the JSON then; what others write or read under the old name does not fit [import-name]
+	got := busgen(t, "import jsonschema order.yaml --rename-keys")
+	got.wants(t, statusNo, orderCatalogue, `order.yaml:5:3: warning: 1 key of the JSON has changed: "customerName" becomes customer_name; payloads with the old keys lose these values [import-keys]
     5 |   customerName: { type: string }
       |   ^^^^^^^^^^^^
-busgen: 1 warning in order.yaml
+order.yaml:5:3: warning: the property "customerName" becomes the field customer_name [import-name]
+    5 |   customerName: { type: string }
+      |   ^^^^^^^^^^^^
+busgen: imported with 2 warnings in order.yaml
 `)
 	for command, want := range map[string]string{
-		"import jsonschema order.yaml --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
-		"import jsonschema order.yaml --package shop":       strings.Replace(orderCatalogue, "orderplaced", "shop", 1),
+		"import jsonschema order.yaml --rename-keys --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
+		"import jsonschema order.yaml --rename-keys --package shop":       strings.Replace(orderCatalogue, "orderplaced", "shop", 1),
 	} {
 		if diff := cmp.Diff(want, busgen(t, command).stdout); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", command, diff)
@@ -41,23 +44,56 @@ busgen: 1 warning in order.yaml
 	}
 }
 
-func TestImportNeverOverwritesUnlessItIsToldTo(t *testing.T) {
-	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
-	busgen(t, "import jsonschema order.yaml -o new/events.yaml").wants(t, 0, "wrote new/events.yaml\n", "")
+// Payloads of which every field is optional decode under any keys, and are empty then.
+func TestImportChangesNoKeyUnlessItIsToldTo(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema + "  shipTo: { type: string }\n  a-b: { type: string }\n  billTo: { type: string }\n  +1: { type: integer }\n"})
 	before := snapshot(t)
-	busgen(t, "import jsonschema order.yaml -o events.yaml").wantsErrors(t, statusTrouble, "events.yaml exists already, so nothing was written; name another file, or overwrite it with --force")
+	for _, command := range []string{"import jsonschema order.yaml", "import jsonschema order.yaml -o events.yaml"} {
+		got := busgen(t, command)
+		first, _, _ := strings.Cut(got.stderr, "\n")
+		want := `order.yaml:5:3: error: 5 keys of the JSON would change: "customerName" becomes customer_name, "shipTo" becomes ship_to, "a-b" becomes a_b, and 2 more; ` +
+			`payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys [import-keys]`
+		if got.status != statusKeys || got.stdout != "" || first != want {
+			t.Errorf("%s: %+v", command, got)
+		}
+		if want := "busgen: nothing was imported: 1 error and 5 warnings in order.yaml\n"; !strings.HasSuffix(got.stderr, want) {
+			t.Errorf("%s: the end is not %q: %+v", command, want, got)
+		}
+	}
 	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
 	}
-	busgen(t, "import jsonschema order.yaml -o events.yaml --force").wants(t, 0, "wrote events.yaml\n", "")
-	if got := text(t, "events.yaml"); got != orderCatalogue || got != text(t, "new/events.yaml") {
-		t.Errorf("the file has %q", got)
+	if got := busgen(t, "import jsonschema order.yaml --format json -o events.yaml"); got.status != statusKeys || !strings.Contains(got.stdout, `"import-keys"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestImportAndExportOverwriteOnlyWhenTheyAreToldTo(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
+	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "docs", "schema"} {
+		want := busgen(t, verb).stdout
+		busgen(t, verb+" -o new/made").wants(t, 0, "wrote new/made\n", "")
+		busgen(t, verb+" -o new/made").wants(t, 0, "new/made is up to date\n", "")
+		must(t, os.WriteFile("new/made", []byte("mine"), 0o666))
+		age(t)
+		before := snapshot(t)
+		busgen(t, verb+" -o new/made").wantsErrors(t, statusTrouble, "busgen: new/made exists already, so nothing was written; name another file, or overwrite it with --force\n")
+		busgen(t, verb+" -o new").wantsErrors(t, statusTrouble, "new exists already, so nothing was written")
+		if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+			t.Errorf("%s: folder (-before +after):\n%s", verb, diff)
+		}
+		busgen(t, verb+" -o new/made --force").wants(t, 0, "wrote new/made\n", "")
+		if got := text(t, "new/made"); got != want || want == "" {
+			t.Errorf("%s: the file has %q", verb, got)
+		}
+		busgen(t, verb+" -o events.yaml/made --force").wantsErrors(t, statusTrouble, "events.yaml")
+		must(t, os.RemoveAll("new"))
 	}
 }
 
 func TestImportReportsForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema})
-	got := busgen(t, "import jsonschema order.yaml --format github -o events.yaml")
+	got := busgen(t, "import jsonschema order.yaml --rename-keys --format github -o events.yaml")
 	if want := "::warning file=order.yaml,line=5,col=3,"; got.status != statusNo || !strings.HasPrefix(got.stdout, want) || text(t, "events.yaml") != orderCatalogue {
 		t.Errorf("%+v", got)
 	}
@@ -67,6 +103,7 @@ func TestImportReportsForPrograms(t *testing.T) {
 	}
 }
 
+// The exit status tells a catalogue that somebody must look at from none.
 func TestImportSaysWhatIsWrong(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema, "broken.json": "{", "list.json": "[]", "async.yaml": "asyncapi: 3.0.0\n"})
 	before := snapshot(t)
@@ -74,12 +111,13 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 		status int
 		text   string
 	}{
-		"import jsonschema broken.json -o events.yaml": {statusNo, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
-		"import jsonschema list.json":                  {statusNo, "list.json:1:1: error: the document is no object [import-document]"},
-		"import asyncapi order.yaml":                   {statusNo, "error: this is no AsyncAPI document of version 2 or 3"},
-		"import jsonschema async.yaml":                 {statusNo, "async.yaml:1:1: error: this is an AsyncAPI document"},
-		"import asyncapi async.yaml":                   {statusNo, "error: nothing in the document can be an event"},
+		"import jsonschema broken.json -o events.yaml": {statusNothing, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
+		"import jsonschema list.json":                  {statusNothing, "busgen: nothing was imported: 1 error in list.json\n"},
+		"import asyncapi order.yaml":                   {statusNothing, "error: this is no AsyncAPI document of version 2 or 3"},
+		"import jsonschema async.yaml":                 {statusNothing, "async.yaml:1:1: error: this is an AsyncAPI document"},
+		"import asyncapi async.yaml":                   {statusNothing, "error: nothing in the document can be an event"},
 		"import jsonschema nope.json":                  {statusTrouble, "nope.json"},
+		"import jsonschema .":                          {statusTrouble, "busgen: cannot read .: it is a folder\n"},
 		"import jsonschema":                            {statusTrouble, "busgen import jsonschema takes the name of one file"},
 		"import jsonschema order.yaml --format json":   {statusTrouble, "name a file for the catalogue with --out"},
 		"import avro order.yaml":                       {statusTrouble, `busgen import has no verb "avro"`},

@@ -30,7 +30,8 @@ file of a bus and steer it, while the program runs or after it has died.
 Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated
 code out of date; a damaged file), 2 trouble with the command line or with
 files, 3 what was asked for is not there (no such event; no dead letter that
-matches). What a verb means by 1 is in its own help.`
+matches). What a verb means by 1 is in its own help, and so is a status of its
+own.`
 	root.Example = `  busgen init                      # start with a catalogue in ./events
   busgen                           # generate from ./events.yaml
   busgen events/events.yaml        # generate from another one

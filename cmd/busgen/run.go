@@ -16,7 +16,8 @@ import (
 const (
 	statusNo      = 1 // a clear "no": findings in the catalogue, code out of date
 	statusTrouble = 2 // the verb could not do its work: usage, files
-	statusNothing = 3 // what was asked for is not there: no such event, no dead letter that matches
+	statusNothing = 3 // what was asked for is not there: no such event, no dead letter that matches; nothing to import
+	statusKeys    = 4 // an import would change keys of the JSON
 )
 
 // run executes the command line and returns the exit status. Errors are
@@ -36,11 +37,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	var no *negative
 	var nothing *nothing
+	var keys *keysError
 	switch {
 	case errors.As(err, &no):
 		return statusNo
 	case errors.As(err, &nothing):
 		return statusNothing
+	case errors.As(err, &keys):
+		return statusKeys
 	}
 	return statusTrouble
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func newSchema() *cobra.Command {
-	var out string
+	var out output
 	var included bool
 	cmd := &cobra.Command{
 		Use:   "schema",
@@ -26,6 +26,8 @@ is theirs.
 The schema is that of this busgen. What the names in a catalogue refer to, and
 how its parts fit together, it does not know: generate, check and lint do.
 
+` + outputHelp + `
+
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen schema
   busgen schema --out catalogue.schema.json
@@ -33,16 +35,16 @@ Exit status: 0 done, 2 trouble.`,
 		Args: noArgs,
 		RunE: verb(func([]string) (string, error) {
 			if !included {
-				return delivered(export.CatalogueSchema(), out)
+				return out.deliver(export.CatalogueSchema())
 			}
 			schema, err := export.IncludedSchema()
 			if err != nil {
 				return "", err
 			}
-			return delivered(schema, out)
+			return out.deliver(schema)
 		}),
 	}
 	cmd.Flags().BoolVar(&included, "included", false, "write that of included files")
-	outFile(cmd, &out)
+	out.flags(cmd)
 	return cmd
 }

@@ -3,6 +3,7 @@ package importer_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,9 +47,9 @@ func imported(t testing.TB, folder string) *importer.Result {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(filepath.Base(path), "asyncapi") {
-			return importer.AsyncAPI(filepath.Base(path), source, importer.Options{})
+			return importer.AsyncAPI(filepath.Base(path), source, importer.Options{RenameKeys: true})
 		}
-		return importer.JSONSchema(filepath.Base(path), source, importer.Options{})
+		return importer.JSONSchema(filepath.Base(path), source, importer.Options{RenameKeys: true})
 	}
 	t.Fatalf("%s has no document", folder)
 	return nil
@@ -85,5 +86,22 @@ func compare(t *testing.T, path, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s, -update accepts it (-want +got):\n%s", path, diff)
+	}
+}
+
+// Thousands of findings that say the same are one.
+func TestEqualFindingsAreOne(t *testing.T) {
+	var source strings.Builder
+	source.WriteString("type: object\nproperties:\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&source, "  p%d: { type: object, properties: { inner: { not: { const: 1 } } } }\n", i)
+	}
+	result := importer.JSONSchema("order.yaml", []byte(source.String()), importer.Options{})
+	want := `order.yaml:3:46: warning: "not" has no counterpart in a catalogue (10000 times: here, 4:46, 5:46, 6:46 and so on); check it where the event is published [import-keyword]
+    3 |   p0: { type: object, properties: { inner: { not: { const: 1 } } } }
+      |                                              ^^^
+`
+	if diff := cmp.Diff(want, rendered(result)); diff != "" {
+		t.Errorf("(-want +got):\n%.2000s", diff)
 	}
 }

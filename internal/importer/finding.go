@@ -20,6 +20,7 @@ const (
 	RuleReference  catalog.Rule = "import-reference"
 	RuleKeyword    catalog.Rule = "import-keyword"
 	RuleType       catalog.Rule = "import-type"
+	RuleKeys       catalog.Rule = "import-keys"
 	RuleName       catalog.Rule = "import-name"
 	RuleNull       catalog.Rule = "import-null"
 	RuleEnum       catalog.Rule = "import-enum"
@@ -44,6 +45,7 @@ func Rules() []Rule {
 	return []Rule{
 		{RuleSyntax, lint.Error, "JSON or YAML, without a name twice in one object"},
 		{RuleDocument, lint.Error, "a document of the kind that was named, with an event in it"},
+		{RuleKeys, lint.Error, "keys of the JSON that can stay; with `--rename-keys` it is a warning"},
 		{RulePayload, lint.Warning, "payloads that are JSON objects"},
 		{RuleReference, lint.Warning, "references to schemas of the same file"},
 		{RuleKeyword, lint.Warning, "keywords that have a counterpart in a catalogue, such as no `not`, `if` and `anyOf`"},
@@ -92,29 +94,48 @@ func shown(message string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// tidied sorts the findings, drops repetitions, and counts notes that say the same
-// of several places.
+// tidied sorts the findings, and makes one of those that say the same.
 func tidied(all []lint.Finding) []lint.Finding {
 	slices.SortStableFunc(all, func(a, b lint.Finding) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
 	all = slices.CompactFunc(all, func(a, b lint.Finding) bool { return a.String() == b.String() })
-	first := map[string]*catalog.Finding{}
-	more := map[*catalog.Finding]int{}
+	type said struct {
+		rule          catalog.Rule
+		message, hint string
+	}
+	places := map[said][]catalog.Position{}
+	first := map[*catalog.Finding]said{}
 	all = slices.DeleteFunc(all, func(f lint.Finding) bool {
-		before := first[f.Message]
-		switch {
-		case f.Severity != lint.Note:
-			return false
-		case before == nil:
-			first[f.Message] = f.Finding
-			return false
-		}
-		more[before]++
-		return true
+		what := said{f.Rule, f.Message, f.Hint}
+		places[what] = append(places[what], f.Pos)
+		first[f.Finding] = what
+		return len(places[what]) > 1
 	})
-	for f, n := range more {
-		f.Message += fmt.Sprintf(" (here and in %d more places)", n)
+	for _, f := range all {
+		f.Message += timesAt(places[first[f.Finding]])
 	}
 	return all
+}
+
+// firstPlaces is how many places a finding names besides its own.
+const firstPlaces = 3
+
+// timesAt says how often, and where first, something was found; nothing for once.
+func timesAt(places []catalog.Position) string {
+	if len(places) == 1 {
+		return ""
+	}
+	text := fmt.Sprintf(" (%d times: here", len(places))
+	for i, p := range places[1:min(len(places), 1+firstPlaces)] {
+		separator := ", "
+		if i+2 == len(places) {
+			separator = " and "
+		}
+		text += fmt.Sprintf("%s%d:%d", separator, p.Line, p.Column)
+	}
+	if len(places) > 1+firstPlaces {
+		text += " and so on"
+	}
+	return text + ")"
 }

@@ -18,12 +18,16 @@ import (
 type Options struct {
 	Package string // of the generated code; made of the document's title, or events, if empty
 	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
+	// RenameKeys accepts that keys of the JSON change. Without it nothing is imported then.
+	RenameKeys bool
 }
 
 // A Result is what came of an import.
 type Result struct {
-	Catalogue []byte         // formatted, and free of findings; nil if nothing could be made of the document
-	Findings  []lint.Finding // about the document, in its order
+	Catalogue []byte         // formatted, and free of findings; nil if there is none
+	Findings  []lint.Finding // about the document, in its order, behind one about all keys that change
+	// KeysWouldChange says that the catalogue is nil only because Options.RenameKeys is not set.
+	KeysWouldChange bool
 }
 
 // Check returns an error for names that cannot be.
@@ -58,6 +62,7 @@ type importer struct {
 	expanding  map[*node]bool   // definitions that are being put where they are used
 	refused    map[*node]bool   // enums and unions that have a finding
 	renamed    map[*node]string // properties, to the names of their fields
+	keys       []key            // that change
 	schemas    int              // that were visited
 	inPlace    int              // structs in place around the current field
 	nested     int              // lists and maps around it
@@ -105,7 +110,14 @@ func (im *importer) result(catalogue []byte) *Result {
 		im.report(im.root.place, RuleDocument, "nothing in the document can be an event").
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
 	}
-	return &Result{catalogue, tidied(im.findings)}
+	r := &Result{Catalogue: catalogue, Findings: tidied(im.findings)}
+	if catalogue != nil && im.keys != nil {
+		r.Findings = slices.Insert(r.Findings, 0, im.changedKeys())
+		if !im.RenameKeys {
+			r.Catalogue, r.KeysWouldChange = nil, true
+		}
+	}
+	return r
 }
 
 // countReferences finds out what is referred to, and how large the document is. What a message or
