@@ -22,7 +22,8 @@ func newBreaking() *cobra.Command {
 		Short: "Tell what a change of the catalogue does to stored events",
 		Long: `Breaking compares a catalogue with what it was: in a revision of git (--against
 main, HEAD~1, v1.2, or main:old/events.yaml if the file has moved), in another
-file, or in a file of the same name in another folder.
+file, or in a file of the same name in another folder. For a name that is both,
+write ./base for the file or folder and refs/tags/base for the revision.
 
 There are two answers. Backward: what the new program makes of rows that the old
 one has stored. Forward: what the old program makes of rows of the new one,

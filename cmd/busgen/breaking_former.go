@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
@@ -14,21 +15,29 @@ import (
 // with a file of the same name, or a revision of git.
 func formerCatalogue(ctx context.Context, against, path string) (breaking.State, error) {
 	info, err := os.Stat(against)
-	if err != nil {
-		return atRevision(ctx, against, path)
+	isThere, kind, place := err == nil, "file", against
+	if isThere && info.IsDir() {
+		kind, place = "folder", filepath.Join(against, filepath.Base(path))
+		_, err = os.Stat(place)
 	}
-	if info.IsDir() {
-		against = filepath.Join(against, filepath.Base(path))
+	tree, inGit, noRevision := openRevision(ctx, against, path)
+	switch {
+	case noRevision != nil && !isThere:
+		return breaking.State{}, noRevision
+	case noRevision == nil && err == nil:
+		return breaking.State{}, fmt.Errorf("--against %s is a revision in git, and %s is a file: write %s for the revision, or ./%s for the %s",
+			against, place, tree.fullName(), filepath.ToSlash(against), kind)
+	case noRevision == nil:
+		return atRevision(tree, inGit)
 	}
-	c, err := catalogueAt([]string{against})
+	c, err := catalogueAt([]string{place})
 	return breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}, err
 }
 
 // atRevision reads a catalogue that git has.
-func atRevision(ctx context.Context, against, path string) (breaking.State, error) {
-	tree, file, err := openRevision(ctx, against, path)
-	if err != nil {
-		return breaking.State{}, err
+func atRevision(tree *revision, file string) (breaking.State, error) {
+	if refs := tree.refs(); len(refs) > 1 {
+		return breaking.State{}, fmt.Errorf("git has several revisions named %s: write %s", tree.revision, strings.Join(refs, " or "))
 	}
 	text, err := tree.ReadFile(file)
 	if err != nil {

@@ -54,6 +54,37 @@ func TestACatalogueIsComparedWithAFileAFolderOrARevision(t *testing.T) {
 	}
 }
 
+// A tag, a branch and a folder can have one name. Nobody guesses which of them is meant.
+func TestANameWithTwoMeaningsIsAskedAbout(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersAfter, "main/main.go": "package main\n", "old/events.yaml": ordersAfter})
+	inGit(t, map[string]string{"events.yaml": ordersBefore})
+	for _, ref := range []string{"tag base", "tag old", "branch twice", "tag twice"} {
+		if out, err := exec.Command("git", strings.Fields(ref)...).CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+	}
+	ofGit := func(name string) string { return strings.Replace(changedReport, "OLD", name+":events.yaml", 1) }
+	const changed = "busgen: 1 error in events.yaml\n"
+	busgen(t, "breaking --against main").wants(t, statusNo, ofGit("main"), changed) // a folder without a catalogue
+	busgen(t, "breaking --against old").wants(t, statusTrouble, "",
+		"busgen: --against old is a revision in git, and old/events.yaml is a file: write refs/tags/old for the revision, or ./old for the folder\n")
+	busgen(t, "breaking --against refs/tags/old").wants(t, statusNo, ofGit("refs/tags/old"), changed)
+	busgen(t, "breaking --against old:events.yaml").wants(t, statusNo, ofGit("old"), changed)
+	for _, folder := range []string{"./old", "old/"} {
+		busgen(t, "breaking --against "+folder).wants(t, 0, "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n", "")
+	}
+	busgen(t, "breaking --against base").wants(t, statusNo, ofGit("base"), changed)
+	must(t, os.WriteFile("base", []byte(ordersAfter), 0o666))
+	busgen(t, "breaking --against base").wants(t, statusTrouble, "",
+		"busgen: --against base is a revision in git, and base is a file: write refs/tags/base for the revision, or ./base for the file\n")
+	must(t, os.WriteFile("HEAD", []byte(ordersAfter), 0o666))
+	busgen(t, "breaking --against HEAD").wants(t, statusTrouble, "",
+		"busgen: --against HEAD is a revision in git, and HEAD is a file: write HEAD^{commit} for the revision, or ./HEAD for the file\n")
+	busgen(t, "breaking --against HEAD^{commit}").wants(t, statusNo, ofGit("HEAD^{commit}"), changed)
+	busgen(t, "breaking --against twice").wants(t, statusTrouble, "",
+		"busgen: git has several revisions named twice: write refs/heads/twice or refs/tags/twice\n")
+}
+
 func TestACompatibleChange(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore, "old.yaml": ordersBefore, "new.yaml": ordersVersioned, "more.yaml": ordersBefore + "  order.paid: {}\n"})
 	same := "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n"

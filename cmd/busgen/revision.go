@@ -46,6 +46,24 @@ func openRevision(ctx context.Context, against, catalogue string) (*revision, st
 	return r, file, nil
 }
 
+// refs lists the branches and tags that a revision names.
+func (r *revision) refs() []string {
+	names := []string{"refs/heads/" + r.revision, "refs/remotes/" + r.revision, "refs/tags/" + r.revision}
+	list, err := r.git(append([]string{"for-each-ref", "--format=%(refname)"}, names...)...)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Fields(string(list)), func(ref string) bool { return !slices.Contains(names, ref) }) // but below one
+}
+
+// fullName names the revision in a way that nobody takes for a file.
+func (r *revision) fullName() string {
+	if refs := r.refs(); len(refs) > 0 {
+		return refs[0]
+	}
+	return r.revision + "^{commit}"
+}
+
 // git runs a command that only reads.
 func (r *revision) git(args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(r.ctx, "git", args...)
