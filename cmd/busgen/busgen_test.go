@@ -328,7 +328,7 @@ func TestGenerateMakesThePackagesOfACatalogue(t *testing.T) {
 		t.Errorf("catalogue.gen.go is\n%s", got)
 	}
 	busgen(t, "check events/events.yaml").wants(t, 0, "", "")
-	if got := busgen(t, "describe payment.received -c events/events.yaml"); !strings.Contains(got.stdout, "payments.PaymentReceived\n") {
+	if got := busgen(t, "describe events/events.yaml payment.received"); !strings.Contains(got.stdout, "payments.PaymentReceived\n") {
 		t.Errorf("%+v", got)
 	}
 	if err := os.WriteFile("events/payments.yaml", []byte("version: 1\nevents: { payment.received: {} }\n"), 0o666); err != nil {

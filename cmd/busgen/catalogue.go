@@ -36,7 +36,7 @@ func cataloguePath(args []string) string {
 // unnamed explains the error of a catalogue that nobody named.
 func unnamed(args []string, err error) error {
 	if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
-		return errors.New(`there is no events.yaml in this folder: name the catalogue, as in "busgen path/to/events.yaml", or start one with "busgen init"`)
+		return errors.New(`there is no events.yaml in this folder: name the catalogue, as in path/to/events.yaml, or start one with "busgen init"`)
 	}
 	return err
 }

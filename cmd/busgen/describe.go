@@ -13,10 +13,9 @@ import (
 )
 
 func newDescribe() *cobra.Command {
-	var file string
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "describe [type | pattern]",
+	cmd := operands{most: 1, what: "one type or pattern", candidates: eventNames}.of(&cobra.Command{
+		Use:   "describe [events.yaml] [type | pattern]",
 		Short: "List the events of a catalogue, or show one in full",
 		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
 retried, who answers for it, and the subscriptions that are declared for it. A
@@ -35,23 +34,22 @@ value and from) and examples.
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
 		Example: `  busgen describe
-  busgen describe 'order.*' --catalogue events/events.yaml
+  busgen describe events/events.yaml
+  busgen describe events/events.yaml 'order.*'
   busgen describe order.placed
   busgen describe --json`,
-		Args: atMostOne("type or pattern"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) { return describe(args, file, asJSON, screen) })(cmd, args)
+			return verb(func(args []string) (string, error) { return describe(args, asJSON, screen) })(cmd, args)
 		},
-	}
-	cmd.Flags().StringVarP(&file, "catalogue", "c", defaultCatalogue, "the catalogue, a `file`")
-	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func describe(args []string, file string, asJSON bool, screen console.Screen) (report string, err error) {
-	c, err := catalogueAt([]string{file})
+func describe(args []string, asJSON bool, screen console.Screen) (report string, err error) {
+	catalogue, args := splitCatalogue(args)
+	c, err := catalogueAt(catalogue)
 	if err != nil {
 		return "", refused(err)
 	}

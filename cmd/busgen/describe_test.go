@@ -28,7 +28,7 @@ events:
 
 func TestDescribeListsTheEvents(t *testing.T) {
 	inFolder(t, map[string]string{"shop.yaml": described})
-	busgen(t, "describe -c shop.yaml").wants(t, 0, `EVENT         FIELDS  POLICY                                        SUBSCRIPTIONS
+	busgen(t, "describe shop.yaml").wants(t, 0, `EVENT         FIELDS  POLICY                                        SUBSCRIPTIONS
 order.placed       2  4× over 7s, 30s each, high, expires after 1h  charge-card, audit
 user.left          0  4× over 7s, 30s each
 `, "")
@@ -141,13 +141,115 @@ func TestDescribeSaysWhenThereIsNothingToShow(t *testing.T) {
 		status int
 		text   string
 	}{
-		"describe order.placd":    {statusNothing, "busgen: no event type matches order.placd: did you mean order.placed?\n"},
-		"describe ui.*":           {statusNothing, "busgen: no event type matches ui.*\n"},
-		"describe or*":            {statusTrouble, "`*` must be a whole segment"},
-		"describe -c nope.yaml":   {statusTrouble, "there is no catalogue at nope.yaml"},
-		"describe -c broken.yaml": {statusNo, "busgen: 2 findings in broken.yaml\n"},
-		"describe a b":            {statusTrouble, "busgen describe takes one type or pattern, not 2"},
+		"describe order.placd": {statusNothing, "busgen: no event type matches order.placd: did you mean order.placed?\n"},
+		"describe ui.*":        {statusNothing, "busgen: no event type matches ui.*\n"},
+		"describe or*":         {statusTrouble, "`*` must be a whole segment"},
+		"describe nope.yaml":   {statusTrouble, "there is no catalogue at nope.yaml"},
+		"describe broken.yaml": {statusNo, "busgen: 2 findings in broken.yaml\n"},
+		"describe a b":         {statusTrouble, "busgen describe takes one type or pattern, but got \"b\" too"},
 	} {
 		busgen(t, command).wantsErrors(t, want.status, want.text)
+	}
+}
+
+// Each verb on a catalogue takes it in the same place: first, and it may be left out.
+func TestEveryVerbTakesTheCatalogueAsItsFirstArgument(t *testing.T) {
+	others := map[string]string{"describe": "", "policy": "order.placed", "event": "order.placed order.accepted", "subscription": "audit control",
+		"type": "Money Amount", "field": "order.placed.note remark", "value": "Currency.EUR Euro", "version": "order.placed", "new event": "order.paid"}
+	const types = "types: { Currency: { enum: [EUR] }, Money: { fields: { in: Currency } } }\n"
+	for _, cmd := range catalogueVerbs() {
+		switch cmd.Name() {
+		case "rename", "new", "export", "import", "schema", "init": // families, and what takes none
+			continue
+		}
+		name := strings.TrimPrefix(cmd.CommandPath(), "busgen ")
+		if strings.HasPrefix(name, "import ") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			rest, known := others[name]
+			if !known {
+				rest = others[cmd.Name()]
+			}
+			if name == "breaking" {
+				rest = "--against shop/events.yaml"
+			}
+			here := inBoth(t, strings.Replace(described, "events:\n", types+"events:\n", 1))
+			there := busgen(t, name+" shop/events.yaml "+rest)
+			if there.status != 0 && name != "lint" && name != "check" || there.status == statusTrouble {
+				t.Errorf("%s shop/events.yaml %s: %+v", name, rest, there)
+			}
+			if use := cmd.Use; !strings.Contains(use, " [events.yaml]") {
+				t.Errorf("the usage is %q", use)
+			}
+			here()
+			if got := busgen(t, name+" "+rest); got.status != there.status {
+				t.Errorf("%s %s: %+v", name, rest, got)
+			}
+			busgen(t, name+" --catalogue x.yaml").wantsErrors(t, statusTrouble, `the catalogue is an argument, and no flag: see "busgen `+name+` --help"`)
+			busgen(t, name+" -c x.yaml").wantsErrors(t, statusTrouble, "the catalogue is an argument, and no flag")
+		})
+	}
+}
+
+// inBoth makes a catalogue in the folder shop alone, and returns what puts it into the
+// current folder too.
+func inBoth(t *testing.T, catalogue string) func() {
+	inFolder(t, map[string]string{"go.mod": "module shop\n", "shop/events.yaml": catalogue})
+	return func() {
+		inFolder(t, map[string]string{"go.mod": "module shop\n", "shop/events.yaml": catalogue, "events.yaml": catalogue})
+	}
+}
+
+func TestACatalogueInTheWrongPlaceIsNamed(t *testing.T) {
+	inFolder(t, map[string]string{"shop.yaml": described, "order.yaml": strings.Replace(described, "user.left", "order.yaml", 1)})
+	for command, want := range map[string]string{
+		"describe order.placed shop.yaml":       `the catalogue comes first, as in "busgen describe shop.yaml order.placed"`,
+		"rename event a.b c.d ./shop.yaml":      `the catalogue comes first, as in "busgen rename event ./shop.yaml a.b c.d"`,
+		"new version order.placed shop/x.yaml":  `the catalogue comes first, as in "busgen new version shop/x.yaml order.placed"`,
+		"policy shop.yaml a b":                  `busgen policy takes one type, pattern or subscription, but got "b" too`,
+		"new event shop.yaml a.b c.d":           `busgen new event takes the name of one event, as in order.placed, but got "c.d" too`,
+		"rename event shop.yaml order.placed":   "busgen rename event takes the old name and the new one",
+		"describe order.placed":                 "there is no events.yaml in this folder: name the catalogue, as in path/to/events.yaml",
+		"describe events/events.yaml":           "there is no catalogue at events/events.yaml",
+		"rename event order.placed order.ready": "there is no events.yaml in this folder",
+	} {
+		busgen(t, command).wantsErrors(t, statusTrouble, want)
+	}
+	if got := busgen(t, "describe order.yaml order.yaml"); got.status != 0 || !strings.HasPrefix(got.stdout, "order.yaml\n\npolicy") {
+		t.Errorf("an event that is named like a file: %+v", got)
+	}
+}
+
+func TestShellsCompleteCataloguesAndTheNamesInThem(t *testing.T) {
+	const files = "yaml\nyml\n:8\n"
+	inFolder(t, map[string]string{"events.yaml": described, "shop.yaml": strings.ReplaceAll(described, "order", "parcel")})
+	for words, want := range map[string]string{
+		"describe ":                           "order.placed\nuser.left\n:4\n",
+		"describe user":                       "user.left\n:4\n",
+		"describe sh":                         files,
+		"describe shop.yaml ":                 "parcel.placed\nuser.left\n:4\n",
+		"describe order.placed ":              ":4\n",
+		"policy ch":                           "charge-card\n:4\n",
+		"policy nope.yaml ":                   ":4\n",
+		"rename event shop.yaml p":            "parcel.placed\n:4\n",
+		"rename event shop.yaml user.left ":   ":4\n",
+		"rename subscription a":               "audit\n:4\n",
+		"rename field shop.yaml ":             "parcel.placed.parcel_id\nparcel.placed.note\n:4\n",
+		"new version u":                       "user.left\n:4\n",
+		"lint ":                               files,
+		"export jsonschema shop.yaml --event": "parcel.placed\nuser.left\n:4\n",
+	} {
+		before, word, _ := strings.Cut(words+"|", "|")
+		if i := strings.LastIndexByte(before, ' '); strings.HasSuffix(words, "--event") {
+			word = ""
+		} else {
+			before, word = before[:i], before[i+1:]
+		}
+		var stdout, stderr strings.Builder
+		run(t.Context(), append(append([]string{"__complete"}, strings.Fields(before)...), word), strings.NewReader(""), &stdout, &stderr)
+		if stdout.String() != want {
+			t.Errorf("%q offers %q, want %q", words, stdout.String(), want)
+		}
 	}
 }

@@ -87,7 +87,7 @@ func TestRenameChangesTheCatalogue(t *testing.T) {
 	if diff := cmp.Diff(want, text(t, "events.yaml")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got = busgen(t, "rename event order.placed order.sent -c other/events.yaml --diff")
+	got = busgen(t, "rename event other/events.yaml order.placed order.sent --diff")
 	if !strings.Contains(got.stdout, "-  order.placed:\n+  order.sent:\n") || text(t, "other/events.yaml") != simple {
 		t.Errorf("%+v", got)
 	}
@@ -98,11 +98,11 @@ func TestRenameChangesWhatTheCatalogueIncludes(t *testing.T) {
 		"shop/events.yaml":     "version: 1\npackage: shop\ninclude: [more/types.yaml]\nevents: { order.placed: { payload: { total: Money } } }\n",
 		"shop/more/types.yaml": "version: 1\ntypes: { Money: { fields: { amount: int } } } # in cents\n",
 	})
-	got := busgen(t, "rename type Money Amount -c shop/events.yaml --diff")
+	got := busgen(t, "rename type shop/events.yaml Money Amount --diff")
 	if !strings.Contains(got.stdout, "+++ shop/events.yaml\n") || !strings.Contains(got.stdout, "+++ shop/more/types.yaml\n") {
 		t.Errorf("%+v", got)
 	}
-	busgen(t, "rename type Money Amount -c shop/events.yaml").wants(t, 0, "shop/events.yaml, shop/more/types.yaml: Money is Amount now, in 2 places\n", "")
+	busgen(t, "rename type shop/events.yaml Money Amount").wants(t, 0, "shop/events.yaml, shop/more/types.yaml: Money is Amount now, in 2 places\n", "")
 	if got, want := text(t, "shop/more/types.yaml"), "version: 1\ntypes: { Amount: { fields: { amount: int } } } # in cents\n"; got != want {
 		t.Errorf("got %s", got)
 	}
@@ -140,7 +140,7 @@ func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
 		"rename event order.placed user.left":   {statusNo, `the catalogue would be wrong: key "user.left" is already in events; nothing was changed`},
 		"rename event order.placed Nope":        {statusTrouble, "events.yaml: Nope cannot be the name of an event"},
 		"rename event order.placed":             {statusTrouble, "takes the old name and the new one"},
-		"rename event a.b c.d -c broken.yaml":   {statusNo, "2 findings in broken.yaml"},
+		"rename event broken.yaml a.b c.d":      {statusNo, "2 findings in broken.yaml"},
 		"rename field order.placed.nte remark":  {statusNothing, "events.yaml: there is no field nte in order.placed: did you mean note?"},
 		"rename field note remark":              {statusNothing, "there is no event or type with fields note"},
 		"rename type Money Amount":              {statusNothing, "events.yaml: there is no type Money"},

@@ -55,6 +55,11 @@ say, such as the smallest of durations, is left out.
 		}),
 	}
 	cmd.Flags().StringVar(&event, "event", "", "export the payload of this `type` only")
+	cmd.RegisterFlagCompletionFunc("event", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		catalogue, _ := splitCatalogue(args)
+		names, _ := operands{candidates: eventNames}.complete(nil, catalogue, word)
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
 	out.flags(cmd)
 	return cmd
 }

@@ -28,8 +28,8 @@ func newNewEvent() *cobra.Command {
 	var e editing
 	var event edit.Event
 	var fields []string
-	cmd := &cobra.Command{
-		Use:   "event [NAME]",
+	cmd := operands{most: 1, what: "the name of one event, as in order.placed"}.of(&cobra.Command{
+		Use:   "event [events.yaml] [NAME]",
 		Short: "Add an event type",
 		Long: `Event adds an event type behind the last one of its namespace, also in an
 included file, or at the end of the events. A field is written name:type or
@@ -42,10 +42,10 @@ answer, shows what would change and asks once more.
 ` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
 		Example: `  busgen new event order.returned
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
-  busgen new event order.returned --subscription restock --catalogue events/events.yaml --diff`,
+  busgen new event events/events.yaml order.returned --subscription restock --diff`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return verb(func(args []string) (string, error) {
-				if len(args) > 0 {
+				if args = e.of(args); len(args) > 0 {
 					event.Name = args[0]
 				}
 				for _, text := range fields {
@@ -59,13 +59,13 @@ answer, shows what would change and asks once more.
 				if fields == nil && console.IsTerminal(cmd.InOrStdin()) && console.IsTerminal(cmd.ErrOrStderr()) {
 					who = &person{cmd.Context(), bufio.NewReader(cmd.InOrStdin()), cmd.ErrOrStderr()}
 				}
-				if len(args) > 1 || len(args) == 0 && who == nil {
+				if len(args) == 0 && who == nil {
 					return "", fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
 				}
 				return newEvent(&e, event, who)
 			})(cmd, args)
 		},
-	}
+	})
 	cmd.Flags().StringVar(&event.Doc, "doc", "", "what happened, a `text`")
 	cmd.Flags().StringArrayVar(&fields, "field", nil, "a `name:type[:doc]`; may be given several times")
 	cmd.Flags().StringVar(&event.PartitionBy, "partition-by", "", "the `field` by which events are kept in order")

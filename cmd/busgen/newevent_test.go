@@ -15,9 +15,6 @@ import (
 func answered(t *testing.T, e editing, event edit.Event, lines ...string) (asked, report string, err error) {
 	t.Helper()
 	var out strings.Builder
-	if e.file == "" {
-		e.file = "events.yaml"
-	}
 	report, err = newEvent(&e, event, &person{t.Context(), bufio.NewReader(strings.NewReader(strings.Join(lines, "\n"))), &out})
 	return out.String(), report, err
 }

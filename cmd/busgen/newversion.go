@@ -12,8 +12,8 @@ import (
 
 func newNewVersion() *cobra.Command {
 	var e editing
-	cmd := &cobra.Command{
-		Use:   "version EVENT",
+	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed", candidates: eventNames}.of(&cobra.Command{
+		Use:   "version [events.yaml] EVENT",
 		Short: "Begin a new version of an event's payload",
 		Long: `Version raises the version of an event and keeps the payload that it has under
 its history, so that the payload can be changed and stored events can still be
@@ -23,14 +23,8 @@ is what it should be.
 ` + editStatus,
 		Example: `  busgen new version order.placed
   busgen new version order.placed --diff`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: verb(func(args []string) (string, error) { return beginVersion(&e, args[0]) }),
-	}
+		RunE: verb(func(args []string) (string, error) { return beginVersion(&e, e.of(args)[0]) }),
+	})
 	e.flags(cmd)
 	return cmd
 }
@@ -43,12 +37,12 @@ func beginVersion(e *editing, event string) (string, error) {
 	if err != nil || e.diff {
 		return report, err
 	}
-	return report + nextSteps(e.file, event), nil
+	return report + nextSteps(e.catalogue, event), nil
 }
 
 // nextSteps says what is left to do after a new version.
-func nextSteps(file, event string) string {
-	c, err := catalogueAt([]string{file})
+func nextSteps(catalogue []string, event string) string {
+	c, err := catalogueAt(catalogue)
 	if err != nil {
 		return "" // it was free of findings a moment ago
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 
 	"github.com/spf13/cobra"
@@ -14,17 +12,16 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	var file string
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "policy [type | pattern | subscription]",
+	cmd := operands{most: 1, what: "one type, pattern or subscription", candidates: eventsAndSubscriptions}.of(&cobra.Command{
+		Use:   "policy [events.yaml] [type | pattern | subscription]",
 		Short: "Show the settings in force, where they come from, and when retries happen",
 		Long: `Policy shows how the events of a catalogue are delivered: each setting with its
 value and the line that it comes from, the schedule of retries as a table, and
 the same schedule as a line.
 
-Without an argument it shows all event types and the subscriptions that the
-catalogue declares. A pattern such as order.* chooses some of them, and so does
+By itself it shows all event types and the subscriptions that the catalogue
+declares. A pattern such as order.* chooses some of them, and so does
 the name of a declared subscription. What has the same settings, from the same
 lines, is shown once.
 
@@ -55,30 +52,24 @@ Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
 		Example: `  busgen policy
   busgen policy order.placed
-  busgen policy 'payment.*' --catalogue events/events.yaml
+  busgen policy events/events.yaml
+  busgen policy events/events.yaml 'payment.*'
   busgen policy charge-card
   busgen policy order.placed --json`,
-		Args: atMostOne("type or pattern"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) { return policy(args, file, asJSON, screen) })(cmd, args)
+			return verb(func(args []string) (string, error) { return policy(args, asJSON, screen) })(cmd, args)
 		},
-	}
-	cmd.Flags().StringVarP(&file, "catalogue", "c", "events.yaml", "the catalogue, a `file`")
-	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func policy(args []string, file string, asJSON bool, screen console.Screen) (report string, err error) {
-	c, findings, err := catalog.Load(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("there is no catalogue at %s: name it, as in \"busgen policy --catalogue path/to/events.yaml\"", file)
-	case err != nil:
-		return "", err
-	case len(findings) > 0:
-		return "", &negative{&findingsError{file, findings}}
+func policy(args []string, asJSON bool, screen console.Screen) (report string, err error) {
+	catalogue, args := splitCatalogue(args)
+	c, err := catalogueAt(catalogue)
+	if err != nil {
+		return "", refused(err)
 	}
 	all := subjects(c)
 	if len(args) > 0 {

@@ -127,10 +127,10 @@ func TestPolicySaysWhenThereIsNothingToShow(t *testing.T) {
 		"policy charge-crad":          {statusNothing, "did you mean charge-card?"},
 		"policy user.*":               {statusNothing, "no event type and no declared subscription matches user.*\n"},
 		"policy or*":                  {statusTrouble, "`*` must be a whole segment"},
-		"policy a b":                  {statusTrouble, "busgen policy takes one type or pattern, not 2"},
-		"policy -c nope.yaml":         {statusTrouble, "there is no catalogue at nope.yaml: name it, as in \"busgen policy --catalogue path/to/events.yaml\""},
-		"policy -c broken.yaml":       {statusNo, "busgen: 2 findings in broken.yaml\n"},
-		"policy --catalog other.yaml": {statusTrouble, "there is no flag --catalog: did you mean --catalogue?"},
+		"policy a b":                  {statusTrouble, "busgen policy takes one type, pattern or subscription, but got \"b\" too"},
+		"policy nope.yaml":            {statusTrouble, "there is no catalogue at nope.yaml: name another file"},
+		"policy broken.yaml":          {statusNo, "busgen: 2 findings in broken.yaml\n"},
+		"policy --catalog other.yaml": {statusTrouble, "the catalogue is an argument, and no flag"},
 	} {
 		busgen(t, command).wantsErrors(t, want.status, want.text)
 	}

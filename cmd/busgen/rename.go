@@ -15,13 +15,19 @@ import (
 
 // editing is what the verbs that change a catalogue share.
 type editing struct {
-	file string
-	diff bool
+	catalogue []string // the argument that names it, if there is one
+	diff      bool
 }
 
+// of takes the catalogue from the arguments of a verb, and returns the others.
+func (e *editing) of(args []string) (rest []string) {
+	e.catalogue, rest = splitCatalogue(args)
+	return rest
+}
+
+func (e *editing) file() string { return cataloguePath(e.catalogue) }
+
 func (e *editing) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&e.file, "catalogue", "c", defaultCatalogue, "the catalogue, a `file`")
-	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
 	cmd.Flags().BoolVarP(&e.diff, "diff", "d", false, "print what would change, and change nothing")
 }
 
@@ -46,9 +52,9 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	case errors.As(err, &wrong):
 		return "", &negative{fmt.Errorf("%w; nothing was changed", err)}
 	case errors.As(err, &missing):
-		return "", &nothing{fmt.Errorf("%s: %w%s", e.file, err, nearest(missing.Name, missing.Names))}
+		return "", &nothing{fmt.Errorf("%s: %w%s", e.file(), err, nearest(missing.Name, missing.Names))}
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", e.file, err)
+		return "", fmt.Errorf("%s: %w", e.file(), err)
 	case e.diff:
 		return differences(before, change), nil
 	}
@@ -65,7 +71,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 
 // read reads the catalogue with what it includes. It must be free of findings.
 func (e *editing) read() (*edit.Catalogue, error) {
-	c, err := catalogueAt([]string{e.file})
+	c, err := catalogueAt(e.catalogue)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -114,7 +120,7 @@ Exit status: that of the verbs below.`,
 
 func newRenameEvent() *cobra.Command {
 	return renaming(&cobra.Command{
-		Use:   "event OLD NEW",
+		Use:   "event [events.yaml] OLD NEW",
 		Short: "Rename an event type",
 		Long: `Event renames an event type, and the policies and exceptions of lint rules that
 are for it alone. Patterns are left alone, so that its settings may change: see
@@ -124,36 +130,36 @@ The old name is kept among the aliases of the event: what is stored under it is
 delivered under the new one. Remove it if no file has such events.
 ` + editStatus,
 		Example: `  busgen rename event order.placed order.accepted
-  busgen rename event order.placed order.accepted --catalogue events/events.yaml --diff`,
-	}, edit.RenameEvent, "")
+  busgen rename event events/events.yaml order.placed order.accepted --diff`,
+	}, edit.RenameEvent, eventNames, "")
 }
 
 func newRenameSubscription() *cobra.Command {
 	return renaming(&cobra.Command{
-		Use:   "subscription OLD NEW",
+		Use:   "subscription [events.yaml] OLD NEW",
 		Short: "Rename a declared subscription",
 		Long: `Subscription renames a subscription that the catalogue declares. The old name is
 kept among its aliases: what waits or is dead under it belongs to the new one
 from the next start of the program on.
 ` + editStatus,
 		Example: `  busgen rename subscription send-receipt mail-receipt`,
-	}, edit.RenameSubscription, "")
+	}, edit.RenameSubscription, declaredSubscriptions, "")
 }
 
 func newRenameType() *cobra.Command {
 	return renaming(&cobra.Command{
-		Use:   "type OLD NEW",
+		Use:   "type [events.yaml] OLD NEW",
 		Short: "Rename a type",
 		Long: `Type renames a type, and changes the fields that are of it. The name of a type
 is not stored in events.
 ` + editStatus,
 		Example: `  busgen rename type Money Amount`,
-	}, edit.RenameType, "")
+	}, edit.RenameType, declaredTypes, "")
 }
 
 func newRenameField() *cobra.Command {
 	return renaming(&cobra.Command{
-		Use:   "field OWNER.OLD NEW",
+		Use:   "field [events.yaml] OWNER.OLD NEW",
 		Short: "Rename a field of a payload or of a type",
 		Long: `Field renames a field of the payload of an event, or of a type, as in
 order.placed.gift or Money.amount, with partition_by and the examples of the
@@ -167,13 +173,13 @@ busgen new version, which keeps the old payload, and rename the field then.
 		Example: `  busgen rename field order.placed.gift present
   busgen rename field Money.amount cents
   busgen rename field system.backup_finished.stored.bucket container`,
-	}, edit.RenameField, "It is another key in the JSON: what is stored under the old one is read as if it were absent.\n"+
+	}, edit.RenameField, fieldNames, "It is another key in the JSON: what is stored under the old one is read as if it were absent.\n"+
 		"Where that matters (\"busgen breaking\" tells), begin with \"busgen new version\" and rename the field then.\n")
 }
 
 func newRenameValue() *cobra.Command {
 	return renaming(&cobra.Command{
-		Use:   "value ENUM.OLD NEW",
+		Use:   "value [events.yaml] ENUM.OLD NEW",
 		Short: "Rename a value of an enum",
 		Long: `Value renames a value of an enum, with defaults and examples that have it.
 
@@ -188,19 +194,15 @@ breaking.
 			return nil, fmt.Errorf("%s is no value: name its enum too, as in Currency.%s", from, from)
 		}
 		return edit.RenameValue(c, enum, value, to)
-	}, "Unless it has a number, it is another text in the JSON: \"busgen breaking\" tells what that means for stored events.\n")
+	}, valueNames, "Unless it has a number, it is another text in the JSON: \"busgen breaking\" tells what that means for stored events.\n")
 }
 
 // renaming completes a verb with an old name and a new one. The remark is printed when it is done.
-func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), remark string) *cobra.Command {
+func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), old func(*catalog.Catalogue) []string, remark string) *cobra.Command {
 	var e editing
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 2 {
-			return fmt.Errorf("%s takes the old name and the new one: see \"%s --help\"", cmd.CommandPath(), cmd.CommandPath())
-		}
-		return nil
-	}
+	operands{least: 2, most: 2, what: "the old name and the new one", candidates: old}.of(cmd)
 	cmd.RunE = verb(func(args []string) (string, error) {
+		args = e.of(args)
 		from, to := args[0], args[1]
 		return e.change(
 			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },

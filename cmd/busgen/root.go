@@ -50,7 +50,7 @@ own.`
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(explainFlag)
 	cobra.EnableCommandSorting = false // the most used verb comes first
-	inGroup(root, "Catalogues:", newGenerate(), newCheck(), newLint(), newBreaking(), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(), newSchema(), newFmt(), newRename(), newNew(), newInit())
+	inGroup(root, catalogueGroup, newGenerate(), newCheck(), newLint(), newBreaking(), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(), newSchema(), newFmt(), newRename(), newNew(), newInit())
 	inGroup(root, "The file of a bus:", newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newRunning(), newAudit(), newCheckDB())
 	root.AddCommand(newCompletion(), newVersion())
 	root.CompletionOptions.DisableDefaultCmd = true // ours has a manual
@@ -80,6 +80,9 @@ func helpOrTrouble(root *cobra.Command) {
 		return found.Help()
 	}
 }
+
+// catalogueGroup is the title of the verbs that work on a catalogue.
+const catalogueGroup = "Catalogues:"
 
 // inGroup adds commands under a title of the help.
 func inGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
@@ -121,10 +124,21 @@ func explainFlag(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %s: see \"%s --help\"", invalid.GetFlag().Name, unfit(invalid), cmd.CommandPath())
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if groupOf(cmd) == catalogueGroup && (strings.HasPrefix(name, "catalog") && unknown || strings.HasPrefix(err.Error(), "unknown shorthand flag: 'c'")) {
+		return fmt.Errorf("the catalogue is an argument, and no flag: see \"%s --help\"", cmd.CommandPath())
+	}
 	if !unknown {
 		return fmt.Errorf("%w: see \"%s --help\"", err, cmd.CommandPath())
 	}
 	return fmt.Errorf("there is no flag --%s%s", name, hint(cmd, "--", similarFlags(cmd, name)))
+}
+
+// groupOf is the title under which the help lists a verb, or the family that it is of.
+func groupOf(cmd *cobra.Command) string {
+	if cmd.GroupID == "" && cmd.HasParent() {
+		return groupOf(cmd.Parent())
+	}
+	return cmd.GroupID
 }
 
 // hint tells what was meant or, if nothing is close, where to look.
