@@ -305,9 +305,8 @@ events:
 events:
   a.b: { payload: { e: string, f: "int?", g: bool, d: "[]string?" } }`,
 			want: []string{
-				"warning forward: field c of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
-				"warning both: field e of event a.b looks like field a that is gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"note both: field f of event a.b looks like field b that is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field e of event a.b is new, and may be field a, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field f of event a.b is new, and may be one of fields b, c, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
 				"warning backward: field g of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
 				"warning forward: field d of event a.b has become optional: in new rows the old program finds the zero value [field-optional]",
 			},
@@ -407,12 +406,9 @@ events: { a.b: { payload: { a: string, b: string, c: int } } }`,
 			after: `
 events: { a.b: { payload: { d: string, e: int, f: int } } }`,
 			want: []string{
-				"warning forward: field a of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
-				"warning forward: field b of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
-				"warning forward: field c of event a.b is gone: in new rows the old program finds the zero value [field-removed]",
-				"warning backward: field d of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
-				"warning backward: field e of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
-				"warning backward: field f of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+				"warning both: field d of event a.b is new, and may be one of fields a, b, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field e of event a.b is new, and may be field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field f of event a.b is new, and may be field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
 			},
 		},
 		"a value of an enum with a number that none had": {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
 )
 
 // constraints reports what a field asks for more than before. Stored events are read
@@ -79,6 +80,10 @@ func (c *comparison) defaults(p part, old, now *catalog.Field) {
 	if at == (catalog.Position{}) {
 		at = now.Name.Pos
 	}
-	c.report(draft{rule: defaultChanged, direction: Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
-		key: p.key, message: fmt.Sprintf("the default of %s is %s and was %s", p.what, orNothing(is), orNothing(was))})
+	r := draft{rule: defaultChanged, severity: lint.Note, direction: Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
+		key: p.key, message: fmt.Sprintf("the default of %s is %s and was %s", p.what, orNothing(is), orNothing(was))}
+	if !old.Type.Optional && !now.Type.Optional && !now.Default.Written() {
+		r.severity, r.effect, r.hint, r.versioned, r.ofType = lint.Warning, zeroValue, "keep it", true, p.ofType
+	}
+	c.report(r)
 }

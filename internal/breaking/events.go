@@ -2,6 +2,7 @@ package breaking
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -85,7 +86,7 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 		c.report(draft{rule: historyDropped, direction: Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
 			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
 	case v == now.Version.V:
-		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, before, after, Both, now.Name.Pos)
+		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, presentFields(old, v, before), newFieldSet(after, now.Reserved), Both, now.Name.Pos)
 	default:
 		c.frozen(old, v, before, after)
 	}
@@ -95,11 +96,19 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.Field) {
 	what, at := fmt.Sprintf("version %d of event %s", v, c.current.Name.V), placeOfShape(c.current, v)
 	c.seen, c.breaks = map[pair]Direction{}, false
-	c.fields(part{what: what, key: versionKey(c.current, v)}, before, after, Backward, at)
+	c.fields(part{what: what, key: versionKey(c.current, v), history: true}, newFieldSet(before, nil), newFieldSet(after, nil), Backward, at)
 	if !c.breaks && loses(before, after, map[pair]bool{}) {
 		c.report(draft{rule: historyEdited, direction: Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
 			key: versionKey(c.current, v), message: what + " leaves out what it had", hint: "history says what was stored: leave it as it was"})
 	}
+}
+
+// presentFields are those of a version of an event. Names are reserved for the present one.
+func presentFields(e *catalog.Event, v int, fields []*catalog.Field) fieldSet {
+	if v != e.Version.V {
+		return newFieldSet(fields, nil)
+	}
+	return newFieldSet(fields, e.Reserved)
 }
 
 // versionKey is a payload in keys.
@@ -131,7 +140,7 @@ func (c *comparison) newEvents() {
 
 func (c *comparison) partition(old *catalog.Event) {
 	before, after := keyOf(old), keyOf(c.current)
-	if before == after {
+	if before == after || before != "" && after != "" && slices.Contains(keysOf(c.current.PartitionBy), before) {
 		return
 	}
 	at, was := c.current.Name.Pos, old.Name.Pos

@@ -104,9 +104,9 @@ func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, r *catalog.Ty
 		return worst
 	}
 	for _, want := range r.Named.Fields {
-		have := fieldNamed(fields, want.Name.V)
+		have := writerOf(fields, want)
 		if have == nil || have.Type.Optional {
-			if !want.Type.Optional {
+			if !want.Type.Optional && !want.Default.Written() {
 				worst = max(worst, loose)
 			}
 		}

@@ -20,7 +20,7 @@ func Rules() []Rule {
 	return []Rule{
 		eventRemoved, eventAdded, aliasRemoved, aliasMoved,
 		versionRaised, versionLowered, historyDropped, historyEdited,
-		fieldAdded, fieldRemoved, fieldRenamed, fieldRequired, fieldOptional,
+		fieldAdded, fieldRemoved, fieldRenamed, fieldRequired, fieldOptional, wasRemoved, wasMoved, reservedRemoved,
 		typeChanged, customChanged, enumValueRemoved, enumValueAdded, enumRenumbered, variantRemoved, variantAdded, discriminatorChanged,
 		constraintTightened, defaultChanged, partitionChanged, expiresSooner,
 		subscriptionRemoved, subscriptionMoved,
@@ -40,7 +40,9 @@ func RuleOf(id string) (Rule, bool) {
 
 // Effects of single rules.
 var (
-	fieldRenamedEffect = effect{"the new program does not see what old rows have under the old name", "the old program does not see what new rows have under the new name", "neither program sees what rows of the other have under its name"}
-	customEffect       = effect{"what it makes of old rows is its own affair", "what old programs make of new rows is their own affair", "what each makes of rows of the other is its own affair"}
-	renumbered         = effect{"old rows mean something else by it", "new rows mean something else by it in the old program", "rows mean something else by it in the other program"}
+	renamedEffect = effect{"the new program does not see what old rows have under the old name", "the old program does not see what new rows have under the new name", "neither program sees what rows of the other have under its name"}
+	notRead       = effect{backward: "the new program does not see what old rows have under it"}
+	anotherField  = effect{backward: "old rows may hold another value under it"}
+	customEffect  = effect{"what it makes of old rows is its own affair", "what old programs make of new rows is their own affair", "what each makes of rows of the other is its own affair"}
+	renumbered    = effect{"old rows mean something else by it", "new rows mean something else by it in the old program", "rows mean something else by it in the other program"}
 )

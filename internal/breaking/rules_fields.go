@@ -13,7 +13,7 @@ events:
   order.placed: { payload: { order_id: uuid, email: string } }`,
 	Good: `
 events:
-  order.placed: { payload: { order_id: uuid, email: "string?" } }`,
+  order.placed: { payload: { order_id: uuid, email: "string?", copies: { type: int, default: 1 } } }`,
 }
 
 var fieldRemoved = Rule{
@@ -32,7 +32,7 @@ events:
 
 var fieldRenamed = Rule{
 	ID: "field-renamed", Severity: lint.Warning, Direction: Both,
-	Purpose: "The name of a field is its key in the JSON: under another name nobody finds what is stored.",
+	Purpose: "The name of a field is its key in stored JSON: a field that goes while another comes was renamed (was) or removed (reserved).",
 	Before: `
 events:
   order.placed: { payload: { email: string } }`,
@@ -42,6 +42,48 @@ events:
 	Good: `
 events:
   order.placed: { payload: { email: { type: string, go_name: CustomerEmail } } }`,
+}
+
+var wasRemoved = Rule{
+	ID: "was-removed", Severity: lint.Warning, Direction: Backward,
+	Purpose: "Rows from before a rename are read by the former name of the field only.",
+	Before: `
+events:
+  order.placed: { payload: { email: { type: string, was: mail } } }`,
+	Bad: `
+events:
+  order.placed: { payload: { email: string } }`,
+	Good: `
+events:
+  order.placed: { payload: { customer_email: { type: string, was: [email, mail] } } }`,
+}
+
+var wasMoved = Rule{
+	ID: "was-moved", Severity: lint.Error, Direction: Backward,
+	Purpose: "What rows hold under a former name is read as another field than the one that it was.",
+	Before: `
+events:
+  order.placed: { payload: { email: { type: string, was: mail }, note: "string?" } }`,
+	Bad: `
+events:
+  order.placed: { payload: { email: string, note: { type: "string?", was: mail } } }`,
+	Good: `
+events:
+  order.placed: { payload: { note: "string?", email: { type: string, was: mail } } }`,
+}
+
+var reservedRemoved = Rule{
+	ID: "reserved-removed", Severity: lint.Warning, Direction: Backward,
+	Purpose: "Rows may still hold the value of a removed field, which another field of the name would read.",
+	Before: `
+events:
+  order.placed: { reserved: [note], payload: { order_id: uuid } }`,
+	Bad: `
+events:
+  order.placed: { payload: { order_id: uuid, note: "string?" } }`,
+	Good: `
+events:
+  order.placed: { reserved: [note, remark], payload: { order_id: uuid, comment: "string?" } }`,
 }
 
 var fieldRequired = Rule{
@@ -55,7 +97,7 @@ events:
   order.placed: { payload: { email: string } }`,
 	Good: `
 events:
-  order.placed: { payload: { email: { type: "string?", default: none } } }`,
+  order.placed: { payload: { email: { type: string, default: none } } }`,
 }
 
 var fieldOptional = Rule{
@@ -87,15 +129,15 @@ events:
 }
 
 var defaultChanged = Rule{
-	ID: "default-changed", Severity: lint.Note, Direction: Backward,
-	Purpose: "Old rows that lack the field mean something else from now on.",
+	ID: "default-changed", Severity: lint.Warning, Direction: Backward,
+	Purpose: "Old rows that lack the field mean something else from now on, or are read with the zero value.",
 	Before: `
 events:
-  order.placed: { payload: { copies: { type: "int?", default: 1 } } }`,
+  order.placed: { payload: { copies: { type: int, default: 1 } } }`,
 	Bad: `
 events:
-  order.placed: { payload: { copies: { type: "int?", default: 2 } } }`,
+  order.placed: { payload: { copies: int } }`,
 	Good: `
 events:
-  order.placed: { payload: { copies: { type: "int?", default: 1, doc: Of the receipt. } } }`,
+  order.placed: { payload: { copies: { type: int, default: 1, doc: Of the receipt. } } }`,
 }

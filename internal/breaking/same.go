@@ -58,8 +58,12 @@ func sameNamed(a, b *catalog.Type, seen map[pair]bool) bool {
 // loses tells whether something that is written as before is not seen by those who read
 // it as after.
 func loses(before, after []*catalog.Field, seen map[pair]bool) bool {
+	seenBy := newFieldSet(after, nil)
 	for _, f := range before {
-		g := fieldNamed(after, f.Name.V)
+		if f.Removed {
+			continue
+		}
+		g := seenBy.reader(f.Name.V)
 		if g == nil || losesIn(f.Type, g.Type, seen) {
 			return true
 		}

@@ -2,7 +2,6 @@ package breaking
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -14,105 +13,23 @@ type part struct {
 	what   string // for messages: "field email of event order.placed"
 	ofType string // the type that it is in, if it is in one
 	key    string // for keys: "order.placed 1 email"
+
+	history bool // it is an old payload
 }
 
-func typePart(t *catalog.Type) part { return part{"type " + t.Name.V, t.Name.V, t.Name.V} }
+func typePart(t *catalog.Type) part {
+	return part{what: "type " + t.Name.V, ofType: t.Name.V, key: t.Name.V}
+}
 
 func (p part) field(name string) part {
-	return part{"field " + name + " of " + p.what, p.ofType, p.key + " " + name}
+	p.what, p.key = "field "+name+" of "+p.what, p.key+" "+name
+	return p
 }
 
 // elements are the items of a list or the values of a map.
 func (p part) elements(word string) part {
-	return part{word + " of " + p.what, p.ofType, p.key + "[]"}
-}
-
-// fields compares the fields of a payload or a struct type. at is the place of findings
-// about a field that is gone.
-func (c *comparison) fields(in part, before, after []*catalog.Field, d Direction, at catalog.Position) {
-	gone, added := without(before, after), without(after, before)
-	report := func(r draft, name string) {
-		r.subject, r.ofType, r.versioned, r.key = c.current.Name.V, in.ofType, true, in.field(name).key
-		c.report(r)
-	}
-	for _, f := range after {
-		if old := fieldNamed(before, f.Name.V); old != nil {
-			c.field(in.field(f.Name.V), old, f, d)
-			continue
-		}
-		if old := renamed(f, gone, added); old != nil {
-			r := draft{rule: fieldRenamed, direction: d, at: f.Name.Pos, was: old.Name.Pos, effect: fieldRenamedEffect,
-				message: fmt.Sprintf("field %s of %s looks like field %s that is gone", f.Name.V, in.what, old.Name.V),
-				hint:    fmt.Sprintf("keep %s and give it go_name: %s", old.Name.V, f.GoName)}
-			if f.Type.Optional {
-				r.severity = lint.Note
-			}
-			report(r, f.Name.V)
-		} else if !f.Type.Optional && d&Backward != 0 {
-			report(draft{rule: fieldAdded, direction: Backward, at: f.Name.Pos, effect: zeroValue,
-				message: fmt.Sprintf("field %s of %s is new, and not optional", f.Name.V, in.what), hint: "make it optional"}, f.Name.V)
-		}
-	}
-	for _, old := range gone {
-		if !old.Type.Optional && d&Forward != 0 && !slices.ContainsFunc(added, func(f *catalog.Field) bool { return renamed(f, gone, added) == old }) {
-			report(draft{rule: fieldRemoved, direction: Forward, at: at, was: old.Name.Pos, effect: zeroValue,
-				message: fmt.Sprintf("field %s of %s is gone", old.Name.V, in.what),
-				hint:    "make it optional first, and remove it when no program needs it any more"}, old.Name.V)
-		}
-	}
-}
-
-// without lists the fields that the others do not have.
-func without(fields, others []*catalog.Field) (own []*catalog.Field) {
-	for _, f := range fields {
-		if fieldNamed(others, f.Name.V) == nil {
-			own = append(own, f)
-		}
-	}
-	return own
-}
-
-func fieldNamed(fields []*catalog.Field, name string) *catalog.Field {
-	if i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return f.Name.V == name }); i >= 0 {
-		return fields[i]
-	}
-	return nil
-}
-
-// renamed finds the field that is gone and that a new one could have been: the only one
-// of its type, among those that are gone and those that are new.
-func renamed(f *catalog.Field, gone, added []*catalog.Field) *catalog.Field {
-	same := func(g *catalog.Field) bool { return g.Type.Text == f.Type.Text }
-	i := slices.IndexFunc(gone, same)
-	if i < 0 || slices.ContainsFunc(gone[i+1:], same) {
-		return nil
-	}
-	for _, other := range added {
-		if other != f && same(other) {
-			return nil
-		}
-	}
-	return gone[i]
-}
-
-// field compares a field that is still there.
-func (c *comparison) field(p part, old, now *catalog.Field, d Direction) {
-	report := func(r draft) {
-		r.at, r.was, r.subject, r.ofType, r.versioned, r.key = now.Type.Pos, old.Type.Pos, c.current.Name.V, p.ofType, true, p.key
-		c.report(r)
-	}
-	switch {
-	case old.Type.Optional && !now.Type.Optional && d&Backward != 0:
-		report(draft{rule: fieldRequired, direction: Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: "leave it optional"})
-	case !old.Type.Optional && now.Type.Optional && d&Forward != 0:
-		report(draft{rule: fieldOptional, direction: Forward, effect: zeroValue, message: p.what + " has become optional",
-			hint: "go on filling it in until no old program is left"})
-	}
-	c.types(p, operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}, d)
-	if d&Backward != 0 {
-		c.constraints(p, old, now)
-		c.defaults(p, old, now)
-	}
+	p.what, p.key = word+" of "+p.what, p.key+"[]"
+	return p
 }
 
 // types compares types, inside and out.
@@ -230,7 +147,7 @@ func (c *comparison) named(old, now *catalog.Type, d Direction) {
 	case now.IsUnion():
 		c.unions(old, now, d)
 	default:
-		c.fields(typePart(now), old.Fields, now.Fields, d, now.Name.Pos)
+		c.fields(typePart(now), fieldsOf(old), fieldsOf(now), d, now.Name.Pos)
 	}
 }
 

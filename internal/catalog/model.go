@@ -148,6 +148,9 @@ type Field struct {
 	// Was are the names that it had before. A stored event that has none of its name is read by the
 	// first of them that it has. Nothing is written under them.
 	Was []Value[string]
+	// Removed says that the field was there once, and is not any more. Catalogues that are made of a
+	// record have such fields; those that are read from a file have none.
+	Removed bool
 	// Default stands in for a field that is absent, in its JSON form. An optional field is absent all the
 	// same, and has a method that returns the default: see [Field.HasDefaultMethod]. A required field of
 	// a stored event that lacks it, or has null there, is decoded as the default.

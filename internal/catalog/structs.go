@@ -108,6 +108,11 @@ func (r *reader) inlineStruct(o object, fields entry, goName Value[string], of o
 // defaultable are the types of which a default can be a constant.
 var defaultable = []Kind{String, Bool, Int, Int32, Int64, Uint64, Float64, Decimal, Date, Duration, UUID}
 
+// TakesDefault reports whether a field of that type can have a default: whether it is a scalar.
+func (t *TypeRef) TakesDefault() bool {
+	return slices.Contains(defaultable, t.Kind) || t.Kind == Named && t.Named.IsEnum()
+}
+
 // defaultOf reads what stands in for a field that is absent.
 func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
 	e, ok := o.entries["default"]
@@ -116,7 +121,7 @@ func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
 	}
 	bare := *f.Type
 	bare.Optional = false
-	if !slices.Contains(defaultable, bare.Kind) && !(bare.Kind == Named && bare.Named.IsEnum()) {
+	if !f.Type.TakesDefault() {
 		r.report(r.place(e.key), RuleDefault, "default of %s does not fit its type %s", o.what, f.Type.Text).
 			see(r.typeAt(f.Type), "the type is here").
 			Hint = "it is for scalars: texts, numbers, truth values, dates, durations, UUIDs and enums"

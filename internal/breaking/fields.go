@@ -1,0 +1,237 @@
+package breaking
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// A fieldComparison is that of the fields of one payload or struct. Fields are compared by the
+// keys of stored JSON: a field is written under its name, and read under its former names too.
+type fieldComparison struct {
+	*comparison
+	in            part
+	before, after fieldSet
+	direction     Direction
+	at            catalog.Position // of findings about a field that is gone
+
+	// open are the fields that each new one could have been, and that are gone without a word.
+	open map[*catalog.Field][]*catalog.Field
+	// asked are all fields in open.
+	asked map[*catalog.Field]bool
+}
+
+// fields compares the fields of a payload or a struct type. at is the place of findings
+// about a field that is gone.
+func (c *comparison) fields(in part, before, after fieldSet, d Direction, at catalog.Position) {
+	f := fieldComparison{comparison: c, in: in, before: before, after: after, direction: d, at: at}
+	f.findOpen()
+	for _, now := range after.fields {
+		f.field(now)
+	}
+	for _, old := range before.fields {
+		if !old.Removed {
+			f.formerNames(old)
+			f.gone(old)
+		}
+	}
+	f.reservedNames()
+}
+
+func (f *fieldComparison) report(r draft, name string) {
+	r.subject, r.ofType, r.versioned, r.key = f.current.Name.V, f.in.ofType, true, f.in.field(name).key
+	f.comparison.report(r)
+}
+
+// predecessor is the field that a field was: the one of its name, or else the one of a former
+// name of it; nil if it is new.
+func (f *fieldComparison) predecessor(now *catalog.Field) *catalog.Field {
+	for _, key := range keysOf(now) {
+		if old := fieldNamed(f.before.byKey[key], key); old != nil && !old.Removed {
+			return old
+		}
+	}
+	return nil
+}
+
+// field compares a field with the one that it was, and its type with all that rows hold under its keys.
+func (f *fieldComparison) field(now *catalog.Field) {
+	p, old, d := f.in.field(now.Name.V), f.predecessor(now), f.direction
+	switch {
+	case old == nil:
+		f.added(now)
+	case slices.Contains(keysOf(old), now.Name.V):
+		f.comparison.field(p, old, now, d)
+	default:
+		if f.comparison.field(p, old, now, d&Backward); d&Forward != 0 {
+			f.report(draft{rule: fieldRenamed, direction: Forward, at: now.Name.Pos, was: old.Name.Pos, effect: renamedEffect,
+				message: fmt.Sprintf("field %s of %s was %s", now.Name.V, f.in.what, old.Name.V), hint: twoSteps}, old.Name.V+"->"+now.Name.V)
+		}
+	}
+	for _, key := range keysOf(now) {
+		for _, other := range f.before.byKey[key] {
+			if other != old {
+				f.types(p, operand{other.Type, other.Constraints}, operand{now.Type, now.Constraints}, d&Backward)
+			}
+		}
+	}
+}
+
+// findOpen finds, for each field that is new, those that it could have been: fields that are gone, of a
+// type that it reads, and of which nobody has said whether they were renamed or removed.
+func (f *fieldComparison) findOpen() {
+	gone := map[string][]*catalog.Field{} // by type, with what counts for its fit
+	var types []string
+	for _, old := range f.before.fields {
+		if old.Removed || f.after.reader(old.Name.V) != nil || f.after.reserves[old.Name.V] {
+			continue
+		}
+		t := fmt.Sprintf("%s %s %s", bare(old.Type), old.Constraints.Min.V, old.Constraints.Max.V)
+		if gone[t] == nil {
+			types = append(types, t)
+		}
+		gone[t] = append(gone[t], old)
+	}
+	f.open, f.asked = map[*catalog.Field][]*catalog.Field{}, map[*catalog.Field]bool{}
+	for _, now := range f.after.fields {
+		if f.predecessor(now) != nil {
+			continue
+		}
+		for _, t := range types {
+			if fit(operand{gone[t][0].Type, gone[t][0].Constraints}, operand{now.Type, now.Constraints}) < broken {
+				f.open[now] = append(f.open[now], gone[t][:min(len(gone[t]), maxOpen)]...)
+			}
+			if len(f.open[now]) >= maxOpen {
+				f.open[now] = f.open[now][:maxOpen]
+				break
+			}
+		}
+		for _, old := range f.open[now] {
+			f.asked[old] = true
+		}
+	}
+}
+
+// maxOpen is how many fields a message names at most.
+const maxOpen = 3
+
+// added reports a field that was not there before.
+func (f *fieldComparison) added(now *catalog.Field) {
+	if open := f.open[now]; len(open) > 0 {
+		f.report(draft{rule: fieldRenamed, direction: f.direction, at: now.Name.Pos, was: open[0].Name.Pos, effect: renamedEffect,
+			message: fmt.Sprintf("field %s of %s is new, and may be %s", now.Name.V, f.in.what, whichIsGone(open)),
+			hint:    f.renameHint(open[0])}, namesOf(open, ",")+"->"+now.Name.V)
+		return
+	}
+	if f.direction&Backward != 0 && !now.Type.Optional && !now.Default.Written() {
+		f.report(draft{rule: fieldAdded, direction: Backward, at: now.Name.Pos, effect: zeroValue,
+			message: fmt.Sprintf("field %s of %s is new, and not optional", now.Name.V, f.in.what), hint: orDefault("make it optional", now)}, now.Name.V)
+	}
+}
+
+func (f *fieldComparison) renameHint(old *catalog.Field) string {
+	if f.in.history {
+		return "history says what was stored: leave it as it was"
+	}
+	return fmt.Sprintf("if it was renamed, write was: %s beside its type; if %s is really gone, add it to reserved of %s", old.Name.V, old.Name.V, f.in.what)
+}
+
+func whichIsGone(fields []*catalog.Field) string {
+	if len(fields) == 1 {
+		return "field " + fields[0].Name.V + ", which is gone"
+	}
+	return "one of fields " + namesOf(fields, ", ") + ", which are gone"
+}
+
+func namesOf(fields []*catalog.Field, separator string) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name.V)
+	}
+	return strings.Join(names, separator)
+}
+
+// orDefault adds to a hint what helps a field that can have a default.
+func orDefault(hint string, f *catalog.Field) string {
+	if f.Type.TakesDefault() {
+		return hint + ", give it a default"
+	}
+	return hint
+}
+
+// gone reports a field that old programs miss in new rows.
+func (f *fieldComparison) gone(old *catalog.Field) {
+	if f.direction&Forward == 0 || old.Type.Optional || f.asked[old] {
+		return
+	}
+	if now := f.after.reader(old.Name.V); now != nil && f.predecessor(now) == old {
+		return // it is there, or was renamed
+	}
+	f.report(draft{rule: fieldRemoved, direction: Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
+		message: fmt.Sprintf("field %s of %s is gone", old.Name.V, f.in.what),
+		hint:    "make it optional first, and remove it when no program needs it any more"}, old.Name.V)
+}
+
+// formerNames reports former names of a field under which its value is not found any more.
+func (f *fieldComparison) formerNames(old *catalog.Field) {
+	if f.direction&Backward == 0 {
+		return
+	}
+	successor := f.after.reader(old.Name.V)
+	for _, was := range old.Was {
+		switch now := f.after.reader(was.V); {
+		case now == successor:
+		case now != nil:
+			f.report(draft{rule: wasMoved, direction: Backward, at: now.Name.Pos, was: was.Pos, effect: anotherField,
+				message: fmt.Sprintf("%s is a name of field %s of %s, and was one of field %s", was.V, now.Name.V, f.in.what, old.Name.V),
+				hint:    "leave it to the field that had it"}, was.V)
+		case !f.after.reserves[was.V]:
+			f.report(draft{rule: wasRemoved, direction: Backward, at: successor.Name.Pos, was: was.Pos, effect: notRead,
+				message: fmt.Sprintf("former name %s of field %s of %s is gone", was.V, successor.Name.V, f.in.what),
+				hint:    "keep it as long as a file has events from before the rename"}, was.V)
+		}
+	}
+}
+
+// reservedNames reports names that were reserved and are not any more.
+func (f *fieldComparison) reservedNames() {
+	if f.direction&Backward == 0 {
+		return
+	}
+	for _, name := range f.before.reserved {
+		now := f.after.reader(name.V)
+		switch {
+		case f.after.reserves[name.V]:
+		case now == nil:
+			f.report(draft{rule: reservedRemoved, severity: lint.Note, direction: Backward, at: f.at, was: name.Pos,
+				message: fmt.Sprintf("name %s of %s is no longer reserved", name.V, f.in.what)}, name.V)
+		case len(f.before.byKey[name.V]) == 0: // otherwise its type is known, and compared
+			f.report(draft{rule: reservedRemoved, direction: Backward, at: now.Name.Pos, was: name.Pos, effect: anotherField,
+				message: fmt.Sprintf("%s is a name of field %s of %s, and was reserved", name.V, now.Name.V, f.in.what),
+				hint:    "give the field another name"}, name.V)
+		}
+	}
+}
+
+// field compares two fields of which one reads what the other writes.
+func (c *comparison) field(p part, old, now *catalog.Field, d Direction) {
+	report := func(r draft) {
+		r.at, r.was, r.subject, r.ofType, r.versioned, r.key = now.Type.Pos, old.Type.Pos, c.current.Name.V, p.ofType, true, p.key
+		c.report(r)
+	}
+	switch {
+	case old.Type.Optional && !now.Type.Optional && !now.Default.Written() && d&Backward != 0:
+		report(draft{rule: fieldRequired, direction: Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: orDefault("leave it optional", now)})
+	case !old.Type.Optional && now.Type.Optional && d&Forward != 0:
+		report(draft{rule: fieldOptional, direction: Forward, effect: zeroValue, message: p.what + " has become optional",
+			hint: "go on filling it in until no old program is left"})
+	}
+	c.types(p, operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}, d)
+	if d&Backward != 0 {
+		c.constraints(p, old, now)
+		c.defaults(p, old, now)
+	}
+}

@@ -1,0 +1,155 @@
+package breaking_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// What is said of fields that were renamed or removed. The pieces are payloads of one event.
+func TestFieldsThatWereRenamedOrRemoved(t *testing.T) {
+	const (
+		renamedForward = ": the old program does not see what new rows have under the new name [field-renamed]"
+		renamedBoth    = ": neither program sees what rows of the other have under its name [field-renamed]"
+		gone           = ": in new rows the old program finds the zero value [field-removed]"
+		zero           = ": in old rows the new program finds the zero value "
+		another        = ": old rows may hold another value under it "
+	)
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"a rename that is said": {`payload: { ward: string }`, `payload: { district: { type: string, was: ward } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward}},
+		"one to an optional field that is not said": {`payload: { ward: string }`, `payload: { district: "string?" }`,
+			[]string{"warning both: field district of event a.b is new, and may be field ward, which is gone" + renamedBoth}},
+		"one to another type that fits": {`payload: { ward: uuid }`, `payload: { district: "string?" }`,
+			[]string{"warning both: field district of event a.b is new, and may be field ward, which is gone" + renamedBoth}},
+		"one to a field with a default": {`payload: { ward: string }`, `payload: { district: { type: string, default: none } }`,
+			[]string{"warning both: field district of event a.b is new, and may be field ward, which is gone" + renamedBoth}},
+		"a field that is gone and one that is new, of types that do not fit": {`payload: { ward: "string?" }`, `payload: { floor: "int?" }`, nil},
+		"one that is really gone": {`payload: { ward: "string?" }`, `payload: { district: "string?" }, reserved: [ward]`, nil},
+		"one that is really gone, and was required": {`payload: { ward: string }`, `payload: { district: string }, reserved: [ward]`,
+			[]string{"warning forward: field ward of event a.b is gone" + gone, "warning backward: field district of event a.b is new, and not optional" + zero + "[field-added]"}},
+		"a field of another name that goes elsewhere": {`payload: { ward: string, x: "string?" }`, `payload: { ward: string, y: { type: "string?", was: z } }`,
+			[]string{"warning both: field y of event a.b is new, and may be field x, which is gone" + renamedBoth}},
+		"a rename to another type": {`payload: { ward: string }`, `payload: { district: { type: int, was: ward } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward,
+				"error backward: field district of event a.b is int and was string: the new program cannot decode old rows [type-changed]"}},
+		"a rename of an optional field to a required one": {`payload: { ward: "string?" }`, `payload: { district: { type: string, was: ward } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward,
+				"warning backward: field district of event a.b is no longer optional" + zero + "[field-required]"}},
+		"the same with a default": {`payload: { ward: "string?" }`, `payload: { district: { type: string, was: ward, default: none } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward,
+				`note backward: the default of field district of event a.b is "none" and was nothing [default-changed]`}},
+		"a second rename": {`payload: { ward: { type: string, was: area } }`, `payload: { district: { type: string, was: [ward, area] } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward}},
+		"a second rename that forgets the first": {`payload: { ward: { type: string, was: area } }`, `payload: { district: { type: string, was: ward } }`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward,
+				"warning backward: former name area of field district of event a.b is gone: the new program does not see what old rows have under it [was-removed]"}},
+		"one that reserves the first": {`payload: { ward: { type: string, was: area } }`, `payload: { ward: string }, reserved: [area]`, nil},
+		"a rename that is taken back": {`payload: { district: { type: string, was: ward } }`, `payload: { ward: { type: string, was: district } }`, nil},
+		"a former name that becomes a field": {`payload: { district: { type: string, was: ward } }`, `payload: { district: string, ward: "string?" }`,
+			[]string{"error backward: ward is a name of field ward of event a.b, and was one of field district" + another + "[was-moved]"}},
+		"a field that is put into one that was there": {`payload: { a: string, b: string }`, `payload: { b: { type: string, was: a } }`,
+			[]string{"warning forward: field a of event a.b is gone" + gone}},
+		"one of another type": {`payload: { a: "int?", b: string }`, `payload: { b: { type: string, was: a } }`,
+			[]string{"error backward: field b of event a.b is string and was int: the new program cannot decode old rows [type-changed]"}},
+		"a partition key that is renamed": {`payload: { ward: string }, partition_by: ward`, `payload: { district: { type: string, was: ward } }, partition_by: district`,
+			[]string{"warning forward: field district of event a.b was ward" + renamedForward}},
+		"a new field with a default":            {`payload: { a: int }`, `payload: { a: int, b: { type: int, default: 1 } }`, nil},
+		"a default that goes":                   {`payload: { b: { type: int, default: 1 } }`, `payload: { b: int }`, []string{"warning backward: the default of field b of event a.b is nothing and was 1" + zero + "[default-changed]"}},
+		"one that goes with the field required": {`payload: { b: { type: int, default: 1 } }`, `payload: { b: "int?" }`, []string{"warning forward: field b of event a.b has become optional" + ": in new rows the old program finds the zero value [field-optional]", "note backward: the default of field b of event a.b is nothing and was 1 [default-changed]"}},
+		"a name that is no longer reserved":     {`reserved: [x, y]`, `reserved: [x]`, []string{"note backward: name y of event a.b is no longer reserved [reserved-removed]"}},
+		"a reserved name that is used":          {`reserved: [x]`, `payload: { x: "int?" }`, []string{"warning backward: x is a name of field x of event a.b, and was reserved" + another + "[reserved-removed]"}},
+		"one that is a former name":             {`reserved: [x]`, `payload: { y: { type: "int?", was: x } }`, []string{"warning backward: x is a name of field y of event a.b, and was reserved" + another + "[reserved-removed]"}},
+		"one that a new version is free to use": {`payload: { a: int }, reserved: [x]`, `version: 2, payload: { x: "int?" }, history: { 1: { payload: { a: int } } }`,
+			[]string{"error forward: event a.b is version 2 and was 1 [version-raised]"}},
+		"a history that keeps former names": {`payload: { ward: { type: string, was: area } }`, `version: 2, payload: {}, history: { 1: { payload: { ward: { type: string, was: area } } } }`,
+			[]string{"error forward: event a.b is version 2 and was 1 [version-raised]"}},
+		"one that loses them": {`payload: { ward: { type: string, was: area } }`, `version: 2, payload: {}, history: { 1: { payload: { ward: string } } }`,
+			[]string{"error forward: event a.b is version 2 and was 1 [version-raised]",
+				"warning backward: former name area of field ward of version 1 of event a.b is gone: the new program does not see what old rows have under it [was-removed]"}},
+		"one that renames what was stored": {`payload: { ward: string }`, `version: 2, payload: {}, history: { 1: { payload: { district: string } } }`,
+			[]string{"error forward: event a.b is version 2 and was 1 [version-raised]",
+				"warning backward: field district of version 1 of event a.b is new, and may be field ward, which is gone: the new program does not see what old rows have under the old name [field-renamed]"}},
+		"fields in place": {`payload: { to: { fields: { ward: string, x: "int?" } } }`, `payload: { to: { fields: { district: { type: string, was: ward }, y: "int?" }, reserved: [x] } }`,
+			[]string{"warning forward: field district of type ABTo was ward" + renamedForward}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := compare(t, "\nevents: { a.b: { "+test.before+" } }", "\nevents: { a.b: { "+test.after+" } }")
+			got := told(all)
+			slices.Sort(got)
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The findings say what to write, and their keys have both names.
+func TestARenamedFieldIsAskedFor(t *testing.T) {
+	for after, want := range map[string][2]string{
+		`payload: { district: string }`: {"field-renamed a.b 1 ward->district",
+			"if it was renamed, write was: ward beside its type; if ward is really gone, add it to reserved of event a.b, or raise the version of a.b and keep the old payload under history"},
+		`payload: { ward: string, at: date }`: {"field-added a.b 1 at", "make it optional, give it a default, or raise the version of a.b and keep the old payload under history"},
+		`payload: { ward: string, at: time }`: {"field-added a.b 1 at", "make it optional, or raise the version of a.b and keep the old payload under history"},
+	} {
+		all := compare(t, "\nevents: { a.b: { payload: { ward: string } } }", "\nevents: { a.b: { "+after+" } }")
+		if len(all) != 1 || all[0].Key != want[0] || all[0].Hint != want[1] {
+			t.Errorf("%s: %v: %s; %s", after, told(all), all[0].Key, all[0].Hint)
+		}
+	}
+}
+
+// A record knows removed fields with their types.
+func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
+	for after, want := range map[string][]string{
+		`payload: { a: int }`:                                 nil,
+		`payload: { a: int, note: "string?" }`:                nil,
+		`payload: { a: int, note: "bytes?" }`:                 {"error backward: field note of event a.b is bytes and was string: the new program cannot decode old rows [type-changed]"},
+		`payload: { a: int, text: "string?" }`:                nil,
+		`payload: { a: int, x: { type: "int?", was: note } }`: {"error backward: field x of event a.b is int and was string: the new program cannot decode old rows [type-changed]"},
+		`payload: { a: int, memo: "int?" }`:                   {"error backward: field memo of event a.b is int and was string: the new program cannot decode old rows [type-changed]"},
+		`payload: { a: int, note: string }`:                   {"warning backward: field note of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]"},
+		`payload: { a: int }, reserved: [note]`:               nil,
+	} {
+		state := func(text string) breaking.State {
+			text = header + "\nevents: { a.b: { " + text + " } }"
+			c, findings := catalog.Parse("events.yaml", []byte(text))
+			if findings != nil {
+				t.Fatal(findings, text)
+			}
+			return breaking.State{Catalogue: c, Read: func(string) ([]byte, error) { return []byte(text), nil }}
+		}
+		before := state(`payload: { a: int, note: { type: string, was: memo } }`)
+		before.Events[0].Fields[1].Removed = true
+		all, err := breaking.Compare(before, state(after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, told(all)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", after, diff)
+		}
+	}
+}
+
+// A large payload does not hold up the comparison: with a loop too many this test has no end.
+func TestManyFieldsAreCompared(t *testing.T) {
+	payload := func(prefix, kind string) string {
+		text := "\nevents:\n  a.b:\n    payload:\n"
+		for i := range 3000 {
+			text += fmt.Sprintf("      %s%d: %s\n", prefix, i, kind)
+		}
+		return text
+	}
+	if all := compare(t, payload("a", "string"), payload("b", "bool")); len(all) != 6000 {
+		t.Errorf("%d findings", len(all))
+	}
+}

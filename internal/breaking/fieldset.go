@@ -1,0 +1,66 @@
+package breaking
+
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// A fieldSet is a payload, or the fields of a struct, with what is reserved beside them.
+type fieldSet struct {
+	fields   []*catalog.Field
+	byKey    map[string][]*catalog.Field // by their names and former names
+	reserved []catalog.Value[string]
+	reserves map[string]bool
+}
+
+func newFieldSet(fields []*catalog.Field, reserved []catalog.Value[string]) fieldSet {
+	s := fieldSet{fields, map[string][]*catalog.Field{}, reserved, map[string]bool{}}
+	for _, f := range fields {
+		for _, key := range keysOf(f) {
+			s.byKey[key] = append(s.byKey[key], f)
+		}
+	}
+	for _, name := range reserved {
+		s.reserves[name.V] = true
+	}
+	return s
+}
+
+func fieldsOf(t *catalog.Type) fieldSet { return newFieldSet(t.Fields, t.Reserved) }
+
+// reader is the field that reads what rows hold under a key; nil if there is none.
+func (s fieldSet) reader(key string) *catalog.Field {
+	for _, f := range s.byKey[key] {
+		if !f.Removed {
+			return f
+		}
+	}
+	return nil
+}
+
+// keysOf lists the keys by which a field is read.
+func keysOf(f *catalog.Field) []string {
+	keys := []string{f.Name.V}
+	for _, was := range f.Was {
+		keys = append(keys, was.V)
+	}
+	return keys
+}
+
+// writerOf finds the field of which rows hold something that another one reads.
+func writerOf(fields []*catalog.Field, reader *catalog.Field) *catalog.Field {
+	for _, key := range keysOf(reader) {
+		if i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return slices.Contains(keysOf(f), key) }); i >= 0 {
+			return fields[i]
+		}
+	}
+	return nil
+}
+
+func fieldNamed(fields []*catalog.Field, name string) *catalog.Field {
+	if i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return f.Name.V == name }); i >= 0 {
+		return fields[i]
+	}
+	return nil
+}
