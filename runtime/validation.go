@@ -150,15 +150,6 @@ func NotAVariant(value any, allowed ...string) error {
 	return &ValidationError{Problems: []Problem{{Message: message}}}
 }
 
-// ValidateCustom asks a value whose type is not generated whether it is valid: with
-// its method Validate, if it has one.
-func ValidateCustom(value any) error {
-	if v, ok := value.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
-}
-
 const notUTF8 = "is not valid UTF-8"
 
 func (p *Problems) add(path, message string) {

@@ -37,10 +37,12 @@ func structCodec(s shape) []jen.Code {
 	switch {
 	case s.all(hasCodec):
 		return []jen.Code{writeStruct(s), readStruct(s)}
-	case s.all(hasNoUnion):
-		return nil
+	case !s.all(asItStands):
+		return []jen.Code{twin(s), marshalTwin(s), unmarshalTwin(s)}
+	case s.any(needsAddress):
+		return []jen.Code{marshalAddressed(s)}
 	}
-	return []jen.Code{twin(s), marshalTwin(s), unmarshalTwin(s)}
+	return nil
 }
 
 // inWire refers to a name of the wire package.
@@ -127,7 +129,7 @@ func readEnum(t *catalog.Type) *jen.Statement {
 //	w.Key("<field>")
 //	<write of p.<Field>>
 //
-// for an optional field only if it is there, which is what omitzero means:
+// for an optional field only if it is there:
 //
 //	if p.<Field> != nil { … }
 func writeField(receiver string, f *catalog.Field) []jen.Code {
@@ -140,11 +142,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 	if !f.Type.Optional {
 		return written
 	}
-	present := field.Clone().Op("!=").Nil()
-	if f.Type.Kind == catalog.Time { // encoding/json asks times whether they are zero
-		present.Op("&&").Op("!").Add(field).Dot("IsZero").Call()
-	}
-	return []jen.Code{jen.If(present).Block(written...)}
+	return []jen.Code{jen.If(field.Clone().Op("!=").Nil()).Block(written...)}
 }
 
 // readField emits

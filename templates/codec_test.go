@@ -33,7 +33,7 @@ func (p OrderPlaced) WriteJSON(w *wire.Writer) {
 		w.Key("paid")
 		p.Paid.WriteJSON(w)
 	}
-	if p.PaidAt != nil && !p.PaidAt.IsZero() {
+	if p.PaidAt != nil {
 		w.Key("paid_at")
 		w.Time(*p.PaidAt)
 	}

@@ -52,6 +52,11 @@ func (s shape) all(is func(*catalog.TypeRef) bool) bool {
 	return true
 }
 
+// any tells whether is says yes to the type of a field.
+func (s shape) any(is func(*catalog.TypeRef) bool) bool {
+	return !s.all(func(t *catalog.TypeRef) bool { return !is(t) })
+}
+
 // descends tells whether a method of a shape hands its descent on to t, because a
 // value of t could contain one of the shape.
 func descends(within bool, t *catalog.TypeRef) bool {

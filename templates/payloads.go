@@ -97,8 +97,10 @@ func typeDoc(t *catalog.Type) string {
 //	// <doc>
 //	<Field> <type> `json:"<field>"`
 //
-// with omitzero for an optional field, so that an absent one is absent in the
-// JSON too and not null.
+// with omitempty for an optional field that is a pointer and omitzero for one that
+// has a nil of its own, so that nil is absent in the JSON, and everything else is
+// there. omitzero would ask a pointer's value for its method IsZero, and omitempty
+// leave out an empty list.
 func structFields(fields []*catalog.Field) []jen.Code {
 	var code []jen.Code
 	for _, f := range fields {
@@ -110,8 +112,11 @@ func structFields(fields []*catalog.Field) []jen.Code {
 
 func jsonTag(f *catalog.Field) map[string]string {
 	key := f.Name.V
-	if f.Type.Optional {
+	switch {
+	case f.Type.Optional && hasNil(f.Type):
 		key += ",omitzero"
+	case f.Type.Optional:
+		key += ",omitempty"
 	}
 	return map[string]string{"json": key}
 }

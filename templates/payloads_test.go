@@ -24,7 +24,7 @@ events:
 		"	Total Money `json:\"total\"`\n"+
 		"	// Identifies the order.\n"+
 		"	OrderID uuid.UUID `json:\"order_id\"`\n"+
-		"	Note    *string   `json:\"note,omitzero\"`\n"+
+		"	Note    *string   `json:\"note,omitempty\"`\n"+
 		"	Tags    []string  `json:\"tags,omitzero\"`\n"+
 		"}", eventPayload(c.Events[0]))
 	emits(t, "// Money is an amount in cents.\n"+

@@ -72,7 +72,7 @@ func TestAStructWithAUnionHasATwinForItsJSON(t *testing.T) {
 		"}\n"+`
 // MarshalJSON implements json.Marshaler.
 func (p E) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfE{
+	return json.Marshal(&jsonOfE{
 		Payment: jsonOfPayment{p.Payment},
 		More:    wire.EachItem(p.More, func(item Payment) jsonOfPayment { return jsonOfPayment{item} }),
 	})

@@ -202,7 +202,7 @@ type jsonOfPaymentRefunded struct {
 
 // MarshalJSON implements json.Marshaler.
 func (p PaymentRefunded) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfPaymentRefunded{
+	return json.Marshal(&jsonOfPaymentRefunded{
 		OrderID:   p.OrderID,
 		Amount:    p.Amount,
 		Refund:    jsonOfRefund{p.Refund},

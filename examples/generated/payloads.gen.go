@@ -35,7 +35,7 @@ type OrderPlaced struct {
 	// How the customer wants to pay.
 	Method PaymentMethod `json:"method"`
 	// Present only if the order is a present.
-	Gift *Gift `json:"gift,omitzero"`
+	Gift *Gift `json:"gift,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -87,7 +87,7 @@ type OrderCancelled struct {
 	// Why.
 	Reason CancelReason `json:"reason"`
 	// What the person who cancelled it wrote.
-	Comment *string `json:"comment,omitzero"`
+	Comment *string `json:"comment,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -175,7 +175,7 @@ type UserRegistered struct {
 	// Deprecated: the preferences have it, as newsletter
 	Newsletter bool `json:"newsletter"`
 	// What letters are written in.
-	Language *string `json:"language,omitzero"`
+	Language *string `json:"language,omitempty"`
 	// Settings by name, such as language: de.
 	Preferences map[string]string `json:"preferences"`
 }
@@ -260,7 +260,7 @@ type MLRunStarted struct {
 	// The machines that work on it, such as cuda:0.
 	Devices []string `json:"devices"`
 	// What it may cost in EUR.
-	Budget *runtime.Decimal `json:"budget,omitzero"`
+	Budget *runtime.Decimal `json:"budget,omitempty"`
 	// Whatever the trainer was configured with.
 	Parameters json.RawMessage `json:"parameters"`
 }
@@ -446,7 +446,7 @@ type SystemDiskFilled struct {
 	// The machine.
 	Host string `json:"host"`
 	// Where it can be reached.
-	Address *netip.Addr `json:"address,omitzero"`
+	Address *netip.Addr `json:"address,omitempty"`
 	// Where the disk is mounted.
 	Mount string `json:"mount"`
 	// What is left.
@@ -566,7 +566,7 @@ func (v Address) Validate() error {
 // Customer is who ordered. Guests can order without an account.
 type Customer struct {
 	// The account; absent for a guest.
-	UserID *uuid.UUID `json:"user_id,omitzero"`
+	UserID *uuid.UUID `json:"user_id,omitempty"`
 	// As it goes on the parcel.
 	Name string `json:"name"`
 	// Where receipts are sent.
@@ -613,7 +613,7 @@ type Gift struct {
 	// The wrapping paper.
 	Paper string `json:"paper"`
 	// For the gift card; absent if the giver wrote nothing.
-	Message *string `json:"message,omitzero"`
+	Message *string `json:"message,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -1008,7 +1008,7 @@ type RefundVoucher struct {
 	// What the customer types in.
 	Code string `json:"code"`
 	// The last day that it is taken.
-	ExpiresOn *runtime.Date `json:"expires_on,omitzero"`
+	ExpiresOn *runtime.Date `json:"expires_on,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -1028,7 +1028,7 @@ type OrderCancelledV1 struct {
 	// The order.
 	OrderID uuid.UUID `json:"order_id"`
 	// In words.
-	Reason *string `json:"reason,omitzero"`
+	Reason *string `json:"reason,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.

@@ -41,12 +41,3 @@ func Map[T any](m map[string]T, clone func(T) T) map[string]T {
 	}
 	return copied
 }
-
-// Custom returns a copy of a value whose type is not generated: what its method
-// Clone makes of it, if it has one, and otherwise what assigning makes of it.
-func Custom[T any](value T) T {
-	if cloner, ok := any(value).(interface{ Clone() T }); ok {
-		return cloner.Clone()
-	}
-	return value
-}

@@ -1,7 +1,5 @@
 package deep
 
-import "reflect"
-
 // EqualPointers tells whether a and b are both nil or point to equal values.
 func EqualPointers[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
@@ -13,13 +11,4 @@ func EqualPointersFunc[T any](a, b *T, equal func(T, T) bool) bool {
 		return a == b
 	}
 	return equal(*a, *b)
-}
-
-// EqualCustom compares values whose type is not generated: with their method Equal,
-// if they have one, and otherwise with reflect.DeepEqual.
-func EqualCustom[T any](a, b T) bool {
-	if comparer, ok := any(a).(interface{ Equal(T) bool }); ok {
-		return comparer.Equal(b)
-	}
-	return reflect.DeepEqual(a, b)
 }

@@ -44,8 +44,8 @@ type scratch[T any] struct {
 // exceptions. One is a T that embeds another struct, whose methods would leave
 // out the rest. The other is a T in which a type of the same package has a method
 // of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
-// encoding.TextUnmarshaler, or IsZero: whoever wrote it wants it to be called,
-// and generated code does not know of it.
+// encoding.TextUnmarshaler: whoever wrote it wants it to be called, and generated
+// code does not know of it.
 func NewCodec[T any]() *Codec[T] {
 	c := &Codec[T]{}
 	if generated(reflect.TypeFor[T]()) {
@@ -170,8 +170,6 @@ func generatedFor(t, custom reflect.Type) bool {
 	switch custom {
 	case reflect.TypeFor[json.Marshaler]():
 		return enum && t.Kind() == reflect.Int
-	case reflect.TypeFor[interface{ IsZero() bool }]():
-		return false
 	}
 	return enum && (t.Kind() == reflect.Int || t.Kind() == reflect.String)
 }
@@ -179,5 +177,4 @@ func generatedFor(t, custom reflect.Type) bool {
 var customizing = []reflect.Type{
 	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](),
 	reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
-	reflect.TypeFor[interface{ IsZero() bool }](), // what omitzero asks
 }

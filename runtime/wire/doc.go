@@ -36,6 +36,5 @@
 //
 // A [Codec] of a type without the methods is encoding/json alone. So is one of a
 // type to which somebody has added methods that encoding/json obeys, such as
-// MarshalJSON or IsZero, to the type itself or to one inside of it: see
-// [NewCodec].
+// MarshalJSON, to the type itself or to one inside of it: see [NewCodec].
 package wire

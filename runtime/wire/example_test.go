@@ -10,7 +10,7 @@ import (
 type Money struct {
 	Amount   int64   `json:"amount"`
 	Currency string  `json:"currency"`
-	Note     *string `json:"note,omitzero"`
+	Note     *string `json:"note,omitempty"`
 }
 
 func (m Money) WriteJSON(w *wire.Writer) {

@@ -9,8 +9,8 @@ import (
 
 // MarshalVariant returns the JSON of a variant of a union: that of the struct, with
 // the name of the variant in front, under the key that tells variants apart.
-func MarshalVariant(key, name string, variant any) ([]byte, error) {
-	fields, err := json.Marshal(variant)
+func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
+	fields, err := json.Marshal(&variant)
 	if err != nil {
 		return nil, err
 	}
@@ -47,28 +47,4 @@ func VariantName(data []byte, key string, known ...string) (string, error) {
 func UnmarshalVariant[T any](data []byte) (value T, err error) {
 	err = json.Unmarshal(data, &value)
 	return value, err
-}
-
-// EachItem returns the list of what convert makes of each item, or nil for nil.
-func EachItem[A, B any](list []A, convert func(A) B) []B {
-	if list == nil {
-		return nil
-	}
-	converted := make([]B, len(list))
-	for i := range list {
-		converted[i] = convert(list[i])
-	}
-	return converted
-}
-
-// EachEntry returns the map of what convert makes of each value, or nil for nil.
-func EachEntry[A, B any](m map[string]A, convert func(A) B) map[string]B {
-	if m == nil {
-		return nil
-	}
-	converted := make(map[string]B, len(m))
-	for key, value := range m {
-		converted[key] = convert(value)
-	}
-	return converted
 }

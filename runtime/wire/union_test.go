@@ -31,6 +31,35 @@ func TestAVariantHasItsNameInFront(t *testing.T) {
 	}
 }
 
+// cents writes and reads itself with methods of its pointer.
+type cents struct{ n int }
+
+func (c *cents) MarshalJSON() ([]byte, error) { return json.Marshal(float64(c.n) / 100) }
+func (c *cents) UnmarshalJSON(text []byte) error {
+	var f float64
+	err := json.Unmarshal(text, &f)
+	c.n = int(100 * f)
+	return err
+}
+
+func TestMethodsOfPointersAreCalledInVariantsAndMaps(t *testing.T) {
+	type price struct {
+		Amount cents `json:"amount"`
+	}
+	if got, err := wire.MarshalVariant("kind", "price", price{cents{150}}); string(got) != `{"kind":"price","amount":1.5}` || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	m := map[string]cents{"a": {150}, "b": {}}
+	encoded, err := json.Marshal(wire.EachEntry(m, wire.NewCustom))
+	if string(encoded) != `{"a":1.5,"b":0}` || err != nil {
+		t.Errorf("got %s, %v", encoded, err)
+	}
+	var back map[string]wire.Custom[cents]
+	if err := json.Unmarshal(encoded, &back); err != nil || !reflect.DeepEqual(wire.EachEntry(back, wire.Custom[cents].Get), m) {
+		t.Errorf("got %v, %v", back, err)
+	}
+}
+
 func TestTheNameOfAVariantIsFoundWhereverItIs(t *testing.T) {
 	for _, text := range []string{`{"kind":"point","x":1}`, ` { "x" : {"kind":"other"}, "kind" : "point" } `} {
 		if name, err := wire.VariantName([]byte(text), "kind", "line", "point"); name != "point" || err != nil {

@@ -4,6 +4,7 @@ package features
 
 import (
 	"encoding/json"
+	netip "net/netip"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/wire"
@@ -154,7 +155,7 @@ type jsonOfOrderSettled struct {
 
 // MarshalJSON implements json.Marshaler.
 func (p OrderSettled) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfOrderSettled{
+	return json.Marshal(&jsonOfOrderSettled{
 		Payment: jsonOfPayment{p.Payment},
 		Second:  jsonOfPayment{p.Second},
 		More:    wire.EachItem(p.More, func(item Payment) jsonOfPayment { return jsonOfPayment{item} }),
@@ -190,7 +191,7 @@ type jsonOfOrderComputed struct {
 
 // MarshalJSON implements json.Marshaler.
 func (p OrderComputed) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfOrderComputed{
+	return json.Marshal(&jsonOfOrderComputed{
 		Expression: jsonOfExpression{p.Expression},
 	})
 }
@@ -232,6 +233,37 @@ func (p *OrderLimited) ReadJSON(r *wire.Reader) {
 		p.Shade.ReadJSON(r)
 	}
 	r.EndObject()
+}
+
+// jsonOfHostSeen is HostSeen as encoding/json writes and reads it.
+type jsonOfHostSeen struct {
+	Host   netip.Addr                         `json:"host"`
+	Others []netip.Addr                       `json:"others"`
+	Maybe  *netip.Addr                        `json:"maybe,omitempty"`
+	ByName map[string]wire.Custom[netip.Addr] `json:"by_name"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p HostSeen) MarshalJSON() ([]byte, error) {
+	return json.Marshal(&jsonOfHostSeen{
+		Host:   p.Host,
+		Others: p.Others,
+		Maybe:  p.Maybe,
+		ByName: wire.EachEntry(p.ByName, wire.NewCustom),
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *HostSeen) UnmarshalJSON(data []byte) error {
+	var j jsonOfHostSeen
+	err := json.Unmarshal(data, &j)
+	*p = HostSeen{
+		Host:   j.Host,
+		Others: j.Others,
+		Maybe:  j.Maybe,
+		ByName: wire.EachEntry(j.ByName, wire.Custom[netip.Addr].Get),
+	}
+	return err
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -532,7 +564,7 @@ func (v Optional) WriteJSON(w *wire.Writer) {
 		w.Key("some_bytes")
 		w.Bytes(v.SomeBytes)
 	}
-	if v.ATime != nil && !v.ATime.IsZero() {
+	if v.ATime != nil {
 		w.Key("a_time")
 		w.Time(*v.ATime)
 	}
@@ -1272,7 +1304,7 @@ type jsonOfSum struct {
 
 // MarshalJSON implements json.Marshaler.
 func (v Sum) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfSum{
+	return json.Marshal(&jsonOfSum{
 		Left:  jsonOfExpression{v.Left},
 		Right: jsonOfExpression{v.Right},
 	})
@@ -1321,7 +1353,7 @@ type jsonOfExpressionProduct struct {
 
 // MarshalJSON implements json.Marshaler.
 func (v ExpressionProduct) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonOfExpressionProduct{
+	return json.Marshal(&jsonOfExpressionProduct{
 		Factors: wire.EachItem(v.Factors, func(item Expression) jsonOfExpression { return jsonOfExpression{item} }),
 	})
 }

@@ -33,7 +33,7 @@ type OrderPlaced struct {
 	// Identifies the order.
 	OrderID uuid.UUID `json:"order_id"`
 	// Free text. On two lines.
-	Note *string `json:"note,omitzero"`
+	Note *string `json:"note,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -167,7 +167,7 @@ func (p OrderLimited) Validate() error {
 type HostSeen struct {
 	Host   netip.Addr            `json:"host"`
 	Others []netip.Addr          `json:"others"`
-	Maybe  *netip.Addr           `json:"maybe,omitzero"`
+	Maybe  *netip.Addr           `json:"maybe,omitempty"`
 	ByName map[string]netip.Addr `json:"by_name"`
 }
 
@@ -270,7 +270,7 @@ func (p PartitionByEnum) Validate() error {
 // Something whose shape has changed twice.
 type ShapeChanged struct {
 	Corners []Point `json:"corners"`
-	Label   *string `json:"label,omitzero"`
+	Label   *string `json:"label,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -321,23 +321,23 @@ func (v Everything) Validate() error {
 
 // Optional has an optional field of every type.
 type Optional struct {
-	AString       *string           `json:"a_string,omitzero"`
-	ABool         *bool             `json:"a_bool,omitzero"`
-	AnInt         *int              `json:"an_int,omitzero"`
-	AnInt32       *int32            `json:"an_int32,omitzero"`
-	AnInt64       *int64            `json:"an_int64,omitzero"`
-	AUint64       *uint64           `json:"a_uint64,omitzero"`
-	AFloat64      *float64          `json:"a_float64,omitzero"`
+	AString       *string           `json:"a_string,omitempty"`
+	ABool         *bool             `json:"a_bool,omitempty"`
+	AnInt         *int              `json:"an_int,omitempty"`
+	AnInt32       *int32            `json:"an_int32,omitempty"`
+	AnInt64       *int64            `json:"an_int64,omitempty"`
+	AUint64       *uint64           `json:"a_uint64,omitempty"`
+	AFloat64      *float64          `json:"a_float64,omitempty"`
 	SomeBytes     []byte            `json:"some_bytes,omitzero"`
-	ATime         *time.Time        `json:"a_time,omitzero"`
-	ADate         *runtime.Date     `json:"a_date,omitzero"`
-	ADuration     *runtime.Duration `json:"a_duration,omitzero"`
-	AUUID         *uuid.UUID        `json:"a_uuid,omitzero"`
+	ATime         *time.Time        `json:"a_time,omitempty"`
+	ADate         *runtime.Date     `json:"a_date,omitempty"`
+	ADuration     *runtime.Duration `json:"a_duration,omitempty"`
+	AUUID         *uuid.UUID        `json:"a_uuid,omitempty"`
 	SomeJSON      json.RawMessage   `json:"some_json,omitzero"`
-	ADecimal      *runtime.Decimal  `json:"a_decimal,omitzero"`
-	AnEnum        *Color            `json:"an_enum,omitzero"`
-	AnIntegerEnum *Level            `json:"an_integer_enum,omitzero"`
-	AStruct       *Point            `json:"a_struct,omitzero"`
+	ADecimal      *runtime.Decimal  `json:"a_decimal,omitempty"`
+	AnEnum        *Color            `json:"an_enum,omitempty"`
+	AnIntegerEnum *Level            `json:"an_integer_enum,omitempty"`
+	AStruct       *Point            `json:"a_struct,omitempty"`
 	AList         []string          `json:"a_list,omitzero"`
 	AMap          map[string]Point  `json:"a_map,omitzero"`
 }
@@ -520,7 +520,7 @@ func (Counter) Validate() error { return nil }
 // Tree contains itself, by way of a list, of a map and of an optional field.
 type Tree struct {
 	Label    string          `json:"label"`
-	Parent   *Tree           `json:"parent,omitzero"`
+	Parent   *Tree           `json:"parent,omitempty"`
 	Children []Tree          `json:"children"`
 	ByName   map[string]Tree `json:"by_name,omitzero"`
 }
@@ -792,9 +792,9 @@ type Narrow struct {
 	Email          string           `json:"email"`
 	List           []string         `json:"list"`
 	Map            map[string]int   `json:"map"`
-	OptionalText   *string          `json:"optional_text,omitzero"`
+	OptionalText   *string          `json:"optional_text,omitempty"`
 	OptionalList   []Weekday        `json:"optional_list,omitzero"`
-	OptionalNumber *int             `json:"optional_number,omitzero"`
+	OptionalNumber *int             `json:"optional_number,omitempty"`
 }
 
 var patternsOfNarrow = struct {
@@ -869,18 +869,18 @@ func (v Narrow) OptionalTextOrDefault() string {
 
 // Defaults is a part of event payloads.
 type Defaults struct {
-	AString   *string           `json:"a_string,omitzero"`
-	ABool     *bool             `json:"a_bool,omitzero"`
-	AnInt     *int              `json:"an_int,omitzero"`
-	AUint64   *uint64           `json:"a_uint64,omitzero"`
-	AFloat64  *float64          `json:"a_float64,omitzero"`
-	ADecimal  *runtime.Decimal  `json:"a_decimal,omitzero"`
-	ADate     *runtime.Date     `json:"a_date,omitzero"`
-	ADuration *runtime.Duration `json:"a_duration,omitzero"`
+	AString   *string           `json:"a_string,omitempty"`
+	ABool     *bool             `json:"a_bool,omitempty"`
+	AnInt     *int              `json:"an_int,omitempty"`
+	AUint64   *uint64           `json:"a_uint64,omitempty"`
+	AFloat64  *float64          `json:"a_float64,omitempty"`
+	ADecimal  *runtime.Decimal  `json:"a_decimal,omitempty"`
+	ADate     *runtime.Date     `json:"a_date,omitempty"`
+	ADuration *runtime.Duration `json:"a_duration,omitempty"`
 	// Deprecated: no longer used
-	AUUID  *uuid.UUID `json:"a_uuid,omitzero"`
-	AColor *Color     `json:"a_color,omitzero"`
-	ALevel *Level     `json:"a_level,omitzero"`
+	AUUID  *uuid.UUID `json:"a_uuid,omitempty"`
+	AColor *Color     `json:"a_color,omitempty"`
+	ALevel *Level     `json:"a_level,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -1226,7 +1226,7 @@ func (v ExpressionNumber) Validate() error {
 type OrderSettledAddress struct {
 	Street string `json:"street"`
 	// Deprecated: nobody knows
-	Floor *int `json:"floor,omitzero"`
+	Floor *int `json:"floor,omitempty"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.

@@ -1,0 +1,38 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/deep"
+)
+
+// ValidateCustom checks a value whose type is not generated: with its method
+// Validate, if it has one, and by encoding it as JSON and decoding it again. A value
+// that does not come back as it was is invalid, because no handler would get it.
+func ValidateCustom[T any](value T) error {
+	if v, ok := any(&value).(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	encoded, err := json.Marshal(&value)
+	if err != nil {
+		return fmt.Errorf("cannot be stored: %w", err)
+	}
+	var back T
+	if err := json.Unmarshal(encoded, &back); err != nil {
+		return fmt.Errorf("cannot be stored: its JSON %.100s cannot be read back: %w", encoded, err)
+	}
+	if deep.EqualCustom(value, back) {
+		return nil
+	}
+	if field := deep.LeftOut(&value); field != "" {
+		return fmt.Errorf("cannot be stored: its JSON leaves out %s, which is not exported; give the type methods MarshalJSON and UnmarshalJSON", field)
+	}
+	again, err := json.Marshal(&back)
+	if err != nil {
+		return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as what has none: %w", encoded, err)
+	}
+	return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as %.100s", encoded, again)
+}

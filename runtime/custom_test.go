@@ -1,0 +1,61 @@
+package runtime_test
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// even has a method Validate of its pointer.
+type even struct{ N int }
+
+func (e *even) Validate() error {
+	if e.N%2 != 0 {
+		return errors.New("is odd")
+	}
+	return nil
+}
+
+// deaf can be written and not be read.
+type deaf struct{ N int }
+
+func (*deaf) UnmarshalJSON([]byte) error { return errors.New("no, thanks") }
+
+// mute can be read and not be written.
+type mute struct{ N int }
+
+func (mute) MarshalJSON() ([]byte, error) { return nil, errors.New("not a word") }
+
+// fading becomes less with each time that it is written.
+type fading struct{ N int }
+
+func (f *fading) UnmarshalJSON(text []byte) error { f.N = len(text) - len(`{"N":}`) - 1; return nil }
+
+func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string // a part of the message; empty for none
+	}{
+		{runtime.ValidateCustom(7), ""},
+		{runtime.ValidateCustom(*big.NewInt(7)), ""},
+		{runtime.ValidateCustom(*new(big.Int).Sub(big.NewInt(7), big.NewInt(7))), ""},
+		{runtime.ValidateCustom[any](nil), ""},
+		{runtime.ValidateCustom(map[string]any{"n": 1}), ""}, // which comes back as a float64
+		{runtime.ValidateCustom(even{2}), ""},
+		{runtime.ValidateCustom(even{1}), "is odd"},
+		{runtime.ValidateCustom(runtime.Date{}), "is not a day of the calendar"},
+		{runtime.ValidateCustom(struct{ secret int }{1}), "its JSON leaves out secret"},
+		{runtime.ValidateCustom(struct{ secret int }{0}), ""},
+		{runtime.ValidateCustom(deaf{1}), `its JSON {"N":1} cannot be read back: no, thanks`},
+		{runtime.ValidateCustom(mute{1}), "not a word"},
+		{runtime.ValidateCustom(fading{7}), `from its JSON {"N":7} it comes back as {"N":0}`},
+		{runtime.ValidateCustom(func() {}), "cannot be stored: json: unsupported type"},
+	} {
+		if got := test.err; got == nil && test.want != "" || got != nil && (test.want == "" || !strings.Contains(got.Error(), test.want)) {
+			t.Errorf("got %v, want %q", got, test.want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package deep
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Custom returns a copy of a value whose type is not generated: what its method
+// Clone returns, if it has one, and otherwise what assigning makes of it.
+func Custom[T any](value T) T {
+	switch cloner := any(&value).(type) {
+	case interface{ Clone() T }:
+		return cloner.Clone()
+	case interface{ Clone() *T }:
+		return *cloner.Clone()
+	}
+	return value
+}
+
+// EqualCustom compares values whose type is not generated: with their method Equal,
+// if they have one. Otherwise they are equal if [reflect.DeepEqual] says so, or if
+// they have the same JSON and that JSON holds all of them. The zero of a big.Int, for
+// example, has several forms in memory.
+func EqualCustom[T any](a, b T) bool {
+	switch comparer := any(&a).(type) {
+	case interface{ Equal(T) bool }:
+		return comparer.Equal(b)
+	case interface{ Equal(*T) bool }:
+		return comparer.Equal(&b)
+	}
+	return reflect.DeepEqual(&a, &b) || LeftOut(&a) == "" && LeftOut(&b) == "" && sameJSON(&a, &b)
+}
+
+// sameJSON tells whether two values have the same JSON. The order of keys in objects
+// does not count.
+func sameJSON(a, b any) bool {
+	treeOf := func(value any) (tree any, err error) {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(encoded))
+		decoder.UseNumber() // a float64 does not hold every number
+		err = decoder.Decode(&tree)
+		return tree, err
+	}
+	treeA, errA := treeOf(a)
+	treeB, errB := treeOf(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(treeA, treeB)
+}
+
+// LeftOut returns the path of a field that holds something and that encoding/json
+// leaves out because it is not exported. It returns "" if there is none. Types with
+// JSON methods of their own and fields with the tag `json:"-"` do not count. The value
+// is a pointer, and not a cycle: encoding/json has encoded it.
+func LeftOut(value any) string { return leftOut(reflect.ValueOf(value)) }
+
+var marshalers = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
+
+func leftOut(v reflect.Value) string {
+	if !v.IsValid() {
+		return ""
+	}
+	for _, marshaler := range marshalers {
+		if v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler) {
+			return ""
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return leftOut(v.Elem())
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return "" // there may be many
+		}
+		for i := range v.Len() {
+			if path := leftOut(v.Index(i)); path != "" {
+				return fmt.Sprintf("[%d]%s", i, dotted(path))
+			}
+		}
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next(); {
+			if path := leftOut(entries.Value()); path != "" {
+				return fmt.Sprintf("[%v]%s", entries.Key(), dotted(path))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if path := fieldLeftOut(v.Type().Field(i), v.Field(i)); path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+func fieldLeftOut(f reflect.StructField, v reflect.Value) string {
+	if f.Tag.Get("json") == "-" {
+		return ""
+	}
+	embedded := f.Anonymous && (f.Type.Kind() == reflect.Struct || f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct)
+	if !f.IsExported() && !embedded {
+		if v.IsZero() {
+			return ""
+		}
+		return f.Name
+	}
+	if path := leftOut(v); path != "" {
+		return f.Name + dotted(path)
+	}
+	return ""
+}
+
+// dotted is a path behind another.
+func dotted(path string) string {
+	if strings.HasPrefix(path, "[") {
+		return path
+	}
+	return "." + path
+}

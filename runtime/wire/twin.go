@@ -1,0 +1,43 @@
+package wire
+
+import "encoding/json"
+
+// Custom is a value in a map whose type is not generated. encoding/json calls methods
+// of pointers only for values that have an address, and those in maps have none.
+type Custom[T any] struct{ value T }
+
+// NewCustom returns value as it stands in a map.
+func NewCustom[T any](value T) Custom[T] { return Custom[T]{value} }
+
+// Get returns the value.
+func (c Custom[T]) Get() T { return c.value }
+
+// MarshalJSON implements [json.Marshaler].
+func (c Custom[T]) MarshalJSON() ([]byte, error) { return json.Marshal(&c.value) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *Custom[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &c.value) }
+
+// EachItem returns the list of what convert makes of each item, or nil for nil.
+func EachItem[A, B any](list []A, convert func(A) B) []B {
+	if list == nil {
+		return nil
+	}
+	converted := make([]B, len(list))
+	for i := range list {
+		converted[i] = convert(list[i])
+	}
+	return converted
+}
+
+// EachEntry returns the map of what convert makes of each value, or nil for nil.
+func EachEntry[A, B any](m map[string]A, convert func(A) B) map[string]B {
+	if m == nil {
+		return nil
+	}
+	converted := make(map[string]B, len(m))
+	for key, value := range m {
+		converted[key] = convert(value)
+	}
+	return converted
+}
