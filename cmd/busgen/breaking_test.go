@@ -250,3 +250,17 @@ func inGit(t *testing.T, files map[string]string) {
 	git("", "update-ref", "refs/heads/main", commit)
 	git("", "update-ref", "refs/tags/v1.2", commit)
 }
+
+func TestAFindingThatTheCatalogueAcceptsDoesNotCount(t *testing.T) {
+	const accepted = "accepted:\n  type-changed order.placed 1 number int->string: Nothing is stored yet.\n"
+	inFolder(t, map[string]string{"events.yaml": ordersAfter + accepted, "old.yaml": ordersBefore})
+	busgen(t, "breaking --against old.yaml").wants(t, 0, `events.yaml:5:24: note: field number of event order.placed is string and was int: neither program can decode the rows of the other; accepted: Nothing is stored yet. [type-changed order.placed 1 number int->string]
+    5 |     payload: { number: string }
+      |                        ^^^^^^
+  old.yaml:5:24: it was here
+    5 |     payload: { number: int }
+      |                        ^^^
+backward (old rows, new program): compatible
+forward (new rows, old program): compatible
+`, "")
+}

@@ -595,3 +595,32 @@ events:
 		t.Errorf("%v", keys(moved))
 	}
 }
+
+func TestAnAcceptedFindingIsANoteWithTheReason(t *testing.T) {
+	const before = `
+events: { a.b: { payload: { n: int } } }`
+	const after = `
+events: { a.b: { payload: { n: int, email: string, phone: string } } }`
+	for accepted, want := range map[string][]string{
+		"": {"warning field-added a.b 1 email", "warning field-added a.b 1 phone"},
+		"\naccepted: { field-added a.b 1 email: No rows are left. }":                        {"note field-added a.b 1 email accepted: No rows are left.", "warning field-added a.b 1 phone"},
+		"\naccepted: { field-added a.b 2 email: x, field-removed a.b 1 email: x }":          {"warning field-added a.b 1 email", "warning field-added a.b 1 phone"},
+		"\naccepted: { field-added a.b 1 email: x., field-added a.b 1 phone: \" y\\nz \" }": {"note field-added a.b 1 email accepted: x.", "note field-added a.b 1 phone accepted: y z"},
+	} {
+		var got []string
+		for _, f := range compare(t, before, accepted+after) {
+			text := f.Severity.String() + " " + f.Key
+			if f.Severity == lint.Note {
+				text += " " + f.Hint
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", accepted, diff)
+		}
+	}
+	// What was accepted before is not accepted now.
+	if all := compare(t, "\naccepted: { field-added a.b 1 email: x }"+before, after); len(all) != 2 || all[0].Severity != lint.Warning {
+		t.Errorf("%v", told(all))
+	}
+}

@@ -21,7 +21,8 @@ type State struct {
 }
 
 // Compare returns what the change from one catalogue to another does to stored events,
-// in the order of the new files. The error is one of Read.
+// in the order of the new files. What the new catalogue accepts is a note that says why.
+// The error is one of Read.
 func Compare(before, after State) ([]lint.Finding, error) {
 	c := &comparison{before: before.Catalogue, after: after.Catalogue, known: map[sameDraft]*draft{}}
 	for _, e := range c.before.Events {
@@ -93,6 +94,10 @@ func (d *draft) addEvent(e *catalog.Event) {
 
 func (c *comparison) findings(before, after State) ([]lint.Finding, error) {
 	was, is := placesIn(before), placesIn(after)
+	accepted := map[string]string{}
+	for _, a := range after.Accepted {
+		accepted[a.Key.V] = strings.Join(strings.Fields(a.Reason.V), " ")
+	}
 	var all []lint.Finding
 	for _, d := range c.drafts {
 		f := &catalog.Finding{Place: is.place(d.at), Rule: catalog.Rule(d.rule.ID), Message: d.message, Hint: d.advice()}
@@ -102,7 +107,11 @@ func (c *comparison) findings(before, after State) ([]lint.Finding, error) {
 		if d.was != (catalog.Position{}) {
 			f.Related = append(f.Related, catalog.Related{Place: was.place(d.was), Message: "it was here"})
 		}
-		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String(), Key: d.rule.ID + " " + d.key})
+		key := d.rule.ID + " " + d.key
+		if reason, ok := accepted[key]; ok {
+			d.severity, f.Hint = lint.Note, "accepted: "+reason
+		}
+		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String(), Key: key})
 	}
 	Sort(all, after.Catalogue)
 	return all, cmp.Or(was.Err(), is.Err())

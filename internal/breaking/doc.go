@@ -8,9 +8,9 @@
 // not decode, values that are not what the catalogue says, events that nobody handles.
 //
 // It goes by how generated code decodes, which is lenient: what is missing has its default
-// or is zero, former names of fields are read, what is unknown is passed over, constraints are not looked at. Types are compared where
-// events use them, by what their JSON is; their names do not count. Whether Go code still
-// compiles is not asked: the compiler says so.
+// or is zero, former names of fields are read, what is unknown is passed over, constraints
+// are not looked at. Types are compared where events use them, by what their JSON is; their
+// names do not count. Whether Go code still compiles is not asked: the compiler says so.
 //
 // The rules are values ([Rules]) with an example of what each reports.
 package breaking

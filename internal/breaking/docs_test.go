@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/catalog"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of rules in the guide")
@@ -39,5 +40,18 @@ func TestTheGuideListsTheRules(t *testing.T) {
 	}
 	if diff := cmp.Diff(rows.String(), got[1]); diff != "" {
 		t.Errorf("the table differs (-rules +table), -update corrects it:\n%s", diff)
+	}
+}
+
+// Findings can be accepted by every rule that is about a change.
+func TestTheCatalogueAcceptsFindingsOfAllRules(t *testing.T) {
+	var ids []string
+	for _, rule := range breaking.Rules() {
+		if rule.ID != breaking.StoredRows.ID {
+			ids = append(ids, rule.ID)
+		}
+	}
+	if diff := cmp.Diff(ids, catalog.ChangeRules()); diff != "" {
+		t.Errorf("ChangeRules in package catalog differs (-rules +ChangeRules):\n%s", diff)
 	}
 }

@@ -50,6 +50,7 @@ var elsewhere = map[string]string{
 	"initialisms":   ofTheWhole,
 	"imports":       ofTheWhole,
 	"lint":          ofTheWhole,
+	"accepted":      ofTheWhole,
 	"defaults":      ofTheWhole,
 }
 

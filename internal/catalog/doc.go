@@ -24,6 +24,7 @@
 //	recursion.go      types that contain themselves, and what else is true of all values of a type
 //	events.go         `events:`, payloads and partition keys
 //	annotations.go    what is only said about things: deprecated, owner, tags
+//	accepted.go       `accepted:`, findings of busgen breaking
 //	examples.go       `examples:`, from YAML to JSON
 //	subscriptions.go  the names declared under an event
 //	settings.go       how events are delivered, as written in one place

@@ -30,7 +30,7 @@ const (
 
 // rootKeys are the keys of the root, and partKeys those of an included file.
 var (
-	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"}
+	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events"}
 	partKeys = []string{"version", "package", "include", "policies", "types", "events"}
 )
 

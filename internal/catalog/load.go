@@ -92,6 +92,7 @@ func (r *reader) catalogue(node *yaml.Node) *Catalogue {
 	c.ImportPath = r.ownImportPath(root)
 	c.TestKit = r.testKit(root)
 	c.Lint = r.lint(root)
+	c.Accepted = r.accepted(root)
 	r.readInitialisms(root)
 	c.Imports = r.imports(root)
 	r.checkImportPaths(c)

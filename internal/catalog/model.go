@@ -45,6 +45,7 @@ type Catalogue struct {
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
 	Lint         []*LintSetting // what it says of the rules of busgen lint
+	Accepted     []*Accepted    // findings of busgen breaking that it takes as they are, in file order
 
 	// As one of several packages sees it; see In.
 	Part *Package // the package below that of the root; nil in that

@@ -44,5 +44,6 @@ const (
 	RuleDefault       Rule = "default"           // defaults that are valid values, of scalar fields
 	RuleConstraint    Rule = "constraint"        // constraints that fit the type of their field, and one another
 	RuleHistory       Rule = "history"           // the payload of every version before the present one
+	RuleAccepted      Rule = "accepted-finding"  // keys that findings of busgen breaking have, each with a reason
 	RulePartition     Rule = "partition-key"     // a partition key that every event has
 )

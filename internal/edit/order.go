@@ -47,7 +47,7 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "defaults", "policies", "types", "events"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},

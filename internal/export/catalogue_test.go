@@ -55,6 +55,7 @@ var beyondASchema = []struct {
 	{catalog.RuleExample, "", "values by types that are declared elsewhere"},
 	{catalog.RuleDefault, "", "values by types that are declared elsewhere"},
 	{catalog.RuleConstraint, "", "values by types that are declared elsewhere"},
+	{catalog.RuleAccepted, "there is no rule", "the words are those of another verb"},
 	{catalog.RuleEnum, "has the number of", "values in different places"},
 	{catalog.RuleBadType, "is inside of", "how deep a value is in others"},
 	{catalog.RuleNumber, "", "a schema sees the value of a number, not how it is written"},

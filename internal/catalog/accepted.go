@@ -1,0 +1,56 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+)
+
+// Accepted is an entry of `accepted:`: a finding of busgen breaking that is taken as it is.
+type Accepted struct {
+	Key    Value[string] // as the finding prints it: field-added order.placed 1 email
+	Reason Value[string]
+}
+
+// ChangeRules lists the ids of the rules whose findings can be accepted. They are those of package
+// breaking that are about changes, in its order.
+func ChangeRules() []string {
+	return []string{
+		"event-removed", "event-added", "alias-removed", "alias-moved",
+		"version-raised", "version-lowered", "history-dropped", "history-edited",
+		"field-added", "field-removed", "field-renamed", "field-required", "field-optional", "was-removed", "was-moved", "reserved-removed",
+		"type-changed", "custom-type-changed", "enum-value-removed", "enum-value-added", "enum-renumbered", "variant-removed", "variant-added", "discriminator-changed",
+		"constraint-tightened", "default-changed", "partition-changed", "expires-sooner",
+		"subscription-removed", "subscription-moved",
+	}
+}
+
+// accepted reads `accepted:`. Whether there is a finding of a key shows when two states of the
+// catalogue are compared.
+func (r *reader) accepted(root object) []*Accepted {
+	section, ok := root.entries["accepted"]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.mapping(section.value, "accepted")
+	var all []*Accepted
+	for _, e := range entries {
+		rule, about, _ := strings.Cut(e.name, " ")
+		switch {
+		case !slices.Contains(ChangeRules(), rule):
+			f := r.report(r.place(e.key), RuleAccepted, "accepted has a key %s, and there is no rule %s", label(e.name), label(rule))
+			if f.Hint = didYouMean(rule, ChangeRules()); f.Hint == "" {
+				f.Hint = keyHint
+			}
+			continue
+		case strings.TrimSpace(about) == "":
+			r.report(r.place(e.key), RuleAccepted, "accepted has a key %s, which is a rule and no finding", label(e.name)).Hint = keyHint
+			continue
+		}
+		a := &Accepted{Key: Value[string]{V: e.name, Pos: r.position(e.key)}}
+		a.Reason = r.sentence(object{what: "accepted", entries: map[string]entry{e.name: e}}, e.name)
+		all = append(all, a)
+	}
+	return all
+}
+
+const keyHint = `copy the key of a finding of "busgen breaking", such as field-added order.placed 1 email`
