@@ -218,6 +218,31 @@ func TestInitStartsACatalogueThatGenerates(t *testing.T) {
 	}
 }
 
+func TestInitNamesOnlyTheStepsThatAreLeft(t *testing.T) {
+	const (
+		module   = "  go mod init example.org/shop                      # there is no go.mod yet\n"
+		tool     = "  go get -tool github.com/busgen/busgen/cmd/busgen  # once per module\n"
+		generate = "  go generate ./events\n  go mod tidy\nThen edit events/events.yaml and run go generate again.\n"
+	)
+	for goMod, want := range map[string]string{
+		"":                                       module + tool + generate,
+		"module shop\n\ngo 1.26\n":               tool + generate,
+		"module shop\n\ntool example.org/lint\n": tool + generate,
+		"module shop\n\ntool github.com/busgen/busgen/cmd/busgen\n":                              generate,
+		"module shop\n\ntool (\n\tx.org/y\n\tgithub.com/busgen/busgen/cmd/busgen // pinned\n)\n": generate,
+		"this is no go.mod": tool + generate,
+	} {
+		files := map[string]string{}
+		if goMod != "" {
+			files["go.mod"] = goMod
+		}
+		inFolder(t, files)
+		if _, next, _ := strings.Cut(busgen(t, "init").stdout, "\nNext:\n"); next != want {
+			t.Errorf("%q: the steps are\n%s", goMod, next)
+		}
+	}
+}
+
 func TestInitNamesThePackageAfterTheFolderIfItCan(t *testing.T) {
 	for dir, want := range map[string]string{
 		"shop": "shop", "internal/billing2": "billing2",

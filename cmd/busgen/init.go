@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -52,15 +54,20 @@ func initialize(args []string) (report string, err error) {
 	for _, file := range files {
 		fmt.Fprintf(&lines, "wrote %s\n", filepath.Join(dir, file.Name))
 	}
-	fmt.Fprintf(&lines, `
-Next:
-  go get -tool github.com/busgen/busgen/cmd/busgen   # once per module
-  go generate %s
-  go mod tidy
-Then edit %s and run go generate again.
-`, goPath(dir), filepath.Join(dir, "events.yaml"))
+	lines.WriteString("\nNext:\n")
+	tools, inModule := gomod.Tools(dir)
+	if !inModule {
+		lines.WriteString("  go mod init example.org/shop                      # there is no go.mod yet\n")
+	}
+	if !slices.Contains(tools, toolPath) {
+		lines.WriteString("  go get -tool " + toolPath + "  # once per module\n")
+	}
+	fmt.Fprintf(&lines, "  go generate %s\n  go mod tidy\nThen edit %s and run go generate again.\n", goPath(dir), filepath.Join(dir, "events.yaml"))
 	return lines.String(), nil
 }
+
+// toolPath is by what Go knows this command.
+const toolPath = "github.com/busgen/busgen/cmd/busgen"
 
 // packageName makes a package name of the folder's, if Go would take it for one.
 func packageName(dir string) string {

@@ -1,4 +1,4 @@
-// Package gomod tells the Go import path of a folder. It reads go.mod as text:
+// Package gomod tells the Go import path of a folder, and the tools of its module. It reads go.mod as text:
 // no package is loaded, and none has to compile.
 package gomod
 
@@ -44,6 +44,30 @@ func ImportPath(dir string) (string, error) {
 		return "", fmt.Errorf("no Go package can be imported from %s: %w", dir, err)
 	}
 	return whole, nil
+}
+
+// Tools returns the paths of the commands that "go tool" runs in the module of dir. It
+// tells whether there is a module at all; a go.mod that Go cannot read has no tools.
+func Tools(dir string) (paths []string, inModule bool) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, false
+	}
+	root, found := findModule(abs)
+	if !found {
+		return nil, false
+	}
+	file := filepath.Join(root, goMod)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, true
+	}
+	if parsed, err := modfile.Parse(file, content, nil); err == nil {
+		for _, tool := range parsed.Tool {
+			paths = append(paths, tool.Path)
+		}
+	}
+	return paths, true
 }
 
 const goMod = "go.mod"
