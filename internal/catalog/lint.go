@@ -20,9 +20,9 @@ type LintSetting struct {
 // package lint, in its order.
 func LintRules() []string {
 	return []string{
-		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "past-tense",
-		"secret-field", "float-money", "unused-type", "sample-of-custom", "partition-gap",
-		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter",
+		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "past-tense", "generic-name",
+		"secret-field", "float-money", "unused-type", "sample-of-custom", "partition-gap", "flow-correlation",
+		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter", "retry-delays", "one-budget",
 	}
 }
 

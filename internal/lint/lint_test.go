@@ -166,7 +166,9 @@ func TestTheExampleCatalogueIsClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = slices.DeleteFunc(all, func(f lint.Finding) bool { return f.Severity < lint.Warning })
+		if strings.Contains(path, "templates") { // where docs would be in the way
+			all = slices.DeleteFunc(all, func(f lint.Finding) bool { return f.Rule == "field-doc" })
+		}
 		if len(all) > 0 {
 			t.Errorf("%s", strings.Join(lines(all), "\n"))
 		}

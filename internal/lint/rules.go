@@ -13,9 +13,9 @@ type Rule struct {
 // Rules lists the rules: what is said, names, payloads, settings.
 func Rules() []Rule {
 	return []Rule{
-		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense,
-		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap,
-		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter,
+		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense, genericName,
+		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation,
+		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, oneBudget,
 	}
 }
 

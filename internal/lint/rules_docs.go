@@ -1,6 +1,11 @@
 package lint
 
-import "github.com/busgen/busgen/internal/catalog"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 var eventDoc = Rule{
 	ID:       "event-doc",
@@ -61,7 +66,7 @@ events:
 	check: func(p *pass) {
 		p.eachField(func(owner, subject string, f *catalog.Field) {
 			if f.Doc == "" {
-				p.report(subject, f.Name.Pos, "write it as { type: "+f.Type.Text+", doc: … }", "field %s of %s has no doc", f.Name.V, owner)
+				p.report(subject, f.Name.Pos, "write it as { type: "+inBraces(f.Type.Text)+", doc: … }", "field %s of %s has no doc", f.Name.V, owner)
 			}
 		})
 	},
@@ -121,4 +126,12 @@ func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {
 			visit("event "+e.Name.V, e.Name.V, f)
 		}
 	}
+}
+
+// inBraces writes a type as YAML wants it inside of { }.
+func inBraces(text string) string {
+	if strings.ContainsAny(text, "[?{") {
+		return strconv.Quote(text)
+	}
+	return text
 }

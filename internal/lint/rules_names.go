@@ -27,6 +27,42 @@ events:
 	},
 }
 
+var genericName = Rule{
+	ID:       "generic-name",
+	Severity: Note,
+	Purpose:  "A name that fits everything says nothing: no subscription and no policy can be about one kind of it.",
+	Bad: `
+events:
+  system.error: {}
+  app.error_occurred: {}`,
+	Good: `
+events:
+  system.backup_failed: {}
+  payment.error: {}
+  chat.message: {}
+  order.event_added: {}`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if isVague(e.Name.V) {
+				p.report(e.Name.V, e.Name.Pos, "name what has happened to what, as in system.backup_failed", "the name of event %s fits everything", e.Name.V)
+			}
+		}
+	},
+}
+
+// vague are words that say nothing of what an event is about, even all together.
+var vague = strings.Fields(`
+	app common core data error errors event events exception failure general generic global info internal main misc other
+	something sys system unknown warning`)
+
+// isVague tells whether a name has no word that says something.
+func isVague(name string) bool {
+	name = strings.NewReplacer("_occurred", "", "_happened", "", "_raised", "").Replace(name)
+	return !slices.ContainsFunc(strings.FieldsFunc(name, func(c rune) bool { return c == '.' || c == '_' }), func(word string) bool {
+		return !slices.Contains(vague, word)
+	})
+}
+
 // isPast tells whether a word can be a past participle.
 func isPast(word string) bool {
 	return strings.HasSuffix(word, "ed") || slices.Contains(irregular, word)

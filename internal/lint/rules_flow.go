@@ -1,0 +1,138 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+var flowCorrelation = Rule{
+	ID:       "flow-correlation",
+	Severity: Note,
+	Purpose:  "The events of one flow belong together by a field that all of them have. Without it nobody can follow one from start to end.",
+	Bad: `
+events:
+  order.placed: { payload: { order_id: uuid } }
+  order.paid: { payload: { order_id: uuid } }
+  order.sent: { payload: { order_id: uuid } }
+  order.cancelled: { payload: { reason: string } }
+  export.started: { payload: { path: string } }
+  export.finished: { payload: { rows: int } }`,
+	Good: `
+types: { Order: { fields: { order_id: uuid } } }
+events:
+  order.placed: { payload: { order_id: uuid } }
+  order.paid: { payload: { order_id: uuid } }
+  order.sent: { payload: { order_id: uuid } }
+  order.cancelled: { payload: { order: Order } }
+  export.started: { payload: { path: string } }
+  export.finished: { payload: { path: string, rows: int } }
+  app.started: { payload: { version: string } }
+  app.ended: { payload: { reason: string } }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if e.PartitionBy != nil || e.Deprecated.Written() || hasField(e.Fields, correlationFields...) {
+				continue
+			}
+			if key, other := keyOfFlow(p, e); key != "" {
+				f := p.report(e.Name.V, e.Name.Pos, "give it the field "+key,
+					"event %s has no %s, by which the other events of %s.* belong together", e.Name.V, key, namespace(e))
+				p.see(f, other.Name.Pos, "event %s has it", other.Name.V)
+			} else if start := startWithoutLink(p, e); start != nil {
+				f := p.report(e.Name.V, e.Name.Pos, "give both the same field, such as an id, and partition_by",
+					"event %s has no field in common with %s, so that nobody knows which start it belongs to", e.Name.V, start.Name.V)
+				p.see(f, start.Name.Pos, "event %s is here", start.Name.V)
+			}
+		}
+	},
+}
+
+// correlationFields are names of fields that are there to follow a flow.
+var correlationFields = []string{"correlation_id", "causation_id", "trace_id", "flow_id"}
+
+// keyOfFlow returns the id that e lacks, and an event that has it: one that at least three
+// other events of the namespace have, and two thirds of all.
+func keyOfFlow(p *pass, e *catalog.Event) (key string, other *catalog.Event) {
+	if namespace(e) == "" {
+		return "", nil
+	}
+	all, having := 0, map[string][]*catalog.Event{}
+	for _, o := range p.Events {
+		if namespace(o) != namespace(e) || o.Deprecated.Written() {
+			continue
+		}
+		all++
+		for _, f := range o.Fields {
+			if name := f.Name.V; isLink(f) && (strings.HasSuffix(name, "_id") || o.PartitionBy == f) {
+				having[name] = append(having[name], o)
+			}
+		}
+	}
+	for name, events := range having {
+		if n := len(events); n >= 3 && 3*n >= 2*all && (key == "" || n > len(having[key]) || n == len(having[key]) && name < key) {
+			key, other = name, events[0]
+		}
+	}
+	if key == "" || hasField(e.Fields, key) {
+		return "", nil
+	}
+	return key, other
+}
+
+// startWithoutLink returns the event that begins what e ends, if the two have no field in
+// common that tells one flow from another.
+func startWithoutLink(p *pass, e *catalog.Event) *catalog.Event {
+	stem, ends := cutWord(e, endWords)
+	if !ends || len(e.Fields) == 0 || stem == "" && isVague(namespace(e)) {
+		return nil
+	}
+	for _, start := range p.Events {
+		begun, begins := cutWord(start, startWords)
+		if !begins || begun != stem || namespace(start) != namespace(e) || len(start.Fields) == 0 || start.PartitionBy != nil || start.Deprecated.Written() {
+			continue
+		}
+		linked := slices.ContainsFunc(start.Fields, func(a *catalog.Field) bool {
+			return isLink(a) && hasField(e.Fields, a.Name.V)
+		})
+		if !linked {
+			return start
+		}
+	}
+	return nil
+}
+
+var (
+	startWords = strings.Fields("started begun requested opened queued submitted scheduled")
+	endWords   = strings.Fields("finished completed ended failed succeeded aborted")
+)
+
+// cutWord returns the last segment of an event's name without the word that says how far its
+// flow is: backup of system.backup_finished.
+func cutWord(e *catalog.Event, words []string) (stem string, found bool) {
+	last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
+	i := strings.LastIndexByte(last, '_')
+	return last[:max(i, 0)], slices.Contains(words, last[i+1:]) && namespace(e)+last[:max(i, 0)] != ""
+}
+
+// isLink tells whether the values of a field can say which flow an event is of.
+func isLink(f *catalog.Field) bool {
+	switch f.Type.Kind {
+	case catalog.String, catalog.UUID, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64:
+		return true
+	}
+	return false
+}
+
+// hasField tells whether some of the fields has one of the names, or a struct that is one of
+// them.
+func hasField(fields []*catalog.Field, names ...string) bool {
+	return slices.ContainsFunc(fields, func(f *catalog.Field) bool {
+		if slices.Contains(names, f.Name.V) {
+			return true
+		}
+		return f.Type.Kind == catalog.Named && slices.ContainsFunc(f.Type.Named.Fields, func(below *catalog.Field) bool {
+			return slices.Contains(names, below.Name.V)
+		})
+	})
+}
