@@ -41,7 +41,11 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
 		}
 	}
-	return render(file, header, constructs)
+	code, err := render(file, header, constructs)
+	if err != nil || !usesDeprecated(c, code) {
+		return code, err
+	}
+	return allowDeprecated(code), nil
 }
 
 // render makes a formatted Go file of constructs, with a blank line between

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -36,6 +37,9 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File,
 		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored by now, in the order of the log"),
 		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, in the order in which they died"),
 	})
+	if slices.ContainsFunc(everyEvent(c), func(e *catalog.Event) bool { return e.Deprecated.Written() }) {
+		content = allowDeprecated(content)
+	}
 	return emit.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + emit.KitFile, Content: content}, err
 }
 
