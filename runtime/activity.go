@@ -136,6 +136,7 @@ func (b *Bus) activity() (now engine.Activity) {
 			now.Attempts = c.runner.Running(now.Attempts, time.Now(), longRunning)
 		}
 	}
+	now.Unhandled = b.health.withoutHandler()
 	slices.SortStableFunc(now.Attempts, func(a, b engine.Running) int { return a.Started.Compare(b.Started) })
 	return now
 }

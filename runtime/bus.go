@@ -205,6 +205,15 @@ func (b *Bus) Start(ctx context.Context) error {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
 	b.crashed(found.Crashes)
+	if err := b.dispatch(found); err != nil {
+		return err
+	}
+	b.reportUnhandled(ctx)
+	return nil
+}
+
+// dispatch begins to deliver, after a takeover that has found this.
+func (b *Bus) dispatch(found engine.Recovery) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {

@@ -40,7 +40,7 @@ func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Ha
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
 	handle := func(a *dispatch.Attempt) error {
 		letter, err := deadLetterOf(a, t)
-		if err != nil {
+		if err != nil || a.Type != s.pattern {
 			return s.mismatch(a.Type)
 		}
 		return handler(a, eventOf(a, name, letter))

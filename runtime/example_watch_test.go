@@ -83,6 +83,8 @@ func ExampleWithHealth() {
 	// dead_letters 0
 	// timeouts 0.05
 	// duplicates 0.2
+	// unhandled 0
+	// unknown_types 0
 }
 
 // The statistics among the other variables of a program, at /debug/vars.

@@ -22,6 +22,12 @@ type Health struct {
 	// DuplicateRate is the share of published events that were duplicates by
 	// their dedupe key. 0 to 1.
 	DuplicateRate float64
+	// Unhandled is how many subscriptions there may be that have pending events and
+	// no handler in this program.
+	Unhandled int
+	// UnknownTypes is how many event types may be published that are not in the
+	// catalogue and that no subscription is for.
+	UnknownTypes int
 	// Window is for how long something counts. It slides in steps of Every, or
 	// of a 60th where that is longer. At most 24h.
 	Window time.Duration
@@ -34,7 +40,7 @@ type Health struct {
 
 // DefaultHealth returns the thresholds of a bus that sets none: 10 % retries,
 // 100 dead letters, 5 % timeouts and 20 % duplicates, of at least 20 samples
-// within 5 minutes, looked at every 10 seconds.
+// within 5 minutes, and nothing that nobody handles, looked at every 10 seconds.
 func DefaultHealth() Health {
 	return Health{
 		RetryRate: 0.10, DeadLetters: 100, TimeoutRate: 0.05, DuplicateRate: 0.20,
@@ -58,6 +64,8 @@ func (h Health) Validate() error {
 	isShare("TimeoutRate", h.TimeoutRate)
 	isShare("DuplicateRate", h.DuplicateRate)
 	require(h.DeadLetters >= 0, "DeadLetters is %d: it must not be negative", h.DeadLetters)
+	require(h.Unhandled >= 0, "Unhandled is %d: it must not be negative", h.Unhandled)
+	require(h.UnknownTypes >= 0, "UnknownTypes is %d: it must not be negative", h.UnknownTypes)
 	require(h.MinSamples >= 1, "MinSamples is %d: it must be at least 1", h.MinSamples)
 	require(h.Every >= time.Second, "Every is %v: it must be at least 1s", h.Every)
 	require(h.Window >= h.Every && h.Window <= 24*time.Hour, "Window is %v: it must be between Every, %v, and 24h", h.Window, h.Every)
@@ -86,20 +94,22 @@ func WithHealth(h Health, changed func(HealthCheck)) Option {
 
 // The names of health checks.
 const (
-	CheckRetries     = "retries"
-	CheckDeadLetters = "dead_letters"
-	CheckTimeouts    = "timeouts"
-	CheckDuplicates  = "duplicates"
+	CheckRetries      = "retries"
+	CheckDeadLetters  = "dead_letters"
+	CheckTimeouts     = "timeouts"
+	CheckDuplicates   = "duplicates"
+	CheckUnhandled    = "unhandled"
+	CheckUnknownTypes = "unknown_types"
 )
 
 // HealthCheck is where one threshold stands.
 type HealthCheck struct {
 	Name      string    `json:"name"`     // one of the Check constants
 	Exceeded  bool      `json:"exceeded"` // Value is above Threshold, of enough samples
-	Value     float64   `json:"value"`    // a share of Samples; of dead letters their number
+	Value     float64   `json:"value"`    // a share of Samples, or how many there are
 	Threshold float64   `json:"threshold"`
 	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window
-	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; of dead letters the subscription
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters or the oldest pending event
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 

@@ -117,7 +117,7 @@ func TestAThresholdIsExceededAboveItAndNotAtIt(t *testing.T) {
 				time.Sleep(look)
 				p.requireChanges(test.want...)
 				status := p.Health()
-				if status.Healthy != (test.want == nil) || len(status.Checks) != 4 {
+				if status.Healthy != (test.want == nil) || len(status.Checks) != 6 {
 					t.Errorf("the status is %+v", status)
 				}
 			})
@@ -291,7 +291,7 @@ func TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 			p.publish(failsOnce)
 		}
 		time.Sleep(time.Hour)
-		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 4 {
+		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 6 {
 			t.Errorf("before the start the status is %+v", status)
 		}
 		p.start()
@@ -420,6 +420,18 @@ func TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
    "value": 0,
    "threshold": 0.2,
    "samples": 20
+  },
+  {
+   "name": "unhandled",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
+  },
+  {
+   "name": "unknown_types",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
   }
  ]
 }`

@@ -11,19 +11,22 @@ import (
 // healthWatch compares what happens in a bus with its thresholds. All but status
 // belongs to the goroutine of watch.
 type healthWatch struct {
-	bus      *Bus
-	policy   Health
-	readings []reading   // from the beginning of the window on; never empty
-	quiet    bool        // nothing has happened between the last two looks
-	buried   HealthCheck // of dead letters, as last counted
-	stale    bool        // there may be others now
-	rest     time.Time   // they are not counted again before
-	failing  bool        // they could not be counted the last time
+	bus       *Bus
+	policy    Health
+	readings  []reading // from the beginning of the window on; never empty
+	quiet     bool      // nothing has happened between the last two looks
+	unhandled unhandledWatch
+	buried    HealthCheck // of dead letters, as last counted
+	stale     bool        // there may be others now
+	rest      time.Time   // they are not counted again before
+	failing   bool        // they could not be counted the last time
 
-	mu     sync.Mutex
-	at     time.Time
-	checks []HealthCheck
-	ended  error // why the bus has stopped dispatching
+	mu        sync.Mutex
+	at        time.Time
+	checks    []HealthCheck
+	ended     error    // why the bus has stopped dispatching
+	started   int64    // the seq of the newest event when the bus began to dispatch
+	noHandler []string // subscriptions with pending events that this program does not handle
 }
 
 // stop notes why the bus no longer dispatches, although nobody has shut it down.
@@ -62,6 +65,8 @@ func newHealthWatch(b *Bus, policy Health) *healthWatch {
 	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
 	if !policy.Off {
 		h.buried = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
+		h.unhandled.backlogs = HealthCheck{Name: CheckUnhandled, Threshold: float64(policy.Unhandled)}
+		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
 		h.checks = h.measure(reading{})
 	}
 	return h
@@ -106,6 +111,7 @@ func (h *healthWatch) look(ctx context.Context) {
 		now.types = last.types // one copy is enough
 	}
 	h.countDead(ctx, quiet)
+	h.lookForUnhandled(ctx)
 	h.quiet = quiet
 	h.slide(now)
 	for _, c := range h.update(now.at, h.measure(now)) {
@@ -178,6 +184,8 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.buried,
 		rate(CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
 		rate(CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
+		h.unhandled.backlogs,
+		h.unhandled.types,
 	}
 }
 
@@ -213,4 +221,7 @@ var healthAdvice = map[string]string{
 	CheckDeadLetters: "see them with busgen dlq groups, remove the cause, and retry or discard them",
 	CheckTimeouts:    "handlers outlive their deadline: find out what they wait for, or raise the timeout of the event type",
 	CheckDuplicates:  "publishers repeat themselves: find out why the same dedupe keys come again",
+	CheckUnhandled: "subscribe to it, name what it was called before as an alias, or remove it with busgen subscriptions remove; " +
+		"busgen status shows them",
+	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

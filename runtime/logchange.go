@@ -58,6 +58,9 @@ const resumeDelay = time.Second
 func (b *Bus) resume() {
 	for failed := false; ; {
 		err := b.subscribeAnew()
+		if err == nil && b.dispatches() {
+			b.reportUnhandled(context.Background())
+		}
 		if err == nil || errors.Is(err, ErrShutdown) || errors.Is(err, engine.ErrClosed) {
 			return
 		}
@@ -71,6 +74,13 @@ func (b *Bus) resume() {
 			return
 		}
 	}
+}
+
+// dispatches tells whether the bus was started, and not shut down.
+func (b *Bus) dispatches() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == running
 }
 
 func (b *Bus) subscribeAnew() error {

@@ -23,7 +23,7 @@ type threshold struct {
 }
 
 // thresholdFields are what status has numbers of.
-var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "dispatchers"}
+var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "dispatchers"}
 
 var (
 	thresholdForm = regexp.MustCompile(`^(?:(.+):)?([a-z_]+)\s*(>=|<=|>|<|=)\s*(.+)$`)
@@ -90,6 +90,10 @@ func (t threshold) exceeded(status admin.Status, now time.Time) string {
 			value += float64(s.Held)
 		case "running":
 			value += float64(s.Running)
+		case "unhandled":
+			if s.Unhandled {
+				value++
+			}
 		case "oldest":
 			if !s.Oldest.IsZero() {
 				value = max(value, now.Sub(s.Oldest).Seconds())

@@ -26,7 +26,9 @@ BACKLOG is how many events a subscription has yet to settle; it includes those
 that are RUNNING (a handler is known to be at work, or was when its process
 died), WAITING (for a retry, a delay or a snooze) and HELD (their type is
 paused). DEAD are its dead letters, and OLDEST is the age of the oldest event of
-the backlog: the number to watch.
+the backlog: the number to watch. "no handler" means that the process that
+dispatches does not handle the subscription: it was renamed or forgotten.
+"no subscription" means that no subscription is for the events of a type.
 
 However large the file is, the answer takes milliseconds: only the newest 10,000
 events are counted, and a backlog up to 10,000. "≤ 523,000" is a longer one, and
@@ -46,11 +48,12 @@ when the backlog is gone if it goes on shrinking as it did; it "grows", or is
 
 With --json: at (when it looked), path, size and wal (bytes), schema, owner
 (pid, since, alive; null if no bus was ever started), events, more (not all of
-them are counted), oldest, newest, types (name, events, oldest, newest),
-subscriptions (name, pattern, paused, backlog, backlog_at_most, partial,
-running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
-types, since, actor, reason), breakers and running (as "busgen breakers list"
-and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
+them are counted), oldest, newest, types (name, unrouted: no subscription is for
+it, events, oldest, newest), subscriptions (name, pattern, paused, unhandled: it
+has a backlog and no handler, backlog, backlog_at_most, partial, running,
+waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
+since, actor, reason), breakers and running (as "busgen breakers list" and
+"busgen running"), snoozed (event, type, subscription, snoozes, since). With
 --watch also rates (seconds since the look before, published per second), and in
 each subscription rates (published, handled and dead per second, and drained_in:
 seconds, or null).
@@ -58,9 +61,10 @@ seconds, or null).
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
-named before a colon; dispatchers is 1 if a process dispatches, and else 0. A
-backlog that is not counted to its end is taken for as much as it can be. With
---watch, the first look at which one holds is the last.
+named before a colon. unhandled is how many subscriptions have "no handler";
+dispatchers is 1 if a process dispatches, and else 0. A backlog that is not
+counted to its end is taken for as much as it can be. With --watch, the first
+look at which one holds is the last.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,
@@ -168,10 +172,14 @@ func (c *call) extent(status admin.Status) string {
 
 func (c *call) typeTable(types []admin.Type) string {
 	table := &console.Table{Columns: []console.Column{
-		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"},
+		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"}, {Style: always(console.Yellow)},
 	}}
 	for _, t := range types {
-		table.Row(t.Name, console.Number(t.Events), c.ago(t.Oldest), c.ago(t.Newest))
+		note := ""
+		if t.Unrouted {
+			note = "no subscription"
+		}
+		table.Row(t.Name, console.Number(t.Events), c.ago(t.Oldest), c.ago(t.Newest), note)
 	}
 	return table.Render(c.screen)
 }
@@ -185,16 +193,20 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 		{Title: "DIED/s", Right: true, Style: always(console.Red)}, {Title: "DRAINED"}, {Style: always(console.Yellow)},
 	}}
 	for _, s := range subscriptions {
-		backlog, paused := console.Number(s.Backlog), ""
+		backlog := console.Number(s.Backlog)
 		if s.Backlog >= admin.MaxBacklog {
 			backlog = "≤ " + console.Number(s.BacklogAtMost)
 		}
+		var notes []string
 		if s.Paused {
-			paused = "paused"
+			notes = append(notes, "paused")
+		}
+		if s.Unhandled {
+			notes = append(notes, "no handler")
 		}
 		published, handled, died, drained := rates(s)
 		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest),
-			published, handled, died, drained, paused)
+			published, handled, died, drained, strings.Join(notes, ", "))
 	}
 	return table.Render(c.screen)
 }

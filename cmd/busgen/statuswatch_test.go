@@ -122,7 +122,7 @@ func TestAWatchedBacklogIsDrainedAtItsRate(t *testing.T) {
 			"\n\n2026-03-14 02:40:30 UTC, every 10s\nshop.db: ",
 			"\n0 events are published per second.\n",
 			"SUBSCRIPTION  PATTERN            BACKLOG  OLDEST    NEW/s  HANDLED/s  DRAINED\n",
-			"send-receipt  order.placed           100  30 s ago      0          0  not shrinking\n",
+			"send-receipt  order.placed           100  30 s ago      0          0  not shrinking  no handler\n",
 			"ledger        order.placed            60  26 s ago      0          2  in 30 s\n",
 			"charge-card   payment.requested        0                0          0\n",
 		} {

@@ -46,7 +46,7 @@ events:
 
 var subscriptionMoved = Rule{
 	ID: "subscription-moved", Severity: lint.Error, Direction: Both,
-	Purpose: "What a subscription has not handled yet of its former event is no longer delivered to it.",
+	Purpose: "Pending events of the former event become dead letters of the subscription.",
 	Before: `
 events:
   order.placed: { subscriptions: { send-receipt: {} } }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,10 +61,11 @@ type Owner struct {
 
 // Type counts the events of one type. The bus's own types begin with $.
 type Type struct {
-	Name   string    `json:"name"`
-	Events int       `json:"events"`
-	Oldest time.Time `json:"oldest"` // when its oldest event was published; UTC
-	Newest time.Time `json:"newest"`
+	Name     string    `json:"name"`
+	Unrouted bool      `json:"unrouted,omitempty"` // no subscription is for it
+	Events   int       `json:"events"`
+	Oldest   time.Time `json:"oldest"` // when its oldest event was published; UTC
+	Newest   time.Time `json:"newest"`
 }
 
 // Subscription is where a subscription stands.
@@ -71,6 +73,9 @@ type Subscription struct {
 	Name    string `json:"name"`
 	Pattern string `json:"pattern"` // globs over event types, with spaces between them
 	Paused  bool   `json:"paused"`  // by its name
+	// Unhandled says that it has a backlog and that the process which dispatches has
+	// no handler for it, as far as that process has noticed. Only of [File.Status].
+	Unhandled bool `json:"unhandled,omitempty"`
 	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
 	// includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
@@ -132,6 +137,9 @@ func (f *File) StatusSince(ctx context.Context, before Mark) (status Status, mar
 			status.Snoozed = append(status.Snoozed, Snoozed{one.ID, one.Type, one.Subscription, one.Snoozes, one.Since})
 		}
 		status.Subscriptions = subscriptionsOf(found.Lags)
+		for i, s := range status.Subscriptions {
+			status.Subscriptions[i].Unhandled = slices.Contains(found.Activity.Unhandled, s.Name)
+		}
 		status.measure(found.Progress)
 		mark.mark = found.Mark
 		for _, s := range status.Subscriptions {

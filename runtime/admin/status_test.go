@@ -43,12 +43,12 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 		}
 		minute := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
 		want := admin.Status{
-			At: time.Now().UTC(), Path: f.path, Size: got.Size, WAL: got.WAL, Schema: 3,
+			At: time.Now().UTC(), Path: f.path, Size: got.Size, WAL: got.WAL, Schema: 4,
 			Owner:  &admin.Owner{PID: os.Getpid(), Since: started, Alive: true},
 			Events: 4, Oldest: minute(0), Newest: minute(2),
 			Types: []admin.Type{
 				{Name: "order.placed", Events: 3, Oldest: minute(0), Newest: minute(2)},
-				{Name: "user.created", Events: 1, Oldest: minute(2), Newest: minute(2)},
+				{Name: "user.created", Unrouted: true, Events: 1, Oldest: minute(2), Newest: minute(2)},
 			},
 			Subscriptions: []admin.Subscription{
 				{Name: "printer", Pattern: "order.placed", Backlog: 1, BacklogAtMost: 1, Waiting: 1, Dead: 2, Oldest: minute(2)},

@@ -10,6 +10,9 @@ import (
 type Activity struct {
 	Breakers []Breaker // those that are not closed
 	Attempts []Running // those that have been running for long
+	// Unhandled are the names of durable consumers with open deliveries for which the
+	// process has no handler.
+	Unhandled []string
 }
 
 // Breaker is a circuit breaker that is open or half-open.

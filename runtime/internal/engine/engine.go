@@ -139,6 +139,12 @@ type Log interface {
 	// backlog of one at limit.
 	Lags(ctx context.Context, limit int) ([]Lag, error)
 
+	// Unhandled returns the durable consumers that have open deliveries and are not
+	// among handled, and the event types, of those that are relevant, for which there
+	// is no durable consumer although events of them were stored after a seq. It looks
+	// at a limited number of events only.
+	Unhandled(ctx context.Context, handled []Consumer, after int64, relevant func(eventType string) bool) (Unhandled, error)
+
 	// Flush writes verdicts that are still in memory.
 	Flush(ctx context.Context) error
 
@@ -227,6 +233,20 @@ type Lag struct {
 	Held    int       // because their type is paused
 	Dead    int       // dead letters
 	Oldest  time.Time // when the oldest event of the backlog was published; zero without backlog
+}
+
+// Unhandled is what stays in a log because nobody handles it.
+type Unhandled struct {
+	Consumers []Backlog // in the order in which they were made
+	Types     []string  // by name
+	Last      int64     // the seq of the newest event
+}
+
+// Backlog is a durable consumer with open deliveries.
+type Backlog struct {
+	Name    string
+	Pattern string
+	Oldest  time.Time // when the oldest event that was found was published
 }
 
 // Consumer hands the deliveries of one subscription over and takes the

@@ -68,6 +68,14 @@ func writeActivity(c *conn, a engine.Activity) error {
 			return err
 		}
 	}
+	if err := c.exec("DELETE FROM unhandled"); err != nil {
+		return err
+	}
+	for _, name := range a.Unhandled {
+		if err := c.exec("INSERT INTO unhandled (subscription) VALUES (?)", name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -158,6 +166,10 @@ func readActivity(c *conn) (a engine.Activity, err error) {
 			})
 			return nil
 		})
+	if err != nil {
+		return a, err
+	}
+	a.Unhandled, err = texts(c, "SELECT subscription FROM unhandled ORDER BY subscription")
 	return a, err
 }
 

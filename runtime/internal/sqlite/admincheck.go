@@ -155,7 +155,7 @@ func checkRoutes(c *conn) (wrong Inconsistency, err error) {
 		if err != nil {
 			return wrong, err
 		}
-		err = c.query("SELECT type FROM routes WHERE subscription = ? ORDER BY type", func(s *sqlite3.Stmt) error {
+		err = c.query("SELECT type FROM routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
 			have = append(have, s.ColumnInt64(0))
 			return nil
 		}, one.id)

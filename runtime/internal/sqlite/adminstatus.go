@@ -43,6 +43,7 @@ type Owner struct {
 // TypeCount counts the events of one type.
 type TypeCount struct {
 	Name           string
+	Unrouted       bool // no subscription is for it
 	Events         int
 	Oldest, Newest time.Time // published
 }
@@ -162,8 +163,11 @@ func (a *Admin) Pauses(ctx context.Context) (pauses []engine.Pause, err error) {
 // by their types and take three times as long.
 func countTypes(c *conn, status *Status, limit int) error {
 	names, counts := map[int64]string{}, map[string]*TypeCount{}
-	err := c.query("SELECT id, name FROM types", func(s *sqlite3.Stmt) error {
-		names[s.ColumnInt64(0)] = s.ColumnText(1)
+	routed := map[string]bool{}
+	err := c.query("SELECT id, name, EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id) FROM types t", func(s *sqlite3.Stmt) error {
+		name := s.ColumnText(1)
+		names[s.ColumnInt64(0)] = name
+		routed[name] = routed[name] || s.ColumnBool(2)
 		return nil
 	})
 	if err != nil {
@@ -177,7 +181,7 @@ func countTypes(c *conn, status *Status, limit int) error {
 		name, at := names[s.ColumnInt64(0)], timeOf(s, 1)
 		one := counts[name]
 		if one == nil {
-			one = &TypeCount{Name: name, Oldest: at, Newest: at}
+			one = &TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
 			counts[name] = one
 		}
 		one.Events++

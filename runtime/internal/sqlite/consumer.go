@@ -164,6 +164,11 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 			if err != nil {
 				return err // and nothing is written
 			}
+			if l.writer.owns.Load() { // nobody polls for it at the moment
+				if err := endFormerRoutes(c, found.id); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})

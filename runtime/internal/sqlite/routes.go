@@ -25,9 +25,10 @@ func routeAll(c *conn) error {
 	return err
 }
 
-// declareRoutes makes the routes of a subscription those of its pattern.
+// declareRoutes makes the routes of a subscription those of its pattern. Other routes
+// become former ones.
 func declareRoutes(c *conn, subscription int64, pattern string) error {
-	if err := c.exec("DELETE FROM routes WHERE subscription = ?", subscription); err != nil {
+	if err := c.exec("UPDATE routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
 		return err
 	}
 	types, err := typesFor(c, pattern)
@@ -35,11 +36,41 @@ func declareRoutes(c *conn, subscription int64, pattern string) error {
 		return err
 	}
 	for _, typeID := range types {
-		if err := c.exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+		if err := c.exec("INSERT OR REPLACE INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// everySubscription stands for all of them, because no id is 0.
+const everySubscription = 0
+
+// endFormerRoutes gives each event that a subscription has not settled, of a type that
+// its pattern is no longer for, a row in deliveries. No process may poll for the
+// subscription meanwhile.
+func endFormerRoutes(c *conn, subscription int64) error {
+	type route struct{ eventType, subscription int64 }
+	var former []route
+	err := c.query("SELECT type, subscription FROM routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
+		former = append(former, route{s.ColumnInt64(0), s.ColumnInt64(1)})
+		return nil
+	}, subscription)
+	for _, r := range former {
+		if err != nil {
+			return err
+		}
+		err = c.exec(`
+			INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM log l
+			WHERE l.seq > (SELECT cursor FROM subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
+			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
+			r.subscription, r.eventType, atOnce)
+		if err == nil {
+			err = c.exec("DELETE FROM routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
+		}
+	}
+	return err
 }
 
 // typesFor returns the numbers of the types that a pattern is for, in order.

@@ -21,11 +21,16 @@ var schema string
 //go:embed migration_3.sql
 var migration3 string
 
+// migration4 leads from version 3 to 4.
+//
+//go:embed migration_4.sql
+var migration4 string
+
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 3
+	schemaVersion = 4
 )
 
 // migrations are the statements that lead from each version to the next: the
@@ -53,6 +58,7 @@ var migrations = []string{
 	  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
 	) WITHOUT ROWID`,
 	migration3,
+	migration4,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

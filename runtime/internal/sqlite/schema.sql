@@ -85,10 +85,14 @@ CREATE TABLE former_names (
   subscription INTEGER NOT NULL REFERENCES subscriptions (id)
 ) WITHOUT ROWID;
 
--- Which types match which subscription's pattern, so that SQL can ask.
+-- Which types match which subscription's pattern, so that SQL can ask. When a pattern
+-- is replaced, the routes to types that the new one does not match stay as former
+-- ones until a process takes over. It gives the events that the subscription has not
+-- settled a row in deliveries, because no poll of the log finds them any more.
 CREATE TABLE routes (
   type         INTEGER NOT NULL REFERENCES types (id),
   subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+  former       INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (type, subscription)
 ) WITHOUT ROWID;
 
@@ -274,6 +278,11 @@ CREATE TABLE running (
   deadline     INTEGER NOT NULL,
   abandoned    INTEGER NOT NULL -- it was left behind
 );
+
+-- Subscriptions with events to settle for which the process has no handler.
+CREATE TABLE unhandled (
+  subscription TEXT PRIMARY KEY
+) WITHOUT ROWID;
 
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (

@@ -56,6 +56,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := clearActivity(c); err != nil {
 			return err
 		}
+		if err := endFormerRoutes(c, everySubscription); err != nil {
+			return err
+		}
 		since = max(before+1, time.Now().UnixMicro())
 		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})

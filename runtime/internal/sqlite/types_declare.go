@@ -183,7 +183,7 @@ func declareType(c *conn, key typeKey) (typeID int64, err error) {
 	}
 	typeID = c.LastInsertRowID()
 	if relative != 0 {
-		return typeID, c.exec("INSERT INTO routes (type, subscription) SELECT ?, subscription FROM routes WHERE type = ?", typeID, relative)
+		return typeID, c.exec("INSERT INTO routes (type, subscription, former) SELECT ?, subscription, former FROM routes WHERE type = ?", typeID, relative)
 	}
 	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
 		return patternMatches(pattern, key.name)

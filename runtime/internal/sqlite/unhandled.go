@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// unhandledLooked is how many events of the log are looked at, from a cursor on and
+// from the end of the log back. Nothing tells where the events of a type are, so that
+// a subscription for rare ones would make each look read the whole log.
+const unhandledLooked = 10_000
+
+// Unhandled implements [engine.Log].
+func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int64, relevant func(string) bool) (found engine.Unhandled, err error) {
+	here := map[int64]bool{}
+	for _, one := range handled {
+		here[one.(*consumer).id] = true
+	}
+	err = l.read(func(c *conn) error {
+		if found.Last, err = c.int64("SELECT coalesce(max(seq), 0) FROM log"); err != nil {
+			return err
+		}
+		if found.Consumers, err = unhandledConsumers(c, here, found.Last); err != nil {
+			return err
+		}
+		found.Types, err = l.unroutedTypes(c, max(after, found.Last-unhandledLooked), relevant)
+		return err
+	})
+	return found, storageError("read", l.path, err)
+}
+
+// unhandledConsumers returns the subscriptions with a backlog that are not here.
+func unhandledConsumers(c *conn, here map[int64]bool, last int64) (all []engine.Backlog, err error) {
+	type place struct{ id, cursor int64 }
+	var places []place
+	var candidates []engine.Backlog
+	err = c.query("SELECT id, cursor, name, pattern FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+		if id := s.ColumnInt64(0); !here[id] {
+			places = append(places, place{id, s.ColumnInt64(1)})
+			candidates = append(candidates, engine.Backlog{Name: s.ColumnText(2), Pattern: s.ColumnText(3)})
+		}
+		return nil
+	})
+	for i, one := range candidates {
+		if err != nil {
+			return nil, err
+		}
+		one.Oldest, err = oldestOpen(c, places[i].id, places[i].cursor, last)
+		if !one.Oldest.IsZero() {
+			all = append(all, one)
+		}
+	}
+	return all, err
+}
+
+// oldestOpen returns when the oldest open event of a subscription was published, of
+// those that it looks at; zero if there is none.
+func oldestOpen(c *conn, id, cursor, last int64) (oldest time.Time, err error) {
+	note := func(s *sqlite3.Stmt) error {
+		if at := timeOf(s, 0); oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+		return nil
+	}
+	err = c.query(`
+		SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
+		WHERE d.subscription = ? AND d.state <> 'dead' ORDER BY d.seq LIMIT 1`, note, id)
+	for _, from := range []int64{cursor, max(cursor, last-unhandledLooked)} {
+		if err != nil || !oldest.IsZero() {
+			break
+		}
+		err = c.query(`
+			SELECT l.created_at FROM log l
+			WHERE l.seq > ?1 AND l.seq <= ?2 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?3)
+			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?3 AND d.seq = l.seq)
+			ORDER BY l.seq LIMIT 1`, note, from, from+unhandledLooked, id)
+	}
+	return oldest, err
+}
+
+// unroutedTypes returns the relevant types of the events after a seq that no
+// subscription is for.
+func (l *Log) unroutedTypes(c *conn, after int64, relevant func(string) bool) ([]string, error) {
+	unrouted := map[int64]string{}
+	err := c.query("SELECT id, name FROM types t WHERE NOT EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
+		id := s.ColumnInt64(0)
+		info, _ := l.types.info(id)
+		if name := cmp.Or(info.name, s.ColumnText(1)); name[0] != engine.OwnType && relevant(name) {
+			unrouted[id] = name
+		}
+		return nil
+	})
+	if err != nil || len(unrouted) == 0 {
+		return nil, err
+	}
+	stored := map[string]bool{}
+	err = c.query("SELECT type FROM log WHERE seq > ?", func(s *sqlite3.Stmt) error {
+		if name, ok := unrouted[s.ColumnInt64(0)]; ok {
+			stored[name] = true
+		}
+		return nil
+	}, after)
+	return slices.Sorted(maps.Keys(stored)), err
+}

@@ -1,0 +1,256 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// A subscription whose event was renamed without an alias.
+var (
+	drawn  = noteType("note.drawn", nil, runtime.DeclaredSubscription{Name: "reader", Settings: billSettings})
+	shaped = noteType("note.shaped", nil, runtime.DeclaredSubscription{Name: "reader", Settings: billSettings})
+)
+
+func TestWhatIsLeftToASubscriptionForAnotherTypeBecomesDeadLetters(t *testing.T) {
+	for name, after := range map[string]struct {
+		catalogue *runtime.Catalogue
+		subscribe func(f *fixture, seen *journal[string])
+	}{
+		"declared by the catalogue, and subscribed before the start": {runtime.NewCatalogue(shaped), func(f *fixture, seen *journal[string]) {
+			reading(f, shaped, "reader", seen)
+			f.start()
+		}},
+		"subscribed after the start": {runtime.NewCatalogue(noteType("note.shaped", nil)), func(f *fixture, seen *journal[string]) {
+			f.start()
+			_, err := runtime.Subscribe(f.Bus, f.Catalogue().Lookup("note.shaped").(*runtime.EventType[note]), "reader",
+				func(_ context.Context, e runtime.Event[note]) error { seen.add(e.Type); return nil })
+			must(f.t, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "events.db")
+				var seen journal[string]
+				program(t, path, runtime.NewCatalogue(drawn), func(f *fixture) {
+					publishAs(f, drawn, note{1}, note{2})
+					_, err := runtime.Publish(t.Context(), f.Bus, drawn, note{3}, runtime.WithDelay(time.Hour))
+					must(t, err)
+				})
+				program(t, path, after.catalogue, func(f *fixture) {
+					after.subscribe(f, &seen)
+					f.idle()
+				})
+				if seen.all() != nil {
+					t.Errorf("handled %q", seen.all())
+				}
+				var left []string
+				for _, letter := range dead(t, path) {
+					left = append(left, letter.Subscription+" "+letter.Type+" "+letter.Reason+" "+string(letter.Payload))
+				}
+				want := []string{`reader note.drawn decode {"n":3}`, `reader note.drawn decode {"n":2}`, `reader note.drawn decode {"n":1}`}
+				if diff := cmp.Diff(want, left); diff != "" {
+					t.Errorf("dead letters (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAnnouncementsThatAreLeftForAnotherTypeAreNotHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		one, other := noteType("one.made", nil), noteType("other.made", nil)
+		both := runtime.NewCatalogue(one, other)
+		var seen, told journal[string]
+		program(t, path, both, func(f *fixture) {
+			morgue(f, one, &told)
+			reading(f, one, "reader", &seen)
+			must(t, f.PauseSubscription(t.Context(), "morgue"))
+			f.start()
+			publishAs(f, one, note{-1})
+			synctest.Wait()
+		})
+		program(t, path, both, func(f *fixture) {
+			morgue(f, other, &told)
+			f.start()
+			must(t, f.ResumeSubscription(t.Context(), "morgue"))
+			f.idle()
+		})
+		if letters := dead(t, path); !slices.ContainsFunc(letters, func(l dlq.Letter) bool { return l.Subscription == "morgue" && l.Type == "$dead.one.made" }) {
+			t.Errorf("dead letters %+v", letters)
+		}
+		if told.all() != nil {
+			t.Errorf("told %q", told.all())
+		}
+	})
+}
+
+// warnings returns what a bus has warned of, without what tests cannot know.
+func (f *fixture) warnings(level string) (lines []string) {
+	f.t.Helper()
+	for _, line := range f.log.level(f.t, level) {
+		text := fmt.Sprint(line["msg"])
+		for _, name := range []string{"subscription_id", "pattern", "event_type", "event_types", "more", "check", "mostly", "value"} {
+			if value, ok := line[name]; ok {
+				text += fmt.Sprintf(" %s=%v", name, value)
+			}
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// exceeded are the health checks that are.
+func (f *fixture) exceeded() (names []string) {
+	for _, c := range f.Health().Checks {
+		if c.Exceeded {
+			names = append(names, fmt.Sprintf("%s %v %s", c.Name, c.Value, c.Mostly))
+		}
+	}
+	return names
+}
+
+func ignore(context.Context, runtime.Event[note]) error { return nil }
+
+const noHandler = "a subscription has pending events, and this program has no handler for it"
+
+func TestABacklogThatNobodyHandlesIsAWarningAndNotHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		taken := noteType("note.taken", nil)
+		c := runtime.NewCatalogue(taken)
+		program(t, path, c, func(f *fixture) {
+			for _, name := range []string{"send-receipt", "idle", "dead-only"} {
+				_, err := runtime.Subscribe(f.Bus, taken, name, func(_ context.Context, e runtime.Event[note]) error {
+					if name == "dead-only" {
+						return runtime.Permanent(errBoom)
+					}
+					return nil
+				})
+				must(t, err)
+			}
+			must(t, f.PauseSubscription(t.Context(), "send-receipt"))
+			f.start()
+			publishAs(f, taken, note{1}, note{2})
+			time.Sleep(time.Second)
+		})
+
+		f := reopenWith(t, path, c)
+		_, err := runtime.Subscribe(f.Bus, taken, "mail-receipt", ignore) // the new name, without an alias
+		must(t, err)
+		f.start()
+		want := []string{noHandler + " subscription_id=send-receipt pattern=note.taken"}
+		if diff := cmp.Diff(want, f.warnings("WARN")); diff != "" {
+			t.Errorf("warnings at the start (-want +got):\n%s", diff)
+		}
+		time.Sleep(look + time.Second)
+		if diff := cmp.Diff([]string{"unhandled 1 send-receipt"}, f.exceeded()); diff != "" || f.Health().Healthy {
+			t.Errorf("health: %s", diff)
+		}
+		publishAs(f, taken, note{3}) // for all four: those that are not subscribed any more have a backlog now
+		time.Sleep(look)
+		if diff := cmp.Diff([]string{"unhandled 3 send-receipt"}, f.exceeded()); diff != "" {
+			t.Errorf("health: %s", diff)
+		}
+		must(t, f.ResumeSubscription(t.Context(), "send-receipt"))
+		for _, name := range []string{"send-receipt", "idle", "dead-only"} {
+			_, err := runtime.Subscribe(f.Bus, taken, name, ignore)
+			must(t, err)
+		}
+		time.Sleep(look)
+		if !f.Health().Healthy {
+			t.Errorf("health: %q", f.exceeded())
+		}
+		if got := f.sql("SELECT count(*) FROM unhandled"); got != "0" {
+			t.Errorf("the file has %s subscriptions without a handler", got)
+		}
+	})
+}
+
+func TestAnUnsubscribedNameIsNotHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		s := f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		f.start()
+		f.publish(1)
+		f.idle()
+		must(t, s.Unsubscribe(t.Context()))
+		f.publish(2)
+		time.Sleep(look + time.Second)
+		if diff := cmp.Diff([]string{"unhandled 1 reader"}, f.exceeded()); diff != "" {
+			t.Errorf("health: %s", diff)
+		}
+		if got := f.sql("SELECT subscription FROM unhandled"); got != "reader" {
+			t.Errorf("the file says %q", got)
+		}
+		f.stop()
+		if got := f.sql("SELECT count(*) FROM unhandled"); got != "0" {
+			t.Errorf("after the end the file has %s subscriptions without a handler", got)
+		}
+	})
+}
+
+func TestTypesThatNobodyHandlesAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		taken, gone, heard := noteType("note.taken", nil), noteType("note.gone", nil), noteType("heard.gone", nil)
+		all := runtime.NewCatalogue(taken, gone, heard)
+		program(t, path, all, func(f *fixture) {
+			_, err := runtime.SubscribePattern(f.Bus, "heard.*", "listener", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
+			must(t, err)
+			publishAs(f, taken, note{1})
+			publishAs(f, gone, note{2})
+			publishAs(f, heard, note{3})
+		})
+		f := reopenWith(t, path, runtime.NewCatalogue(taken, noteType("heard.still", nil)))
+		_, err := runtime.SubscribePattern(f.Bus, "heard.*", "listener", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
+		must(t, err)
+		f.start()
+		want := []string{"an event type is not in the catalogue, and no subscription is for its events event_type=note.gone"}
+		if diff := cmp.Diff(want, f.warnings("WARN")); diff != "" {
+			t.Errorf("warnings at the start (-want +got):\n%s", diff)
+		}
+		if lines := f.warnings("INFO"); !slices.Contains(lines, "no subscription is for the events of these types event_types=[note.taken]") {
+			t.Errorf("the log says %q", lines)
+		}
+		time.Sleep(look + time.Second)
+		if !f.Health().Healthy { // those events may have been handled when the type was known
+			t.Errorf("health: %q", f.exceeded())
+		}
+		program(t, path, all, func(other *fixture) { publishAs(other, gone, note{4}); publishAs(other, heard, note{5}) })
+		time.Sleep(look)
+		if diff := cmp.Diff([]string{"unknown_types 1 note.gone"}, f.exceeded()); diff != "" {
+			t.Errorf("health: %s", diff)
+		}
+	})
+}
+
+func TestWhatNobodyHandlesIsReportedInABoundedNumberOfLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		taken := noteType("note.taken", nil)
+		program(t, path, runtime.NewCatalogue(taken), func(f *fixture) {
+			for n := range 13 {
+				_, err := runtime.Subscribe(f.Bus, taken, fmt.Sprintf("reader-%02d", n), ignore)
+				must(t, err)
+			}
+			publishAs(f, taken, note{1})
+		})
+		f := reopenWith(t, path, runtime.NewCatalogue(taken))
+		f.start()
+		lines := f.warnings("WARN")
+		if len(lines) != 11 || lines[10] != "more subscriptions have pending events, and this program has no handler for them more=3" {
+			t.Errorf("the log says %q", lines)
+		}
+	})
+}

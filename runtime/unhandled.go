@@ -1,0 +1,151 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Events can wait for ever without any failure: a subscription was renamed without an
+// alias or is no longer made, or a program publishes what the one that dispatches does
+// not know. Only the bus that dispatches can tell, because its handlers are the ones
+// that count.
+
+// unhandledLogged is how many subscriptions, and event types, have a line of their own
+// in the log when the bus is started.
+const unhandledLogged = 10
+
+// findUnhandled asks the file what no subscription of this bus handles.
+func (b *Bus) findUnhandled(ctx context.Context, after int64, relevant func(eventType string) bool) (engine.Unhandled, error) {
+	b.mu.Lock()
+	var handled []engine.Consumer
+	for _, c := range b.consumers {
+		if c.detached == nil {
+			handled = append(handled, c.position)
+		}
+	}
+	b.mu.Unlock()
+	return b.log.Unhandled(ctx, handled, after, relevant)
+}
+
+// unknown tells whether the catalogue lacks an event type.
+func (b *Bus) unknown(eventType string) bool { return b.catalogue.Lookup(eventType) == nil }
+
+// reportUnhandled logs what nobody handles as the bus begins to dispatch.
+func (b *Bus) reportUnhandled(ctx context.Context) {
+	log := b.config.logger
+	found, err := b.findUnhandled(ctx, 0, func(string) bool { return true })
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
+			log.Error(unhandledUnreadable, "error", err)
+		}
+		return
+	}
+	for i, one := range found.Consumers {
+		if i == unhandledLogged {
+			log.Warn("more subscriptions have pending events, and this program has no handler for them", "more", len(found.Consumers)-i)
+			break
+		}
+		log.Warn("a subscription has pending events, and this program has no handler for it",
+			"subscription_id", one.Name, "pattern", one.Pattern, "oldest", one.Oldest)
+	}
+	var unknown, known []string
+	for _, eventType := range found.Types {
+		if b.unknown(eventType) {
+			unknown = append(unknown, eventType)
+		} else {
+			known = append(known, eventType)
+		}
+	}
+	for i, eventType := range unknown {
+		if i == unhandledLogged {
+			log.Warn("more event types are not in the catalogue, and no subscription is for their events", "more", len(unknown)-i)
+			break
+		}
+		log.Warn("an event type is not in the catalogue, and no subscription is for its events", "event_type", eventType)
+	}
+	if len(known) > 0 {
+		log.Info("no subscription is for the events of these types", "event_types", known)
+	}
+	b.health.begin(found)
+}
+
+const unhandledUnreadable = "what nobody handles cannot be read; trying again"
+
+// unhandledWatch is what health knows of what nobody handles.
+type unhandledWatch struct {
+	backlogs, types HealthCheck
+	rest            time.Time // the file is not asked again before
+	failing         bool      // it could not be asked the last time
+}
+
+// begin takes in what was found when the bus began to dispatch. Later only the types of
+// newer events count: the others may have been handled before they left the catalogue.
+func (h *healthWatch) begin(found engine.Unhandled) {
+	if h.policy.Off {
+		return
+	}
+	h.mu.Lock()
+	h.started = found.Last
+	h.mu.Unlock()
+	h.showUnhandled(found.Consumers)
+}
+
+// showUnhandled makes other processes see which subscriptions have no handler.
+func (h *healthWatch) showUnhandled(backlogs []engine.Backlog) {
+	var names []string
+	for _, one := range backlogs {
+		names = append(names, one.Name)
+	}
+	h.mu.Lock()
+	h.noHandler = names
+	h.mu.Unlock()
+	h.bus.showing.signal()
+}
+
+// withoutHandler returns what showUnhandled was given.
+func (h *healthWatch) withoutHandler() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.noHandler
+}
+
+// lookForUnhandled asks the file again. That takes a hundredth of the time at most.
+func (h *healthWatch) lookForUnhandled(ctx context.Context) {
+	u, began := &h.unhandled, time.Now()
+	if began.Before(u.rest) {
+		return
+	}
+	h.mu.Lock()
+	started := h.started
+	h.mu.Unlock()
+	found, err := h.bus.findUnhandled(ctx, started, h.bus.unknown)
+	u.rest = began.Add(100 * time.Since(began))
+	if err != nil {
+		if ctx.Err() == nil && !u.failing {
+			h.bus.config.logger.Error(unhandledUnreadable, "error", err)
+		}
+		u.failing = true
+		return
+	}
+	u.failing = false
+	u.backlogs.count(len(found.Consumers), h.policy.Unhandled)
+	var oldest time.Time
+	for _, one := range found.Consumers {
+		if oldest.IsZero() || one.Oldest.Before(oldest) {
+			oldest, u.backlogs.Mostly = one.Oldest, one.Name
+		}
+	}
+	u.types.count(len(found.Types), h.policy.UnknownTypes)
+	if len(found.Types) > 0 {
+		u.types.Mostly = found.Types[0]
+	}
+	h.showUnhandled(found.Consumers)
+}
+
+// count sets what was found, of which there may be so much.
+func (c *HealthCheck) count(n, threshold int) {
+	c.Value, c.Threshold, c.Exceeded, c.Mostly = float64(n), float64(threshold), n > threshold, ""
+}
