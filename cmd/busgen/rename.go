@@ -166,15 +166,15 @@ order.placed.gift or Money.amount, with partition_by and the examples of the
 event. A path leads to the fields of structs in place and of variants in place,
 as in order.placed.ship_to.street.
 
-The name is the key in the JSON. What is stored under the old key is decoded as
-if the field were not there: see busgen breaking. Where that matters, begin with
-busgen new version, which keeps the old payload, and rename the field then.
+The name is the key in stored JSON. The old name is kept under was: stored events
+are read by it, and new ones are written under the new name. Old programs do not
+see the new name: see busgen breaking. Remove the old name if no file has events
+from before.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
   busgen rename field Money.amount cents
   busgen rename field system.backup_finished.stored.bucket container`,
-	}, edit.RenameField, fieldNames, "It is another key in the JSON: what is stored under the old one is read as if it were absent.\n"+
-		"Where that matters (\"busgen breaking\" tells), begin with \"busgen new version\" and rename the field then.\n")
+	}, edit.RenameField, fieldNames, "Stored events are read by its old name too, which is kept under was.\n")
 }
 
 func newRenameValue() *cobra.Command {
@@ -185,7 +185,7 @@ func newRenameValue() *cobra.Command {
 
 Its name is what is stored in events, unless the enum is one of integers. An
 event with the old value is read, and its field is not valid then: see busgen
-breaking.
+breaking. Where only the name in Go is wrong, give the value a go_name instead.
 ` + editStatus,
 		Example: `  busgen rename value Carrier.DHL Deutsche_Post`,
 	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {

@@ -624,3 +624,16 @@ events: { a.b: { payload: { n: int, email: string, phone: string } } }`
 		t.Errorf("%v", told(all))
 	}
 }
+
+func TestAValueThatIsGoneCanStayOnTheWire(t *testing.T) {
+	for enum, want := range map[string]string{
+		"[red, mauve]":         "keep it as it is stored, with another go_name or deprecated",
+		"{ red: 1, mauve: 7 }": "keep its number 7, under another name or deprecated",
+	} {
+		const event = "\nevents: { a.b: { payload: { c: Color } } }\ntypes: { Color: { enum: "
+		all := compare(t, event+enum+" } }", event+strings.NewReplacer(", mauve: 7", "", ", mauve", "").Replace(enum)+" } }")
+		if len(all) != 1 || !strings.HasPrefix(all[0].Hint, want+", or raise the version of a.b") {
+			t.Errorf("%v %s", told(all), all[0].Hint)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func (c *comparison) enums(old, now *catalog.Type, d Direction) {
 	for _, v := range old.Values {
 		if d&Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
 			report(draft{rule: enumValueRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
-				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it with a reason why it is deprecated"}, v.Name.V)
+				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: keptValue(v, now)}, v.Name.V)
 		}
 	}
 	for _, v := range now.Values {
@@ -36,6 +36,14 @@ func (c *comparison) enums(old, now *catalog.Type, d Direction) {
 				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
 		}
 	}
+}
+
+// keptValue says how a value stays on the wire while code sees another name, or is to use it no more.
+func keptValue(v *catalog.EnumValue, now *catalog.Type) string {
+	if now.Integer {
+		return fmt.Sprintf("keep its number %d, under another name or deprecated", v.Number)
+	}
+	return "keep it as it is stored, with another go_name or deprecated"
 }
 
 func valueNamed(t *catalog.Type, name string) *catalog.EnumValue {

@@ -1,21 +1,22 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
 // RenameField renames a field, also in examples and where the event is kept in order by
-// it. The path leads to it: order.placed.total, Money.amount, or on to the fields of
-// a struct in place or of a variant in place, as in order.placed.ship_to.street. That is another
-// key in the JSON, so what was stored before is read as if the field were not there.
+// it, and keeps the old name as a former one, by which stored events are read. The path leads to
+// the field: order.placed.total, Money.amount, or on to the fields of a struct in place or of a
+// variant in place, as in order.placed.ship_to.street.
 func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
 		return nil, err
 	}
-	key, owner, err := e.fieldAt(path)
+	field, err := e.fieldAt(path)
 	if err != nil {
 		return nil, err
 	}
@@ -23,9 +24,11 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	if findings != nil {
 		return nil, findings
 	}
+	key := field.key
+	e.keepWas(field, to)
 	e.scalar(key, key.Value, to)
-	if by := below(owner, "partition_by"); by != nil && by.Value == key.Value {
-		if own, _ := value(below(owner, "payload"), key.Value); own == key {
+	if by := below(field.owner, "partition_by"); by != nil && by.Value == key.Value {
+		if own, _ := value(below(field.owner, "payload"), key.Value); own == key {
 			e.scalar(by, key.Value, to)
 		}
 	}
@@ -33,13 +36,21 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	return e.change()
 }
 
-// fieldAt finds a field, and the body of the event or type around it.
-func (e *editor) fieldAt(path string) (key, owner *yaml.Node, err error) {
+// A foundField is a field in a file.
+type foundField struct {
+	home      *document
+	key, body *yaml.Node
+	path      []string   // to its body
+	owner     *yaml.Node // the body of the event or type around it
+}
+
+// fieldAt finds a field.
+func (e *editor) fieldAt(path string) (found foundField, err error) {
 	var missing error = &NotFoundError{What: "event or type with fields", Name: ownerIn(path), Names: append(e.names("events"), e.names("types")...)}
 	for _, section := range []string{"events", "types"} {
 		e.each(section, func(name, body *yaml.Node) {
 			rest, ok := strings.CutPrefix(path, name.Value+".")
-			if !ok || key != nil {
+			if !ok || found.key != nil {
 				return
 			}
 			for within, fields := range fieldsOf(body) {
@@ -47,19 +58,18 @@ func (e *editor) fieldAt(path string) (key, owner *yaml.Node, err error) {
 				if !ok {
 					continue
 				}
-				found, err := descend(fields, tail, strings.TrimSuffix(path, "."+tail))
-				if found != nil {
-					key, owner = found, body
+				if missing = found.descend(fields.node, tail, strings.TrimSuffix(path, "."+tail)); missing == nil {
+					found.home, found.owner = e.home[name], body
+					found.path = slices.Concat([]string{section, name.Value}, fields.path, found.path)
 					return
 				}
-				missing = err
 			}
 		})
 	}
-	if key == nil {
-		return nil, nil, missing
+	if found.key == nil {
+		return foundField{}, missing
 	}
-	return key, owner, nil
+	return found, nil
 }
 
 // ownerIn is what a path without a field would be.
@@ -72,34 +82,43 @@ func ownerIn(path string) string {
 
 // fieldsOf are the mappings of fields that the body of an event or a type has, by what
 // leads to them.
-func fieldsOf(body *yaml.Node) map[string]*yaml.Node {
-	all := map[string]*yaml.Node{}
+func fieldsOf(body *yaml.Node) map[string]placed {
+	all := map[string]placed{}
 	for _, key := range []string{"payload", "fields"} {
 		if fields := below(body, key); fields != nil {
-			all[""] = fields
+			all[""] = placed{fields, []string{key}}
 		}
 	}
 	eachPair(below(body, "one_of"), func(name, variant *yaml.Node) {
 		if fields := below(variant, "fields"); fields != nil {
-			all[name.Value+"."] = fields
+			all[name.Value+"."] = placed{fields, []string{"one_of", name.Value, "fields"}}
 		}
 	})
 	return all
 }
 
+// placed is a node and the path to it from another one.
+type placed struct {
+	node *yaml.Node
+	path []string
+}
+
 // descend follows a path through structs in place. The error says what is not there in within.
-func descend(fields *yaml.Node, path, within string) (*yaml.Node, error) {
+func (f *foundField) descend(fields *yaml.Node, path, within string) error {
 	name, rest, further := strings.Cut(path, ".")
 	key, body := value(fields, name)
-	if key == nil {
-		return nil, &NotFoundError{What: "field", Name: name, Within: within, Names: names(fields)}
-	}
-	if !further {
-		return key, nil
+	switch {
+	case key == nil:
+		return &NotFoundError{What: "field", Name: name, Within: within, Names: names(fields)}
+	case !further:
+		f.key, f.body, f.path = key, body, []string{name}
+		return nil
 	}
 	inner := below(body, "fields")
 	if inner == nil {
-		return nil, &NotFoundError{What: "struct in place", Name: name, Within: within}
+		return &NotFoundError{What: "struct in place", Name: name, Within: within}
 	}
-	return descend(inner, rest, within+"."+name)
+	err := f.descend(inner, rest, within+"."+name)
+	f.path = append([]string{name, "fields"}, f.path...)
+	return err
 }

@@ -120,11 +120,11 @@ events:
 
 func TestAFieldInsideIsRenamed(t *testing.T) {
 	for path, want := range map[string]*strings.Replacer{
-		"order.placed.name":             strings.NewReplacer("partition_by: name", "partition_by: title", "      name: string\n      currency", "      title: string\n      currency", "- { name:", "- { title:"),
-		"order.placed.ship_to.name":     strings.NewReplacer("          name: string\n", "          title: string\n", "ship_to: { name:", "ship_to: { title:"),
-		"order.placed.ship_to.geo.name": strings.NewReplacer("fields: { name: string, in", "fields: { title: string, in", "geo: [{ name", "geo: [{ title"),
-		"Payment.card.holder.name":      strings.NewReplacer("holder: { fields: { name", "holder: { fields: { title", "holder: { name", "holder: { title"),
-		"Payment.cash.name":             strings.NewReplacer("cash: { fields: { name", "cash: { fields: { title", "type: cash, name", "type: cash, title"),
+		"order.placed.name":             strings.NewReplacer("partition_by: name", "partition_by: title", "      name: string\n      currency", "      title: { type: string, was: name }\n      currency", "- { name:", "- { title:"),
+		"order.placed.ship_to.name":     strings.NewReplacer("          name: string\n", "          title: { type: string, was: name }\n", "ship_to: { name:", "ship_to: { title:"),
+		"order.placed.ship_to.geo.name": strings.NewReplacer("fields: { name: string, in", "fields: { title: { type: string, was: name }, in", "geo: [{ name", "geo: [{ title"),
+		"Payment.card.holder.name":      strings.NewReplacer("holder: { fields: { name: string", "holder: { fields: { title: { type: string, was: name }", "holder: { name", "holder: { title"),
+		"Payment.cash.name":             strings.NewReplacer("cash: { fields: { name: string", "cash: { fields: { title: { type: string, was: name }", "type: cash, name", "type: cash, title"),
 	} {
 		change, err := edit.RenameField(one(inside), path, "title")
 		if err != nil {
@@ -132,6 +132,50 @@ func TestAFieldInsideIsRenamed(t *testing.T) {
 		}
 		if diff := cmp.Diff(want.Replace(inside), string(change.Files[0].Text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// The old name of a field is kept in every way in which a field can be written.
+func TestARenamedFieldKeepsItsOldName(t *testing.T) {
+	const head = "version: 1\npackage: p\nevents:\n  a.done:\n"
+	for name, test := range map[string]struct{ before, want string }{
+		"a type":                             {"    payload:\n      a: string # as written\n", "    payload:\n      b: { type: string, was: a } # as written\n"},
+		"a type that needs quotes in braces": {"    payload:\n      a: string?\n", "    payload:\n      b: { type: \"string?\", was: a }\n"},
+		"a type in quotes":                   {"    payload:\n      a: '[]string'\n", "    payload:\n      b: { type: '[]string', was: a }\n"},
+		"a type in braces":                   {"    payload: { a: \"[]string?\", c: int }\n", "    payload: { b: { type: \"[]string?\", was: a }, c: int }\n"},
+		"a type below":                       {"    payload:\n      a:\n        string\n", "    payload:\n      b:\n        { type: string, was: a }\n"},
+		"a type in JSON":                     {"    payload: {\"a\": \"string\"}\n", "    payload: {\"b\": { type: \"string\", was: a }}\n"},
+		"a field in braces":                  {"    payload:\n      a: { type: int, doc: \"A, b.\", min: 1 }\n", "    payload:\n      b: { type: int, doc: \"A, b.\", was: a, min: 1 }\n"},
+		"one that is not formatted":          {"    payload:\n      a: {min: 1,  type: int}\n", "    payload:\n      b: {min: 1,  type: int, was: a}\n"},
+		"one in several lines":               {"    payload:\n      a: { type: int,\n        doc: Yes. }\n", "    payload:\n      b: { type: int,\n        doc: Yes., was: a }\n"},
+		"one with a doc in several lines":    {"    payload:\n      a: { type: int, doc: \"Yes,\n        it is.\" }\n", "    payload:\n      b: { type: int, was: a, doc: \"Yes,\n        it is.\" }\n"},
+		"a struct in place in braces":        {"    payload:\n      a: { fields: { x: int } }\n", "    payload:\n      b: { was: a, fields: { x: int } }\n"},
+		"a block":                            {"    payload:\n      a:\n        type: int\n        doc: Yes.\n\n        # at least\n        min: 1\n      c: int\n", "    payload:\n      b:\n        type: int\n        doc: Yes.\n        was: a\n\n        # at least\n        min: 1\n      c: int\n"},
+		"a block of a struct in place":       {"    payload:\n      a:\n        fields:\n          x: int\n", "    payload:\n      b:\n        was: a\n        fields:\n          x: int\n"},
+		"a former name":                      {"    payload:\n      a: { type: int, was: x }\n", "    payload:\n      b: { type: int, was: [x, a] }\n"},
+		"former names":                       {"    payload:\n      a: { type: int, was: [x, \"y\"] }\n", "    payload:\n      b: { type: int, was: [x, \"y\", a] }\n"},
+		"former names on lines of their own": {"    payload:\n      a:\n        type: int\n        was:\n          - x\n          - y\n", "    payload:\n      b:\n        type: int\n        was:\n          - x\n          - y\n          - a\n"},
+		"the name that it had":               {"    payload:\n      a: { type: int, was: b }\n", "    payload:\n      b: { type: int, was: a }\n"},
+		"one of those it had":                {"    payload:\n      a: { type: int, was: [x, b] }\n", "    payload:\n      b: { type: int, was: [x, a] }\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, err := edit.RenameField(one(head+test.before), "a.done.a", "b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(head+test.want, string(change.Files[0].Text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	for to, want := range map[string]string{
+		"gone": "gone is the name of field gone of payload of event a.done, and is reserved there",
+		"old":  "field c of payload of event a.done was old, which is the name of field old too",
+	} {
+		_, err := edit.RenameField(one(head+"    reserved: [gone]\n    payload: { a: int, c: { type: int, was: old } }\n"), "a.done.a", to)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", to, err)
 		}
 	}
 }

@@ -57,12 +57,12 @@ func TestRename(t *testing.T) {
 			strings.NewReplacer(`"Money"`, `"Amount"`, "  Money:\n", "  Amount:\n", `"Money?"`, `"Amount?"`, "[]Money", "[]Amount", "Money?\n", "Amount?\n"),
 		},
 		"a field of a payload": {
-			func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.placed.order_id", "id") }, 2,
-			strings.NewReplacer("partition_by: order_id", "partition_by: id", "      order_id:  uuid", "      id:  uuid"),
+			func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.placed.order_id", "id") }, 3,
+			strings.NewReplacer("partition_by: order_id", "partition_by: id", "      order_id:  uuid ", "      id:  { type: uuid, was: order_id } "),
 		},
 		"a field of a type": {
-			func() (*edit.Change, error) { return edit.RenameField(one(shop), "Moneybag.all", "coins") }, 1,
-			strings.NewReplacer("{ all: ", "{ coins: "),
+			func() (*edit.Change, error) { return edit.RenameField(one(shop), "Moneybag.all", "coins") }, 2,
+			strings.NewReplacer("{ all: '[]Money'", "{ coins: { type: '[]Money', was: all }"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ events:
 		t.Fatal(err)
 	}
 	want := strings.NewReplacer(
-		"{ amount: int64 }", "{ cents: int64 }", "total: { amount: 2 }", "total: { cents: 2 }", "{ amount: 3 }", "{ cents: 3 }",
+		"{ amount: int64 }", "{ cents: { type: int64, was: amount } }", "total: { amount: 2 }", "total: { cents: 2 }", "{ amount: 3 }", "{ cents: 3 }",
 		`{ "amount": 4 }`, `{ "cents": 4 }`, "limit: { amount: 5 }", "limit: { cents: 5 }",
 	).Replace(source)
 	if diff := cmp.Diff(want, string(change.Files[0].Text)); diff != "" {
@@ -116,7 +116,7 @@ events:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = strings.NewReplacer("payload: { amount: int,", "payload: { count: int,", "- amount: 1", "- count: 1", "{ amount: 1,", "{ count: 1,").Replace(source)
+	want = strings.NewReplacer("payload: { amount: int,", "payload: { count: { type: int, was: amount },", "- amount: 1", "- count: 1", "{ amount: 1,", "{ count: 1,").Replace(source)
 	if diff := cmp.Diff(want, string(change.Files[0].Text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -195,7 +195,7 @@ events: { payment.done: { payload: { paid: "[]Money" }, version: 2, history: { 1
 			return edit.RenameEvent(c, "payment.done", "payment.made")
 		}, strings.NewReplacer("payment.done: { payload", "payment.made: { aliases: [payment.done], payload", "payment.done", "payment.made"), 4},
 		"a type":  {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameType(c, "Money", "Coins") }, strings.NewReplacer("Money", "Coins"), 5},
-		"a field": {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameField(c, "Money.amount", "cents") }, strings.NewReplacer("amount", "cents"), 2},
+		"a field": {func(c *edit.Catalogue) (*edit.Change, error) { return edit.RenameField(c, "Money.amount", "cents") }, strings.NewReplacer("amount: int64", "cents: { type: int64, was: amount }", "amount", "cents"), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			change, err := test.rename(several(root, payments))
