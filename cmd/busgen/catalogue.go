@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
 )
 
 // defaultCatalogue is read if none is named.
@@ -16,6 +17,9 @@ const defaultCatalogue = "events.yaml"
 // findings they are the error.
 func catalogueAt(args []string) (*catalog.Catalogue, error) {
 	path := cataloguePath(args)
+	if err := emit.Resume(path); err != nil {
+		return nil, err
+	}
 	c, findings, err := catalog.Load(path)
 	if err != nil {
 		return nil, unnamed(args, err)

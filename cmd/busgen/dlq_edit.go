@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -149,7 +149,7 @@ func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft,
 	case path == "-" || path == "" && !console.IsTerminal(c.cmd.InOrStdin()):
 		payload, err = io.ReadAll(c.cmd.InOrStdin())
 	case path != "":
-		payload, err = os.ReadFile(path)
+		payload, err = catalog.Disk{}.ReadFile(path)
 	default:
 		return c.edit(old)
 	}
@@ -200,11 +200,10 @@ func (c *call) edit(old []byte) (edited []byte, d draft, err error) {
 	if err := os.WriteFile(text, append(before.Bytes(), '\n'), 0o600); err != nil {
 		return nil, "", err
 	}
-	command := exec.Command(words[0], append(words[1:], text)...)
+	command := exec.CommandContext(c.context(), words[0], append(words[1:], text)...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // it may want to save the text
 	command.Stdin, command.Stdout, command.Stderr = c.cmd.InOrStdin(), c.cmd.OutOrStdout(), c.cmd.ErrOrStderr()
-	ignored := make(chan os.Signal, 1) // Ctrl-C is for the editor
-	signal.Notify(ignored, os.Interrupt)
-	defer signal.Stop(ignored)
+	defer lendInterrupts()()
 	if err := command.Run(); err != nil {
 		return nil, "", d.keptBecause(fmt.Errorf("the editor %s failed: %w", words[0], err))
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/runtime/dlq"
 )
 
@@ -44,23 +44,25 @@ func exportLetters(c *call, choice letterFilter, out string) (err error) {
 		return err
 	}
 	defer inspector.Close()
-	w := console.JSONWriter(c.cmd.OutOrStdout())
-	if out != "" {
-		file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		w = file
+	n := 0
+	export := func(w io.Writer) (err error) {
+		n, err = inspector.Export(c.context(), w, filter)
+		return err
 	}
-	n, err := inspector.Export(c.context(), w, filter)
+	if out == "" {
+		err = export(console.JSONWriter(c.cmd.OutOrStdout()))
+	} else if err = emit.CreateFrom(out, export); isExists(err) {
+		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
+	}
 	if err == nil {
 		c.tell("exported %s", console.Counted(n, "dead letter"))
 	}
 	return err
+}
+
+func isExists(err error) bool {
+	_, exists := errors.AsType[*emit.ExistsError](err)
+	return exists
 }
 
 func newDLQImport() *cobra.Command {

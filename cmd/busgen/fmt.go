@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/emit"
 )
@@ -49,7 +49,7 @@ YAML.`,
 
 func formatted(args []string, flags fmtFlags) (report string, err error) {
 	path := cataloguePath(args)
-	before, err := os.ReadFile(path)
+	before, err := catalog.Disk{}.ReadFile(path)
 	if err != nil {
 		return "", unnamed(args, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/gomod"
+	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/lint"
 	"github.com/busgen/busgen/templates"
 )
@@ -141,7 +141,7 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 // wireForms holds the payloads that are kept in the output folder against a catalogue.
 func wireForms(ctx context.Context, c *catalog.Catalogue, out string) (frozen.Result, error) {
 	path := filepath.Join(out, frozen.FileName)
-	text, err := os.ReadFile(path)
+	text, err := input.ReadFile(path, input.Unlimited)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return frozen.Result{}, fmt.Errorf("cannot compare the JSON of events with what it was: %w", err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +59,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	if err != nil {
 		return form.of("", refused(err))
 	}
-	all, err := lint.Run(c, os.ReadFile)
+	all, err := lint.Run(c, catalog.Disk{}.ReadFile)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	for _, file := range change.Files {
 		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, file.Name)
 	}
-	if err := emit.ReplaceAll(files); err != nil {
+	if err := emit.ReplaceAll(e.file, files); err != nil {
 		return "", err
 	}
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil
@@ -77,7 +76,7 @@ func (e *editing) read() (*edit.Catalogue, error) {
 	}
 	all := &edit.Catalogue{Below: catalog.Disk{}}
 	for _, name := range c.Files {
-		text, err := os.ReadFile(name)
+		text, err := catalog.Disk{}.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}

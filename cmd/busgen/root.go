@@ -31,7 +31,8 @@ Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated
 code out of date; a damaged file), 2 trouble with the command line or with
 files, 3 what was asked for is not there (no such event; no dead letter that
 matches). What a verb means by 1 is in its own help, and so is a status of its
-own.`
+own. Ctrl-C and SIGTERM end every verb at once, with 128 + the number of the
+signal; it has changed all of its files then, or none.`
 	root.Example = `  busgen init                      # start with a catalogue in ./events
   busgen                           # generate from ./events.yaml
   busgen events/events.yaml        # generate from another one

@@ -1,13 +1,14 @@
 package catalog
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/input"
 )
 
 // Files is where the files are read from that a catalogue includes. Names are those
@@ -23,22 +24,12 @@ type Files interface {
 // Disk has the files of the computer.
 type Disk struct{}
 
+// MaxFile is how many bytes a file of a catalogue may have.
+const MaxFile = 16 << 20
+
 // ReadFile implements [Files]. What is no regular file, and could have no end, is
-// refused.
-func (Disk) ReadFile(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, errors.New("it is a folder")
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
-	case info.Size() > maxIncluded:
-		return nil, errors.New("it is too big")
-	}
-	return os.ReadFile(name)
-}
+// refused, and so is what is larger than [MaxFile].
+func (Disk) ReadFile(name string) ([]byte, error) { return input.ReadFile(name, MaxFile) }
 
 // Glob implements [Files].
 func (Disk) Glob(folder, pattern string) []string {

@@ -130,13 +130,13 @@ func TestWhatCannotBeReadIsAFindingWhereItIsNamed(t *testing.T) {
 	if err := os.Truncate("a.yaml", 1<<40); err != nil {
 		t.Skip(err)
 	}
-	wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is too big")
+	wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it has 1048576.0 MiB, and may have 16 MiB")
 	os.Remove("a.yaml")
 	os.Mkdir("a.yaml", 0o777)
 	wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is a folder")
 	os.Remove("a.yaml")
 	if err := os.Symlink(os.DevNull, "a.yaml"); err == nil {
-		wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is no regular file")
+		wantsFinding(t, "events.yaml:4:11", "a.yaml cannot be read: it is a device, not a regular file")
 	}
 }
 

@@ -4,18 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/input"
 )
 
 // Load reads the catalogue at path, with the files that it includes. The error is
 // about the file itself, such as one that does not exist; everything wrong inside it is in
 // the Findings, and then the Catalogue is nil.
 func Load(path string) (*Catalogue, Findings, error) {
-	text, err := os.ReadFile(path)
+	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
+	}
+	if _, large := errors.AsType[*input.TooLargeError](err); large {
+		return nil, nil, fmt.Errorf("cannot read the catalogue: %w: divide it into several files with include", err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the catalogue: %w", err)

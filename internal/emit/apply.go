@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,89 +12,52 @@ import (
 //
 // All new bytes are on disk under temporary names before the first file is
 // replaced, and each replacement is a rename: whoever reads the folder sees
-// old files or new files, never half of one. If something fails before the
-// first rename the folder is as it was; if a rename fails the error lists the
-// files that were already replaced. No temporary file stays behind.
-func (p *Plan) Apply() (err error) {
-	if err := os.MkdirAll(p.Dir, 0o777); err != nil {
-		return fmt.Errorf("cannot create the output folder: %w", err)
-	}
-	staged := map[string]string{} // path → temporary path
-	defer func() {
-		for _, temporary := range staged {
-			err = errors.Join(err, os.Remove(temporary))
-		}
-	}()
+// old files or new files, never half of one. If something fails, or a signal ends the
+// process, the folder has all of its old files or all of its new ones, and no temporary
+// file stays behind. A process that is killed cannot do that; the next Apply
+// removes what it has left.
+//
+// Nothing is written through a symbolic link that is in the folder. The folder itself may be one.
+func (p *Plan) Apply() error {
+	b := newBatch(newSuffix)
+	defer b.discard()
+	b.sweep(p.Dir)
 	for _, step := range p.Steps {
-		if step.State != Missing && step.State != Changed {
+		if step.State == Same {
 			continue
 		}
 		path := filepath.Join(p.Dir, step.File.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return fmt.Errorf("cannot create a folder; no file was changed: %w", err)
+		err := p.checkLinks(step.File.Name)
+		switch {
+		case err != nil:
+		case step.State == Orphaned:
+			err = b.remove(path)
+		default:
+			err = b.replace(path, step.File.Content)
 		}
-		temporary, err := stage(path, step.File.Content)
 		if err != nil {
 			return fmt.Errorf("cannot write %s; no file was changed: %w", path, err)
 		}
-		staged[path] = temporary
 	}
-	return p.commit(staged)
-}
-
-// commit renames what was staged into place, then removes the orphans.
-func (p *Plan) commit(staged map[string]string) error {
-	var done []string
+	if err := b.commit(); err != nil {
+		return err
+	}
 	for _, step := range p.Steps {
-		path := filepath.Join(p.Dir, step.File.Name)
-		var err error
-		switch step.State {
-		case Same:
-			continue
-		case Orphaned:
-			if err = os.Remove(path); strings.Contains(step.File.Name, "/") {
-				os.Remove(filepath.Dir(path)) // fails if something else is in it
-			}
-		default:
-			if err = os.Rename(staged[path], path); err == nil {
-				delete(staged, path)
-			}
+		if step.State == Orphaned && strings.Contains(step.File.Name, "/") {
+			os.Remove(filepath.Dir(filepath.Join(p.Dir, step.File.Name))) // fails if something else is in it
 		}
-		if err != nil {
-			return fmt.Errorf("%s could not be updated (%s): %w", path, progress(done), err)
-		}
-		done = append(done, step.File.Name)
 	}
 	return nil
 }
 
-func progress(done []string) string {
-	if len(done) == 0 {
-		return "no file was changed"
-	}
-	return "already updated: " + strings.Join(done, ", ")
-}
-
-// stage writes content beside path, under a name that Go's tools ignore.
-func stage(path string, content []byte) (temporary string, err error) {
-	dir, name := filepath.Split(path)
-	temporary = filepath.Join(dir, fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()))
-	return temporary, writeSynced(temporary, content, os.O_TRUNC)
-}
-
-// writeSynced writes a file and waits until it is on disk; a file that could
-// not be written completely is removed.
-func writeSynced(path string, content []byte, flag int) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
+// checkLinks refuses files whose folder, below that of the plan, is a symbolic link.
+func (p *Plan) checkLinks(name string) error {
+	folders := strings.Split(name, "/")
+	for i := 1; i < len(folders); i++ {
+		path := filepath.Join(p.Dir, filepath.Join(folders[:i]...))
+		if isLink(path) {
+			return linkError(path)
+		}
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package emit
 
 import (
-	"errors"
-	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +10,7 @@ import (
 
 // Create writes files that do not exist yet into dir, which it creates if
 // there is none. If any of them exists nothing is written, and the error is an
-// *[ExistsError].
+// *[ExistsError]. All of them are written, or none.
 func Create(dir string, files []File) error {
 	var existing []string
 	for _, file := range files {
@@ -22,19 +22,39 @@ func Create(dir string, files []File) error {
 	if existing != nil {
 		return &ExistsError{existing}
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("cannot create the folder: %w", err)
-	}
-	for i, file := range files {
-		// O_EXCL: a file that appeared since the check above is safe too.
-		if err := writeSynced(filepath.Join(dir, file.Name), file.Content, os.O_EXCL); err != nil {
-			for _, written := range files[:i] {
-				err = errors.Join(err, os.Remove(filepath.Join(dir, written.Name)))
-			}
+	b := newBatch(newSuffix)
+	defer b.discard()
+	for _, file := range files {
+		if err := b.createNew(filepath.Join(dir, file.Name), file.Content); err != nil {
 			return err
 		}
 	}
-	return nil
+	return b.commit()
+}
+
+// CreateFrom writes a file that does not exist yet, for its owner alone, while its content is made. It
+// has its name when it is complete. If it exists the error is an *[ExistsError].
+func CreateFrom(path string, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &ExistsError{[]string{path}}
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return err // a folder that nobody meant is not made
+	}
+	b := newBatch(newSuffix)
+	defer b.discard()
+	err := b.prepare(path, func(c *change, _ fs.FileInfo) error {
+		file, err := create(path, newSuffix, 0o600)
+		if err != nil {
+			return err
+		}
+		c.temporary, c.exclusive = file.Name(), true
+		return finish(file, write(file))
+	})
+	if err != nil {
+		return err
+	}
+	return b.commit()
 }
 
 // ExistsError reports files that [Create] would have had to overwrite.

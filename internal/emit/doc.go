@@ -18,5 +18,9 @@
 // [Create] is for the other kind of file: written once, and a person's from
 // then on. [Replace] is for a file that the command line names.
 //
+// Each of them changes all of its files or none, also if it fails midway or a signal
+// ends the process ([Abandon]); what a process leaves behind that is killed is
+// removed, or completed ([Resume]), by the next one.
+//
 // Nothing here is safe to run twice at a time on one folder.
 package emit

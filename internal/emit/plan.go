@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/input"
 )
 
 // State is how a file of the output folder relates to what it should be.
@@ -44,6 +46,9 @@ type Plan struct {
 // does not exist is like an empty one. It is an error, a *[ForeignError], if
 // a file would have to replace one that busgen did not generate.
 func Compare(dir string, files []File) (*Plan, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("the output folder %s is a file: name a folder with --out", dir)
+	}
 	plan := &Plan{Dir: dir}
 	for _, file := range files {
 		state, err := compareFile(dir, file)
@@ -85,7 +90,7 @@ func (e *ForeignError) Error() string {
 
 func compareFile(dir string, file File) (State, error) {
 	path := filepath.Join(dir, file.Name)
-	have, err := os.ReadFile(path)
+	have, err := input.ReadFile(path, input.Unlimited)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil
@@ -110,7 +115,7 @@ func findOrphans(dir string, files []File) ([]Step, error) {
 		if slices.ContainsFunc(files, func(f File) bool { return f.Name == name }) {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(dir, name))
+		content, err := input.ReadFile(filepath.Join(dir, name), input.Unlimited)
 		if err != nil {
 			return nil, fmt.Errorf("cannot tell whether a file is generated: %w", err)
 		}

@@ -1,0 +1,290 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// The whole test is: go test ./cmd/busgen -run EveryVerb -kill.events 10000 -kill.moments 20 -kill.within 200ms
+var (
+	killEvents  = flag.Int("kill.events", 50, "how large the catalogue is whose verbs are killed")
+	killMoments = flag.Int("kill.moments", 2, "how often each verb is killed")
+	killWithin  = flag.Duration("kill.within", 10*time.Second, "how soon a process must be gone")
+)
+
+// killed has the command lines of all verbs; those without a space are what stands for others. ID is a dead letter.
+var killed = []string{
+	"generate", "generate --watch", "check", "check --format sarif", "lint", "breaking --against before.yaml", "breaking --db shop.db",
+	"describe", "policy *", "docs --out page.html", "schema --out schema.json", "fmt --write", "init started",
+	"export jsonschema --out schemas/events.json", "export asyncapi --out asyncapi.json",
+	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml",
+	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename type Money Amount",
+	"rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
+	"status shop.db", "status shop.db --watch", "events list shop.db", "events show shop.db ID", "events discard shop.db ID --because test --yes",
+	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
+	"dlq list shop.db", "dlq groups shop.db", "dlq show shop.db ID", "dlq retry shop.db --all", "dlq edit shop.db ID", "dlq discard shop.db --all --because test --yes",
+	"dlq purge shop.db --older-than 1ms --yes", "dlq export shop.db --out dead.jsonl", "dlq import shop.db",
+	"subscriptions list shop.db", "subscriptions pause shop.db send-receipt", "subscriptions resume shop.db send-receipt", "subscriptions remove shop.db send-receipt --yes",
+	"breakers list shop.db", "breakers close shop.db send-receipt", "running shop.db", "audit shop.db", "check-db shop.db",
+}
+
+func TestEveryVerbIsKilled(t *testing.T) {
+	var missing []string
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, below := range cmd.Commands() {
+			walk(below)
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "busgen ")
+		known := slices.ContainsFunc(killed, func(line string) bool { return strings.HasPrefix(line+" ", path+" ") })
+		if cmd.Runnable() && !cmd.HasSubCommands() && !known && !slices.Contains([]string{"completion", "version", "help"}, path) {
+			missing = append(missing, path)
+		}
+	}
+	walk(newRoot())
+	if missing != nil {
+		t.Errorf("no test kills %s", strings.Join(missing, ", "))
+	}
+}
+
+func TestEveryVerbThatIsKilledLeavesTheOldStateOrTheNewOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	folder := killFolder(t)
+	for _, line := range killed {
+		t.Run(line, func(t *testing.T) {
+			k := &killing{t: t, from: folder.path, args: strings.Fields(strings.ReplaceAll(line, "ID", folder.letter))}
+			k.learn()
+			for i := range *killMoments + 1 {
+				s := syscall.SIGTERM
+				if i == *killMoments {
+					s = syscall.SIGINT
+				}
+				k.kill(s, time.Duration(random.Int64N(int64(k.takes)+1)))
+			}
+			t.Logf("it takes %v, and was gone %v after a signal", k.takes.Round(time.Millisecond), k.slowest.Round(time.Millisecond))
+			if k.slowest > *killWithin {
+				t.Errorf("it was gone %v after a signal, want %v", k.slowest, *killWithin)
+			}
+		})
+	}
+}
+
+// killing kills one verb.
+type killing struct {
+	t       *testing.T
+	from    string // the folder as it is before
+	args    []string
+	at      string // a copy of the folder
+	before  map[string]string
+	after   map[string]string
+	takes   time.Duration
+	slowest time.Duration
+}
+
+func (k *killing) command() (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.Command(os.Args[0], k.args...)
+	cmd.Dir = k.at
+	cmd.Env = append(os.Environ(), actAsBusgen)
+	var output bytes.Buffer
+	cmd.Stderr = &output
+	return cmd, &output
+}
+
+// learn runs the verb to its end, or for a while if it has none.
+func (k *killing) learn() {
+	k.fresh()
+	k.before = k.state()
+	cmd, output := k.command()
+	stdin, err := cmd.StdinPipe() // that nobody writes to
+	must(k.t, err)
+	defer stdin.Close()
+	start := time.Now()
+	must(k.t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	endless := slices.Contains(k.args, "--watch") || slices.Contains([]string{"dlq edit", "dlq import"}, strings.Join(k.args[:min(2, len(k.args))], " "))
+	if !endless {
+		if err := <-ended; err != nil && cmd.ProcessState.ExitCode() == statusTrouble {
+			k.t.Fatalf("%v\n%s", err, output)
+		}
+		k.takes = time.Since(start)
+		k.after = k.state()
+		return
+	}
+	k.takes = time.Second
+	if k.args[0] == "generate" {
+		k.takes = time.Duration(*killEvents)*3*time.Millisecond + time.Second
+	}
+	select {
+	case err := <-ended:
+		k.t.Fatalf("it has ended: %v\n%s", err, output)
+	case <-time.After(k.takes):
+	}
+	k.after = k.state()
+	must(k.t, cmd.Process.Kill())
+	<-ended
+}
+
+// kill starts the verb, and ends it after some time.
+func (k *killing) kill(s syscall.Signal, after time.Duration) {
+	k.t.Helper()
+	if !maps.Equal(k.state(), k.before) || slices.Contains(k.args, "shop.db") {
+		k.fresh()
+	}
+	cmd, output := k.command()
+	stdin, err := cmd.StdinPipe()
+	must(k.t, err)
+	defer stdin.Close()
+	must(k.t, cmd.Start())
+	time.Sleep(after)
+	sent := time.Now()
+	must(k.t, cmd.Process.Signal(s))
+	cmd.Wait()
+	k.slowest = max(k.slowest, time.Since(sent))
+
+	state, now := cmd.ProcessState.Sys().(syscall.WaitStatus), k.state()
+	isOld, isNew := maps.Equal(now, k.before), maps.Equal(now, k.after)
+	switch {
+	case !isOld && !isNew:
+		k.t.Errorf("%v after %v: the folder has neither the old files nor the new ones\n%s", s, after, differing(k.before, now))
+	case state.Signaled() && state.Signal() == s:
+	case !state.Exited() || state.ExitStatus() == statusTrouble:
+		k.t.Errorf("%v after %v: it ended with %v\n%s", s, after, cmd.ProcessState, output)
+	case !isNew:
+		k.t.Errorf("%v after %v: it claims to be done, and changed nothing\n%s", s, after, output)
+	}
+	if slices.Contains(k.args, "shop.db") {
+		check := exec.Command(os.Args[0], "check-db", "shop.db")
+		check.Dir, check.Env = k.at, append(os.Environ(), actAsBusgen)
+		if text, err := check.CombinedOutput(); err != nil {
+			k.t.Errorf("%v after %v: %v\n%s", s, after, err, text)
+		}
+	}
+}
+
+// fresh makes a new copy of the folder.
+func (k *killing) fresh() {
+	k.t.Helper()
+	k.at = filepath.Join(k.t.TempDir())
+	must(k.t, os.CopyFS(k.at, os.DirFS(k.from)))
+}
+
+// state has a sum of each file, hidden ones included, but of those of a bus only that they are there.
+func (k *killing) state() map[string]string {
+	k.t.Helper()
+	all := map[string]string{}
+	must(k.t, filepath.WalkDir(k.at, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == k.at {
+			return err
+		}
+		name, _ := filepath.Rel(k.at, path)
+		switch {
+		case d.IsDir():
+			all[name] = "a folder"
+		case strings.HasPrefix(name, "shop.db"):
+			all["shop.db"] = "the file of a bus"
+		default:
+			content, err := os.ReadFile(path)
+			all[name] = fmt.Sprintf("%d bytes, %x", len(content), sha256.Sum256(content))
+			return err
+		}
+		return nil
+	}))
+	return all
+}
+
+func differing(before, now map[string]string) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if now[name] != before[name] {
+			lines = append(lines, fmt.Sprintf("%s: %s, was %s", name, now[name], before[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if before[name] == "" {
+			lines = append(lines, fmt.Sprintf("%s: %s, was not there", name, now[name]))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+type folderToKill struct{ path, letter string }
+
+// killFolder makes a folder with a catalogue in two files, generated code that is not up to date, what verbs import
+// and compare with, and the file of a bus with dead letters.
+func killFolder(t *testing.T) folderToKill {
+	t.Helper()
+	inFolder(t, nil)
+	at, err := os.Getwd()
+	must(t, err)
+	must(t, os.WriteFile("go.mod", []byte("module example.com/killed\n"), 0o666))
+	var events strings.Builder
+	for i := range *killEvents {
+		fmt.Fprintf(&events, "  e%d.happened:\n    payload: { id: uuid, total: Money, lines: \"[]string\", note: \"string?\" }\n"+
+			"    doc: It happened.\n    subscriptions: { handle-e%[1]d: {} }\n", i)
+	}
+	root := "version: 1\npackage: events\ninclude: [more.yaml]\ntypes:\n  Currency: { enum: [EUR, USD] }\n  Money: { fields: { amount: int64, currency: Currency } }\nevents:\n" + events.String()
+	more := "version: 1\nevents:\n  other.happened:\n    payload: { total: Money }\npolicies:\n  e1.happened: { timeout: 5s }\n"
+	must(t, os.WriteFile("events.yaml", []byte(root), 0o666))
+	must(t, os.WriteFile("more.yaml", []byte(more), 0o666))
+	must(t, os.Mkdir("schemas", 0o777))
+	for _, line := range []string{"-q", "export jsonschema --out schemas/old.json", "export asyncapi --out old.json", "new event added.happened --field id:uuid"} {
+		if got := busgen(t, line); got.status != 0 {
+			t.Fatalf("%s: %+v", line, got)
+		}
+	}
+	must(t, os.WriteFile("before.yaml", []byte(root), 0o666))
+	return folderToKill{at, deadLetters(t)}
+}
+
+// deadLetters makes the file of a bus, and returns the id of a dead letter in it.
+func deadLetters(t *testing.T) (id string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	bus, err := runtime.Open(ctx, "shop.db", runtime.NewCatalogue(orderType, paymentType),
+		runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
+	must(t, err)
+	_, err = runtime.Subscribe(bus, orderType, "send-receipt", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+		return runtime.Permanent(io.ErrUnexpectedEOF)
+	})
+	must(t, err)
+	must(t, bus.Start(ctx))
+	for i := range min(*killEvents, 1000) {
+		receipt, err := runtime.Publish(ctx, bus, orderType, orderPlaced{Number: i, Email: "a@example.org"})
+		must(t, err)
+		if _, err := receipt.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		id = receipt.ID.String()
+	}
+	must(t, bus.Shutdown(ctx))
+	return id
+}

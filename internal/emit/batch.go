@@ -1,0 +1,258 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A batch changes files together. Everything that takes time or room happens before the first file
+// is changed: each new content is on disk beside its file, under another name, and each file that is
+// replaced or removed has a second name. [batch.commit] only renames: all of it, or none.
+type batch struct {
+	suffix  string // of the names of new contents
+	changes []change
+	swept   map[string]bool // the folders without leftovers
+}
+
+// A change is what becomes of one file.
+type change struct {
+	path      string
+	temporary string // with the new content; empty if the file is removed
+	old       string // a second name of what is there now; empty if nothing is
+	folders   []string
+	exclusive bool // whether there must be nothing
+}
+
+func newBatch(suffix string) *batch { return &batch{suffix: suffix, swept: map[string]bool{}} }
+
+// replace prepares new content of a file. It creates the folder if there is none. The permissions and
+// the owner of a file that is there stay.
+func (b *batch) replace(path string, content []byte) error {
+	return b.prepare(path, func(c *change, have fs.FileInfo) error {
+		file, err := create(path, b.suffix, 0o666)
+		if err != nil {
+			return err
+		}
+		c.temporary = file.Name()
+		_, err = file.Write(content)
+		if have != nil && err == nil {
+			err = inherit(file, have)
+		}
+		return finish(file, err)
+	})
+}
+
+// createNew prepares a file that must not be there yet.
+func (b *batch) createNew(path string, content []byte) error {
+	err := b.replace(path, content)
+	if err == nil {
+		b.changes[len(b.changes)-1].exclusive = true
+	}
+	return err
+}
+
+// remove prepares that a file goes.
+func (b *batch) remove(path string) error {
+	return b.prepare(path, func(*change, fs.FileInfo) error { return nil })
+}
+
+// prepare adds a change. If that fails nothing of the batch is left.
+func (b *batch) prepare(path string, make func(*change, fs.FileInfo) error) (err error) {
+	c := change{path: path}
+	defer func() {
+		b.changes = append(b.changes, c)
+		if err != nil {
+			b.discard()
+		}
+	}()
+	if err := c.folder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	b.sweep(filepath.Dir(path))
+	have, err := os.Lstat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		if err := writable(path, have); err != nil {
+			return err
+		}
+		if err := c.keepOld(have); err != nil {
+			return err
+		}
+		return make(&c, have)
+	}
+	return make(&c, nil)
+}
+
+// writable refuses to replace what is not a file.
+func writable(path string, have fs.FileInfo) error {
+	switch {
+	case have.Mode()&fs.ModeSymlink != 0:
+		return linkError(path)
+	case have.IsDir():
+		return fmt.Errorf("%s is a folder, not a file", path)
+	case !have.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	return nil
+}
+
+// keepOld gives what is there a second name. Where files cannot have two it copies.
+func (c *change) keepOld(have fs.FileInfo) error {
+	old := temporaryName(c.path, oldSuffix)
+	os.Remove(old) // of a process with our number
+	if writing.register(old, func() error { return os.Link(c.path, old) }) == nil {
+		c.old = old
+		return nil
+	}
+	from, err := os.Open(c.path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	file, err := create(c.path, oldSuffix, 0o600)
+	if err != nil {
+		return err
+	}
+	c.old = file.Name()
+	_, err = io.Copy(file, from)
+	return finish(file, errors.Join(err, inherit(file, have)))
+}
+
+// create opens a new file beside path.
+func create(path, suffix string, perm fs.FileMode) (file *os.File, err error) {
+	name := temporaryName(path, suffix)
+	os.Remove(name) // of a process with our number
+	err = writing.register(name, func() (err error) {
+		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		return err
+	})
+	return file, err
+}
+
+// finish waits until a file is on disk, and closes it.
+func finish(file *os.File, err error) error {
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// folder creates a folder and those above it that are missing.
+func (c *change) folder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s is a file, not a folder", dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if above := filepath.Dir(dir); above != dir {
+		if err := c.folder(above); err != nil {
+			return err
+		}
+	}
+	if err := writing.register(dir, func() error { return os.Mkdir(dir, 0o777) }); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil // somebody else has just made it
+		}
+		return err
+	}
+	c.folders = append(c.folders, dir)
+	return nil
+}
+
+// forget removes what was made for a change, and is not in use. The lock is held.
+func (c *change) forget() {
+	writing.remove(c.temporary, c.old)
+	for _, folder := range slices.Backward(c.folders) {
+		writing.remove(folder)
+	}
+}
+
+// discard removes what was prepared, and is not in use.
+func (b *batch) discard() {
+	writing.Lock()
+	defer writing.Unlock()
+	b.forget()
+}
+
+func (b *batch) forget() {
+	for i := range slices.Backward(b.changes) {
+		b.changes[i].forget()
+	}
+	b.changes = nil
+}
+
+// commit changes the files. If one cannot be changed, those before it are changed back. A signal that
+// comes meanwhile ends the process behind it.
+func (b *batch) commit() error {
+	writing.Lock()
+	defer writing.Unlock()
+	return b.commitLocked()
+}
+
+func (b *batch) commitLocked() error {
+	for i := range b.changes {
+		err := b.changes[i].do()
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s could not be changed: %w", b.changes[i].path, err)
+		var left []string
+		for _, c := range b.changes[:i] {
+			if c.undo() != nil {
+				left = append(left, c.path)
+			}
+		}
+		b.forget()
+		if left != nil {
+			return fmt.Errorf("%w; already changed, and not to be changed back: %s", err, strings.Join(left, ", "))
+		}
+		return fmt.Errorf("%w; no file was changed", err)
+	}
+	for i := range b.changes {
+		writing.keep(b.changes[i].folders) // they have files now
+		b.changes[i].folders = nil
+	}
+	b.forget()
+	return nil
+}
+
+func (c *change) do() error {
+	switch {
+	case c.temporary == "":
+		return os.Remove(c.path)
+	case c.exclusive:
+		return placeNew(c.temporary, c.path)
+	}
+	return os.Rename(c.temporary, c.path)
+}
+
+// undo brings back what was there.
+func (c *change) undo() error {
+	if c.old == "" {
+		return os.Remove(c.path)
+	}
+	return os.Rename(c.old, c.path)
+}
+
+// placeNew gives a file its name unless something has that name.
+func placeNew(temporary, path string) error {
+	if err := os.Link(temporary, path); err == nil {
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return &ExistsError{[]string{path}}
+	}
+	return os.Rename(temporary, path) // the file system has no second names
+}

@@ -1,0 +1,37 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// linkError says that something would be written through a symbolic link that nobody named.
+func linkError(path string) error {
+	to, err := os.Readlink(path)
+	if err != nil {
+		to = "somewhere else"
+	}
+	return fmt.Errorf("%s is a symbolic link to %s, and what is generated stays in its folder: remove the link", path, to)
+}
+
+// Target is the file that is changed if somebody names path: what a symbolic link leads to, so that the
+// link stays one. A link that leads nowhere is an error.
+func Target(path string) (string, error) {
+	followed, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return followed, err
+	}
+	if isLink(path) {
+		to, _ := os.Readlink(path)
+		return "", fmt.Errorf("%s is a symbolic link to %s, which does not exist: remove the link, or name another file", path, to)
+	}
+	return path, nil
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package emit
+
+import (
+	"io/fs"
+	"os"
+)
+
+// inherit gives a new file the permissions of the one that it replaces.
+func inherit(file *os.File, have fs.FileInfo) error {
+	return file.Chmod(have.Mode().Perm())
+}
