@@ -62,7 +62,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	for _, file := range change.Files {
 		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, file.Name)
 	}
-	if err := emit.ReplaceAll(e.file, files); err != nil {
+	if err := emit.ReplaceAll(e.file(), files); err != nil {
 		return "", err
 	}
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil
