@@ -27,9 +27,9 @@ timeout of each; then what is not as usual: the priority, an expiry, a redrive.
 
 With --json the output is a list with an object for each event: name, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
-payload (name, type, optional, doc, deprecated of each field), history (version,
-doc, payload), subscriptions (name, doc, aliases), settings (by name, each with
-value and from) and examples.
+payload (name, type, optional, doc, deprecated, was, default of each field),
+reserved, history (version, doc, payload), subscriptions (name, doc, aliases),
+settings (by name, each with value and from) and examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,

@@ -19,6 +19,7 @@ type (
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		Payload       []fieldObject            `json:"payload"`
+		Reserved      []string                 `json:"reserved,omitempty"`
 		History       []oldObject              `json:"history,omitempty"`
 		Subscriptions []declaredObject         `json:"subscriptions,omitempty"`
 		Settings      map[string]settingObject `json:"settings"`
@@ -30,6 +31,9 @@ type (
 		Optional   bool   `json:"optional,omitempty"`
 		Doc        string `json:"doc,omitempty"`
 		Deprecated string `json:"deprecated,omitempty"`
+
+		Was     []string        `json:"was,omitempty"`
+		Default json.RawMessage `json:"default,omitempty"`
 	}
 	oldObject struct {
 		Version int           `json:"version"`
@@ -54,7 +58,7 @@ func describeJSON(events []*catalog.Event) (string, error) {
 func eventObjectOf(e *catalog.Event) eventObject {
 	o := eventObject{
 		Name: e.Name.V, Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
-		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Settings: settingObjects(e.Settings),
+		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
 	}
 	if e.PartitionBy != nil {
 		o.PartitionBy = e.PartitionBy.Name.V
@@ -74,7 +78,7 @@ func eventObjectOf(e *catalog.Event) eventObject {
 func fieldObjects(fields []*catalog.Field) []fieldObject {
 	objects := []fieldObject{}
 	for _, f := range fields {
-		objects = append(objects, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V})
+		objects = append(objects, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
 	}
 	return objects
 }

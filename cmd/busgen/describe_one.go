@@ -67,6 +67,7 @@ func facts(e *catalog.Event) *console.Table {
 	if e.PartitionBy != nil {
 		row("in order by", e.PartitionBy.Name.V)
 	}
+	row("reserved", strings.Join(texts(e.Reserved), ", "))
 	row("declared at", origin(e.Name.Pos))
 	row("in Go", e.InGo(e.GoName))
 	return table
@@ -86,6 +87,12 @@ func fieldTable(fields []*catalog.Field) *console.Table {
 	}}
 	for _, f := range fields {
 		doc := f.Doc
+		if f.Default.Written() {
+			doc = strings.TrimSpace("Default: " + string(f.Default.V) + ". " + doc)
+		}
+		if len(f.Was) > 0 {
+			doc = strings.TrimSpace("Formerly " + strings.Join(texts(f.Was), ", ") + ". " + doc)
+		}
 		if f.Deprecated.Written() {
 			doc = strings.TrimSpace("Deprecated: " + f.Deprecated.V + " " + doc)
 		}

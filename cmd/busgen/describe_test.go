@@ -67,7 +67,8 @@ events:
   order.placed:
     aliases: [shop.order]
     version: 3
-    payload: { number: int }
+    reserved: [note, remark]
+    payload: { number: { type: int, was: [no, count], default: 7, doc: Counted. } }
     history:
       1: { doc: There was nothing to say. }
       2: { payload: { number: { type: string, doc: As it was. } } }
@@ -78,11 +79,12 @@ events:
 version      3
 formerly     shop.order
 policy       4× over 7s, 30s each
+reserved     note, remark
 declared at  events.yaml:4
 in Go        OrderPlaced
 
-FIELD   TYPE
-number  int
+FIELD   TYPE  DOC
+number  int   Formerly no, count. Default: 7. Counted.
 
 version 2
 FIELD   TYPE    DOC
@@ -100,7 +102,8 @@ audit         4× over 7s, 30s each  Formerly books, log. Keeps the books.
 	}
 	e := events[0]
 	if e.Version != 3 || e.Aliases[0] != "shop.order" || len(e.History) != 2 || e.History[0].Doc != "There was nothing to say." ||
-		e.History[1].Payload[0].Type != "string" || e.Subscriptions[0].Aliases[1] != "log" {
+		e.History[1].Payload[0].Type != "string" || e.Subscriptions[0].Aliases[1] != "log" ||
+		e.Reserved[1] != "remark" || e.Payload[0].Was[1] != "count" || string(e.Payload[0].Default) != "7" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -19,6 +19,7 @@ type maker struct {
 	depth int // of the fields that are being made
 	// subscriptions counts those that were made, because each needs a name of its own.
 	subscriptions int
+	former        int // the former names of fields so far
 }
 
 // Made draws a catalogue. Most of them are free of findings.
@@ -112,11 +113,19 @@ func (m *maker) typeBody() object {
 		path, name, _ := strings.Cut(custom, " ")
 		return o.set("go", object{"import": path, "type": name}).set("type", m.one("wire", []string{"string", "json"}))
 	}
-	return o.set("fields", m.fields())
+	return m.reserving(o).set("fields", m.fields())
+}
+
+// reserving adds names that no field has.
+func (m *maker) reserving(o object) object {
+	if m.seldom() {
+		o.set("reserved", []string{"gone", "long_gone"})
+	}
+	return o
 }
 
 func (m *maker) event() object {
-	o := m.noted(object{}).set("payload", m.fields())
+	o := m.reserving(m.noted(object{})).set("payload", m.fields())
 	if m.seldom() {
 		o.set("owner", "somebody").set("tags", []string{"a", "b"})
 	}
@@ -167,10 +176,18 @@ func (m *maker) field() any {
 	}
 	o := m.noted(object{})
 	if m.depth < 3 && m.seldom() {
-		o.set("fields", m.fields())
+		m.reserving(o).set("fields", m.fields())
 		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?"})
 	}
 	o.set("type", bare)
+	switch m.upTo(3) {
+	case 0:
+		m.former++
+		o.set("was", fmt.Sprint("was_", m.former))
+	case 1:
+		m.former += 2
+		o.set("was", []string{fmt.Sprint("was_", m.former-1), fmt.Sprint("was_", m.former)})
+	}
 	return m.constrained(o, bare)
 }
 
@@ -187,7 +204,7 @@ func (m *maker) fieldType() string {
 
 // constrained adds constraints and a default that suit the type, more or less.
 func (m *maker) constrained(o object, of string) object {
-	bare, optional := strings.CutSuffix(of, "?")
+	bare := strings.TrimSuffix(of, "?")
 	switch {
 	case strings.HasPrefix(bare, "[]"), strings.HasPrefix(bare, "map"):
 		o.set("min_items", m.upTo(2)).set("max_items", 2+m.upTo(1))
@@ -203,19 +220,21 @@ func (m *maker) constrained(o object, of string) object {
 		case 2:
 			o.set("min_length", m.upTo(3)).set("max_length", 3+m.upTo(300))
 		case 3:
-			if optional {
-				o.set("default", m.one("default", texts))
-			}
+			o.set("default", m.one("default", texts))
 		}
+	case bare == "bool":
+		o.set("default", m.seldom())
+	case bare == "date", bare == "uuid":
+		o.set("default", map[string]string{"date": "2024-02-29", "uuid": "018f4f2e-0000-7000-8000-000000000001"}[bare])
 	case bare == "int", bare == "int32", bare == "int64", bare == "uint64", bare == "float64":
 		o.set("min", m.upTo(5)).set("max", 5+m.upTo(1000))
-		if optional {
+		if m.upTo(1) == 0 {
 			o.set("default", 5)
 		}
 	case bare == "decimal":
-		o.set("min", "0.50").set("max", json.Number("1000.5"))
+		o.set("min", "0.50").set("max", json.Number("1000.5")).set("default", "0.75")
 	case bare == "duration":
-		o.set("min", "-1h").set("max", "7d")
+		o.set("min", "-1h").set("max", "7d").set("default", "90m")
 	}
 	return o
 }

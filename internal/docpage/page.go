@@ -45,6 +45,7 @@ type eventView struct {
 	Fields        []fieldView
 	Version       int      // 0 for an event that has had but one
 	Formerly      []string // its names before
+	Reserved      []string // names that no field has
 	History       []oldView
 	Example       string
 	Delivery      delivery
@@ -73,7 +74,7 @@ type fieldView struct {
 	Type         []typePart
 	Optional     bool
 	Doc          []paragraph
-	Rules        []string // constraints and default, in words
+	Rules        []string // constraints, default and former names, in words
 	Deprecated   string
 	IsDeprecated bool
 }
@@ -87,6 +88,7 @@ type typeView struct {
 	Deprecated     string
 	IsDeprecated   bool
 	Fields         []fieldView
+	Reserved       []string
 	Values         []valueView
 	Variants       []variantView
 	Discriminator  string
@@ -165,7 +167,7 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(c, e.Name.Pos),
 	}
-	v.Tags, v.Formerly = texts(e.Tags), texts(e.Aliases)
+	v.Tags, v.Formerly, v.Reserved = texts(e.Tags), texts(e.Aliases), texts(e.Reserved)
 	if e.Version.V > 1 {
 		v.Version = e.Version.V
 	}
@@ -237,7 +239,7 @@ func bottom(t *catalog.TypeRef) *catalog.Type {
 func typeViewOf(t *catalog.Type) typeView {
 	v := typeView{
 		Name: t.Name.V, ID: link(t).ID, Kind: "struct", Doc: paragraphs(t.Doc), Deprecated: t.Deprecated.V, IsDeprecated: t.Deprecated.Written(),
-		Fields: fieldViews(t.Fields),
+		Fields: fieldViews(t.Fields), Reserved: texts(t.Reserved),
 	}
 	switch {
 	case t.Inline:

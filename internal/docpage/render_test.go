@@ -21,7 +21,7 @@ func TestAPageShowsAllOfAnEvent(t *testing.T) {
 		"method Method optional How it is paid.",
 		"colours [] Colour 1 to 3 items no two the same",
 		"note string deprecated Nobody reads it. at most 200 characters format email matches ^[a-z]<3$",
-		"count int at least 1 if absent: 5",
+		"count int at least 1 if a stored event lacks it: 5",
 		`Copy { "state": 1 }`,
 		"1s 2s 4s 1 2 3 4 dead letter",
 		"4 attempts over 7s Timeout 30s per attempt Backoff exponential from 1s, ×2, at most 30s, ± 10 %",
@@ -226,6 +226,8 @@ func TestConstraintsAreSaidInWords(t *testing.T) {
 		`type: "[]int", max_items: 1, unique: true`:               "at most 1 item|no two the same",
 		`type: "string?", format: url, pattern: x, default: http`: `format url|matches x|if absent: "http"`,
 		"type: string":                                            "",
+		"type: string, was: a":                                    "formerly a",
+		"type: string, was: [a, b], default: http":                `if a stored event lacks it: "http"|formerly a, b`,
 	} {
 		field := parse(t, "version: 1\npackage: p\nevents: { a.done: { payload: { f: { "+strings.Replace(yaml, ", default: http", "", 1)+" } } } }").Events[0].Fields[0]
 		if strings.Contains(yaml, "default") {
@@ -233,6 +235,19 @@ func TestConstraintsAreSaidInWords(t *testing.T) {
 		}
 		if got := strings.Join(rules(field), "|"); got != want {
 			t.Errorf("%s is %q, want %q", yaml, got, want)
+		}
+	}
+}
+
+func TestAPageShowsReservedNames(t *testing.T) {
+	page := rendered(t, parse(t, `version: 1
+package: p
+types: { Money: { reserved: [cents], fields: { amount: int64, in: { fields: {}, reserved: [x] } } } }
+events: { a.done: { reserved: [note, remark], payload: { total: Money } } }
+`))
+	for id, want := range map[string]string{"event-a.done": "note , remark", "type-Money": "cents", "type-MoneyIn": "x"} {
+		if text := said(entryOf(t, page, id)); !strings.Contains(text, "Names that no field may have: "+want+" .") {
+			t.Errorf("%s: %s", id, text)
 		}
 	}
 }

@@ -77,8 +77,14 @@ func rules(f *catalog.Field) []string {
 	if c.Pattern.Written() {
 		all = append(all, "matches "+c.Pattern.V)
 	}
-	if f.Default.Written() {
+	switch {
+	case f.Default.Written() && f.Type.Optional:
 		all = append(all, "if absent: "+string(f.Default.V))
+	case f.Default.Written():
+		all = append(all, "if a stored event lacks it: "+string(f.Default.V))
+	}
+	if len(f.Was) > 0 {
+		all = append(all, "formerly "+strings.Join(texts(f.Was), ", "))
 	}
 	return all
 }
