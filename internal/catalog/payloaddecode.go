@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -83,19 +84,45 @@ func (d *decodeCheck) object(fields []*Field) {
 	if !d.expects("an object", "") {
 		return
 	}
+	names := d.storedNames(fields)
 	d.scan.entries(func(key string) {
-		i := slices.IndexFunc(fields, func(f *Field) bool { return strings.EqualFold(f.Name.V, key) })
-		if i < 0 {
-			i = slices.IndexFunc(fields, func(f *Field) bool {
-				return slices.ContainsFunc(f.Was, func(was Value[string]) bool { return strings.EqualFold(was.V, key) })
-			})
-		}
+		i := slices.IndexFunc(fields, func(f *Field) bool { return strings.EqualFold(cmp.Or(names[f], f.Name.V), key) })
 		if i < 0 {
 			d.scan.value()
 			return
 		}
 		d.within("."+fields[i].Name.V, func() { d.value(fields[i].Type) })
 	})
+}
+
+// storedNames are the former names under which fields are read from the object that comes next:
+// the first that is there, unless the present one is.
+func (d *decodeCheck) storedNames(fields []*Field) map[*Field]string {
+	if !slices.ContainsFunc(fields, func(f *Field) bool { return f.Was != nil }) {
+		return nil
+	}
+	var keys []string
+	ahead := d.scan
+	ahead.entries(func(key string) {
+		keys = append(keys, key)
+		ahead.value()
+	})
+	there := func(name string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, name) })
+	}
+	names := map[*Field]string{}
+	for _, f := range fields {
+		if there(f.Name.V) {
+			continue
+		}
+		for _, was := range f.Was {
+			if there(was.V) {
+				names[f] = was.V
+				break
+			}
+		}
+	}
+	return names
 }
 
 func (d *decodeCheck) value(t *TypeRef) {

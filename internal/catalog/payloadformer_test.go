@@ -48,6 +48,8 @@ func TestAStoredPayloadMayHaveFormerNamesAndLackDefaults(t *testing.T) {
 			"by.digits: want a text (string), got a number; floors[0].floor: want a number (int), got a text",
 			"paid.number: want a text (string), got a number; floors[0].level: want a number (int), got a text"},
 		`{"to":` + address + `,"home":` + address + `,"by":{"kind":"cash"},"floors":[]}`: {"", "home: is field to, which is there as to already"},
+		`{"home":1,"to":` + address + `,"address":2,"by":{"kind":"cash"},"floors":[]}`:   {"", "home: want an object, got a number; to: is field to, which is there as home already; address: is field to, which is there as to already; address: want an object, got a number"},
+		`{"address":1,"Home":` + address + `,"by":{"kind":"cash"},"floors":[]}`:          {"", "address: want an object, got a number; Home: there is no such field"},
 		`{"by":{"kind":"cash"},"floors":[{"floor":null}]}`:                               {"", "floors[0].floor: want a number (int), got null; to: is missing (Address)"},
 	} {
 		decode, check := c.CheckDecode("user.moved", 2, []byte(payload)), c.CheckPayload("user.moved", 2, []byte(payload))
