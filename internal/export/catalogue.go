@@ -23,10 +23,9 @@ func IncludedSchema() ([]byte, error) {
 	if err := json.Unmarshal(catalogueSchema, &schema); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"$id", "if", "then"} {
+	for _, key := range []string{"$id", "if", "else"} {
 		delete(schema, key)
 	}
-	schema["title"] = "A file that a catalogue of busgen includes"
 	schema["required"] = []string{"version"}
 	properties, _ := schema["properties"].(map[string]any)
 	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(catalog.IncludedKeys(), key) })
