@@ -115,6 +115,9 @@ types:
   Payment:  { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64 } } } }
   Bill:     { one_of: { card: { fields: { amount: int64 } }, cash: { fields: { amount: int64, tip: int64 } } } }
   Typed:    { fields: { type: string, amount: int64 } }
+  Tagged:   { fields: { amount: int64, tag: { type: string, default: none } } }
+  Untagged: { fields: { amount: int64, tag: string } }
+  Moved:    { fields: { cents: { type: int64, was: amount } } }
   Maybe:    { one_of: { card: { fields: { amount: "int64?" } } } }
   Host:     { go: { import: net/netip, type: Addr }, type: string }
   Prefix:   { go: { import: net/netip, type: Prefix }, type: string }
@@ -165,6 +168,9 @@ events:
 		{"Notes", "map[string]string", "", "warning"},
 		{"Payment", "Cents", "", "error"},
 		{"Payment", "Typed", "", "error"},
+		{"Payment", "Tagged", "", "error"},
+		{"Payment", "Untagged", "warning", "error"},
+		{"Payment", "Moved", "", "error"},
 		{"Maybe", "Cents", "warning", "error"},
 		{"Payment", "Bill", "warning", ""},
 		{"Payment", "map[string]json", "", "error"},
