@@ -34,15 +34,23 @@ func codec(c *catalog.Catalogue) []jen.Code {
 // encoding/json, if there are some for all its fields, and otherwise those that
 // encoding/json cannot do without.
 func structCodec(s shape) []jen.Code {
+	var older []jen.Code
+	if s.hasOlder() {
+		older = append(older, upgradeJSON(s))
+	}
+	if !s.all(asItStands) {
+		return append([]jen.Code{twin(s), marshalTwin(s), unmarshalTwin(s)}, older...)
+	}
+	if s.hasOlder() {
+		older = append(older, unmarshalOlder(s))
+	}
 	switch {
 	case s.all(hasCodec):
-		return []jen.Code{writeStruct(s), readStruct(s)}
-	case !s.all(asItStands):
-		return []jen.Code{twin(s), marshalTwin(s), unmarshalTwin(s)}
+		return append([]jen.Code{writeStruct(s), readStruct(s)}, older...)
 	case s.any(needsAddress):
-		return []jen.Code{marshalAddressed(s)}
+		return append([]jen.Code{marshalAddressed(s)}, older...)
 	}
-	return nil
+	return older
 }
 
 // inWire refers to a name of the wire package.
@@ -147,16 +155,28 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 
 // readField emits
 //
-//	if r.Key("<field>") {
+//	if r.Key("<field>") || r.Key("<former name>") {
 //		<read into p.<Field>>
+//	} else {
+//		p.<Field> = <default>
 //	}
+//
+// without the former names and the else for a field that has none.
 func readField(receiver string, f *catalog.Field) jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	read := readInto(f.Type, field)
 	if f.Type.Optional && !hasNil(f.Type) {
 		read = field.Clone().Op("=").Add(inWire("ReadOptional")).Call(jen.Id("r"), readFunc(f.Type))
 	}
-	return jen.If(jen.Id("r").Dot("Key").Call(jen.Lit(f.Name.V))).Block(read)
+	found := jen.Id("r").Dot("Key").Call(jen.Lit(f.Name.V))
+	for _, was := range f.Was {
+		found.Op("||").Id("r").Dot("Key").Call(jen.Lit(was.V))
+	}
+	statement := jen.If(found).Block(read)
+	if hasStandIn(f) {
+		statement.Else().Block(field.Clone().Op("=").Add(constant(f.Type, f.Default.V)))
+	}
+	return statement
 }
 
 // codecMethods are the methods that wire.Reader and wire.Writer have for the

@@ -94,7 +94,7 @@ func marshalTwin(s shape) *jen.Statement {
 //	// UnmarshalJSON implements json.Unmarshaler.
 //	func (<p> *<Type>) UnmarshalJSON(data []byte) error {
 //		var j jsonOf<Type>
-//		err := json.Unmarshal(data, &j)
+//		err := json.Unmarshal(<stored>, &j)
 //		*<p> = <Type>{
 //			<Field>: j.<Field>,
 //			<Union>: j.<Union>.value,
@@ -109,7 +109,7 @@ func unmarshalTwin(s shape) *jen.Statement {
 	return comment("UnmarshalJSON implements json.Unmarshaler.").
 		Func().Params(jen.Id(s.receiver).Op("*").Id(s.goName)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).Error().Block(
 		jen.Var().Id("j").Id(jsonName(s.goName)),
-		jen.Err().Op(":=").Qual("encoding/json", "Unmarshal").Call(jen.Id("data"), jen.Op("&").Id("j")),
+		jen.Err().Op(":=").Qual("encoding/json", "Unmarshal").Call(storedJSON(s), jen.Op("&").Id("j")),
 		jen.Op("*").Id(s.receiver).Op("=").Id(s.goName).Custom(linesInBraces, fields...),
 		jen.Return(jen.Err()),
 	)

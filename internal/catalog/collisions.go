@@ -17,7 +17,7 @@ type claim struct {
 var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
 
 // methodNames are the methods of generated structs; Go has no field and method of one name.
-var methodNames = set("Validate", "Clone", "Equal", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON")
+var methodNames = set("Validate", "Clone", "Equal", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
 
 // claims lists what a catalogue declares, in file order.
 func (r *reader) claims(c *Catalogue) []claim {

@@ -171,7 +171,14 @@ func spoilt(t *rapid.T, value any) any {
 		case 0:
 			delete(value, key)
 		case 1:
-			value["unknown"] = json.Number("1")
+			value["unknown"] = json.RawMessage(rapid.SampledFrom([]string{"1", "null"}).Draw(t, "unknown"))
+		case 2:
+			if was := formerNames[key]; was != nil { // under another name, or under both
+				value[rapid.SampledFrom(was).Draw(t, "was")] = value[key]
+				if rapid.IntRange(0, 3).Draw(t, "both") > 0 {
+					delete(value, key)
+				}
+			}
 		default:
 			value[key] = spoilt(t, value[key])
 		}
@@ -187,10 +194,14 @@ func spoilt(t *rapid.T, value any) any {
 	return json.RawMessage(rapid.SampledFrom(spoils).Draw(t, "spoil"))
 }
 
+// formerNames are those of the fields of features.yaml.
+var formerNames = map[string][]string{"to": {"home", "address"}, "floor": {"level"}, "stops": {"steps"}, "by": {"how"}, "label": {"name"}}
+
 // spoils are values that some field takes.
 var spoils = append([]string{
 	`0`, `0.5`, `2`, `5`, `-9`, `10`, `11`, `-6`, `"0.01"`, `"0.009"`, `"1000.0"`, `"1001"`, `"1s"`, `"999ms"`, `"9600h"`, `"ab"`, `"abcde"`, `"äöüß"`, `"AAEC"`, `"AAECAw=="`,
 	`"12345678"`, `"a b"`, `"ada@example.org"`, `"Ada <ada@example.org>"`, `["a","a"]`, `["a","b","c"]`, `["monday","friday"]`, `["monday","monday"]`, `{"a":1,"b":2}`, `{"a":1,"b":2,"c":3}`,
 	`"red"`, `"2024-02-29"`, `"dark-green"`, `{"kind":"card","last_four":"1","tags":[]}`, `{"kind":"in-cash"}`, `{"kind":"in-cash","x":1}`, `{"kind":"invoice","due_on":"2024-02-29"}`, `{"kind":"cheque"}`,
+	`[{"at":"2020-01-01","by":"red"},{}]`, `[{"how":null}]`, `{"x":1,"y":2}`, `{"x":1,"y":2,"z":null}`, `{"kind":"invoice","due_on":"2024-02-29","x":null}`,
 	`{"type":"number","value":1}`, `{"type":"sum","left":{"type":"product","factors":[]}}`, `{"street":"x","floor":null}`, `"018F4F2E-0000-7000-8000-000000000001"`,
 }, odd...)

@@ -98,6 +98,7 @@ var codecs = map[string]codec{
 	"partition.by.int": codecOf[features.PartitionByInt](), "partition.by.int32": codecOf[features.PartitionByInt32](), "partition.by.uint64": codecOf[features.PartitionByUint64](),
 	"partition.by.level": codecOf[features.PartitionByLevel](), "partition.by.enum": codecOf[features.PartitionByEnum](),
 	"shape.changed": codecOf[features.ShapeChanged](),
+	"order.moved":   codecOf[features.OrderMoved](),
 }
 
 // A codec reads and writes payloads as a bus does.

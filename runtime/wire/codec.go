@@ -162,10 +162,13 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// generatedFor tells whether an enum has the methods of custom from generated code,
-// which writes and reads the same without them. Those that the code of an enum has
-// cannot be written beside it: Go would not compile them.
+// generatedFor tells whether a type has the methods of custom from generated code,
+// which writes and reads the same without them. Those that generated code has cannot
+// be written beside it: Go would not compile them.
 func generatedFor(t, custom reflect.Type) bool {
+	if t.Kind() == reflect.Struct { // with former names or defaults
+		return custom == reflect.TypeFor[json.Unmarshaler]() && t.Implements(reflect.TypeFor[interface{ UpgradeJSON([]byte) []byte }]())
+	}
 	enum := reflect.PointerTo(t).Implements(reflect.TypeFor[Decoder]()) && t.Implements(reflect.TypeFor[interface{ Valid() bool }]())
 	switch custom {
 	case reflect.TypeFor[json.Marshaler]():

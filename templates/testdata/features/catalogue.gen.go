@@ -106,6 +106,20 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 })
 
+// OrderMovedType describes order.moved to the runtime.
+var OrderMovedType = runtime.Define(runtime.Spec[OrderMoved]{
+	Name: "order.moved",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "112ba258f1c5",
+	Schema: `{"event":"order.moved","version":1,"payload":{"to":{"type":"Point","was":["home","address"]},"floor":{"type":"int","was":["level"],"default":1},"stops":{"type":"[]{}?","fields":{"at":{"type":"date","default":"2024-02-29"},"by":{"type":"Color","was":["how"],"default":"red"}},"was":["steps"]},"label":{"type":"string?","was":["name"]}},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+})
+
 // OrderLineAddedType describes order.line.added to the runtime.
 var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	Name: "order.line.added",
@@ -361,6 +375,7 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 var Catalogue = runtime.NewCatalogue(
 	PingType,
 	OrderPlacedType,
+	OrderMovedType,
 	OrderLineAddedType,
 	OrderLineRemovedType,
 	OrderSettledType,

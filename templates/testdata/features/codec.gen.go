@@ -51,6 +51,68 @@ func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p OrderMoved) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("to")
+	p.To.WriteJSON(w)
+	w.Key("floor")
+	w.Int(p.Floor)
+	if p.Stops != nil {
+		w.Key("stops")
+		wire.WriteList(w, p.Stops, func(item OrderMovedStops) { item.WriteJSON(w) })
+	}
+	if p.Label != nil {
+		w.Key("label")
+		w.String(*p.Label)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *OrderMoved) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("to") || r.Key("home") || r.Key("address") {
+		p.To.ReadJSON(r)
+	}
+	if r.Key("floor") || r.Key("level") {
+		p.Floor = r.Int()
+	} else {
+		p.Floor = 1
+	}
+	if r.Key("stops") || r.Key("steps") {
+		p.Stops = wire.ReadList(r, func() (item OrderMovedStops) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("label") || r.Key("name") {
+		p.Label = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored OrderMoved with the keys of today:
+// fields that were renamed have their present names, and missing ones their
+// defaults.
+func (OrderMoved) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "to", Was: []string{"home", "address"}},
+		wire.OlderField{Name: "floor", Was: []string{"level"}, Default: "1"},
+		wire.OlderField{Name: "stops", Was: []string{"steps"}},
+		wire.OlderField{Name: "label", Was: []string{"name"}},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *OrderMoved) UnmarshalJSON(data []byte) error {
+	type plain OrderMoved
+	return json.Unmarshal(p.UpgradeJSON(data), (*plain)(p))
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderLineAdded) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return
@@ -1385,6 +1447,51 @@ func (v *ExpressionNumber) ReadJSON(r *wire.Reader) {
 		v.Value = r.Float64()
 	}
 	r.EndObject()
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderMovedStops) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("at")
+	wire.WriteText(w, v.At)
+	w.Key("by")
+	v.By.WriteJSON(w)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderMovedStops) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("at") {
+		r.Check(v.At.UnmarshalText(r.Text()))
+	} else {
+		v.At = runtime.Date{Year: 2024, Month: 2, Day: 29}
+	}
+	if r.Key("by") || r.Key("how") {
+		v.By.ReadJSON(r)
+	} else {
+		v.By = ColorRed
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored OrderMovedStops with the keys of
+// today: fields that were renamed have their present names, and missing ones
+// their defaults.
+func (OrderMovedStops) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "at", Default: "\"2024-02-29\""},
+		wire.OlderField{Name: "by", Was: []string{"how"}, Default: "\"red\""},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *OrderMovedStops) UnmarshalJSON(data []byte) error {
+	type plain OrderMovedStops
+	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].

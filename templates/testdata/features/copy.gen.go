@@ -33,6 +33,22 @@ func (p OrderPlaced) Equal(other OrderPlaced) bool {
 }
 
 // Clone returns a copy of p that shares nothing with it that can be changed.
+func (p OrderMoved) Clone() OrderMoved {
+	p.Stops = slices.Clone(p.Stops)
+	p.Label = deep.Pointer(p.Label)
+	return p
+}
+
+// Equal tells whether p and other have the same content. Times are compared as
+// moments, and nil is the same as an empty list or map.
+func (p OrderMoved) Equal(other OrderMoved) bool {
+	return p.To == other.To &&
+		p.Floor == other.Floor &&
+		slices.Equal(p.Stops, other.Stops) &&
+		deep.EqualPointers(p.Label, other.Label)
+}
+
+// Clone returns a copy of p that shares nothing with it that can be changed.
 func (p OrderLineAdded) Clone() OrderLineAdded {
 	p.Everything = p.Everything.Clone()
 	p.Optional = p.Optional.Clone()
@@ -580,6 +596,14 @@ func (v ExpressionNumber) Clone() ExpressionNumber { return v }
 
 // Equal tells whether v and other have the same content.
 func (v ExpressionNumber) Equal(other ExpressionNumber) bool {
+	return v == other
+}
+
+// Clone returns a copy of v that shares nothing with it that can be changed.
+func (v OrderMovedStops) Clone() OrderMovedStops { return v }
+
+// Equal tells whether v and other have the same content.
+func (v OrderMovedStops) Equal(other OrderMovedStops) bool {
 	return v == other
 }
 

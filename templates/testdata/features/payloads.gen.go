@@ -45,6 +45,27 @@ func (p OrderPlaced) Validate() error {
 	return problems.Err()
 }
 
+// OrderMoved is the payload of order.moved.
+type OrderMoved struct {
+	To    Point             `json:"to"`
+	Floor int               `json:"floor"`
+	Stops []OrderMovedStops `json:"stops,omitzero"`
+	Label *string           `json:"label,omitempty"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderMoved) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("to", p.To.Validate())
+	for i, item := range p.Stops {
+		problems.Item("stops", i, item.Validate())
+	}
+	if p.Label != nil {
+		problems.Text("label", *p.Label)
+	}
+	return problems.Err()
+}
+
 // OrderLineAdded is the payload of order.line.added.
 type OrderLineAdded struct {
 	Line        int64       `json:"line"`
@@ -1222,6 +1243,20 @@ func (v ExpressionNumber) Validate() error {
 	return problems.Err()
 }
 
+// OrderMovedStops is a part of event payloads.
+type OrderMovedStops struct {
+	At runtime.Date `json:"at"`
+	By Color        `json:"by"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v OrderMovedStops) Validate() error {
+	var problems runtime.Problems
+	problems.Nested("at", v.At.Validate())
+	problems.Nested("by", v.By.Validate())
+	return problems.Err()
+}
+
 // OrderSettledAddress is a part of event payloads.
 type OrderSettledAddress struct {
 	Street string `json:"street"`
@@ -1311,6 +1346,7 @@ type AnyEvent interface {
 
 func (Ping) isAnyEvent()              {}
 func (OrderPlaced) isAnyEvent()       {}
+func (OrderMoved) isAnyEvent()        {}
 func (OrderLineAdded) isAnyEvent()    {}
 func (OrderLineRemoved) isAnyEvent()  {}
 func (OrderSettled) isAnyEvent()      {}
@@ -1342,7 +1378,7 @@ type HostileEvent interface {
 
 func (HostileText) isHostileEvent() {}
 
-// OrderEvent is the payload of an event of order.*: OrderPlaced,
+// OrderEvent is the payload of an event of order.*: OrderPlaced, OrderMoved,
 // OrderLineAdded, OrderLineRemoved, OrderSettled, OrderComputed or
 // OrderLimited.
 type OrderEvent interface {
@@ -1351,6 +1387,7 @@ type OrderEvent interface {
 }
 
 func (OrderPlaced) isOrderEvent()      {}
+func (OrderMoved) isOrderEvent()       {}
 func (OrderLineAdded) isOrderEvent()   {}
 func (OrderLineRemoved) isOrderEvent() {}
 func (OrderSettled) isOrderEvent()     {}

@@ -39,6 +39,18 @@ func PublishOrderPlacedBatch(ctx context.Context, bus *runtime.Bus, payloads []O
 	return runtime.PublishBatch(ctx, bus, OrderPlacedType, payloads, opts...)
 }
 
+// PublishOrderMoved publishes one order.moved. If it returns nil the event is
+// on disk; if it returns an error nothing was stored. See [runtime.Publish].
+func PublishOrderMoved(ctx context.Context, bus *runtime.Bus, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, OrderMovedType, payload, opts...)
+}
+
+// PublishOrderMovedBatch publishes one order.moved per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishOrderMovedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderMoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, OrderMovedType, payloads, opts...)
+}
+
 // PublishOrderLineAdded publishes one order.line.added. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].

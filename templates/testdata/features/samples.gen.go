@@ -19,6 +19,25 @@ func SampleOrderPlaced() OrderPlaced {
 	}`)
 }
 
+// SampleOrderMoved returns a payload of order.moved that was made up: valid,
+// and a new one each time.
+func SampleOrderMoved() OrderMoved {
+	return wire.MustParse[OrderMoved](`{
+		"to": {
+			"x": 0.5,
+			"y": 0.5
+		},
+		"floor": 1,
+		"stops": [
+			{
+				"at": "2024-02-29",
+				"by": "red"
+			}
+		],
+		"label": "label"
+	}`)
+}
+
 // SampleOrderLineAdded returns a payload of order.line.added that was made up:
 // valid, and a new one each time.
 func SampleOrderLineAdded() OrderLineAdded {

@@ -62,6 +62,22 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderMoved calls handler for every order.moved, as the subscription
+// called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 6 times in all,
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
+}
+
+// SubscribeOrderMovedDead calls handler for every order.moved that a
+// subscription dead-letters, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderMoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderMovedType, name, handler, opts...)
+}
+
 // SubscribeOrderLineAdded calls handler for every order.line.added, as the
 // subscription called name. See [runtime.Subscribe].
 //
