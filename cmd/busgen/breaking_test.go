@@ -264,3 +264,26 @@ backward (old rows, new program): compatible
 forward (new rows, old program): compatible
 `, "")
 }
+
+// A renamed field is asked about until the catalogue says that it was renamed, or removed.
+func TestARenamedFieldIsAskedAbout(t *testing.T) {
+	const fine = "backward (old rows, new program): compatible\n"
+	inFolder(t, map[string]string{"events.yaml": ordersBefore, "old.yaml": ordersBefore})
+	byHand := strings.Replace(ordersBefore, "number: int", `count: "int?"`, 1)
+	for _, test := range []struct {
+		change func()
+		want   string
+	}{
+		{func() { busgen(t, "rename field order.placed.number count") }, ""},
+		{func() { must(t, os.WriteFile("events.yaml", []byte(byHand), 0o666)) }, "field count of event order.placed is new, and may be field number, which is gone: "},
+		{func() {
+			must(t, os.WriteFile("events.yaml", []byte(strings.Replace(byHand, "    payload", "    reserved: [number]\n    payload", 1)), 0o666))
+		}, ""},
+	} {
+		test.change()
+		if got := busgen(t, "breaking --against old.yaml --direction backward"); test.want == "" && (got.status != 0 || got.stdout != fine) ||
+			test.want != "" && (got.status != statusNo || !strings.Contains(got.stdout, test.want)) {
+			t.Errorf("want %q, got %+v", test.want, got)
+		}
+	}
+}
