@@ -18,8 +18,8 @@ import (
 	"github.com/busgen/busgen/templates"
 )
 
-// Every catalogue that is free of findings, of the cases and of the reference of the
-// language, makes a package. All of them are compiled and vetted in one go, as a
+// Every catalogue that is free of findings, of the cases, of the reference of the language and of
+// the documents that were imported, makes a package. All of them are compiled and vetted in one go, as a
 // module of their own, with a program that sends their samples through JSON and back, and
 // writes what it reads of the payloads in wire.golden.
 func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
@@ -184,8 +184,17 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 	for name, c := range madeCatalogues() {
 		all[name] = c
 	}
-	if len(paths) < 15 || len(blocks) < 10 {
-		t.Fatalf("found %d valid cases and %d catalogues in the reference", len(paths), len(blocks))
+	imported, err := filepath.Glob("../importer/testdata/cases/*/events.yaml.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range imported {
+		if text := read(t, path); len(text) < 10_000 {
+			add(filepath.Base(filepath.Dir(path)), path, text, catalog.Disk{})
+		}
+	}
+	if len(paths) < 15 || len(blocks) < 10 || len(imported) < 10 {
+		t.Fatalf("found %d valid cases, %d catalogues in the reference and %d that were imported", len(paths), len(blocks), len(imported))
 	}
 	return all
 }

@@ -111,7 +111,8 @@ func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
     },
     "user.left": {
       "title": "UserLeft",
-      "type": "object"
+      "type": "object",
+      "properties": {}
     },
     "Currency": {
       "type": "string",

@@ -70,9 +70,7 @@ func (d dialect) fields(s *object, fields []*catalog.Field) {
 			required = append(required, f.Name.V)
 		}
 	}
-	if len(properties) > 0 {
-		s.set("properties", properties)
-	}
+	s.set("properties", properties) // without them anything can be in there
 	if len(required) > 0 {
 		s.set("required", required)
 	}

@@ -90,6 +90,7 @@ var formats = map[string]string{"email": "email", "url": "uri", "hostname": "hos
 const (
 	DurationPattern = `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`
 	DecimalPattern  = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
+	URLPattern      = `^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]` // a uri with a host
 )
 
 // text describes a value that travels as a JSON text.
@@ -113,6 +114,9 @@ func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 		s.set("pattern", DecimalPattern)
 	}
 	s.text("format", formats[c.Format.V])
+	if c.Format.V == "url" && !c.Pattern.Written() {
+		s.set("pattern", URLPattern)
+	}
 	if c.Format.V == "ip" {
 		s.set("anyOf", []object{{{"format", "ipv4"}}, {{"format", "ipv6"}}})
 	}

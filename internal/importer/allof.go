@@ -4,15 +4,17 @@ import (
 	"slices"
 )
 
-// flattened makes one schema of a schema and its allOf.
+// flattened makes one schema of a schema and its allOf. What holds only for some values is kept
+// apart, in sometimes.
 func (im *importer) flattened(s *node) *node {
 	if f := im.flat[s]; f != nil {
 		return f
 	}
-	f := without(s, "allOf")
+	f := without(s, "allOf", "if", "then", "else")
+	f.sometimes = append(slices.Clone(s.sometimes), ifOf(s)...)
 	im.flat[s] = f
 	for _, part := range s.get("allOf").items {
-		u := im.look(part)
+		u := im.follow(part)
 		if u.def != nil {
 			im.absorbed[u.def] = true
 		}
@@ -23,25 +25,55 @@ func (im *importer) flattened(s *node) *node {
 	return f
 }
 
+// ifOf is the condition of a schema as one of its own, if there is one.
+func ifOf(s *node) []*node {
+	if s.get("if") == nil {
+		return nil
+	}
+	own := &node{kind: object, place: s.at("if")}
+	for _, m := range s.members {
+		if m.name == "if" || m.name == "then" || m.name == "else" {
+			own.members = append(own.members, m)
+		}
+	}
+	return []*node{own}
+}
+
 // merge adds the keywords of a part.
 func (im *importer) merge(to, part *node) {
+	to.sometimes = append(to.sometimes, part.sometimes...)
+	to.sometimes = append(to.sometimes, ifOf(part)...)
 	for _, m := range part.members {
 		have := to.get(m.name)
 		switch {
 		case slices.Contains(sayingKeywords, m.name) && m.name != "description", m.name == "discriminator":
+		case m.name == "if", m.name == "then", m.name == "else":
+		case m.name == "enum", m.name == "const":
+			im.mergeValues(to, m)
 		case have == nil:
 			to.members = append(to.members, m)
+		case m.name == "description", same(have, m.value):
 		case m.name == "properties" && have.is(object):
-			setMember(to, m.name, im.mergedProperties(have, m.value))
+			setMember(to, m.name, mergedProperties(have, m.value))
 		case m.name == "required" && have.is(list):
 			both := *have
 			both.items = slices.Concat(have.items, m.value.items)
 			setMember(to, m.name, &both)
-		case m.name == "description", same(have, m.value):
+		case slices.Contains(conditional, m.name):
+			to.sometimes = append(to.sometimes, &node{kind: object, place: m.at, members: []member{m}})
+		case m.name == "type":
+			im.mergeTypes(to, have, m)
+		case slices.Contains(leasts, m.name), slices.Contains(mosts, m.name):
+			im.mergeLimits(to, have, m)
+		case keywordHints[m.name] != "": // leftovers reports it
 		default:
-			im.report(m.at, RuleKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
+			im.differ(m)
 		}
 	}
+}
+
+func (im *importer) differ(m member) {
+	im.report(m.at, RuleKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
 }
 
 func setMember(n *node, name string, value *node) {
@@ -52,7 +84,8 @@ func setMember(n *node, name string, value *node) {
 	}
 }
 
-func (im *importer) mergedProperties(a, b *node) *node {
+// mergedProperties are the properties of two parts. For one that both have, both count.
+func mergedProperties(a, b *node) *node {
 	both := *a
 	both.members = slices.Clone(a.members)
 	for _, m := range b.members {
@@ -60,10 +93,89 @@ func (im *importer) mergedProperties(a, b *node) *node {
 		case have == nil:
 			both.members = append(both.members, m)
 		case !same(have, m.value):
-			im.report(m.at, RuleKeyword, "parts of allOf describe the property %s in different ways; the first one counts", quoted(m.name))
+			parts := &node{kind: list, place: m.at, items: []*node{have, m.value}}
+			setMember(&both, m.name, &node{kind: object, place: have.place, members: []member{{"allOf", m.at, parts}}})
 		}
 	}
 	return &both
+}
+
+// mergeValues leaves the values that both parts list.
+func (im *importer) mergeValues(to *node, m member) {
+	have, theirs := valuesIn(to), m.value.items
+	if m.name == "const" {
+		theirs = []*node{m.value}
+	}
+	if have == nil {
+		to.members = append(to.members, m)
+		return
+	}
+	both := slices.DeleteFunc(slices.Clone(have), func(v *node) bool {
+		return !slices.ContainsFunc(theirs, func(other *node) bool { return same(v, other) })
+	})
+	if len(both) == 0 {
+		im.differ(m)
+		return
+	}
+	rest := without(to, "enum", "const")
+	to.members = append(rest.members, member{"enum", m.at, &node{kind: list, place: m.value.place, items: both}})
+}
+
+// valuesIn are the values of enum or const.
+func valuesIn(s *node) []*node {
+	if one := s.get("const"); one != nil {
+		return []*node{one}
+	}
+	return s.get("enum").elements()
+}
+
+// mergeTypes leaves the types that both parts allow.
+func (im *importer) mergeTypes(to, have *node, m member) {
+	var both []*node
+	for _, a := range typesIn(have) {
+		for _, b := range typesIn(m.value) {
+			switch {
+			case a.text == b.text, a.text == "integer" && b.text == "number":
+				both = append(both, a)
+			case a.text == "number" && b.text == "integer":
+				both = append(both, b)
+			}
+		}
+	}
+	switch len(both) {
+	case 0:
+		im.differ(m)
+	case 1:
+		setMember(to, "type", both[0])
+	default:
+		setMember(to, "type", &node{kind: list, place: m.value.place, items: both})
+	}
+}
+
+func typesIn(n *node) []*node {
+	if n.is(list) {
+		return n.items
+	}
+	return []*node{n}
+}
+
+// leasts and mosts are the keywords of limits.
+var (
+	leasts = []string{"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}
+	mosts  = []string{"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}
+)
+
+// mergeLimits leaves the limit that allows less.
+func (im *importer) mergeLimits(to, have *node, m member) {
+	a, ok := rational(have)
+	b, alsoOK := rational(m.value)
+	if !ok || !alsoOK {
+		im.differ(m)
+		return
+	}
+	if tighter := b.Cmp(a); tighter > 0 && slices.Contains(leasts, m.name) || tighter < 0 && slices.Contains(mosts, m.name) {
+		setMember(to, m.name, m.value)
+	}
 }
 
 // same compares two values, unless they are very large: aliases of YAML can make them so.

@@ -1,12 +1,9 @@
 package importer
 
 import (
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 // AsyncAPI makes a catalogue of an AsyncAPI document of version 3 or 2, in JSON or YAML; file is
@@ -27,7 +24,7 @@ func (im *importer) asyncAPI() {
 		im.report(im.root.place, RuleDocument, "the messages have names, so that no event can be named %s", quoted(im.Event))
 		return
 	}
-	r := &asyncReader{importer: im, made: map[*node]*asyncEvent{}, subscriptions: names{}}
+	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
 	r.reserveNames()
 	if major == "2" {
 		r.channels2()
@@ -46,11 +43,11 @@ func (im *importer) asyncAPI() {
 // An asyncReader reads an AsyncAPI document.
 type asyncReader struct {
 	*importer
-	made          map[*node]*asyncEvent // by message
+	made          map[*node][]*asyncEvent // by message
 	subscriptions names
 }
 
-// An asyncEvent is the event that was made of a message.
+// An asyncEvent is an event that was made of a message.
 type asyncEvent struct {
 	name          string
 	body          *yaml.Node
@@ -61,7 +58,7 @@ type asyncEvent struct {
 // reserveNames keeps types from taking the Go names of events.
 func (r *asyncReader) reserveNames() {
 	for _, m := range r.root.get("components").get("messages").properties() {
-		r.typeNames[catalog.GoName(eventName(messageName(m.value, m.name)))] = true
+		r.reserve(messageName(m.value, m.name))
 	}
 }
 
@@ -91,158 +88,14 @@ func (im *importer) followed(m member) (*node, string) {
 	return nil, ""
 }
 
-// message makes an event of a message, once; nil after a finding.
-func (r *asyncReader) message(m member, key string) *asyncEvent {
-	n, last := r.followed(m)
-	if !n.is(object) {
-		return nil
-	}
-	if e, ok := r.made[n]; ok {
-		return e
-	}
-	if m.value != n {
-		key = last
-	}
-	r.made[n] = nil
-	e := &asyncEvent{settings: n.get("x-busgen").get("settings")}
-	payload := r.payload(n)
-	if n.get("payload") != nil && payload == nil {
-		return nil
-	}
-	e.body = r.event(messageName(n, key), m.at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n) })
-	if e.body == nil {
-		return nil
-	}
-	e.name = r.events.Content[len(r.events.Content)-2].Value
-	r.settings(e.body, e.settings, builtIn())
-	r.made[n] = e
-	return e
-}
-
-// payload is the schema of a message's payload; nil if there is none, or it is in a language
-// that is not JSON Schema.
-func (r *asyncReader) payload(n *node) *node {
-	payload := n.get("payload")
-	format, at := n.str("schemaFormat"), n.at("schemaFormat")
-	if inner := payload.get("schema"); inner != nil && payload.get("schemaFormat") != nil {
-		format, at, payload = payload.str("schemaFormat"), payload.at("schemaFormat"), inner
-	}
-	if format != "" && !strings.Contains(format, "json") && !strings.Contains(format, "aai.asyncapi") {
-		r.report(at, RulePayload, "the payload is described in %s, so that the event is left out", quoted(format)).Hint = "only JSON Schema is read"
-		return nil
-	}
-	if of := n.str("contentType"); of != "" && !strings.Contains(of, "json") {
-		r.report(n.at("contentType"), RulePayload, "the content is %s; that of an event is JSON", quoted(of))
-	}
-	return payload
-}
-
-// messageKeys are those that an event has a counterpart for.
-var messageKeys = []string{"name", "messageId", "title", "summary", "description", "payload", "schemaFormat", "contentType", "deprecated", "tags", "examples", "x-busgen"}
-
-// describe adds what is said of a message beside its payload.
-func (r *asyncReader) describe(body *yaml.Node, u *use, n *node) {
-	r.addText(body, "owner", n.get("x-busgen").str("owner"), n.at("x-busgen"))
-	r.addText(body, "partition_by", n.get("x-busgen").str("partition_by"), n.at("x-busgen"))
-	r.tags(body, n.get("tags"))
-	for _, e := range n.get("examples").elements() {
-		if payload := e.get("payload"); payload != nil {
-			u.examples = append(u.examples, payload)
-		}
-		if e.get("headers") != nil {
-			r.note(e.at("headers"), "a catalogue has no place for the headers of an example")
-		}
-	}
-	if u.def != nil { // what is said of a schema is not said of this message
-		u.title, u.description, u.deprecated = nil, nil, nil
-	}
-	if title := n.get("title"); title.is(text) {
-		u.title = title
-		u.def = nil
-	}
-	if n.isTrue("deprecated") && u.deprecated == nil {
-		u.deprecated = n.get("deprecated")
-	}
-	r.doc(u, n)
-	for _, m := range n.members {
-		switch {
-		case slices.Contains(messageKeys, m.name):
-		case m.name == "headers", m.name == "traits":
-			r.report(m.at, RuleKeyword, "the %s of a message have no counterpart in a catalogue", m.name).Hint = "put what handlers need into the payload, or into the metadata of an event"
-		default:
-			r.note(m.at, "a catalogue has no place for %s of a message", m.name)
-		}
+// subscribe adds subscriptions to the events of a message.
+func (r *asyncReader) subscribe(events []*asyncEvent, name string, at member, description *node) {
+	for _, e := range events {
+		r.subscribeTo(e, name, at, description)
 	}
 }
 
-// doc puts together what a message and its payload say.
-func (r *asyncReader) doc(u *use, n *node) {
-	var parts []string
-	var at *node
-	add := func(said *node) {
-		if !said.is(text) {
-			return
-		}
-		sentence := strings.TrimSpace(said.text)
-		for _, p := range parts {
-			if rest, _ := splitReason(sentence); rest == p {
-				sentence = strings.TrimSpace(strings.TrimPrefix(sentence, p))
-			}
-		}
-		if at == nil {
-			at = said
-		}
-		if sentence != "" {
-			parts = append(parts, sentence)
-		}
-	}
-	if n.get("summary").is(text) && strings.TrimSpace(n.str("summary")) != strings.TrimSpace(n.str("description")) {
-		add(n.get("summary"))
-	}
-	add(n.get("description"))
-	add(u.description)
-	if at != nil {
-		u.description = &node{kind: text, text: strings.Join(parts, "\n\n"), place: at.place}
-	}
-}
-
-// tags are words in a catalogue.
-func (r *asyncReader) tags(body *yaml.Node, tags *node) {
-	l := flow(&yaml.Node{Kind: yaml.SequenceNode})
-	taken := map[string]bool{}
-	for _, t := range tags.elements() {
-		if t.get("$ref") != nil {
-			t, _ = r.resolve(t)
-		}
-		name := t.str("name")
-		word := name
-		if !tagSyntax.MatchString(word) {
-			word = joined(name, "-")
-		}
-		if word == "" || taken[word] {
-			continue
-		}
-		if word != name {
-			r.note(t.at("name"), "the tag %s is %s in a catalogue", quoted(name), word)
-		}
-		if t.get("description") != nil {
-			r.note(t.at("description"), "a catalogue has no place for the description of a tag")
-		}
-		taken[word] = true
-		item := textNode(word)
-		r.places[item] = t.place
-		l.Content = append(l.Content, item)
-	}
-	if l.Content != nil {
-		r.add(body, "tags", l, tags.place)
-	}
-}
-
-// subscribe adds a subscription to the event of a message.
-func (r *asyncReader) subscribe(e *asyncEvent, name string, at member, description *node) {
-	if e == nil {
-		return
-	}
+func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, description *node) {
 	wanted := strings.TrimPrefix(name, "handle.")
 	if !subscriptionSyntax.MatchString(wanted) || len(wanted) > 200 {
 		wanted = joined(wanted, "-")

@@ -5,12 +5,16 @@
 //	finding.go     the rules: what has no counterpart in a catalogue is a finding, and never just gone
 //	importer.go    the state of one import; what comes of it
 //	jsonschema.go  which parts of a JSON Schema are events, and which are types
-//	asyncapi.go    messages; asyncapi_channels.go: who sends and receives; asyncapi_settings.go: what is under x-busgen
-//	references.go  $ref and null: from a schema to the one that says what values there are; allof.go
+//	asyncapi.go    the document; asyncapi_messages.go, asyncapi_channels.go: who sends and receives;
+//	               asyncapi_settings.go: the keys under x-busgen
+//	alternatives.go  oneOf, anyOf and if at the top: an event for each payload that a schema describes
+//	references.go  $ref and null: from a schema to the one that says what values there are; identifiers.go: $id
+//	allof.go       several schemas that all hold; conditions.go: schemas that hold sometimes;
+//	               sametype.go: alternatives of one type
 //	typing.go      a schema as the type of a field
 //	structs.go     properties as fields; enums.go: enum and const; unions.go: oneOf
 //	scalars.go     formats, and constraints of texts and numbers
-//	names.go       names in the alphabets of the language
+//	names.go       names in the alphabets of the language; keys.go: the keys of the JSON that change
 //	leftovers.go   keywords that have no counterpart
 //	write.go       pieces of the catalogue as YAML; catalogue.go: the whole, for people
 //	mend.go        the catalogue is read, and what its reader refuses is taken out

@@ -49,23 +49,27 @@ type importer struct {
 	// places says what of the document a key or an item of the catalogue was made of.
 	places map[*yaml.Node]catalog.Place
 
+	resources  resources
 	events     *yaml.Node // name → event
 	eventNames names
 	types      []*typeDraft
 	typeNames  names
 	drafts     map[*node]*typeDraft // by definition, or by what was written in place
 
-	counted    map[*node]bool   // the parts of the document
-	references map[*node]int    // how often a definition is referred to
-	absorbed   map[*node]bool   // definitions of which something else was made than a type
-	flat       map[*node]*node  // what flattened has made
-	expanding  map[*node]bool   // definitions that are being put where they are used
-	refused    map[*node]bool   // enums and unions that have a finding
-	renamed    map[*node]string // properties, to the names of their fields
-	keys       []key            // that change
-	schemas    int              // that were visited
-	inPlace    int              // structs in place around the current field
-	nested     int              // lists and maps around it
+	counted     map[*node]bool   // the parts of the document
+	references  map[*node]int    // how often a definition is referred to
+	absorbed    map[*node]bool   // definitions of which something else was made than a type
+	flat        map[*node]*node  // what flattened has made
+	commons     map[*node]*use   // what commonType has made
+	settlements map[*node]*node  // what settled has made
+	payloads    map[*node]bool   // what hasPayload has found
+	expanding   map[*node]bool   // definitions that are being put where they are used
+	refused     map[*node]bool   // enums and unions that have a finding
+	renamed     map[*node]string // properties, to the names of their fields
+	keys        []key            // that change
+	schemas     int              // that were visited
+	inPlace     int              // structs in place around the current field
+	nested      int              // lists and maps around it
 
 	findings []lint.Finding
 }
@@ -80,10 +84,10 @@ type typeDraft struct {
 // run reads a document, and makes a catalogue with the function that finds its events.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
-		Options: o, file: file,
+		Options: o, file: file, resources: resources{map[string]*node{}, map[*node]string{}},
 		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}
 	var err error
 	im.root, err = parse(file, source, func(at catalog.Place, name string) {
@@ -98,6 +102,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 		im.report(im.root.place, RuleDocument, "the document is no object")
 		return im.result(nil)
 	}
+	im.resources.identify(im.root, "", map[*node]bool{})
 	im.countReferences(im.root)
 	events(im)
 	return im.result(im.catalogue())
@@ -139,7 +144,7 @@ func (im *importer) countReferences(n *node) {
 				continue
 			}
 		case "$ref":
-			if def, _ := im.lookUp(m.value.text); def != nil {
+			if def, _ := im.lookUp(m.value); def != nil {
 				im.references[def]++
 			}
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // JSONSchema makes a catalogue of a JSON Schema, in JSON or YAML; file is only its
-// name in findings. A schema that is itself a payload is one event. Otherwise the events are
+// name in findings. A schema that is itself a payload is one event, and one with alternatives is
+// an event for each. Otherwise the events are
 // the definitions that nothing refers to: those that have the name of an event or, if there
 // are none, all that are objects.
 func JSONSchema(file string, source []byte, o Options) *Result {
@@ -22,7 +23,7 @@ func (im *importer) jsonSchema() {
 	}
 	defs := im.definitions()
 	if !onlySays(im.root, "") {
-		im.rootEvent()
+		im.rootEvents()
 	} else if im.Event != "" {
 		im.report(im.root.place, RuleDocument, "the document only has definitions, so that no payload can be named %s", quoted(im.Event))
 	} else {
@@ -34,7 +35,7 @@ func (im *importer) jsonSchema() {
 // definedEvents makes events of definitions.
 func (im *importer) definedEvents(defs []member) {
 	for _, d := range defs {
-		im.typeNames[catalog.GoName(eventName(d.name))] = true
+		im.reserve(d.name)
 	}
 	for _, d := range defs {
 		im.event(d.name, d.at, d.value, nil)
@@ -46,8 +47,8 @@ func (im *importer) definitions() []member {
 	return append(im.root.get("$defs").properties(), im.root.get("definitions").properties()...)
 }
 
-// rootEvent makes an event of the schema itself.
-func (im *importer) rootEvent() {
+// rootEvents makes events of the schema itself: one, or one of each payload that it describes.
+func (im *importer) rootEvents() {
 	name := im.Event
 	if name == "" {
 		name = eventName(snake(im.root.str("title")))
@@ -55,8 +56,30 @@ func (im *importer) rootEvent() {
 	if name == "" {
 		name = im.baseName()
 	}
-	im.typeNames[catalog.GoName(eventName(name))] = true
-	im.event(name, im.root.place, im.root, nil)
+	all := im.alternatives(im.root)
+	if len(all) == 1 {
+		im.reserve(name)
+		im.event(name, im.root.place, all[0].schema, nil)
+		return
+	}
+	prefix := ""
+	if im.Event != "" {
+		prefix = im.Event + "."
+	}
+	nameAlternatives(all, name)
+	for _, a := range all {
+		im.reserve(prefix + a.name)
+	}
+	examples := im.divide(im.root.get("examples").elements(), all, func(e *node) *node { return e })
+	for i, a := range all {
+		im.event(prefix+a.name, a.at, a.schema, func(_ *yaml.Node, u *use) { u.examples = append(u.examples, examples[i]...) })
+	}
+}
+
+// reserve keeps types from taking the Go names of an event.
+func (im *importer) reserve(event string) {
+	goName := catalog.GoName(eventName(event))
+	im.typeNames[goName], im.typeNames[goName+"Type"] = true, true
 }
 
 // eventDefs are the definitions that are events.

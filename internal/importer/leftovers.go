@@ -18,7 +18,7 @@ var keywordHints = map[string]string{
 	"dependentSchemas":      "check it where the event is published",
 	"dependencies":          "check it where the event is published",
 	"patternProperties":     "put these properties into a map",
-	"propertyNames":         "the keys of a map can be any text",
+	"propertyNames":         "a struct has its fields only, and the keys of a map can be any string",
 	"discriminator":         "the catalogue names it in a union",
 	"$dynamicRef":           "name the type that is meant",
 	"$recursiveRef":         "name the type that is meant",

@@ -50,7 +50,7 @@ func words(name string) []string {
 			continue
 		}
 		capital := unicode.IsUpper(r)
-		nextIsSmall := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+		nextIsSmall := i+1 < len(runes) && unicode.IsLower(runes[i+1]) && !isPlural(runes[i+1:])
 		if capital && len(word) > 0 && (!unicode.IsUpper(word[len(word)-1]) || nextIsSmall) {
 			end()
 		}
@@ -58,6 +58,11 @@ func words(name string) []string {
 	}
 	end()
 	return all
+}
+
+// isPlural tells the s behind an initialism, as in IDs and userIDsByName.
+func isPlural(rest []rune) bool {
+	return rest[0] == 's' && (len(rest) == 1 || !unicode.IsLower(rest[1]))
 }
 
 // snake joins words with _; empty if there are none that a name can begin with.
@@ -74,7 +79,7 @@ func eventName(name string) string {
 		return name
 	}
 	var segments []string
-	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '/' }) {
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("./$:", r) }) {
 		if s := snake(part); s != "" {
 			segments = append(segments, s)
 		}

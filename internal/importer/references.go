@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,13 +29,29 @@ func anything(at catalog.Place) *node { return &node{kind: object, place: at} }
 // maxReferences is how many references may be on the way.
 const maxReferences = 50
 
-// look follows references, alternatives to null, and what is put together of parts.
+// look follows references, alternatives to null, and what is put together of parts; what an
+// object has only under some condition is optional then.
 func (im *importer) look(s *node) use {
+	u := im.follow(s)
+	u.schema = im.settled(u.schema)
+	return u
+}
+
+// follow is look, but for conditions.
+func (im *importer) follow(s *node) use {
 	u := use{schema: s}
 	for range maxReferences {
 		s := u.schema
 		if !s.is(object) {
 			return u
+		}
+		if isMultiFormat(s) {
+			u.schema = s.get("schema")
+			if format := s.str("schemaFormat"); !isJSONSchema(format) {
+				im.report(s.at("schemaFormat"), RulePayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
+				u.schema = anything(s.place)
+			}
+			continue
 		}
 		im.annotate(&u, s)
 		switch {
@@ -60,9 +75,12 @@ func (im *importer) look(s *node) use {
 		default:
 			key, rest := withoutNull(s)
 			if key == "" {
+				if common := im.commonType(s); common != nil {
+					u.schema, u.nullable = common.schema, u.nullable || common.nullable
+				}
 				return u
 			}
-			u.nullable = true
+			u.nullable = u.nullable || len(rest) < len(s.get(key).items)
 			u.schema = alternatives(s, key, rest)
 		}
 	}
@@ -133,7 +151,8 @@ func inParts(s *node) *node {
 	return rest
 }
 
-// withoutNull finds alternatives of which one is null, and returns the others.
+// withoutNull finds alternatives of which one is null, and returns the others. An only
+// alternative is found as well, unless it is a value of an enum or a variant.
 func withoutNull(s *node) (key string, rest []*node) {
 	for _, key := range []string{"anyOf", "oneOf"} {
 		branches := s.get(key)
@@ -141,7 +160,8 @@ func withoutNull(s *node) (key string, rest []*node) {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(branches.items), isNull)
-		if len(rest) > 0 && len(rest) < len(branches.items) {
+		only := len(branches.items) == 1 && rest != nil && (key == "anyOf" || branches.items[0].get("const") == nil && s.get("properties") == nil)
+		if only && s.get("discriminator") == nil || len(rest) > 0 && len(rest) < len(branches.items) {
 			return key, rest
 		}
 	}
@@ -175,56 +195,20 @@ func without(s *node, keys ...string) *node {
 // resolve returns what a $ref refers to, or nil after a finding.
 func (im *importer) resolve(s *node) (def *node, name string) {
 	to := s.str("$ref")
-	def, name = im.lookUp(to)
+	def, name = im.lookUp(s.get("$ref"))
 	at := s.at("$ref")
 	switch {
 	case def.is(object), def.is(boolean):
 		return def, name
 	case !strings.HasPrefix(to, "#"):
-		im.report(at, RuleReference, "$ref leads to %s, which is not in this file", quoted(to)).Hint = "put what it refers to into this file, or write the type by hand"
+		im.report(at, RuleReference, "$ref leads to %s, which is not in this file", quoted(to)).
+			Hint = "bundle the document and what it refers to into one document first, and import that"
 	case def == nil:
 		im.report(at, RuleReference, "$ref leads to %s, and nothing is there", quoted(to))
 	default:
 		im.report(at, RuleReference, "$ref leads to %s, which is no schema", quoted(to))
 	}
 	return nil, ""
-}
-
-// lookUp returns what is at a reference, with the last word of it.
-func (im *importer) lookUp(to string) (*node, string) {
-	if base := im.root.str("$id"); base != "" {
-		to = strings.TrimPrefix(to, strings.TrimSuffix(base, "#"))
-	}
-	pointer, local := strings.CutPrefix(to, "#")
-	if !local {
-		return nil, ""
-	}
-	if pointer == "" {
-		return im.root, im.root.str("title")
-	}
-	if !strings.HasPrefix(pointer, "/") {
-		return nil, ""
-	}
-	n, name := im.root, ""
-	for part := range strings.SplitSeq(pointer[1:], "/") {
-		name = part
-		if plain, err := url.PathUnescape(part); err == nil {
-			name = plain
-		}
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		if n.is(list) {
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(n.items) {
-				return nil, ""
-			}
-			n = n.items[i]
-			continue
-		}
-		if n = n.get(name); n == nil {
-			return nil, ""
-		}
-	}
-	return n, name
 }
 
 // quoted shows a word of the document in a message.

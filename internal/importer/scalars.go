@@ -32,6 +32,8 @@ func (im *importer) textType(s *node) typing {
 		return im.bytesType(s)
 	case textFormats[format] != "":
 		t.text, format = textFormats[format], ""
+	case format == "uri" && pattern == export.URLPattern:
+		format, s = "url", without(s, "pattern")
 	case pattern == export.DurationPattern:
 		t.text, s = "duration", without(s, "pattern")
 	case pattern == export.DecimalPattern:
@@ -65,17 +67,17 @@ func isEither(s *node, a, b string) bool {
 
 // format is a format that the language has as well.
 func (im *importer) format(s *node, name string) []entry {
-	switch name {
-	case "":
+	if name == "" {
 		return nil
-	case "uri":
-		name = "url"
 	}
 	if slices.Contains(catalog.Formats(), name) {
 		return []entry{{"format", textNode(name), s.at("format")}}
 	}
-	f := im.report(s.at("format"), RuleFormat, "the format %s has no counterpart; the field takes any text", quoted(name))
-	if name == "duration" {
+	f := im.report(s.at("format"), RuleFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
+	switch name {
+	case "uri":
+		f.Hint = "the format url of a catalogue wants a host, which urn:isbn:0451450523 has not"
+	case "duration":
 		f.Hint = "it is ISO 8601, and the duration of a catalogue is Go's, as in 1h30m"
 	}
 	return nil

@@ -31,6 +31,10 @@ type node struct {
 	members []member // of an object, in order, each name once
 	items   []*node  // of a list
 	place   catalog.Place
+
+	// Of schemas that were put together of others:
+	sometimes []*node // parts that hold for some values only
+	either    bool    // it is what several alternatives say of one property
 }
 
 type member struct {

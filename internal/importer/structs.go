@@ -12,7 +12,7 @@ import (
 // objectType is a struct, or a map if the properties are not known.
 func (im *importer) objectType(u use, at spot) typing {
 	s := u.schema
-	if !isStruct(u) {
+	if !isStruct(u) || onlySays(s, "type") || s.get("propertyNames") != nil && s.get("properties") == nil {
 		return im.mapType(s, at)
 	}
 	if u.def != nil || im.inPlace >= maxInPlace || at.field == "" {
@@ -90,9 +90,9 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 	switch rest := s.get("additionalProperties"); {
 	case rest.is(boolean) && rest.text == "false":
 		im.note(s.at("additionalProperties"), "a payload with properties that are not in the catalogue is read, without them, and not refused")
-	case rest.is(object):
-		im.report(s.at("additionalProperties"), RuleKeyword, "an object has properties and additionalProperties; a struct has fields only").
-			Hint = "put the others into a map of their own"
+	case rest.is(object), rest.is(boolean):
+		im.report(s.at("additionalProperties"), RuleKeyword, "an object has other properties besides those that are named; a struct has fields only, and loses them").
+			Hint = "put the others into a map of their own, or make the object a map[string]json"
 	}
 	im.leftovers(s, "properties", "required", "additionalProperties")
 	return fields
@@ -117,7 +117,7 @@ func (im *importer) fieldName(name string, at catalog.Place, taken names) string
 	if fieldSyntax.MatchString(name) {
 		return name
 	}
-	field := snake(name)
+	field := snake(signed(name))
 	if !fieldSyntax.MatchString(field) {
 		im.report(at, RuleName, "the property %s cannot be a field, and is left out", quoted(name)).
 			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
@@ -128,6 +128,20 @@ func (im *importer) fieldName(name string, at catalog.Place, taken names) string
 	im.report(at, RuleName, "the property %s becomes the field %s", quoted(name), field)
 	im.keys = append(im.keys, key{name, field, at})
 	return field
+}
+
+// signed spells out what a name begins with, if no field can begin with that: +1, -1, 2fa.
+func signed(name string) string {
+	digits := strings.TrimLeft(name, "+-")
+	switch {
+	case digits == "" || digits[0] < '0' || digits[0] > '9':
+		return name
+	case digits == name:
+		return "n" + name
+	case name[0] == '+':
+		return "plus " + digits
+	}
+	return "minus " + digits
 }
 
 // field is the value of a field: the text of its type, or a mapping with the type

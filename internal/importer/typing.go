@@ -109,8 +109,8 @@ var implied = []struct {
 	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 }
 
-// kindOf is the JSON type of the values of a schema; empty if there are several.
-func (im *importer) kindOf(s *node) string {
+// kindsOf are the JSON types of the values of a schema; none if it does not say.
+func kindsOf(s *node) []string {
 	var kinds []string
 	add := func(n *node) {
 		if n.is(text) && n.text != "null" {
@@ -126,9 +126,46 @@ func (im *importer) kindOf(s *node) string {
 	}
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)
+	if slices.Equal(kinds, []string{"integer", "number"}) {
+		return kinds[1:]
+	}
+	if kinds == nil {
+		for _, i := range implied {
+			if slices.ContainsFunc(i.keywords, func(k string) bool { return s.get(k) != nil }) {
+				return []string{i.kind}
+			}
+		}
+	}
+	if kinds == nil {
+		return kindsOfValues(valuesIn(s))
+	}
+	return kinds
+}
+
+// kindsOfValues is the type of texts or numbers; none for others.
+func kindsOfValues(values []*node) []string {
+	texts, numbers := 0, 0
+	for _, v := range values {
+		switch v.kind {
+		case text, null:
+			texts++
+		case number:
+			numbers++
+		}
+	}
 	switch {
-	case slices.Equal(kinds, []string{"integer", "number"}):
-		return "number"
+	case texts > 0 && texts == len(values):
+		return []string{"string"}
+	case numbers > 0 && numbers == len(values):
+		return []string{"number"}
+	}
+	return nil
+}
+
+// kindOf is the JSON type of the values of a schema; empty if there are several.
+func (im *importer) kindOf(s *node) string {
+	kinds := kindsOf(s)
+	switch {
 	case len(kinds) > 1:
 		im.report(s.at("type"), RuleType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
 			Hint = "write a union of structs, or a type for each"
@@ -139,11 +176,6 @@ func (im *importer) kindOf(s *node) string {
 			return ""
 		}
 		return kinds[0]
-	}
-	for _, i := range implied {
-		if slices.ContainsFunc(i.keywords, func(k string) bool { return s.get(k) != nil }) {
-			return i.kind
-		}
 	}
 	return ""
 }

@@ -29,49 +29,14 @@ var unionKeywords = []string{"oneOf", "anyOf", "discriminator", "type", "propert
 // variantsOf returns the variants of a schema; nil if it is no union, and after a
 // finding for one that a catalogue cannot have.
 func (im *importer) variantsOf(s *node) *variants {
-	key := "oneOf"
-	if s.get(key) == nil {
-		key = "anyOf"
-	}
-	branches := s.get(key)
-	if !branches.is(list) || len(branches.items) == 0 || key == "anyOf" && s.get("discriminator") == nil {
-		return nil // leftovers reports it
-	}
-	if im.refused[branches] {
+	v, no := im.findVariants(s)
+	switch {
+	case no != nil && !im.refused[no.branches]:
+		im.refused[no.branches] = true
+		im.report(no.at, RuleUnion, "%s; the field takes any JSON", no.why).Hint = no.hint
 		return nil
-	}
-	v := &variants{at: s.at(key)}
-	for _, b := range branches.items {
-		one, ok := im.branch(b)
-		if !ok {
-			im.refused[branches] = true
-			im.report(b.place, RuleUnion, "a variant of %s is no object; the field takes any JSON", key).Hint = "a union has structs as variants"
-			return nil
-		}
-		v.all = append(v.all, one)
-	}
-	if v.key = im.discriminator(s, v.all); v.key == "" {
-		im.refused[branches] = true
-		im.report(v.at, RuleUnion, "no property tells the variants of %s apart; the field takes any JSON", key).
-			Hint = "give each a required property with a const of its own, or name one with discriminator"
+	case v == nil:
 		return nil
-	}
-	taken := names{}
-	for i := range v.all {
-		one := &v.all[i]
-		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
-		if !variantSyntax.MatchString(one.tag) || taken[one.tag] {
-			im.refused[branches] = true
-			im.report(one.at, RuleUnion, "a variant is told by %s; the field takes any JSON", quoted(one.tag)).
-				Hint = "each needs letters and digits of its own, with single -, _ or . between them"
-			return nil
-		}
-		taken[one.tag] = true
-	}
-	for _, p := range s.get("properties").properties() {
-		if p.name != v.key {
-			im.report(p.at, RuleUnion, "the property %s is beside the variants; put it into each of them", quoted(p.name))
-		}
 	}
 	v.field = v.key
 	if !fieldSyntax.MatchString(v.key) {
@@ -80,6 +45,81 @@ func (im *importer) variantsOf(s *node) *variants {
 		}
 	}
 	return v
+}
+
+// A noUnion says why alternatives are no union.
+type noUnion struct {
+	branches  *node
+	at        catalog.Place
+	why, hint string
+}
+
+// findVariants returns the variants of a schema, or why it has none; neither for a schema without
+// alternatives.
+func (im *importer) findVariants(s *node) (*variants, *noUnion) {
+	key := "oneOf"
+	if s.get(key) == nil {
+		key = "anyOf"
+	}
+	branches := s.get(key)
+	if !branches.is(list) || len(branches.items) == 0 || key == "anyOf" && s.get("discriminator") == nil {
+		return nil, nil // leftovers reports it
+	}
+	v := &variants{at: s.at(key)}
+	for _, b := range branches.items {
+		one, ok := im.branch(b)
+		if !ok {
+			return nil, &noUnion{branches, b.place, "a variant of " + key + " is no object", "a union has structs as variants"}
+		}
+		v.all = append(v.all, one)
+	}
+	if v.key = im.discriminator(s, v.all); v.key == "" {
+		return nil, &noUnion{branches, v.at, "no property tells the variants of " + key + " apart",
+			"give each a required property with a const of its own, or name one with discriminator"}
+	}
+	taken := names{}
+	for i := range v.all {
+		one := &v.all[i]
+		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
+		if !variantSyntax.MatchString(one.tag) || taken[one.tag] {
+			return nil, &noUnion{branches, one.at, "a variant is told by " + quoted(one.tag),
+				"each needs letters and digits of its own, with single -, _ or . between them"}
+		}
+		taken[one.tag] = true
+	}
+	if beside := im.beside(s, v.key); beside != nil {
+		for i := range v.all {
+			im.addBeside(&v.all[i], beside)
+		}
+	}
+	return v, nil
+}
+
+// beside is the schema of the properties that all variants have; nil if there are none but the
+// key.
+func (im *importer) beside(s *node, key string) *node {
+	others := without(s, "properties", "oneOf", "anyOf", "discriminator")
+	others.members = slices.DeleteFunc(others.members, func(m member) bool { return m.name != "required" && m.name != "type" })
+	properties := s.get("properties")
+	if properties == nil || len(without(properties, key).members) == 0 {
+		return nil
+	}
+	others.members = append(others.members, member{"properties", s.at("properties"), without(properties, key)})
+	if required := s.get("required"); required.is(list) {
+		setMember(others, "required", withoutText(required, key))
+	}
+	return others
+}
+
+// addBeside adds properties that all variants have. The variant is a struct of its own then.
+func (im *importer) addBeside(v *variant, beside *node) {
+	own := v.struc.schema
+	if v.struc.def != nil {
+		im.absorbed[v.struc.def] = true
+	}
+	parts := &node{kind: list, place: own.place, items: []*node{beside, own}}
+	v.struc.schema = im.flattened(&node{kind: object, place: own.place, members: []member{{"allOf", own.place, parts}}})
+	v.struc.def = nil
 }
 
 // branch is what a variant is. What stands in an allOf beside the reference may only tell
@@ -111,7 +151,7 @@ func (im *importer) discriminator(s *node, all []variant) string {
 	if name := d.str("propertyName"); name != "" {
 		return name
 	}
-	if properties := s.get("properties").properties(); len(properties) == 1 {
+	if properties := s.get("properties").properties(); len(properties) == 1 && len(valuesIn(properties[0].value)) > 0 {
 		return properties[0].name
 	}
 	for _, p := range all[0].struc.schema.get("properties").properties() {
@@ -154,11 +194,18 @@ func (im *importer) tag(s *node, v *variant, branch *node, key string) (string, 
 		}
 	}
 	for _, m := range s.get("discriminator").get("mapping").properties() {
-		if def, _ := im.lookUp(m.value.text); def != nil && def == v.struc.def || m.value.text == v.struc.name {
+		if def, _ := im.lookUp(m.value); def != nil && def == v.struc.def || m.value.text == v.struc.name {
 			return m.name, tagged
 		}
 	}
 	return v.struc.name, tagged
+}
+
+// withoutText is a list without a text.
+func withoutText(n *node, text string) *node {
+	rest := *n
+	rest.items = slices.DeleteFunc(slices.Clone(n.items), func(item *node) bool { return item.text == text })
+	return &rest
 }
 
 // union is the body of a union.
@@ -196,9 +243,7 @@ func (im *importer) variant(v variant, key, union string, used map[string]bool) 
 		s = without(s, "properties")
 		s.members = append(s.members, member{"properties", v.at, without(properties, key)})
 		if required := s.get("required"); required.is(list) {
-			rest := *required
-			rest.items = slices.DeleteFunc(slices.Clone(required.items), func(n *node) bool { return n.text == key })
-			setMember(s, "required", &rest)
+			setMember(s, "required", withoutText(required, key))
 		}
 	}
 	body := mapping()

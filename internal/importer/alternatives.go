@@ -1,0 +1,240 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// An alternative is one of the payloads that a schema describes.
+type alternative struct {
+	name   string // what the document calls it; empty if it does not
+	at     catalog.Place
+	schema *node
+}
+
+// alternatives are the payloads that a schema describes: each of oneOf and anyOf, and each of what
+// if and then ask for by the value of one property. Other schemas have one, which is the schema
+// itself.
+func (im *importer) alternatives(s *node) []alternative {
+	return im.expand(alternative{"", s.place, s}, map[*node]bool{})
+}
+
+func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
+	u := im.follow(a.schema)
+	s := u.schema
+	if a.name == "" {
+		a.name = im.calledIn(a.schema, u)
+	}
+	if seen[s] {
+		return nil
+	}
+	seen[s] = true
+	if im.schemas++; im.schemas > im.maxSchemas() || !s.is(object) {
+		return []alternative{a}
+	}
+	branches := im.branchesOf(s)
+	if branches == nil {
+		return []alternative{a}
+	}
+	if s.get("anyOf") != nil && s.get("oneOf") == nil {
+		im.report(s.at("anyOf"), RuleKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
+	}
+	im.absorbed[s], im.absorbed[u.def] = true, true
+	var all []alternative
+	for _, b := range branches {
+		all = append(all, im.expand(b, seen)...)
+	}
+	return all
+}
+
+// branchesOf are the alternatives of a schema, each with what holds for all of them; nil if it
+// has none that are payloads.
+func (im *importer) branchesOf(s *node) []alternative {
+	if tagged := im.taggedBranches(s); tagged != nil {
+		return tagged
+	}
+	key := "oneOf"
+	if s.get(key) == nil {
+		key = "anyOf"
+	}
+	branches := s.get(key).elements()
+	if values, _ := listed(s); values != nil || len(branches) < 2 || !slices.ContainsFunc(branches, im.hasPayload) {
+		return nil
+	}
+	if v, _ := im.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 {
+		return nil // the struct has optional fields
+	}
+	base := without(s, key, "discriminator", "title", "description", "$defs", "definitions")
+	var all []alternative
+	for _, b := range branches {
+		all = append(all, alternative{im.calledIn(b, im.follow(b)), b.place, im.both(base, b)})
+	}
+	return all
+}
+
+// hasPayload tells whether a schema, or one of its alternatives, is that of a payload.
+func (im *importer) hasPayload(s *node) bool {
+	s = im.follow(s).schema
+	if known, ok := im.payloads[s]; ok {
+		return known
+	}
+	im.payloads[s] = false // to those that s contains
+	im.payloads[s] = isPayload(s) || s.is(object) && im.branchesOf(s) != nil
+	return im.payloads[s]
+}
+
+// both is the schema of what two schemas are about; the second one if the first says nothing but
+// that it is an object.
+func (im *importer) both(base, s *node) *node {
+	if onlySays(base, "type") && base.sometimes == nil {
+		return s
+	}
+	parts := &node{kind: list, place: s.place, items: []*node{base, s}}
+	return &node{kind: object, place: s.place, members: []member{{"allOf", s.place, parts}}}
+}
+
+// calledIn is what the document calls a schema: by its definition, its title, or the value that
+// tells it from others.
+func (im *importer) calledIn(s *node, u use) string {
+	if u.def != nil && u.name != "" {
+		return u.name
+	}
+	if to := s.get("$ref"); to.is(text) {
+		if _, name := im.lookUp(to); name != "" {
+			return name
+		}
+	}
+	if title := s.str("title"); title != "" {
+		return title
+	}
+	for _, p := range u.schema.get("properties").properties() {
+		if tag := im.only(u.schema, p.name); tag != "" {
+			return tag
+		}
+	}
+	return ""
+}
+
+// nameAlternatives names those that the document does not call anything, and takes what all events
+// are from the others: create.event is create.
+func nameAlternatives(all []alternative, base string) {
+	taken := names{}
+	for _, a := range all {
+		taken[eventName(a.name)] = true
+	}
+	for i := range all {
+		name := eventName(all[i].name)
+		short, ok := strings.CutSuffix(name, ".event")
+		switch {
+		case name == "":
+			all[i].name = fmt.Sprintf("%s.variant%d", base, i+1)
+		case ok && !taken[short]:
+			all[i].name = short
+			taken[short] = true
+		}
+	}
+}
+
+// taggedBranches are what conditions ask for if one property has one value, as in
+//
+//	allOf: [{ if: { properties: { type: { const: A } } }, then: { $ref: … } }, …]
+func (im *importer) taggedBranches(s *node) []alternative {
+	key, all := "", []alternative(nil)
+	rest := without(s, "if", "then", "else", "title", "description", "$defs", "definitions")
+	rest.sometimes = nil
+	var others []*node
+	for _, c := range slices.Concat(s.sometimes, ifOf(s)) {
+		for ; c.get("if") != nil; c = c.get("else") {
+			name, values := asksFor(c.get("if"))
+			then := c.get("then")
+			switch {
+			case name != "" && (key == "" || key == name) && then != nil && im.hasPayload(then):
+				key = name
+				for _, v := range values {
+					all = append(all, alternative{v.text, c.at("then"), im.both(withValue(rest, name, v), then)})
+				}
+			default:
+				others = append(others, c)
+			}
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	for _, c := range others {
+		im.report(c.at("if"), RuleKeyword, "%s has no counterpart in a catalogue; what it asks for is left out", quoted("if")).Hint = checkWherePublished
+	}
+	return all
+}
+
+// asksFor is the property of which a condition wants one of some texts; empty for another
+// condition.
+func asksFor(condition *node) (string, []*node) {
+	properties := condition.get("properties").properties()
+	rest := without(condition, "properties", "required", "type")
+	if len(properties) != 1 || !onlySays(rest, "") {
+		return "", nil
+	}
+	values := valuesIn(properties[0].value)
+	if len(values) == 0 || slices.ContainsFunc(values, func(v *node) bool { return !v.is(text) }) {
+		return "", nil
+	}
+	return properties[0].name, values
+}
+
+// withValue is a schema of which one property has one value.
+func withValue(s *node, name string, v *node) *node {
+	value := &node{kind: object, place: v.place, members: []member{{"const", v.place, v}}}
+	tag := &node{kind: object, place: v.place, members: []member{
+		{"properties", v.place, &node{kind: object, place: v.place, members: []member{{name, v.place, value}}}},
+		{"required", v.place, &node{kind: list, place: v.place, items: []*node{{kind: text, text: name, place: v.place}}}},
+	}}
+	parts := &node{kind: list, place: s.place, items: []*node{s, tag}}
+	return &node{kind: object, place: s.place, members: []member{{"allOf", s.place, parts}}}
+}
+
+// divide returns the examples of each alternative. payload is that of an example.
+func (im *importer) divide(examples []*node, all []alternative, payload func(example *node) *node) [][]*node {
+	of := make([][]*node, len(all))
+	for _, e := range examples {
+		i := slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, true) })
+		if i < 0 {
+			i = slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, false) })
+		}
+		if i < 0 {
+			im.report(e.place, RuleRefused, "the example is none of the payloads, and is left out")
+			continue
+		}
+		of[i] = append(of[i], e)
+	}
+	return of
+}
+
+// fits tells whether an example can be one of a payload: it has what is required, the values that
+// tell payloads apart and, if known is set, no other properties.
+func (im *importer) fits(example, payload *node, known bool) bool {
+	s := im.look(payload).schema
+	if !isPayload(s) || !example.is(object) {
+		return false
+	}
+	for _, m := range example.members {
+		if known && s.get("properties").get(m.name) == nil {
+			return false
+		}
+	}
+	for _, r := range s.get("required").elements() {
+		if r.is(text) && example.get(r.text) == nil {
+			return false
+		}
+	}
+	for _, p := range s.get("properties").properties() {
+		values, have := valuesIn(im.look(p.value).schema), example.get(p.name)
+		if have != nil && values != nil && !slices.ContainsFunc(values, func(v *node) bool { return same(v, have) }) {
+			return false
+		}
+	}
+	return true
+}

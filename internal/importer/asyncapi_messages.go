@@ -1,0 +1,195 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// message makes events of a message, once: one, or one of each payload that it can have. There are
+// none after a finding.
+func (r *asyncReader) message(m member, key string) []*asyncEvent {
+	n, last := r.followed(m)
+	if !n.is(object) {
+		return nil
+	}
+	if events, ok := r.made[n]; ok {
+		return events
+	}
+	if m.value != n {
+		key = last
+	}
+	r.made[n] = nil
+	payload := r.payload(n)
+	if payload == nil && n.get("payload") != nil {
+		return nil
+	}
+	name := messageName(n, key)
+	all := []alternative{{"", m.at, nil}}
+	if payload != nil {
+		all = r.alternatives(payload)
+	}
+	if len(all) == 1 {
+		r.made[n] = r.messageEvent(n, name, m.at, all[0].schema, n.get("examples").elements())
+		return r.made[n]
+	}
+	examples := r.divide(n.get("examples").elements(), all, func(e *node) *node { return e.get("payload") })
+	nameAlternatives(all, name)
+	for i := range all {
+		if !strings.HasPrefix(all[i].name, name+".") {
+			all[i].name = name + "." + snake(all[i].name)
+		}
+		r.reserve(all[i].name)
+	}
+	for i, a := range all {
+		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, a.at, a.schema, examples[i])...)
+	}
+	return r.made[n]
+}
+
+// messageEvent makes an event of a message with one of its payloads.
+func (r *asyncReader) messageEvent(n *node, name string, at catalog.Place, payload *node, examples []*node) []*asyncEvent {
+	e := &asyncEvent{settings: n.get("x-busgen").get("settings")}
+	e.body = r.event(name, at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n, examples) })
+	if e.body == nil {
+		return nil
+	}
+	e.name = r.events.Content[len(r.events.Content)-2].Value
+	r.settings(e.body, e.settings, builtIn())
+	return []*asyncEvent{e}
+}
+
+// payload is the schema of a message's payload; nil if there is none, or it is in a language
+// that is not JSON Schema.
+func (r *asyncReader) payload(n *node) *node {
+	payload := n.get("payload")
+	format, at := n.str("schemaFormat"), n.at("schemaFormat")
+	if other, _ := r.followed(member{value: payload}); isMultiFormat(other) {
+		format, at = other.str("schemaFormat"), other.at("schemaFormat")
+	}
+	if !isJSONSchema(format) {
+		r.report(at, RulePayload, "the payload is described in %s, so that the event is left out", quoted(format)).Hint = "only JSON Schema is read"
+		return nil
+	}
+	if of := n.str("contentType"); of != "" && !strings.Contains(of, "json") {
+		r.report(n.at("contentType"), RulePayload, "the content is %s; that of an event is JSON", quoted(of))
+	}
+	return payload
+}
+
+// isMultiFormat tells a schema of AsyncAPI that says in which language it is.
+func isMultiFormat(s *node) bool {
+	return s.get("schema") != nil && s.get("schemaFormat").is(text)
+}
+
+// isJSONSchema tells the media types of JSON Schema, and of what AsyncAPI and OpenAPI make of it, from
+// others, such as application/vnd.apache.avro+json. Without one it is the schema of AsyncAPI.
+func isJSONSchema(format string) bool {
+	mediaType, _, _ := strings.Cut(strings.ToLower(format), ";")
+	name, _, _ := strings.Cut(strings.TrimSpace(mediaType), "+")
+	return slices.Contains([]string{"", "application/schema", "application/json", "application/vnd.aai.asyncapi", "application/vnd.oai.openapi"}, name)
+}
+
+// messageKeys are those that an event has a counterpart for.
+var messageKeys = []string{"name", "messageId", "title", "summary", "description", "payload", "schemaFormat", "contentType", "deprecated", "tags", "examples", "x-busgen"}
+
+// describe adds what is said of a message beside its payload.
+func (r *asyncReader) describe(body *yaml.Node, u *use, n *node, examples []*node) {
+	r.addText(body, "owner", n.get("x-busgen").str("owner"), n.at("x-busgen"))
+	r.addText(body, "partition_by", n.get("x-busgen").str("partition_by"), n.at("x-busgen"))
+	r.tags(body, n.get("tags"))
+	for _, e := range examples {
+		if payload := e.get("payload"); payload != nil {
+			u.examples = append(u.examples, payload)
+		}
+		if e.get("headers") != nil {
+			r.note(e.at("headers"), "a catalogue has no place for the headers of an example")
+		}
+	}
+	if u.def != nil { // what is said of a schema is not said of this message
+		u.title, u.description, u.deprecated = nil, nil, nil
+	}
+	if title := n.get("title"); title.is(text) {
+		u.title = title
+		u.def = nil
+	}
+	if n.isTrue("deprecated") && u.deprecated == nil {
+		u.deprecated = n.get("deprecated")
+	}
+	r.doc(u, n)
+	for _, m := range n.members {
+		switch {
+		case slices.Contains(messageKeys, m.name):
+		case m.name == "headers", m.name == "traits":
+			r.report(m.at, RuleKeyword, "the %s of a message have no counterpart in a catalogue", m.name).Hint = "put what handlers need into the payload, or into the metadata of an event"
+		default:
+			r.note(m.at, "a catalogue has no place for %s of a message", m.name)
+		}
+	}
+}
+
+// doc puts together what a message and its payload say.
+func (r *asyncReader) doc(u *use, n *node) {
+	var parts []string
+	var at *node
+	add := func(said *node) {
+		if !said.is(text) {
+			return
+		}
+		sentence := strings.TrimSpace(said.text)
+		for _, p := range parts {
+			if rest, _ := splitReason(sentence); rest == p {
+				sentence = strings.TrimSpace(strings.TrimPrefix(sentence, p))
+			}
+		}
+		if at == nil {
+			at = said
+		}
+		if sentence != "" {
+			parts = append(parts, sentence)
+		}
+	}
+	if n.get("summary").is(text) && strings.TrimSpace(n.str("summary")) != strings.TrimSpace(n.str("description")) {
+		add(n.get("summary"))
+	}
+	add(n.get("description"))
+	add(u.description)
+	if at != nil {
+		u.description = &node{kind: text, text: strings.Join(parts, "\n\n"), place: at.place}
+	}
+}
+
+// tags are words in a catalogue.
+func (r *asyncReader) tags(body *yaml.Node, tags *node) {
+	l := flow(&yaml.Node{Kind: yaml.SequenceNode})
+	taken := map[string]bool{}
+	for _, t := range tags.elements() {
+		if t.get("$ref") != nil {
+			t, _ = r.resolve(t)
+		}
+		name := t.str("name")
+		word := name
+		if !tagSyntax.MatchString(word) {
+			word = joined(name, "-")
+		}
+		if word == "" || taken[word] {
+			continue
+		}
+		if word != name {
+			r.note(t.at("name"), "the tag %s is %s in a catalogue", quoted(name), word)
+		}
+		if t.get("description") != nil {
+			r.note(t.at("description"), "a catalogue has no place for the description of a tag")
+		}
+		taken[word] = true
+		item := textNode(word)
+		r.places[item] = t.place
+		l.Content = append(l.Content, item)
+	}
+	if l.Content != nil {
+		r.add(body, "tags", l, tags.place)
+	}
+}

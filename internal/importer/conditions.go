@@ -1,0 +1,150 @@
+package importer
+
+import (
+	"slices"
+)
+
+// conditional are the keywords with schemas that hold for some values only.
+var conditional = []string{"then", "else", "anyOf", "oneOf", "dependentSchemas", "dependencies"}
+
+// settled makes optional properties of those that an object has only under some condition: all
+// of them are fields of the struct. A union is left as it is.
+func (im *importer) settled(s *node) *node {
+	if !s.is(object) {
+		return s
+	}
+	if f := im.settlements[s]; f != nil {
+		return f
+	}
+	im.settlements[s] = s // to those that s contains
+	conditions := conditionsOf(s)
+	if conditions == nil || !im.mayBeStruct(s, conditions) {
+		return s
+	}
+	f := without(s, "if", "then", "else", "dependentSchemas", "dependencies")
+	f.sometimes = nil
+	if v, _ := im.findVariants(s); v == nil {
+		f = without(f, "oneOf", "anyOf")
+	} else {
+		conditions = slices.DeleteFunc(conditions, func(c *node) bool { return c == s })
+	}
+	own := s.get("properties")
+	later := &node{kind: object, place: s.at("properties")}
+	for _, c := range conditions {
+		for _, m := range c.members {
+			if slices.Contains(conditional, m.name) {
+				im.takeProperties(later, own, m)
+			}
+		}
+		for _, p := range c.get("if").get("properties").properties() {
+			if own.get(p.name) == nil && later.get(p.name) == nil {
+				later.members = append(later.members, member{p.name, p.at, onlyType(p.value)})
+			}
+		}
+	}
+	if later.members != nil {
+		both := &node{kind: object, place: later.place, members: slices.Concat(own.properties(), later.members)}
+		f = without(f, "properties")
+		f.members = append(f.members, member{"properties", s.at("properties"), both})
+	}
+	im.settlements[s] = f
+	return f
+}
+
+// conditionsOf are the schemas in which something of s holds for some values only.
+func conditionsOf(s *node) []*node {
+	all := s.sometimes
+	if slices.ContainsFunc(s.members, func(m member) bool { return m.name == "if" || slices.Contains(conditional, m.name) }) {
+		all = append(slices.Clip(all), s)
+	}
+	return all
+}
+
+// mayBeStruct tells whether conditions add properties to a struct. Alternatives alone are
+// something else: a union, or values of different types.
+func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
+	if kind := s.str("type"); kind != "" && kind != "object" || s.get("type").is(list) {
+		return false
+	}
+	if s.get("properties") != nil || s.get("required") != nil {
+		return true
+	}
+	return slices.ContainsFunc(conditions, func(c *node) bool {
+		for _, keyword := range []string{"then", "else"} {
+			if b := c.get(keyword); b != nil && im.look(b).schema.get("properties") != nil {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// takeProperties takes the properties of the schemas of a conditional keyword that are not
+// among own.
+func (im *importer) takeProperties(to, own *node, m member) {
+	branches := []*node{m.value}
+	switch m.name {
+	case "anyOf", "oneOf":
+		branches = m.value.items
+	case "dependentSchemas", "dependencies":
+		branches = nil
+		for _, d := range m.value.properties() {
+			branches = append(branches, d.value)
+		}
+	}
+	taken := false
+	for _, b := range branches {
+		u := im.look(b)
+		if u.def != nil {
+			im.absorbed[u.def] = true
+		}
+		for _, p := range u.schema.get("properties").properties() {
+			if own.get(p.name) == nil && !isNever(p.value) {
+				taken = true
+				addAlternative(to, p)
+			}
+		}
+	}
+	if taken {
+		im.report(m.at, RuleKeyword, "what %s says holds only sometimes; its properties become optional fields", quoted(m.name)).
+			Hint = checkWherePublished
+		return
+	}
+	im.report(m.at, RuleKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = checkWherePublished
+}
+
+const checkWherePublished = "check it where the event is published"
+
+// addAlternative adds a property. One that is there already may be either.
+func addAlternative(to *node, p member) {
+	have := to.get(p.name)
+	switch {
+	case have == nil:
+		to.members = append(to.members, p)
+	case same(have, p.value):
+	case have.either:
+		if !slices.ContainsFunc(have.get("anyOf").items, func(n *node) bool { return same(n, p.value) }) {
+			have.members[0].value.items = append(have.members[0].value.items, p.value)
+		}
+	default:
+		both := &node{kind: list, place: have.place, items: []*node{have, p.value}}
+		setMember(to, p.name, &node{kind: object, place: have.place, either: true, members: []member{{"anyOf", p.at, both}}})
+	}
+}
+
+// isNever tells a schema that no value is of: the property must not be there.
+func isNever(s *node) bool {
+	not := s.get("not")
+	return s.is(boolean) && s.text == "false" || not.is(object) && len(not.members) == 0
+}
+
+// onlyType is the schema of the values that a condition asks for and of the others.
+func onlyType(s *node) *node {
+	loose := anything(s.place)
+	if types := s.get("type"); types != nil {
+		loose.members = []member{{"type", s.at("type"), types}}
+	} else if values := valuesIn(s); len(values) > 0 && values[0].is(text) {
+		loose.members = []member{{"type", s.place, &node{kind: text, text: "string", place: s.place}}}
+	}
+	return loose
+}

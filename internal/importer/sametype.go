@@ -1,0 +1,57 @@
+package importer
+
+import "slices"
+
+// commonType makes one schema of alternatives whose values are all of the same JSON type, or of
+// integers and numbers; nil for others. Objects are none of these: they may be a union.
+func (im *importer) commonType(s *node) *use {
+	if known, ok := im.commons[s]; ok {
+		return known
+	}
+	im.commons[s] = nil // to those that s contains
+	key := "anyOf"
+	if s.get(key) == nil {
+		key = "oneOf"
+	}
+	branches := s.get(key).elements()
+	if values, _ := listed(s); values != nil || len(branches) < 2 || isEither(s, "ipv4", "ipv6") {
+		return nil
+	}
+	kind := s.str("type")
+	nullable, allListed := false, true
+	var values, items []*node
+	for _, b := range branches {
+		u := im.look(b)
+		if !u.schema.is(object) || len(u.schema.sometimes) > 0 {
+			return nil
+		}
+		kinds := kindsOf(u.schema)
+		switch {
+		case len(kinds) != 1 || kinds[0] == "object":
+			return nil
+		case kind == "", kind == "integer" && kinds[0] == "number":
+			kind = kinds[0]
+		case kind != kinds[0] && !(kind == "number" && kinds[0] == "integer"):
+			return nil
+		}
+		nullable = nullable || u.nullable
+		allListed = allListed && len(valuesIn(u.schema)) > 0
+		values = append(values, valuesIn(u.schema)...)
+		items = append(items, u.schema.get("items"))
+	}
+	common := without(s, key, "type")
+	common.members = append(common.members, member{"type", s.at(key), &node{kind: text, text: kind, place: s.place}})
+	switch {
+	case allListed:
+		common.members = append(common.members, member{"enum", s.at(key), &node{kind: list, place: s.place, items: values}})
+	default:
+		if kind == "array" && !slices.Contains(items, nil) {
+			either := &node{kind: object, place: s.place, members: []member{{"anyOf", s.at(key), &node{kind: list, place: s.place, items: items}}}}
+			common.members = append(common.members, member{"items", s.at(key), either})
+		}
+		im.report(s.at(key), RuleKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
+			Hint = checkWherePublished
+	}
+	im.commons[s] = &use{schema: common, nullable: nullable}
+	return im.commons[s]
+}
