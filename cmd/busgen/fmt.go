@@ -57,6 +57,9 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot format %s: %w", path, err)
 	}
+	if !catalog.HasVersion(before) {
+		return "", fmt.Errorf("cannot format %s: it is not a catalogue, which has a version, such as \"version: 1\"", path)
+	}
 	same := string(before) == string(after)
 	switch {
 	case flags.diff:
@@ -66,8 +69,14 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	case flags.check:
 		return "", nil
 	case flags.write:
-		_, err := emit.Replace(path, after)
-		return "", err
+		changed, err := emit.Replace(path, after)
+		if shown := withTarget(path); changed && shown != path {
+			report = "wrote " + shown + "\n"
+		}
+		if err != nil {
+			err = fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		return report, err
 	}
 	return string(after), nil
 }

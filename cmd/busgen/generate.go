@@ -116,6 +116,9 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	if out == "" {
 		out = filepath.Dir(cataloguePath(args))
 	}
+	if err := emit.CheckFolder(out); err != nil {
+		return nil, err
+	}
 	c, err := catalogueAt(args)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/input"
 )
 
 // An output says where a verb writes its result: to standard output, or to the file of --out.
@@ -43,7 +45,7 @@ func (o *output) deliver(content []byte) (report string, err error) {
 	case !errors.As(err, &exists):
 		return "", fmt.Errorf("cannot write %s: %w", o.file, err)
 	}
-	if have, readErr := (catalog.Disk{}).ReadFile(o.file); readErr == nil && bytes.Equal(have, content) {
+	if have, readErr := input.ReadFile(o.file, input.Unlimited); readErr == nil && bytes.Equal(have, content) {
 		return o.file + " is up to date\n", nil
 	}
 	if !o.force {
@@ -52,5 +54,18 @@ func (o *output) deliver(content []byte) (report string, err error) {
 	if _, err := emit.Replace(o.file, content); err != nil {
 		return "", fmt.Errorf("cannot write %s: %w", o.file, err)
 	}
-	return "wrote " + o.file + "\n", nil
+	return "wrote " + withTarget(o.file) + "\n", nil
+}
+
+// withTarget says which file is changed if somebody names a symbolic link.
+func withTarget(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path
+	}
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path
+	}
+	return path + ", a link to " + to
 }

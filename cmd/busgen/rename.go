@@ -60,7 +60,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	var names []string
 	var files []emit.File
 	for _, file := range change.Files {
-		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, file.Name)
+		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, withTarget(file.Name))
 	}
 	if err := emit.ReplaceAll(e.file(), files); err != nil {
 		return "", err

@@ -17,6 +17,7 @@ import (
 // a document cannot grow beyond what is written in it.
 func (r *reader) document(file string, text []byte) *yaml.Node {
 	src := r.sources.add(file, text)
+	src.hidden = !beginsAsCatalogue.Match(text)
 	if !r.checkEncoding(src) {
 		return nil
 	}
@@ -32,6 +33,11 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 		r.syntaxError(src, text, err)
 		return nil
 	}
+	if src.hidden = !hasVersion(doc.Content[0]); src.hidden {
+		src.number(doc.Content[0])
+		r.notCatalogue(file, doc.Content[0])
+		return nil
+	}
 	switch err := decoder.Decode(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
@@ -42,6 +48,40 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 	}
 	src.number(doc.Content[0])
 	return doc.Content[0]
+}
+
+// beginsAsCatalogue matches what is likely to be a catalogue if it were YAML.
+var beginsAsCatalogue = regexp.MustCompile(`(?m)^version:[ \t]*1\b|\A\s*\{\s*"?version"?\s*:\s*1\b`)
+
+// HasVersion tells a catalogue, or a part of one, from other files in YAML.
+func HasVersion(text []byte) bool {
+	var doc yaml.Node
+	return yaml.Unmarshal(text, &doc) == nil && len(doc.Content) > 0 && hasVersion(doc.Content[0])
+}
+
+func hasVersion(root *yaml.Node) bool {
+	for i := 0; i+1 < len(root.Content) && root.Kind == yaml.MappingNode; i += 2 {
+		if root.Content[i].Value == "version" {
+			return true
+		}
+	}
+	return false
+}
+
+// notCatalogue reports a file without a version, and nothing else of it: whoever can write an include can name any
+// file of the computer, and what is in it must not show in the log of a CI.
+func (r *reader) notCatalogue(file string, root *yaml.Node) {
+	what := "the catalogue"
+	if file != r.root {
+		what = "the included file " + label(file)
+	}
+	if root.Kind != yaml.MappingNode {
+		untagged := *root
+		untagged.Tag = "" // the tag is a part of the file, too
+		r.wrongKind(&untagged, what, "a mapping")
+		return
+	}
+	r.version(object{node: root, what: what})
 }
 
 // checkEncoding finds bytes that YAML refuses without saying where.
@@ -65,6 +105,9 @@ func (r *reader) checkEncoding(src *source) bool {
 			ok = false
 			break // one per line is enough: a file in another encoding is wrong everywhere
 		}
+		if !ok && src.hidden {
+			break
+		}
 	}
 	return ok
 }
@@ -74,6 +117,9 @@ func (r *reader) checkEncoding(src *source) bool {
 // line is found by asking: which is the first that makes it fail like this?
 func (r *reader) syntaxError(src *source, text []byte, err error) {
 	message := syntaxMessage(err)
+	if src.hidden {
+		message = "and it does not begin as a catalogue does, with version: 1"
+	}
 	lines := bytes.SplitAfter(lineEndsOnly(text), []byte("\n"))
 	first := sort.Search(len(lines), func(n int) bool {
 		partial := parseError(bytes.Join(lines[:n+1], nil))

@@ -29,7 +29,7 @@ type Related struct {
 type Place struct {
 	Pos    Position
 	Length int    // in runes, at least 1
-	Line   string // the whole line, without its end
+	Line   string // the whole line, without its end; empty if it is not to be shown
 }
 
 // String formats f in one line: file:line:col: message; hint [rule].

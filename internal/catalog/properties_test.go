@@ -160,10 +160,17 @@ func checkInside(t *testing.T, p catalog.Place, lines []string) {
 	if p.Pos.Line < 1 || p.Pos.Line > len(lines) {
 		t.Fatalf("line %d is not in a file of %d lines", p.Pos.Line, len(lines))
 	}
-	if p.Line != lines[p.Pos.Line-1] {
-		t.Errorf("line %d is shown as %q, but reads %q", p.Pos.Line, p.Line, lines[p.Pos.Line-1])
+	line := lines[p.Pos.Line-1]
+	isCatalogue := strings.Contains(strings.Join(lines, ""), "version") // it is likely to be
+	switch {
+	case p.Line == "" && !isCatalogue:
+	case p.Line == "" && p.Length == 1: // it may not be one
+	case p.Line != line:
+		t.Errorf("line %d is shown as %q, but reads %q", p.Pos.Line, p.Line, line)
+	case !isCatalogue:
+		t.Errorf("line %d of what is no catalogue is shown: %q", p.Pos.Line, p.Line)
 	}
-	width := utf8.RuneCountInString(p.Line)
+	width := utf8.RuneCountInString(line)
 	if p.Pos.Column < 1 || p.Pos.Column > width+1 || p.Length < 1 || p.Pos.Column+p.Length-1 > max(width, p.Pos.Column) {
 		t.Errorf("column %d, length %d is not in a line of %d characters", p.Pos.Column, p.Length, width)
 	}

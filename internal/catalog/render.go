@@ -47,6 +47,9 @@ type excerpts struct {
 // excerpt writes the line and a caret under the place. Tabs stay tabs in both
 // lines, so that the caret stands right however wide a terminal shows them.
 func (e *excerpts) excerpt(p Place) {
+	if p.Line == "" {
+		return
+	}
 	if p.Line != e.line {
 		e.line, e.text = p.Line, []rune(p.Line)
 	}

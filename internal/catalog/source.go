@@ -19,6 +19,8 @@ type source struct {
 	// those before it: YAML nodes know their line, and not their file, so the lines
 	// of all files are numbered through.
 	rank, before int
+	// hidden is set unless the file is a catalogue: nothing of it is shown.
+	hidden bool
 }
 
 // sources are the files of a catalogue so far, in the order in which they were
@@ -85,6 +87,9 @@ func (s *sources) placeAt(pos Position, length int) Place {
 	pos.Line = min(max(pos.Line, 1), len(src.lines))
 	width := len(src.runes[pos.Line-1])
 	pos.Column = min(max(pos.Column, 1), width+1)
+	if src.hidden {
+		return Place{Pos: pos, Length: 1}
+	}
 	return Place{
 		Pos:    pos,
 		Length: min(max(length, 1), max(1, width-pos.Column+1)),

@@ -104,11 +104,12 @@ func writable(path string, have fs.FileInfo) error {
 	return nil
 }
 
-// keepOld gives what is there a second name. Where files cannot have two it copies.
+// keepOld gives what is there a second name. It copies a file that cannot have two, and one of another user,
+// because the second name might be there for ever.
 func (c *change) keepOld(have fs.FileInfo) error {
 	old := temporaryName(c.path, oldSuffix)
 	os.Remove(old) // of a process with our number
-	if writing.register(old, func() error { return os.Link(c.path, old) }) == nil {
+	if isOurs(have) && writing.register(old, func() error { return os.Link(c.path, old) }) == nil {
 		c.old = old
 		return nil
 	}
@@ -134,6 +135,9 @@ func create(path, suffix string, perm fs.FileMode) (file *os.File, err error) {
 		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		return err
 	})
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		err = fmt.Errorf("no file can be created in %s: %w", filepath.Dir(path), inner.Err)
+	}
 	return file, err
 }
 
@@ -206,6 +210,9 @@ func (b *batch) commitLocked() error {
 		err := b.changes[i].do()
 		if err == nil {
 			continue
+		}
+		if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
+			err = inner.Err // the name of the temporary file would say nothing
 		}
 		err = fmt.Errorf("%s could not be changed: %w", b.changes[i].path, err)
 		var left []string

@@ -16,3 +16,9 @@ func inherit(file *os.File, have fs.FileInfo) error {
 	}
 	return file.Chmod(have.Mode().Perm())
 }
+
+// isOurs tells whether a file belongs to the user of this process, or to anybody if that is root.
+func isOurs(have fs.FileInfo) bool {
+	stat, ok := have.Sys().(*syscall.Stat_t)
+	return !ok || os.Geteuid() == 0 || int(stat.Uid) == os.Geteuid()
+}

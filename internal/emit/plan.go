@@ -46,8 +46,8 @@ type Plan struct {
 // does not exist is like an empty one. It is an error, a *[ForeignError], if
 // a file would have to replace one that busgen did not generate.
 func Compare(dir string, files []File) (*Plan, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("the output folder %s is a file: name a folder with --out", dir)
+	if err := CheckFolder(dir); err != nil {
+		return nil, err
 	}
 	plan := &Plan{Dir: dir}
 	for _, file := range files {
@@ -64,6 +64,21 @@ func Compare(dir string, files []File) (*Plan, error) {
 	plan.Steps = append(plan.Steps, orphans...)
 	slices.SortFunc(plan.Steps, func(a, b Step) int { return cmp.Compare(a.File.Name, b.File.Name) })
 	return plan, nil
+}
+
+// CheckFolder refuses an output folder that is a file, or would be in one.
+func CheckFolder(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && info.IsDir() || err != nil && at == filepath.Dir(at):
+			return nil
+		case err == nil && at == dir:
+			return fmt.Errorf("the output folder %s is a file: name a folder with --out", dir)
+		case err == nil:
+			return fmt.Errorf("there can be no output folder %s, because %s is a file: name a folder with --out", dir, at)
+		}
+	}
 }
 
 // Count returns how many files are in one of the states.
