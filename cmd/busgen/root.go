@@ -24,8 +24,10 @@ func newRoot() *cobra.Command {
 writes a Go package with a struct for each payload and typed functions that
 publish events and subscribe to them.
 
-Without a verb it does what "busgen generate" does. Other verbs look into the
-file of a bus and steer it, while the program runs or after it has died.
+Without a verb it does what "busgen generate" does. Every verb that reads a
+catalogue takes it as its first argument; without one it reads ./events.yaml.
+Other verbs look into the file of a bus and steer it, while the program runs or
+after it has died.
 
 Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated
 code out of date; a damaged file), 2 trouble with the command line or with

@@ -77,10 +77,17 @@ func (r *yamlReader) value(y *yaml.Node, depth int) (*node, error) {
 	case yaml.MappingNode:
 		return n, r.membersOf(n, y, depth)
 	default:
+		if tag := y.ShortTag(); (tag == "!!int" || tag == "!!float") && ambiguous.MatchString(y.Value) {
+			return nil, &sourceError{n.place, fmt.Sprintf("readers of YAML take the number %s for different values: write it in decimal digits, or as a text in quotes", y.Value)}
+		}
 		scalar(n, y)
 	}
 	return n, nil
 }
+
+// ambiguous is a number that is octal, or binary, or has no meaning, depending on the version
+// of YAML: 010, 0b1, 1_000.
+var ambiguous = regexp.MustCompile(`^[-+]?0[0-9b]|_`)
 
 func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 	n.kind = object
