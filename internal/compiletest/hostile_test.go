@@ -84,6 +84,8 @@ var spots = map[string]spot{
 	"example":                 {`events: { a: { payload: { f: string }, examples: [{ f: %s }] } }`, never, ""},
 	"pattern":                 {`events: { a: { payload: { f: { type: "string?", pattern: %s } } } }`, never, ""},
 	"default":                 {`events: { a: { payload: { f: { type: "string?", default: %s } } } }`, never, ""},
+	"default of all":          {`events: { a: { payload: { f: { type: string, default: %s } } } }`, never, ""},
+	"accepted":                {`accepted: { event-added a: %s }`, empty, ""},
 	"doc of a struct":         {`types: { T: { doc: %s, fields: {} } }`, never, "S#"},
 	"deprecated of an enum":   {`types: { T: { deprecated: %s, enum: [x] } }`, empty, "N#"},
 	"value":                   {`types: { T: { enum: { %s: { go_name: Odd } } } }`, unseen, ""},
@@ -127,8 +129,8 @@ func everywhere(n int, text string) (types, event string) {
 	event = "e#.happened: { " + with("doc of an event", "doc: %s") + with("deprecated of an event", "deprecated: %s") + with("owner of an event", "owner: %s") +
 		with("doc of a subscription", "subscriptions: { s#: { doc: %s } }") + "version: 2, " + with("doc of an old version", "history: { 1: { doc: %s } }") +
 		"payload: { f: { type: int, " + with("doc of a field", "doc: %s") + with("deprecated of a field", "deprecated: %s") + "go_name: F }, " +
-		with("default", `d: { type: "string?", default: %s }`) + `p: { type: string, pattern: ` + yamlOf(patternOf(text)) + ` }, x: string, m: "map[string]string", j: json }, ` +
-		with("example", "examples: [{ f: 1, p: %s, x: %s, m: { %s: %s }, j: [%s] }]") + "}"
+		with("default", `d: { type: "string?", default: %s }`) + with("default of all", `r: { type: string, default: %s }`) + `p: { type: string, pattern: ` + yamlOf(patternOf(text)) + ` }, x: string, m: "map[string]string", j: json }, ` +
+		with("example", "examples: [{ f: 1, r: x, p: %s, x: %s, m: { %s: %s }, j: [%s] }]") + "}"
 	number := strconv.Itoa(n)
 	return strings.ReplaceAll(types, "#:", number+":"), strings.Replace(strings.Replace(event, "e#.", "e"+number+".", 1), "s#:", "s"+number+":", 1)
 }
@@ -141,9 +143,10 @@ func values() (source string, calls []string) {
 		calls = append(calls, strings.NewReplacer("#", strconv.Itoa(n), "%s", strconv.QuoteToASCII(text)).Replace(format))
 	}
 	for n, text := range hostileTexts {
-		payload = append(payload, fmt.Sprintf(`d%d: { type: "string?", default: %s }, p%d: { type: string, pattern: %s }`, n, yamlOf(text), n, yamlOf(patternOf(text))))
-		example = append(example, fmt.Sprintf(`p%d: %s`, n, yamlOf(text)))
+		payload = append(payload, fmt.Sprintf(`d%d: { type: "string?", default: %s }, p%d: { type: string, pattern: %s }, r%d: { type: string, default: %s }`, n, yamlOf(text), n, yamlOf(patternOf(text)), n, yamlOf(text)))
+		example = append(example, fmt.Sprintf(`p%d: %s, r%d: x`, n, yamlOf(text), n))
 		call(n, text, `same("default", hostile.TextSent{}.D#OrDefault(), %s)`)
+		call(n, text, `same("default of an old event", old.R#, %s)`)
 		call(n, text, `same("example", sample.P#, %s); same("example", sample.Map[%s], %s)`)
 		call(n, text, `valid(sample, true); { wrong := sample; wrong.P# += "x"; valid(wrong, false) }`)
 		if !unseen(text) {
@@ -199,6 +202,10 @@ func TestTextsAreNoNames(t *testing.T) {
 		"former name":     `package: p, events: { a: { subscriptions: { s: { aliases: [%s] } } } }`,
 		"field":           `package: p, events: { a: { payload: { %s: int } } }`,
 		"go_name of one":  `package: p, events: { a: { payload: { f: { type: int, go_name: %s } } } }`,
+		"was":             `package: p, events: { a: { payload: { f: { type: int, was: %s } } } }`,
+		"was, in a list":  `package: p, events: { a: { payload: { f: { type: int, was: [x, %s] } } } }`,
+		"reserved":        `package: p, events: { a: { reserved: [%s] } }`,
+		"accepted":        `package: p, accepted: { %s: x }, events: { a: {} }`,
 		"type of one":     `package: p, events: { a: { payload: { f: %s } } }`,
 		"partition_by":    `package: p, events: { a: { partition_by: %s, payload: { f: int } } }`,
 		"error class":     `package: p, events: { a: { errors: { %s: permanent } } }`,
@@ -319,6 +326,10 @@ func valid(payload runtime.Payload, want bool) {
 
 func main() {
 	sample := hostile.SampleTextSent()
+	var old hostile.TextSent
+	if err := json.Unmarshal([]byte("{}"), &old); err != nil {
+		fmt.Println(err)
+	}
 	checked++; ` + strings.Join(checks, "\n\tchecked++; ") + `
 	fmt.Println(checked, "checks")
 }
