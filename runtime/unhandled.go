@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -39,7 +40,7 @@ func (b *Bus) reportUnhandled(ctx context.Context) {
 	found, err := b.findUnhandled(ctx, 0, func(string) bool { return true })
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-			log.Error(unhandledUnreadable, "error", err)
+			logUnreadable(log, err)
 		}
 		return
 	}
@@ -72,7 +73,10 @@ func (b *Bus) reportUnhandled(ctx context.Context) {
 	b.health.begin(found)
 }
 
-const unhandledUnreadable = "what nobody handles cannot be read; trying again"
+// logUnreadable says that the file cannot be asked.
+func logUnreadable(log *slog.Logger, err error) {
+	log.Error("what nobody handles cannot be read; trying again", "error", err)
+}
 
 // unhandledWatch is what health knows of what nobody handles.
 type unhandledWatch struct {
@@ -125,7 +129,7 @@ func (h *healthWatch) lookForUnhandled(ctx context.Context) {
 	u.rest = began.Add(100 * time.Since(began))
 	if err != nil {
 		if ctx.Err() == nil && !u.failing {
-			h.bus.config.logger.Error(unhandledUnreadable, "error", err)
+			logUnreadable(h.bus.config.logger, err)
 		}
 		u.failing = true
 		return

@@ -165,10 +165,10 @@ order.placed.gift or Money.amount, with partition_by and the examples of the
 event. A path leads to the fields of structs in place and of variants in place,
 as in order.placed.ship_to.street.
 
-The name is the key in stored JSON. The old name is kept under was: stored events
-are read by it, and new ones are written under the new name. Old programs do not
-see the new name: see busgen breaking. Remove the old name if no file has events
-from before.
+The name is the key in stored JSON. The old name is kept under was: stored
+events are read by it, and new ones are written under the new name. Old programs
+do not see the new name: see busgen breaking. Remove the old name if no file has
+events from before.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
   busgen rename field Money.amount cents
