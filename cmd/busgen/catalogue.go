@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +25,7 @@ func catalogueAt(args []string) (*catalog.Catalogue, error) {
 	}
 	c, findings, err := catalog.Load(path)
 	if err != nil {
-		return nil, unnamed(args, err)
+		return nil, unread(args, err)
 	}
 	if len(findings) > 0 {
 		return nil, &findingsError{path, findings}
@@ -37,10 +40,18 @@ func cataloguePath(args []string) string {
 	return defaultCatalogue
 }
 
-// unnamed explains the error of a catalogue that nobody named.
-func unnamed(args []string, err error) error {
+// unread explains why there is no catalogue where one was looked for.
+func unread(args []string, err error) error {
+	path := cataloguePath(args)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder: name the catalogue in it, as in %s", path, filepath.Join(path, defaultCatalogue))
+	}
 	if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
-		return errors.New(`there is no events.yaml in this folder: name the catalogue, as in path/to/events.yaml, or start one with "busgen init"`)
+		likely := filepath.Join("events", defaultCatalogue) // where init writes it
+		if _, err := os.Stat(likely); err != nil {
+			likely = "path/to/" + defaultCatalogue
+		}
+		return fmt.Errorf("there is no %s in this folder: name the catalogue, as in %s, or start one with \"busgen init\"", defaultCatalogue, likely)
 	}
 	return err
 }

@@ -224,6 +224,19 @@ func TestACatalogueInTheWrongPlaceIsNamed(t *testing.T) {
 	}
 }
 
+func TestAFolderInPlaceOfACatalogueLeadsToIt(t *testing.T) {
+	inFolder(t, map[string]string{"events/events.yaml": described, "docs/x.md": ""})
+	for command, want := range map[string]string{
+		"lint events":      "busgen: events is a folder: name the catalogue in it, as in events/events.yaml\n",
+		"describe events/": "busgen: events/ is a folder: name the catalogue in it, as in events/events.yaml\n",
+		"fmt docs":         "busgen: docs is a folder: name the catalogue in it, as in docs/events.yaml\n",
+		"describe":         "busgen: there is no events.yaml in this folder: name the catalogue, as in events/events.yaml, or",
+		"fmt":              "busgen: there is no events.yaml in this folder: name the catalogue, as in events/events.yaml, or",
+	} {
+		busgen(t, command).wantsErrors(t, statusTrouble, want)
+	}
+}
+
 func TestShellsCompleteCataloguesAndTheNamesInThem(t *testing.T) {
 	const files = "yaml\nyml\n:8\n"
 	inFolder(t, map[string]string{"events.yaml": described, "shop.yaml": strings.ReplaceAll(described, "order", "parcel")})

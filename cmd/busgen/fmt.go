@@ -51,7 +51,7 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	path := cataloguePath(args)
 	before, err := catalog.Disk{}.ReadFile(path)
 	if err != nil {
-		return "", unnamed(args, err)
+		return "", unread(args, err)
 	}
 	after, err := edit.Format(before)
 	if err != nil {

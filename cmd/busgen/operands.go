@@ -55,7 +55,7 @@ func (o operands) complete(_ *cobra.Command, args []string, word string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	if c, err := catalogueAt(catalogue); err == nil {
+	if c, _, _ := catalog.Load(cataloguePath(catalogue)); c != nil { // it only looks
 		names = slices.DeleteFunc(o.candidates(c), func(name string) bool { return !strings.HasPrefix(name, word) })
 	}
 	if len(names) == 0 && catalogue == nil {

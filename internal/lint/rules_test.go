@@ -147,3 +147,15 @@ func TestOneBudgetIsReportedOnceInALargeCatalogue(t *testing.T) {
 		}
 	}
 }
+
+func TestTheHintOfAFieldIsYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		"int": "write it as { type: int, doc: … }", "[]int": `write it as { type: "[]int", doc: … }`,
+		"int?": `write it as { type: "int?", doc: … }`, "map[string]int": `write it as { type: "map[string]int", doc: … }`,
+	} {
+		all := ofRule(found(t, header+"\nevents: { a.done: { payload: { x: \""+text+"\" } } }"), "field-doc")
+		if len(all) != 1 || all[0].Hint != want {
+			t.Errorf("%s: %q", text, lines(all))
+		}
+	}
+}
