@@ -52,6 +52,7 @@ type typeSchema struct {
 	Discriminator string                 `json:"discriminator,omitempty"`
 	OneOf         ordered[variantSchema] `json:"one_of,omitempty"`
 	Custom        string                 `json:"custom,omitempty"` // what its JSON is
+	Go            string                 `json:"go,omitempty"`     // in a Fact, its Go type
 }
 
 // variantSchema names a type, or has the fields of a struct in place.
@@ -74,7 +75,9 @@ type fieldSchema struct {
 	MaxItems  *int                 `json:"max_items,omitempty"`
 	Unique    *bool                `json:"unique,omitempty"`
 	Was       []string             `json:"was,omitempty"`
-	Default   json.RawMessage      `json:"default,omitempty"` // of a required field
+	Default   json.RawMessage      `json:"default,omitempty"` // of a required field; in a Fact, of any
+
+	Types map[string]typeSchema `json:"types,omitempty"` // in a Fact, of a field that is gone: what it was made of
 }
 
 func typeSchemaOf(t *Type) typeSchema {
@@ -105,30 +108,36 @@ func typeSchemaOf(t *Type) typeSchema {
 	return s
 }
 
-// fieldSchemas is never nil: a struct without fields has an empty object.
+// fieldSchemas is never nil: a struct without fields has an empty object. Fields that are gone are left out.
 func fieldSchemas(fields []*Field) ordered[fieldSchema] {
 	all := ordered[fieldSchema]{}
 	for _, f := range fields {
-		c := f.Constraints
-		s := fieldSchema{
-			Type: f.Type.Text,
-			Min:  ifWritten(c.Min), Max: ifWritten(c.Max),
-			MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
-			Pattern: ifWritten(c.Pattern), Format: ifWritten(c.Format),
-			MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+		if !f.Removed {
+			all = append(all, named[fieldSchema]{f.Name.V, fieldSchemaOf(f)})
 		}
-		for _, was := range f.Was {
-			s.Was = append(s.Was, was.V)
-		}
-		if !f.Type.Optional {
-			s.Default = f.Default.V
-		}
-		if t := f.Type.named(); t != nil && t.Inline {
-			s.Fields = fieldSchemas(t.Fields)
-		}
-		all = append(all, named[fieldSchema]{f.Name.V, s})
 	}
 	return all
+}
+
+func fieldSchemaOf(f *Field) fieldSchema {
+	c := f.Constraints
+	s := fieldSchema{
+		Type: f.Type.Text,
+		Min:  ifWritten(c.Min), Max: ifWritten(c.Max),
+		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
+		Pattern: ifWritten(c.Pattern), Format: ifWritten(c.Format),
+		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+	}
+	for _, was := range f.Was {
+		s.Was = append(s.Was, was.V)
+	}
+	if !f.Type.Optional {
+		s.Default = f.Default.V
+	}
+	if t := f.Type.named(); t != nil && t.Inline {
+		s.Fields = fieldSchemas(t.Fields)
+	}
+	return s
 }
 
 func ifWritten[T any](v Value[T]) *T {

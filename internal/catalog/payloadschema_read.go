@@ -17,35 +17,43 @@ func ReadSchema(file, text string) (*Catalogue, error) {
 	if err := readStrictly([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("%s cannot be read by this version of busgen: %w", file, err)
 	}
-	r := schemaReader{types: map[string]*Type{}}
-	for name := range s.Types {
-		r.types[name] = &Type{Name: Value[string]{V: name}}
-	}
-	for name, t := range s.Types {
-		r.typ(r.types[name], t)
-	}
+	r := readTypes(s.Types)
 	e := &Event{Name: Value[string]{V: s.Event}, Version: Value[int]{V: s.Version}, Fields: r.fields(s.Payload)}
 	for version := range maxVersion {
 		if old, kept := s.History[version]; kept {
 			e.History = append(e.History, &OldShape{Version: Value[int]{V: version}, Type: &Type{Inline: true, Fields: r.fields(old)}})
 		}
 	}
-	if r.err != nil {
-		return nil, fmt.Errorf("%s cannot be read by this version of busgen: %w", file, r.err)
+	if r.missing != nil {
+		return nil, fmt.Errorf("%s cannot be read by this version of busgen: there is no type %q", file, r.missing[0])
 	}
 	return &Catalogue{File: file, Events: []*Event{e}}, nil
 }
 
 // schemaReader makes the model of a schema.
 type schemaReader struct {
-	types map[string]*Type // those that are declared
-	err   error            // about one that is not
+	types   map[string]*Type // those that are declared
+	missing []string         // those that are not
+}
+
+func readTypes(all map[string]typeSchema) *schemaReader {
+	r := &schemaReader{types: map[string]*Type{}}
+	for name := range all {
+		r.types[name] = &Type{Name: Value[string]{V: name}}
+	}
+	for name, t := range all {
+		r.typ(r.types[name], t)
+	}
+	return r
 }
 
 func (r *schemaReader) typ(t *Type, s typeSchema) {
 	switch {
 	case s.Custom != "":
 		t.Custom = &Custom{JSON: r.ref(s.Custom, nil)}
+		if i := strings.LastIndexByte(s.Go, '.'); i >= 0 {
+			t.Custom.Import.V, t.Custom.Name.V = s.Go[:i], s.Go[i+1:]
+		}
 	case s.Enum != nil:
 		for _, name := range s.Enum {
 			t.Values = append(t.Values, &EnumValue{Name: Value[string]{V: name}})
@@ -75,35 +83,38 @@ func (r *schemaReader) declared(name string) *Type {
 	if t := r.types[name]; t != nil {
 		return t
 	}
-	r.err = fmt.Errorf("there is no type %q", name)
+	r.missing = append(r.missing, name)
 	return &Type{}
 }
 
 func (r *schemaReader) fields(all ordered[fieldSchema]) []*Field {
 	var fields []*Field
 	for _, one := range all {
-		s := one.value
 		var inline *Type
-		if s.Fields != nil {
-			inline = &Type{Inline: true, Fields: r.fields(s.Fields)}
+		if one.value.Fields != nil {
+			inline = &Type{Inline: true, Fields: r.fields(one.value.Fields)}
 		}
-		f := &Field{
-			Name: Value[string]{V: one.name}, Type: r.ref(s.Type, inline),
-			Constraints: Constraints{
-				Min: written(s.Min), Max: written(s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
-				Pattern: written(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
-				Unique: written(s.Unique),
-			},
-		}
-		for _, was := range s.Was {
-			f.Was = append(f.Was, written(&was))
-		}
-		if s.Default != nil {
-			f.Default = written(&s.Default)
-		}
-		fields = append(fields, f)
+		fields = append(fields, r.field(one.name, one.value, inline))
 	}
 	return fields
+}
+
+func (r *schemaReader) field(name string, s fieldSchema, inline *Type) *Field {
+	f := &Field{
+		Name: Value[string]{V: name}, Type: r.ref(s.Type, inline),
+		Constraints: Constraints{
+			Min: written(s.Min), Max: written(s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
+			Pattern: written(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
+			Unique: written(s.Unique),
+		},
+	}
+	for _, was := range s.Was {
+		f.Was = append(f.Was, written(&was))
+	}
+	if s.Default != nil {
+		f.Default = written(&s.Default)
+	}
+	return f
 }
 
 // ref reads the text of a type.

@@ -235,7 +235,7 @@ func (t *TypeRef) Traits() Traits {
 func (t *Type) references() []*Type {
 	var all []*Type
 	for _, f := range t.Fields {
-		if named := f.Type.named(); named != nil {
+		if named := f.Type.named(); named != nil && !f.Removed {
 			all = append(all, named)
 		}
 	}
