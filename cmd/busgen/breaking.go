@@ -108,14 +108,14 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 	}
 	c, err := catalogueAt(args)
 	if err != nil {
-		return v.form.of("", err)
+		return v.form.of("", nil, err)
 	}
 	var all []lint.Finding
 	var verdicts []string
 	if v.against != "" {
 		before, err := formerCatalogue(cmd.Context(), v.against, c.File)
 		if err != nil {
-			return v.form.of("", err)
+			return v.form.of("", nil, err)
 		}
 		if all, err = breaking.Compare(before, breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}); err != nil {
 			return "", err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,8 +24,8 @@ func newCheck() *cobra.Command {
 		Short: "Tell whether the generated code is up to date",
 		Long: `Check does everything that generate does except writing. It lists the files that
 generate would create (missing), replace (changed) or remove (orphaned), and the
-events whose JSON is not what wire.golden says. Changes that generate would
-refuse, because stored events could not be decoded, are findings.
+lines of wire.golden that differ. Changes that generate would refuse, because
+old events would be lost or read as something else, are findings.
 
 ` + formatHelp + `
 A file that is not up to date is a finding of the rule out-of-date.
@@ -36,7 +37,10 @@ with files, or findings in the catalogue.`,
   busgen check events/events.yaml --format github`,
 		Args: atMostOne("catalogue"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verb(func(args []string) (string, error) { return form.of(check(cmd.Context(), args, out)) })(cmd, args)
+			return verb(func(args []string) (string, error) {
+				report, noted, err := check(cmd.Context(), args, out)
+				return form.of(report, noted, err)
+			})(cmd, args)
 		},
 	}
 	outFlag(cmd, &out)
@@ -44,27 +48,30 @@ with files, or findings in the catalogue.`,
 	return cmd
 }
 
-func check(ctx context.Context, args []string, out string) (report string, err error) {
+func check(ctx context.Context, args []string, out string) (report string, noted []lint.Finding, err error) {
 	now, err := compare(ctx, args, out, false)
-	if err != nil {
-		return "", err
-	}
-	if now.plan.UpToDate() {
-		return "", nil
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return "", refused.noted, &negative{fmt.Errorf("%w%s", err, refused.advice())}
+	case err != nil:
+		return "", nil, err
+	case now.plan.UpToDate():
+		return inLines(now.noted), now.noted, nil
 	}
 	advice := "busgen generate " + now.File
 	if out != "" {
 		advice += " --out " + out
 	}
 	stale := &staleError{now.plan, now.wire, advice}
-	return stale.report(), &negative{stale}
+	return stale.report() + inLines(now.noted), now.noted, &negative{stale}
 }
 
 // staleError says that generated code is not up to date.
 type staleError struct {
 	plan   *emit.Plan
-	wire   []frozen.Change
-	advice string // the command that helps
+	wire   []string // lines of the record that change
+	advice string   // the command that helps
 }
 
 func (e *staleError) Error() string {
@@ -76,10 +83,19 @@ func (e *staleError) report() string {
 	for _, step := range e.stale() {
 		fmt.Fprintf(&lines, "%-8s  %s\n", step.State, filepath.Join(e.plan.Dir, step.File.Name))
 	}
-	for _, change := range e.wire {
-		fmt.Fprintf(&lines, "%s\n", change)
+	for _, line := range e.changes() {
+		fmt.Fprintf(&lines, "  %s\n", line)
 	}
 	return lines.String()
+}
+
+// changes says what differs in the record, as long as it is not too much to read.
+func (e *staleError) changes() []string {
+	const most = 10
+	if len(e.wire) <= most {
+		return e.wire
+	}
+	return append(slices.Clone(e.wire[:most]), fmt.Sprintf("and %d more lines", len(e.wire)-most))
 }
 
 func (e *staleError) stale() []emit.Step {
@@ -93,8 +109,8 @@ func (e *staleError) list() []lint.Finding {
 		path := filepath.Join(e.plan.Dir, step.File.Name)
 		message := fmt.Sprintf("%s is %s", path, step.State)
 		if step.File.Name == frozen.FileName {
-			for _, change := range e.wire {
-				message += "; " + change.String()
+			for _, line := range e.changes() {
+				message += "; " + line
 			}
 		}
 		all = append(all, lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{

@@ -61,15 +61,15 @@ type printed struct{ error }
 func (p *printed) Unwrap() error { return p.error }
 
 // of returns what a verb prints whose report is for people and whose findings
-// are in err. Programs get one document, or none if there was trouble.
-func (f format) of(report string, err error) (string, error) {
+// are noted or in err. Programs get one document, or none if there was trouble.
+func (f format) of(report string, noted []lint.Finding, err error) (string, error) {
 	var found reportable
-	var all []lint.Finding
+	all := noted
 	switch {
 	case f == "text":
 		return report, err
 	case errors.As(err, &found):
-		all, err = found.list(), &printed{err}
+		all, err = append(found.list(), noted...), &printed{err}
 	case err != nil:
 		return "", err
 	}

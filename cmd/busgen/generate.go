@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +14,6 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/gomod"
-	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/lint"
 	"github.com/busgen/busgen/templates"
 )
@@ -33,11 +32,14 @@ A file that is right already is not touched. A generated file that is no longer
 needed is removed. A file that was not generated is never changed. If anything
 is wrong with the catalogue, all of it is reported and nothing is written.
 
-Beside the code it keeps wire.golden, with payloads as they are stored. A change
-of the catalogue after which such payloads could not be decoded is refused, from
-the moment they are checked in with git (outside of git, at once). --accept-wire
-takes it all the same, for events of which nothing is stored. What is written
-differently, and still decodes, is reported.
+Beside the code it keeps wire.golden, a record of the types that stored events
+have. The catalogue is compared with the record of the last commit; outside of
+git, with the file in the folder. A change is refused if old events would be
+lost or read as something else: everything that "busgen breaking --direction
+backward" calls an error or a warning. Each finding names a way out, and ends
+with its key. Under that key the catalogue accepts it (accepted:); --accept-wire
+accepts all of them, for events of which nothing is stored. What is worth
+knowing, or matters to old programs only, is reported.
 
 With --watch it goes on, and generates again whenever the catalogue changes,
 until it is interrupted. Findings do not end it.
@@ -52,11 +54,11 @@ Exit status: 0 the code is up to date now, 1 the catalogue has findings,
 		Args: atMostOne("catalogue"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			round := func(args []string) (string, error) {
-				report, err := generate(cmd.Context(), args, out, accept)
+				report, noted, err := generate(cmd.Context(), args, out, accept)
 				if quiet {
 					report = ""
 				}
-				return form.of(report, err)
+				return form.of(report, noted, err)
 			}
 			if !watching {
 				return verb(round)(cmd, args)
@@ -67,7 +69,7 @@ Exit status: 0 the code is up to date now, 1 the catalogue has findings,
 	}
 	outFlag(cmd, &out)
 	formatFlag(cmd, &form)
-	cmd.Flags().BoolVar(&accept, "accept-wire", false, "take changes that stored events would not fit")
+	cmd.Flags().BoolVar(&accept, "accept-wire", false, "accept changes that old events do not fit")
 	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "generate again whenever the catalogue changes")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
 	return cmd
@@ -79,39 +81,35 @@ func outFlag(cmd *cobra.Command, out *string) {
 	cmd.ValidArgsFunction = completeCatalogue
 }
 
-func generate(ctx context.Context, args []string, out string, accept bool) (report string, err error) {
+func generate(ctx context.Context, args []string, out string, accept bool) (report string, noted []lint.Finding, err error) {
 	done, err := compare(ctx, args, out, accept)
 	var found *findingsError
-	if errors.As(err, &found) {
-		return "", &negative{fmt.Errorf("%w; nothing was written", err)}
-	}
-	if err != nil {
-		return "", err
+	var refused *refusedError
+	switch {
+	case errors.As(err, &found):
+		return "", nil, &negative{fmt.Errorf("%w; nothing was written", err)}
+	case errors.As(err, &refused):
+		return "", refused.noted, &negative{fmt.Errorf("%w; nothing was written%s", err, refused.advice())}
+	case err != nil:
+		return "", nil, err
 	}
 	if err := done.plan.Apply(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	report = fmt.Sprintf("%s: %s, %s\n", done.Package.V, counted(len(done.Events), "event"), summary(done.plan))
-	for _, f := range done.accepted {
-		report += "accepted: " + f.Message + "\n"
-	}
-	for _, change := range done.wire {
-		report += change.String() + "\n"
-	}
-	return report, nil
+	return report + inLines(done.noted), done.noted, nil
 }
 
 // A comparison is the code of a catalogue, held against the output folder.
 type comparison struct {
 	*catalog.Catalogue
-	plan *emit.Plan
-	wire []frozen.Change // in the JSON of events
-	// accepted are the findings that somebody wants to pass.
-	accepted catalog.Findings
+	plan  *emit.Plan
+	noted []lint.Finding // what the change does to stored events, and need not be refused
+	wire  []string       // lines of the record in the folder that change, with - or + in front
 }
 
-// compare makes the code of a catalogue. Unless they are accepted, changes that
-// stored events do not fit are findings.
+// compare makes the code of a catalogue, and the record beside it. The error is a *refusedError if
+// stored events would be lost or changed, and nobody has accepted it.
 func compare(ctx context.Context, args []string, out string, accept bool) (*comparison, error) {
 	if out == "" {
 		out = filepath.Dir(cataloguePath(args))
@@ -126,34 +124,19 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	if err := locate(c.Imports); err != nil {
 		return nil, err
 	}
+	record, err := wireRecord(ctx, c, out, accept)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(record.Findings, frozen.Refused) {
+		return nil, refusalOf(c.File, record.Findings)
+	}
 	files, err := templates.Files(c, target(out))
 	if err != nil {
 		return nil, err
 	}
-	wire, err := wireForms(ctx, c, out)
-	if err != nil {
-		return nil, err
-	}
-	if len(wire.Findings) > 0 && !accept {
-		return nil, &negative{&findingsError{c.File, wire.Findings}}
-	}
-	plan, err := emit.Compare(out, append(files, wire.File))
-	return &comparison{c, plan, wire.Changes, wire.Findings}, err
-}
-
-// wireForms holds the payloads that are kept in the output folder against a catalogue.
-func wireForms(ctx context.Context, c *catalog.Catalogue, out string) (frozen.Result, error) {
-	path := filepath.Join(out, frozen.FileName)
-	text, err := input.ReadFile(path, input.Unlimited)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return frozen.Result{}, fmt.Errorf("cannot compare the JSON of events with what it was: %w", err)
-	}
-	source := lint.NewSource(catalog.Disk{}.ReadFile)
-	result := frozen.Compare(c, frozen.State{
-		Path: path, Text: text, Place: source.Place,
-		CheckedIn: func() ([]byte, bool) { return checkedIn(ctx, path) },
-	})
-	return result, source.Err()
+	plan, err := emit.Compare(out, append(files, record.File))
+	return &comparison{c, plan, notedOf(record.Findings), record.Changes}, err
 }
 
 // locate finds out how Go imports the packages of other catalogues, if nothing says it: the code

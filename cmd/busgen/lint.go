@@ -57,7 +57,7 @@ catalogue are errors), 2 trouble with the command line or with files.`,
 func lintCatalogue(args []string, form format) (report string, err error) {
 	c, err := catalogueAt(args)
 	if err != nil {
-		return form.of("", refused(err))
+		return form.of("", nil, refused(err))
 	}
 	all, err := lint.Run(c, catalog.Disk{}.ReadFile)
 	if err != nil {
@@ -125,18 +125,23 @@ func (e *lintError) report() string {
 
 // rendered shows each finding with its line, and its severity before the message.
 func rendered(findings []lint.Finding) string {
-	var shown catalog.Findings
+	var all catalog.Findings
 	for _, f := range findings {
-		one := *f.Finding
-		one.Message = f.Severity.String() + ": " + one.Message
-		if f.Key != "" {
-			one.Rule = catalog.Rule(f.Key) // which begins with it
-		}
-		shown = append(shown, &one)
+		all = append(all, shown(f))
 	}
 	var b strings.Builder
-	shown.Render(&b) // a Builder takes everything
+	all.Render(&b) // a Builder takes everything
 	return b.String()
+}
+
+// shown is a finding as people see it: with its severity, and its key if it has one.
+func shown(f lint.Finding) *catalog.Finding {
+	one := *f.Finding
+	one.Message = f.Severity.String() + ": " + one.Message
+	if f.Key != "" {
+		one.Rule = catalog.Rule(f.Key) // which begins with it
+	}
+	return &one
 }
 
 // lintRules is a page about the rules.

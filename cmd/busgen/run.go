@@ -55,9 +55,14 @@ func explain(stderr io.Writer, err error) {
 		return
 	}
 	var found *findingsError
+	var refused *refusedError
 	var done *printed
-	if errors.As(err, &found) && !errors.As(err, &done) {
+	switch {
+	case errors.As(err, &done):
+	case errors.As(err, &found):
 		found.findings.Render(stderr)
+	case errors.As(err, &refused):
+		io.WriteString(stderr, rendered(refused.findings))
 	}
 	fmt.Fprintln(stderr, "busgen:", err)
 }

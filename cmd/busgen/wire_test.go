@@ -7,34 +7,44 @@ import (
 	"testing"
 )
 
-const refusal = `events.yaml:4:3: order.placed, version 1: what is stored could not be decoded: number: want a text (string), got a number; raise its version and keep the old payload under history; generate with --accept-wire if nothing of it is stored anywhere [wire-form]
-    4 |   order.placed:
-      |   ^^^^^^^^^^^^
-  wire.golden:7:1: it is stored like this
-    7 | order.placed 1 {"number":9223372036854775807}
-      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+// refusal is what is said of ordersAfter; RECORD is the name of the record.
+const refusal = `events.yaml:5:24: error: field number of event order.placed is string and was int: neither program can decode the rows of the other; raise the version of order.placed and keep the old payload under history [type-changed order.placed 1 number int->string]
+    5 |     payload: { number: string }
+      |                        ^^^^^^
+  RECORD:8:30: it was here
+    8 | event order.placed 1 number: "int"
+      |                              ^^^^^
 `
+
+const (
+	acceptOne      = "; to accept one, add its key to accepted in the catalogue, with the reason\n"
+	nothingWritten = "; nothing was written" + acceptOne
+)
 
 func TestAChangeThatStoredEventsDoNotFitIsRefused(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").wants(t, 0, "", "")
 	rewrite(t, ordersAfter)
 	before := snapshot(t)
-	busgen(t, "").wants(t, statusNo, "", refusal+"busgen: 1 finding in events.yaml; nothing was written\n")
-	busgen(t, "check").wants(t, statusNo, "", refusal+"busgen: 1 finding in events.yaml\n")
+	refusal := strings.Replace(refusal, "RECORD", "wire.golden", 1)
+	busgen(t, "").wants(t, statusNo, "", refusal+"busgen: 1 error in events.yaml"+nothingWritten)
+	busgen(t, "check").wants(t, statusNo, "", refusal+"busgen: 1 error in events.yaml"+acceptOne)
 	if after := snapshot(t); len(after) != len(before) || after["wire.golden"] != before["wire.golden"] || after["payloads.gen.go"] != before["payloads.gen.go"] {
 		t.Error("something was written")
 	}
-	var found findingsObject
-	if err := json.Unmarshal([]byte(busgen(t, "check --format json").stdout), &found); err != nil || len(found.Findings) != 1 || found.Findings[0].Related[0].File != "wire.golden" {
-		t.Errorf("%v %+v", err, found)
+	for _, verb := range []string{"check", "generate"} {
+		var found findingsObject
+		if err := json.Unmarshal([]byte(busgen(t, verb+" --format json").stdout), &found); err != nil || len(found.Findings) != 1 || found.Findings[0].Related[0].File != "wire.golden" {
+			t.Errorf("%v %+v", err, found)
+		}
 	}
 
 	rewrite(t, ordersVersioned) // which takes a program to compile: upcasts are its own
-	if got := busgen(t, ""); got.status != 0 || strings.Contains(got.stdout, "order.placed") {
+	got := busgen(t, "")
+	if got.status != 0 || !strings.HasSuffix(got.stdout, "unchanged)\nevents.yaml:5:14: note: event order.placed is version 2 and was 1; deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone [version-raised order.placed 1->2]\n") {
 		t.Errorf("%+v", got)
 	}
-	for _, line := range []string{`order.placed 1 {"number":9223372036854775807}`, `order.placed 2 {"number":"text"}`} {
+	for _, line := range []string{`event order.placed 1 number: "int"`, `event order.placed 2 number: "string"`} {
 		if !strings.Contains(read(t, "wire.golden"), line+"\n") {
 			t.Errorf("wire.golden lacks %s:\n%s", line, read(t, "wire.golden"))
 		}
@@ -47,66 +57,115 @@ func TestAChangeIsAcceptedIfSomebodySaysSo(t *testing.T) {
 	busgen(t, "-q").wants(t, 0, "", "")
 	rewrite(t, ordersAfter)
 	got := busgen(t, "--accept-wire")
-	if got.status != 0 || !strings.HasSuffix(got.stdout, "accepted: order.placed, version 1: what is stored could not be decoded: number: want a text (string), got a number\n") {
+	if got.status != 0 || !strings.HasSuffix(got.stdout, "neither program can decode the rows of the other; accepted with --accept-wire [type-changed order.placed 1 number int->string]\n") {
 		t.Errorf("%+v", got)
 	}
 	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (8 unchanged)\n", "")
 	busgen(t, "check").wants(t, 0, "", "")
 }
 
-func TestAChangeThatStoredEventsFitIsTold(t *testing.T) {
+func TestAFindingThatTheCatalogueAcceptsIsNotRefused(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").wants(t, 0, "", "")
-	rewrite(t, strings.Replace(ordersBefore, "number: int", `number: int, note: "string?"`, 1))
+	rewrite(t, ordersAfter+"accepted:\n  type-changed order.placed 1 number int->string: Nothing was ever published.\n")
+	got := busgen(t, "")
+	if got.status != 0 || !strings.Contains(got.stdout, "; accepted: Nothing was ever published. [type-changed order.placed 1 number int->string]\n") {
+		t.Errorf("%+v", got)
+	}
+	busgen(t, "check").wants(t, 0, "", "")
+}
+
+func TestWhatNeedNotBeRefusedIsReported(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersBefore})
+	busgen(t, "-q").wants(t, 0, "", "")
+	rewrite(t, strings.Replace(ordersBefore, "number: int", `number: int, note: "string?"`, 1)+"  order.paid: {}\n")
+	note := "events.yaml:6:3: note: event order.paid is new [event-added order.paid]\n"
 	got := busgen(t, "check")
-	if got.status != statusNo || !strings.HasSuffix(got.stdout, "changed   wire.golden\norder.placed, version 1, is written differently\n") {
+	if got.status != statusNo || !strings.HasSuffix(got.stdout, "changed   wire.golden\n"+`  + event order.paid version: 1
+  + event order.placed 1 note: "string?"
+`+note) {
 		t.Errorf("%+v", got)
 	}
-	if got := busgen(t, "check --format github"); !strings.Contains(got.stdout, "title=out-of-date::wire.golden is changed; order.placed, version 1, is written differently; run") {
+	if got := busgen(t, "check --format github"); !strings.Contains(got.stdout, `title=out-of-date::wire.golden is changed; + event order.paid version: 1; + event order.placed 1 note: "string?"; run`) ||
+		!strings.Contains(got.stdout, "title=event-added order.paid::event order.paid is new\n") {
 		t.Errorf("%+v", got)
 	}
-	if got = busgen(t, ""); got.status != 0 || !strings.HasSuffix(got.stdout, "unchanged)\norder.placed, version 1, is written differently\n") {
+	if got = busgen(t, ""); got.status != 0 || !strings.HasSuffix(got.stdout, ")\n"+note) {
 		t.Errorf("%+v", got)
 	}
-	busgen(t, "").wants(t, 0, "shop: 1 event, 8 files (8 unchanged)\n", "")
-}
+	busgen(t, "").wants(t, 0, "shop: 2 events, 8 files (8 unchanged)\n", "")
 
-func TestWhatIsNotCheckedInMayChange(t *testing.T) {
-	inFolder(t, map[string]string{"api/events.yaml": ordersBefore})
-	inGit(t, nil)
-	busgen(t, "-q api/events.yaml").wants(t, 0, "", "")
-	first := read(t, "api/wire.golden")
-	must(t, os.WriteFile("api/events.yaml", []byte(ordersAfter), 0o600))
-	if got := busgen(t, "api/events.yaml"); got.status != 0 || !strings.HasSuffix(got.stdout, "unchanged)\norder.placed, version 1, is written differently\n") {
+	// Many of one rule are counted; programs get all of them.
+	many := read(t, "events.yaml")
+	for _, name := range strings.Split("abcdefghijkl", "") {
+		many += "  order." + name + ": {}\n"
+	}
+	rewrite(t, many)
+	if got := busgen(t, "check"); strings.Count(got.stdout, "[event-added ") != 5 || !strings.Contains(got.stdout, "\nand 7 more of event-added\n") || !strings.Contains(got.stdout, "\n  and 2 more lines\n") {
 		t.Errorf("%+v", got)
 	}
-	t.Setenv("GIT_DIR", "nowhere") // as a hook may have it
-	must(t, os.WriteFile("api/events.yaml", []byte(strings.Replace(ordersAfter, "string", "bool", 1)), 0o600))
-	busgen(t, "api/events.yaml -q").wants(t, 0, "", "")
-	must(t, os.WriteFile("api/events.yaml", []byte(ordersAfter), 0o600))
-	busgen(t, "api/events.yaml -q").wants(t, 0, "", "")
-	must(t, os.Unsetenv("GIT_DIR"))
-	inGit(t, map[string]string{"api/wire.golden": first})
-	busgen(t, "api/events.yaml -q").wants(t, 0, "", "") // as it is there already
-	must(t, os.WriteFile("api/wire.golden", []byte(first), 0o600))
-	t.Chdir("api")
-	for _, command := range []string{"", "check", "../api/events.yaml"} {
-		if got := busgen(t, command); got.status != statusNo || !strings.Contains(got.stderr, "what is stored could not be decoded") {
-			t.Errorf("%s: %+v", command, got)
-		}
+	var found findingsObject
+	got = busgen(t, "generate --accept-wire --format json")
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.status != 0 || len(found.Findings) != 12 {
+		t.Errorf("%v %+v", err, got)
 	}
 }
 
-func TestAFileOfFrozenPayloadsThatIsDamagedIsAFinding(t *testing.T) {
+func TestARecordThatIsDamagedIsAFinding(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").wants(t, 0, "", "")
-	appendTo(t, "wire.golden", "<<<<<<< HEAD\n")
-	busgen(t, "check").wantsErrors(t, statusNo, "wire.golden:8:1: this is no event with its version and its JSON; take the file of a revision", "<<<<<<< HEAD\n")
+	appendTo(t, "wire.golden", "event order.placed since: 2030\n")
+	busgen(t, "check").wantsErrors(t, statusNo, "wire.golden:10:1: error: this is no line of a record that this version of busgen knows; use the busgen that has written it", "event order.placed since: 2030\n")
+	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+	busgen(t, "check").wants(t, 0, "", "")
 	must(t, os.WriteFile("wire.golden", []byte("mine\n"), 0o600))
 	busgen(t, "").wantsErrors(t, statusTrouble, "wire.golden was not generated by busgen")
 	must(t, os.Remove("wire.golden"))
 	must(t, os.Mkdir("wire.golden", 0o700))
-	busgen(t, "").wantsErrors(t, statusTrouble, "cannot compare the JSON of events with what it was")
+	busgen(t, "").wantsErrors(t, statusTrouble, "cannot compare the types of events with what they were")
+}
+
+func TestCodeWithoutARecordIsAFinding(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersBefore})
+	busgen(t, "-q").wants(t, 0, "", "")
+	must(t, os.Remove("wire.golden"))
+	rewrite(t, ordersAfter)
+	for _, verb := range []string{"", "check"} {
+		busgen(t, verb).wantsErrors(t, statusNo, "catalogue.gen.go:1:1: error: wire.golden is missing beside generated code", "restore the file, or generate with --accept-wire", "// Code generated by busgen from events.yaml.")
+	}
+	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+	busgen(t, "check").wants(t, 0, "", "")
+}
+
+func TestTwoCataloguesDoNotShareAFolder(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": ordersBefore, "other.yaml": strings.ReplaceAll(ordersBefore, "order.placed", "user.seen"), "below/events.yaml": ordersBefore, "part.yaml": "version: 1\nevents: { a.b: {} }\n"})
+	refused := func(command string, texts ...string) {
+		t.Helper()
+		before := snapshot(t)
+		busgen(t, command).wantsErrors(t, statusNo, texts...)
+		if after := snapshot(t); len(after) != len(before) || after["payloads.gen.go"] != before["payloads.gen.go"] {
+			t.Errorf("%s has written something", command)
+		}
+	}
+	busgen(t, "-q").wants(t, 0, "", "")
+	const way = "give one of the two a folder of its own with --out; if other.yaml has taken the place of events.yaml, remove that"
+	refused("other.yaml", "wire.golden:1:1: error: wire.golden was generated from events.yaml, and not from other.yaml; "+way, "busgen: 1 error in other.yaml; nothing was written\n")
+	refused("check other.yaml", "wire.golden was generated from events.yaml")
+	refused("other.yaml --accept-wire", "wire.golden was generated from events.yaml")
+	refused("below/events.yaml --out .", "wire.golden was generated from events.yaml, and not from below/events.yaml")
+	must(t, os.Remove("wire.golden"))
+	refused("other.yaml --accept-wire", "catalogue.gen.go was generated from events.yaml")
+	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+
+	// With another name it is the same catalogue, and so it is as a part of another one.
+	must(t, os.Rename("events.yaml", "orders.yaml"))
+	busgen(t, "-q orders.yaml").wants(t, 0, "", "")
+	busgen(t, "check orders.yaml").wants(t, 0, "", "")
+	must(t, os.WriteFile("all.yaml", []byte("version: 1\npackage: shop\ninclude: [orders.yaml]\n"), 0o600))
+	must(t, os.WriteFile("orders.yaml", []byte(strings.Replace(ordersBefore, "package: shop\n", "", 1)), 0o600))
+	busgen(t, "-q all.yaml").wants(t, 0, "", "")
+	busgen(t, "check all.yaml").wants(t, 0, "", "")
+	busgen(t, "-q ./all.yaml --out ../"+base(t)).wants(t, 0, "", "")
 }
 
 // rewrite replaces the catalogue.

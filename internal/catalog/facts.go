@@ -1,11 +1,9 @@
 package catalog
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,6 +37,9 @@ type Fact struct {
 	// NameAt and ValueAt are where its last word and its value are, of one that was read.
 	NameAt, ValueAt Position
 }
+
+// IsRemoved tells whether the fact is about a field that is gone.
+func (f Fact) IsRemoved() bool { return f.Words[0] == factReserved && f.Value != "" }
 
 // factReserved is the first word of a fact about the name of a field that is gone.
 const factReserved = "reserved"
@@ -183,7 +184,7 @@ func payloadKey(event string, version int) []string {
 }
 
 // within are the words of a part of something.
-func within(key []string, part string) []string { return append(slices.Clip(key), part) }
+func within(key []string, part string) []string { return append(key[:len(key):len(key)], part) }
 
 // fields adds those of a payload or a struct, with the types that they are made of.
 func (w *factWriter) fields(key []string, fields []*Field, reserved []Value[string]) {
@@ -265,6 +266,3 @@ func (w *factWriter) variant(t *Type, v *Variant) {
 	w.add(nil, key...)
 	w.fields(key, v.Type.Fields, v.Type.Reserved)
 }
-
-// CompareFacts sorts facts as their lines.
-func CompareFacts(a, b Fact) int { return cmp.Compare(a.String(), b.String()) }

@@ -75,6 +75,7 @@ func (r *factReader) declare(f Fact) {
 		return
 	}
 	name := Value[string]{V: f.Words[1], Pos: f.NameAt}
+	name.Pos.Column = len(f.Words[0]) + 2 // it is the second word
 	switch f.Words[0] {
 	case "event":
 		if r.events[name.V] == nil {

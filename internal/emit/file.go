@@ -1,9 +1,6 @@
 package emit
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // File is a file to be.
 type File struct {
@@ -40,13 +37,12 @@ func HeaderBelow(catalogue string) string { return Header(above + catalogue) }
 // other catalogues.
 func ours(name string, content []byte) bool {
 	below := strings.Contains(name, "/") && !strings.HasSuffix(name, "/"+KitFile)
-	return Generated(content) && below == bytes.HasPrefix(content, []byte("// "+headerPrefix+above))
+	source, ok := SourceOf(content)
+	return ok && below == strings.HasPrefix(source, above)
 }
 
 // Generated tells a file of busgen from a person's.
 func Generated(content []byte) bool {
-	line, _, _ := bytes.Cut(content, []byte("\n"))
-	// A checkout on Windows may end the line with \r\n.
-	text := strings.TrimSuffix(string(line), "\r")
-	return strings.HasPrefix(text, "// "+headerPrefix) && strings.HasSuffix(text, headerSuffix)
+	_, ok := SourceOf(content)
+	return ok
 }

@@ -1,179 +1,307 @@
 package frozen
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
+	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/lint"
 )
 
-// Rule is the id of all findings.
+// Rule is the id of findings about the file itself.
 const Rule catalog.Rule = "wire-form"
 
-// A Result is what becomes of a file.
+// header explains the file to people who open it.
+const header = `
+// What stored events rely on: a line for each fact, sorted. Fields that are gone stay reserved.
+// busgen compares the catalogue with what git has of this file: "busgen help generate" says how.
+// Check it in. Where branches are merged, .gitattributes says: wire.golden merge=union
+`
+
+// A Result is what becomes of a record.
 type Result struct {
-	File     emit.File // as it should be
-	Changes  []Change  // in the order of the file
-	Findings catalog.Findings
+	File     emit.File      // as it should be
+	Findings []lint.Finding // what the change does to stored events, in the order of the catalogue
+	Changes  []string       // lines of the file in the folder that go (-) and come (+), sorted
 }
 
-// A Change is one that is worth knowing. New events and versions are not among them.
-type Change struct {
-	Version
-	What string // is written differently
+// Options say how to compare.
+type Options struct {
+	Catalogue string                            // the path of the catalogue, from the folder of the file
+	Read      func(file string) ([]byte, error) // the files of the catalogue
+	// Present is the file as it lies in the folder. What was accepted there, and is not in the record
+	// yet, is accepted.
+	Present []byte
+	Accept  bool // all findings
 }
 
-// String is a sentence without its end.
-func (c Change) String() string { return c.Version.String() + ", " + c.What }
-
-// A State is what there is of the file.
-type State struct {
-	Path string // its name in findings
-	Text []byte // nil if there is no file
-	// CheckedIn returns what version control has of the file. A line is frozen when it is
-	// checked in: until then nobody can have relied on it. Nil, or a second result of
-	// false, stands for no version control, and lines that are frozen at once.
-	CheckedIn func() ([]byte, bool)
-	// Place finds the word at a position of the catalogue.
-	Place func(catalog.Position) catalog.Place
+// Compare compares a catalogue with a record, or with nothing if that is nil.
+func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
+	source := lint.NewSource(o.Read)
+	facts := c.Facts()
+	lines := linesOf(facts)
+	if before == nil {
+		return result(file(o.Catalogue, c.File, lines), nil, o.Present), nil
+	}
+	r := comparison{after: c, before: before, options: o, facts: facts, lines: lines, removed: map[string]bool{}}
+	for _, f := range before.findings {
+		r.findings = append(r.findings, lint.Finding{Finding: f, Severity: lint.Error, Direction: breaking.Backward.String(), Key: string(Rule) + " " + f.Line})
+	}
+	r.findings = append(r.findings, checkSamples(c, before.samples, source.Place)...)
+	if err := r.compare(); err != nil {
+		return Result{}, err
+	}
+	for line := range r.removed {
+		lines = append(lines, line)
+	}
+	for _, key := range r.accept() {
+		lines = append(lines, acceptedLine(key))
+	}
+	return result(file(o.Catalogue, c.File, lines), r.findings, o.Present), source.Err()
 }
 
-// Compare holds what there is against a catalogue.
-func Compare(c *catalog.Catalogue, s State) Result {
-	lines := Lines(c)
-	r := comparison{State: s, catalogue: c, now: byVersion(lines)}
-	r.File = emit.File{Name: FileName, Content: write(filepath.Base(c.File), lines)}
-	if bytes.Equal(s.Text, r.File.Content) || !emit.Generated(s.Text) {
-		return r.Result // or there is none; or it is a person's, and that is found when it is written
+// result compares the file with the one that lies in the folder.
+func result(file emit.File, findings []lint.Finding, present []byte) Result {
+	r := Result{File: file, Findings: findings}
+	if present == nil {
+		return r
 	}
-	old, findings := parse(s.Path, s.Text)
-	if r.Findings = findings; findings != nil {
-		return r.Result
+	is, was := factLines(file.Content), factLines(present)
+	for line := range was {
+		if !is[line] {
+			r.Changes = append(r.Changes, "- "+line)
+		}
 	}
-	was := byVersion(old)
-	for _, v := range versionsOf(old) {
-		r.version(v, was[v])
+	for line := range is {
+		if !was[line] {
+			r.Changes = append(r.Changes, "+ "+line)
+		}
 	}
-	return r.Result
+	slices.SortFunc(r.Changes, func(a, b string) int { return cmp.Or(strings.Compare(a[1:], b[1:]), strings.Compare(b, a)) })
+	return r
+}
+
+// factLines are those of a file that are no comments.
+func factLines(text []byte) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "//") {
+			all[line] = true
+		}
+	}
+	return all
 }
 
 type comparison struct {
-	State
-	Result
-	catalogue *catalog.Catalogue
-	now       map[Version][]Line
-	asked     bool // version control
-	all       bool // lines are frozen
-	checkedIn map[string]bool
+	after    *catalog.Catalogue
+	before   *Record
+	options  Options
+	facts    []catalog.Fact
+	lines    []string // the same, of the catalogue now
+	removed  map[string]bool
+	findings []lint.Finding
 }
 
-// version looks at what becomes of the lines of one version.
-func (r *comparison) version(v Version, was []Line) {
-	e := r.catalogue.EventNamed(v.Event)
-	switch {
-	case e == nil:
-		r.refuse(r.catalogue.Package.Pos, was, fmt.Sprintf("event %s is gone, and events of it may be stored", v.Event),
-			"if it was renamed, add aliases: ["+v.Event+"] to its new name; if not, ", Change{v, "is gone"})
-		return
-	case v.Number > e.Version.V:
-		r.refuse(e.Name.Pos, was, fmt.Sprintf("%s, is gone, and events of it may be stored", v), "versions only rise; ", Change{v, "is gone"})
-		return
+// compare has package breaking compare the catalogue with each variant of the record.
+func (r *comparison) compare() error {
+	if len(r.before.facts) == 0 || r.same() {
+		return nil // or the record is of an older form
 	}
-	if _, read := e.FieldsOf(v.Number); !read {
-		r.Changes = append(r.Changes, Change{v, "is dropped"})
-		return
-	}
-	if sameLines(was, r.now[v]) {
-		return
-	}
-	what := Change{v, "is written differently"}
-	for _, l := range was {
-		problem := r.catalogue.CheckDecode(v.Event, v.Number, []byte(l.JSON))
-		if problem != nil && r.refuse(placeOf(e, v.Number), []Line{l}, fmt.Sprintf("%s: what is stored could not be decoded: %s", v, reason(problem)), advice(e, v), what) {
-			return
+	seen := map[string]bool{}
+	for _, facts := range variants(r.before.facts) {
+		before := r.read(facts)
+		found, err := breaking.Compare(breaking.State{Catalogue: before, Read: r.before.readText}, breaking.State{Catalogue: r.after, Read: r.options.Read})
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if id := f.String() + f.Direction; !seen[id] {
+				seen[id] = true
+				r.findings = append(r.findings, f)
+			}
+		}
+		for _, f := range catalog.RemovedFacts(before, r.after) {
+			r.removed[f.String()] = true
 		}
 	}
-	if e.Name.V != v.Event {
-		what.What = "is " + e.Name.V + " now"
-	}
-	r.change(what)
+	breaking.Sort(r.findings, r.after)
+	return nil
 }
 
-func (r *comparison) change(c Change) {
-	if !slices.Contains(r.Changes, c) {
-		r.Changes = append(r.Changes, c)
+// same tells whether the record says what the catalogue says, which is quick to find out.
+func (r *comparison) same() bool {
+	now := map[string]bool{}
+	for _, line := range r.lines {
+		now[line] = true
 	}
-}
-
-// refuse reports the first of some lines that is frozen. If none is, there is a change.
-func (r *comparison) refuse(at catalog.Position, was []Line, message, hint string, otherwise Change) bool {
-	i := slices.IndexFunc(was, r.isFrozen)
-	if i < 0 {
-		r.change(otherwise)
+	was := 0
+	removed := map[string]bool{}
+	for _, f := range r.before.facts {
+		line := f.String()
+		switch {
+		case now[line]:
+			was++
+		case f.IsRemoved():
+			removed[line] = true
+		default:
+			return false
+		}
+	}
+	if was != len(now) {
 		return false
 	}
-	r.Findings = append(r.Findings, &catalog.Finding{
-		Place: r.Place(at), Rule: Rule, Message: message, Hint: hint + "generate with --accept-wire if nothing of it is stored anywhere",
-		Related: []catalog.Related{{Place: was[i].at, Message: "it is stored like this"}},
-	})
+	r.removed = removed
 	return true
 }
 
-// isFrozen asks version control, once, when it matters.
-func (r *comparison) isFrozen(l Line) bool {
-	if !r.asked {
-		r.asked, r.all, r.checkedIn = true, true, map[string]bool{}
-		if r.CheckedIn != nil {
-			text, kept := r.CheckedIn()
-			for line := range strings.Lines(string(text)) {
-				r.checkedIn[strings.TrimRight(line, "\r\n")] = true
+// read makes a catalogue of facts. A type on which no line says anything, because a merge has lost
+// it, is taken to be what it is now.
+func (r *comparison) read(facts []catalog.Fact) *catalog.Catalogue {
+	added := map[string]bool{}
+	for {
+		c, wrong := catalog.ReadFacts(facts)
+		again := false
+		for _, one := range wrong {
+			if one.Missing == "" || added[one.Missing] {
+				continue
 			}
-			r.all = !kept
+			added[one.Missing] = true
+			for _, f := range r.facts {
+				if typeOf(f) == one.Missing {
+					facts, again = append(slices.Clip(facts), f), true
+				}
+			}
+		}
+		if again {
+			continue
+		}
+		for _, one := range wrong {
+			r.lineFinding(one)
+		}
+		return c
+	}
+}
+
+func (r *comparison) lineFinding(wrong catalog.FactError) {
+	at := wrong.NameAt
+	at.Column = 1
+	line := wrong.String()
+	finding := &catalog.Finding{
+		Place: catalog.Place{Pos: at, Length: max(1, len([]rune(line))), Line: line}, Rule: Rule, Message: wrong.Message,
+		Hint: "use the busgen that has written it, or generate with --accept-wire to begin a new record",
+	}
+	r.findings = append(r.findings, lint.Finding{Finding: finding, Severity: lint.Error, Direction: breaking.Backward.String(), Key: string(Rule) + " " + line})
+}
+
+// accept marks the findings that somebody has accepted in the file, and returns the keys that the
+// next file has.
+func (r *comparison) accept() []string {
+	keys := slices.Clone(r.before.accepted)
+	var present []string
+	if IsRecord(r.options.Present) {
+		present = Read(FileName, r.options.Present).accepted
+	}
+	for i, f := range r.findings {
+		isNew := !slices.Contains(r.before.accepted, f.Key) && slices.Contains(present, f.Key)
+		if !Refused(f) || !r.options.Accept && !isNew {
+			continue
+		}
+		r.findings[i].Severity = lint.Note
+		one := *f.Finding
+		one.Hint = "accepted with --accept-wire"
+		r.findings[i].Finding = &one
+		keys = append(keys, f.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Refused tells whether code must not be generated because of a finding: stored events would be
+// lost, or changed.
+func Refused(f lint.Finding) bool {
+	return f.Severity >= lint.Warning && f.Direction != breaking.Forward.String()
+}
+
+// variants splits facts that contradict each other, which is so after a merge of branches that
+// have changed the same thing: stored events may rely on either. The n-th variant has the n-th of each.
+func variants(facts []catalog.Fact) [][]catalog.Fact {
+	seen, sorts := map[string][]catalog.Fact{}, map[string][]string{}
+	most := 1
+	for _, f := range facts {
+		if f.IsRemoved() {
+			continue
+		}
+		key := strings.Join(f.Words, "\x00")
+		seen[key] = append(seen[key], f)
+		most = max(most, len(seen[key]))
+		if name := typeOf(f); name != "" && !slices.Contains(sorts[name], f.Words[0]) {
+			sorts[name] = append(sorts[name], f.Words[0])
+			most = max(most, len(sorts[name]))
 		}
 	}
-	return r.all || r.checkedIn[l.at.Line]
-}
-
-// placeOf is where a version of an event is declared.
-func placeOf(e *catalog.Event, version int) catalog.Position {
-	for _, old := range e.History {
-		if old.Version.V == version {
-			return old.Version.Pos
+	if most == 1 {
+		return [][]catalog.Fact{facts}
+	}
+	var all [][]catalog.Fact
+	for n := range most {
+		var one []catalog.Fact
+		taken := map[string]bool{}
+		for _, f := range facts {
+			if f.IsRemoved() {
+				one = append(one, f)
+				continue
+			}
+			if name := typeOf(f); name != "" && f.Words[0] != sorts[name][min(n, len(sorts[name])-1)] {
+				continue
+			}
+			key := strings.Join(f.Words, "\x00")
+			if same := seen[key]; !taken[key] {
+				taken[key] = true
+				one = append(one, same[min(n, len(same)-1)])
+			}
 		}
+		all = append(all, one)
 	}
-	return e.Name.Pos
+	return all
 }
 
-// reason is the first problem of a payload.
-func reason(err error) string {
-	var wrong *catalog.PayloadError
-	if errors.As(err, &wrong) {
-		return wrong.Problems[0].String()
+func linesOf(facts []catalog.Fact) []string {
+	lines := make([]string, len(facts))
+	for i, f := range facts {
+		lines[i] = f.String()
 	}
-	return err.Error()
+	return lines
 }
 
-func advice(e *catalog.Event, v Version) string {
-	if v.Number < e.Version.V {
-		return "history says what was stored: leave it as it was; "
-	}
-	return "raise its version and keep the old payload under history; "
+func acceptedLine(key string) string { return wordAccepted + ": " + quoted(key) }
+
+// quoted is JSON, with < and > as they are.
+func quoted(text string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(text) // a text has no error
+	return strings.TrimSpace(b.String())
 }
 
-// sameLines compares without order, which is that of enum values and variants.
-func sameLines(a, b []Line) bool {
-	texts := func(lines []Line) []string {
-		var all []string
-		for _, l := range lines {
-			all = append(all, l.JSON)
-		}
-		slices.Sort(all)
-		return all
+func unquoted(value string) (text string) {
+	json.Unmarshal([]byte(value), &text)
+	return text
+}
+
+// file makes the file of lines.
+func file(catalogue, name string, lines []string) emit.File {
+	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
+	slices.Sort(lines)
+	var b strings.Builder
+	b.WriteString("// " + emit.Header(filepath.Base(name)) + "\n" + header + "\n")
+	for _, line := range slices.Compact(lines) {
+		b.WriteString(line + "\n")
 	}
-	return slices.Equal(texts(a), texts(b))
+	return emit.File{Name: FileName, Content: []byte(b.String())}
 }

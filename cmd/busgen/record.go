@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// wireRecord compares a catalogue with the record of the code in a folder.
+func wireRecord(ctx context.Context, c *catalog.Catalogue, out string, accept bool) (frozen.Result, error) {
+	w := wire{ctx: ctx, catalogue: c, out: out, path: filepath.Join(out, frozen.FileName)}
+	var err error
+	w.present, err = input.ReadFile(w.path, input.Unlimited)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return frozen.Result{}, fmt.Errorf("cannot compare the types of events with what they were: %w", err)
+	}
+	if w.existing, err = emit.ExistingIn(out); err != nil {
+		return frozen.Result{}, err
+	}
+	if finding := w.otherCatalogue(); finding != nil {
+		return frozen.Result{Findings: []lint.Finding{*finding}}, nil
+	}
+	before, err := w.record()
+	if err != nil {
+		return frozen.Result{}, err
+	}
+	result, err := frozen.Compare(c, before, frozen.Options{Catalogue: w.relative(c.File), Read: catalog.Disk{}.ReadFile, Present: w.present, Accept: accept})
+	if before == nil && w.present == nil && len(w.existing) > 0 && !accept {
+		result.Findings = append(result.Findings, w.missing())
+	}
+	return result, err
+}
+
+// wire is the record beside generated code.
+type wire struct {
+	ctx       context.Context
+	catalogue *catalog.Catalogue
+	out, path string
+	present   []byte // the file in the folder; nil if there is none
+	existing  []emit.Existing
+}
+
+// record returns the record that counts: what git has, or without git the file in the folder. It is
+// nil if there is none.
+func (w *wire) record() (*frozen.Record, error) {
+	g, err := openGitRecord(w)
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		before, err := g.find()
+		if before != nil || err != nil || !g.isIgnored() {
+			return before, err
+		}
+	}
+	if !frozen.IsRecord(w.present) {
+		return nil, nil // or it is a person's, and that is found when it would be replaced
+	}
+	return frozen.Read(w.path, w.present), nil
+}
+
+// relative is the path of a file from the output folder.
+func (w *wire) relative(file string) string {
+	from, err := filepath.Abs(w.out)
+	to, err2 := filepath.Abs(file)
+	if errors.Join(err, err2) == nil {
+		if relative, err := filepath.Rel(from, to); err == nil {
+			return filepath.ToSlash(relative)
+		}
+	}
+	return filepath.Base(file) // on another drive
+}
+
+// ruleOtherCatalogue is that of code which belongs to another catalogue.
+const ruleOtherCatalogue catalog.Rule = "other-catalogue"
+
+// otherCatalogue is a finding if the code in the folder is generated from another catalogue, which is
+// still there: both would write the same files.
+func (w *wire) otherCatalogue() *lint.Finding {
+	type claim struct{ path, catalogue string }
+	var claims []claim
+	if name, ok := emit.SourceOf(w.present); ok {
+		if written := frozen.Read(w.path, w.present).Catalogue(); written != "" {
+			name = written
+		}
+		claims = append(claims, claim{w.path, name})
+	}
+	for _, file := range w.existing {
+		if len(claims) == 0 {
+			claims = append(claims, claim{file.Path, file.Catalogue})
+		}
+	}
+	for _, one := range claims {
+		other := filepath.Join(w.out, filepath.FromSlash(one.catalogue))
+		if w.isPart(other) || filepath.Base(other) == filepath.Base(w.catalogue.File) && one.path != w.path {
+			continue
+		}
+		if info, err := os.Stat(other); err != nil || !info.Mode().IsRegular() {
+			continue // it was renamed, or removed
+		}
+		return &lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
+			Place: headerOf(one.path), Rule: ruleOtherCatalogue, Message: fmt.Sprintf("%s was generated from %s, and not from %s", one.path, other, w.catalogue.File),
+			Hint: fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other),
+		}}
+	}
+	return nil
+}
+
+// isPart tells whether a file is one of those of the catalogue, whatever it is called.
+func (w *wire) isPart(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	for _, part := range w.catalogue.Files {
+		if other, err := os.Stat(part); err == nil && os.SameFile(info, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// headerOf is the place of the first line of a generated file.
+func headerOf(path string) catalog.Place {
+	return lint.NewSource(catalog.Disk{}.ReadFile).Place(catalog.Position{File: path, Line: 1, Column: 1})
+}
+
+// missing is a finding about code without a record.
+func (w *wire) missing() lint.Finding {
+	return lint.Finding{Severity: lint.Error, Direction: "backward", Finding: &catalog.Finding{
+		Place: headerOf(w.existing[0].Path), Rule: frozen.Rule,
+		Message: fmt.Sprintf("%s is missing beside generated code, so that nobody knows what the types of stored events were", w.path),
+		Hint:    "restore the file, or generate with --accept-wire to begin a new one",
+	}}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/frozen"
+)
+
+// A gitRecord finds records in a repository of git.
+type gitRecord struct {
+	*wire
+	folder string   // the output folder, or the one around it that exists
+	prefix string   // of the folder, in the repository
+	merged []string // the commits that are being merged into HEAD
+	picked []string // those whose changes are being applied to it
+}
+
+// openGitRecord returns nil outside of a repository, or if there is no git.
+func openGitRecord(w *wire) (*gitRecord, error) {
+	g := &gitRecord{wire: w, folder: existingFolder(w.out)}
+	lines, err := g.at("HEAD").git("rev-parse", "--show-prefix", "--git-path", "MERGE_HEAD", "--git-path", "CHERRY_PICK_HEAD", "--git-path", "REBASE_HEAD")
+	if err != nil {
+		return nil, context.Cause(w.ctx)
+	}
+	parts := strings.Split(strings.TrimSuffix(string(lines), "\n"), "\n")
+	if len(parts) != 4 {
+		return nil, nil // a path with a line end, which nobody has
+	}
+	g.prefix = parts[0]
+	g.merged, g.picked = g.commitsIn(parts[1]), append(g.commitsIn(parts[2]), g.commitsIn(parts[3])...)
+	return g, nil
+}
+
+// existingFolder is a folder, or the nearest one around it that exists.
+func existingFolder(folder string) string {
+	for {
+		info, err := os.Stat(folder)
+		if err == nil && info.IsDir() {
+			return folder
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return "."
+		}
+		folder = above
+	}
+}
+
+// commitsIn reads a file of git with a commit on each line.
+func (g *gitRecord) commitsIn(name string) []string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(g.folder, name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil // nothing of the kind is going on
+	}
+	return strings.Fields(string(text))
+}
+
+func (g *gitRecord) at(commit string) *revision {
+	return &revision{ctx: g.ctx, folder: g.folder, revision: commit, prefix: g.prefix}
+}
+
+// find returns the record of HEAD; in a merge, that of the branches; nil if git has none.
+func (g *gitRecord) find() (*frozen.Record, error) {
+	record := g.recordOf("HEAD")
+	for _, theirs := range g.merged {
+		base, _ := g.at("HEAD").git("merge-base", "HEAD", theirs)
+		record = g.merge(record, theirs, strings.TrimSpace(string(base)))
+	}
+	for _, theirs := range g.picked {
+		record = g.merge(record, theirs, theirs+"^")
+	}
+	return record, context.Cause(g.ctx)
+}
+
+func (g *gitRecord) merge(ours *frozen.Record, theirs, base string) *frozen.Record {
+	other, common := g.recordOf(theirs), g.recordOf(base)
+	if common == nil {
+		common = frozen.Read("", nil)
+	}
+	switch {
+	case other == nil:
+		return ours
+	case ours == nil:
+		return other
+	}
+	return ours.Merge(other, common)
+}
+
+// recordOf returns the record of a commit: its file; or else the last one before; or else that of the
+// folder in which the code was. It is nil if there is none.
+func (g *gitRecord) recordOf(commit string) *frozen.Record {
+	if commit == "" {
+		return nil
+	}
+	r := g.at(commit)
+	if record := readRecord(r, g.path); record != nil {
+		return record
+	}
+	name, err := r.object(g.path)
+	if err != nil {
+		return nil
+	}
+	_, inside, _ := strings.Cut(name, ":")
+	last, _ := r.git("log", "-1", "--format=%H", "--full-history", "--no-renames", "--diff-filter=AM", "--end-of-options", commit, "--", ":(top,literal)"+inside)
+	if hash := strings.TrimSpace(string(last)); hash != "" {
+		return readRecord(g.at(hash), g.path)
+	}
+	return g.moved(commit)
+}
+
+// readRecord reads a record that a commit has; nil if it has none.
+func readRecord(r *revision, name string) *frozen.Record {
+	text, err := r.ReadFile(name)
+	if err != nil || !frozen.IsRecord(text) {
+		return nil
+	}
+	return frozen.Read(shortCommit(r.revision)+":"+filepath.ToSlash(name), text)
+}
+
+// shortCommit is how people call a commit.
+func shortCommit(commit string) string {
+	if len(commit) < 40 {
+		return commit
+	}
+	return commit[:12] + commit[40:]
+}
+
+// moved looks for the record of the same catalogue in another folder: one whose code goes elsewhere now,
+// or one that is gone and has most of its events here.
+func (g *gitRecord) moved(commit string) *frozen.Record {
+	here := map[string]bool{}
+	for _, e := range g.catalogue.Events {
+		here[e.Name.V] = true
+		for _, alias := range e.Aliases {
+			here[alias.V] = true
+		}
+	}
+	top, err := g.at(commit).git("rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil
+	}
+	var best *frozen.Record
+	most := 0
+	for _, found := range g.elsewhere(commit) {
+		tree := g.at(found.commit)
+		tree.atTop = true
+		record := readRecord(tree, found.name)
+		if record == nil {
+			continue
+		}
+		name := filepath.Join(strings.TrimSuffix(string(top), "\n"), filepath.FromSlash(found.name))
+		if record.Catalogue() != "" && g.isPart(filepath.Join(filepath.Dir(name), filepath.FromSlash(record.Catalogue()))) {
+			return record
+		}
+		events := record.Events()
+		same := len(slices.DeleteFunc(slices.Clone(events), func(name string) bool { return !here[name] }))
+		if _, err := os.Stat(name); err != nil && same > most && 2*same > len(events) {
+			best, most = record, same
+		}
+	}
+	return best
+}
+
+// foundFile is a file in a commit, by its name in the repository.
+type foundFile struct{ commit, name string }
+
+// elsewhere lists the records of a commit, and those that were removed before it.
+func (g *gitRecord) elsewhere(commit string) []foundFile {
+	var all []foundFile
+	seen := map[string]bool{}
+	add := func(commit, name string) {
+		if path.Base(name) == frozen.FileName && !seen[name] {
+			seen[name] = true
+			all = append(all, foundFile{commit, name})
+		}
+	}
+	tree, _ := g.at(commit).git("ls-tree", "--full-tree", "-r", "-z", "--name-only", commit)
+	for name := range strings.SplitSeq(string(tree), "\x00") {
+		add(commit, name)
+	}
+	removed, _ := g.at(commit).git("log", "--format=%x00%H", "--name-only", "--no-renames", "--diff-filter=D", "--end-of-options", commit, "--", ":(top,glob)**/"+frozen.FileName)
+	for entry := range strings.SplitSeq(string(removed), "\x00") {
+		hash, names, _ := strings.Cut(entry, "\n")
+		for name := range strings.SplitSeq(names, "\n") {
+			add(hash+"^", name)
+		}
+	}
+	return all
+}
+
+// isIgnored tells whether git is not to know the file, so that it is like one outside of git.
+func (g *gitRecord) isIgnored() bool {
+	name, err := filepath.Rel(g.folder, g.path)
+	if err != nil {
+		return false
+	}
+	_, err = g.at("HEAD").git("check-ignore", "--quiet", "--", filepath.ToSlash(name))
+	return err == nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// refusedError stops a verb because stored events would be lost or changed.
+type refusedError struct {
+	file     string
+	findings []lint.Finding // that are refused
+	noted    []lint.Finding // that are not
+}
+
+func refusalOf(file string, all []lint.Finding) *refusedError {
+	return &refusedError{
+		file:     file,
+		findings: slices.DeleteFunc(slices.Clone(all), func(f lint.Finding) bool { return !frozen.Refused(f) }),
+		noted:    notedOf(all),
+	}
+}
+
+// notedOf are the findings for which code is generated all the same: notes, also if they are errors
+// to programs that are rolled back.
+func notedOf(all []lint.Finding) []lint.Finding {
+	noted := slices.DeleteFunc(slices.Clone(all), frozen.Refused)
+	for i := range noted {
+		noted[i].Severity = lint.Note
+	}
+	return noted
+}
+
+// Error counts the findings: 1 error and 2 warnings in events.yaml.
+func (e *refusedError) Error() string { return tally(e.findings) + " in " + e.file }
+
+func (e *refusedError) list() []lint.Finding { return e.findings }
+
+// advice says how findings are accepted that can be.
+func (e *refusedError) advice() string {
+	if !slices.ContainsFunc(e.findings, func(f lint.Finding) bool { return f.Key != "" }) {
+		return ""
+	}
+	return "; to accept one, add its key to accepted in the catalogue, with the reason"
+}
+
+// mostOfARule is how many findings of one rule are worth a line each.
+const mostOfARule = 5
+
+// inLines has a line for each finding, and one for those of a rule of which there are many.
+func inLines(findings []lint.Finding) string {
+	var text strings.Builder
+	count := map[string]int{}
+	for _, f := range findings {
+		if count[string(f.Rule)]++; count[string(f.Rule)] <= mostOfARule {
+			fmt.Fprintln(&text, shown(f))
+		}
+	}
+	for _, f := range findings {
+		rule := string(f.Rule)
+		if more := count[rule] - mostOfARule; more > 0 {
+			fmt.Fprintf(&text, "and %d more of %s\n", more, rule)
+			count[rule] = 0
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,77 @@
+package frozen
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// A sample is a line of an older form: a payload of a version of an event. The first record of
+// facts replaces it, unless it does not decode any more.
+type sample struct {
+	event   string
+	version int
+	json    string
+	line    string
+	at      catalog.Position
+}
+
+var sampleLine = regexp.MustCompile(`^(\S+) (\d+) (\{.*)$`)
+
+func parseSample(line string, at catalog.Position) (sample, bool) {
+	parts := sampleLine.FindStringSubmatch(line)
+	if parts == nil || !json.Valid([]byte(parts[3])) {
+		return sample{}, false
+	}
+	version, err := strconv.Atoi(parts[2])
+	return sample{parts[1], version, parts[3], line, at}, err == nil
+}
+
+// String is the line.
+func (s sample) String() string { return s.line }
+
+// checkSamples reports versions of events whose samples the catalogue does not decode.
+func checkSamples(c *catalog.Catalogue, samples []sample, place func(catalog.Position) catalog.Place) []lint.Finding {
+	var all []lint.Finding
+	reported := map[string]bool{}
+	for _, s := range samples {
+		key := fmt.Sprintf("%s %s %d", Rule, s.event, s.version)
+		e, err := c.EventNamed(s.event), c.CheckDecode(s.event, s.version, []byte(s.json))
+		if err == nil || reported[key] || e != nil && isDropped(e, s.version) {
+			continue
+		}
+		reported[key] = true
+		at := c.Package.Pos
+		if e != nil {
+			at = e.Name.Pos
+		}
+		all = append(all, lint.Finding{
+			Finding: &catalog.Finding{
+				Place: place(at), Rule: Rule, Message: fmt.Sprintf("%s, version %d: what is stored could not be decoded: %s", s.event, s.version, reason(err)),
+				Hint:    "raise its version and keep the old payload under history",
+				Related: []catalog.Related{{Place: catalog.Place{Pos: s.at, Length: len([]rune(s.line)), Line: s.line}, Message: "it is stored like this"}},
+			},
+			Severity: lint.Error, Subject: s.event, Direction: "backward", Key: key,
+		})
+	}
+	return all
+}
+
+func isDropped(e *catalog.Event, version int) bool {
+	_, read := e.FieldsOf(version)
+	return !read && version < e.Version.V
+}
+
+// reason is the first problem of a payload.
+func reason(err error) string {
+	var wrong *catalog.PayloadError
+	if errors.As(err, &wrong) {
+		return wrong.Problems[0].String()
+	}
+	return err.Error()
+}
