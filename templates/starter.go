@@ -14,12 +14,18 @@ var (
 	starterGenerate string
 )
 
+// AttributesFile is by which git learns how to merge the record of types, and Attributes what it says.
+const (
+	AttributesFile = ".gitattributes"
+	Attributes     = "wire.golden merge=union\n"
+)
+
 // starterPackage is the name of the package in the embedded starter files.
 const starterPackage = "events"
 
 // Starter returns the files of `busgen init` for a package of the given name:
-// a catalogue that explains its own language, and the Go file that makes
-// `go generate` run busgen.
+// a catalogue that explains its own language, the Go file that makes
+// `go generate` run busgen, and the attributes of files for git.
 func Starter(packageName string) []emit.File {
 	rename := strings.NewReplacer(
 		"package: "+starterPackage, "package: "+packageName,
@@ -29,5 +35,6 @@ func Starter(packageName string) []emit.File {
 	return []emit.File{
 		{Name: "events.yaml", Content: []byte(rename.Replace(starterCatalogue))},
 		{Name: "generate.go", Content: []byte(rename.Replace(starterGenerate))},
+		{Name: AttributesFile, Content: []byte(Attributes)},
 	}
 }

@@ -206,6 +206,7 @@ func TestInitStartsACatalogueThatGenerates(t *testing.T) {
 			for _, step := range []string{
 				"wrote " + filepath.Join(dir, "events.yaml") + "\n",
 				"wrote " + filepath.Join(dir, "generate.go") + "\n",
+				"wrote " + filepath.Join(dir, ".gitattributes") + "\n",
 				"go get -tool github.com/busgen/busgen/cmd/busgen",
 				"go generate " + goPath(dir) + "\n",
 			} {
@@ -250,6 +251,16 @@ func TestInitNamesThePackageAfterTheFolderIfItCan(t *testing.T) {
 	} {
 		if got := packageName(dir); got != want {
 			t.Errorf("packageName(%q) = %q, want %q", dir, got, want)
+		}
+	}
+}
+
+func TestInitLeavesTheAttributesOfFilesAlone(t *testing.T) {
+	for text, step := range map[string]string{"*.go text\n": "  echo \"wire.golden merge=union\" >> events/.gitattributes\n", "wire.golden merge=union\n": ""} {
+		inFolder(t, map[string]string{"events/.gitattributes": text})
+		got := busgen(t, "init")
+		if got.status != 0 || read(t, "events/.gitattributes") != text || strings.Contains(got.stdout, "wrote events/.gitattributes") || strings.Contains(got.stdout, "echo") != (step != "") || !strings.Contains(got.stdout, step) {
+			t.Errorf("%q: %+v", text, got)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/gomod"
+	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -19,13 +20,15 @@ func newInit() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [folder]",
 		Short: "Start a catalogue in a new folder",
-		Long: `Init writes two files into a folder, ./events unless named: events.yaml, a small
-catalogue whose comments explain the language, and generate.go, which makes
-"go generate" run busgen.
+		Long: `Init writes three files into a folder, ./events unless named: events.yaml, a
+small catalogue whose comments explain the language; generate.go, which makes
+"go generate" run busgen; and .gitattributes, by which git merges the record of
+types in wire.golden.
 
-It never overwrites: if one of the two exists, it writes nothing.
+It never overwrites: if one of the first two exists, it writes nothing. To a
+.gitattributes that exists, you add the line yourself.
 
-Exit status: 0 both files were written, 2 trouble.`,
+Exit status: 0 the files were written, 2 trouble.`,
 		Example: `  busgen init
   busgen init internal/shopevents`,
 		Args: atMostOne("folder"),
@@ -42,6 +45,11 @@ func initialize(args []string) (report string, err error) {
 		dir = filepath.Clean(args[0])
 	}
 	files := templates.Starter(packageName(dir))
+	attributes, err := input.ReadFile(filepath.Join(dir, templates.AttributesFile), input.Unlimited)
+	if err == nil {
+		files = slices.DeleteFunc(files, func(f emit.File) bool { return f.Name == templates.AttributesFile })
+	}
+	hasLine := err != nil || strings.Contains(string(attributes), templates.Attributes)
 	err = emit.Create(dir, files)
 	var exists *emit.ExistsError
 	if errors.As(err, &exists) {
@@ -61,6 +69,9 @@ func initialize(args []string) (report string, err error) {
 	}
 	if !slices.Contains(tools, toolPath) {
 		lines.WriteString("  go get -tool " + toolPath + "  # once per module\n")
+	}
+	if !hasLine {
+		fmt.Fprintf(&lines, "  echo %q >> %s\n", strings.TrimSpace(templates.Attributes), filepath.Join(dir, templates.AttributesFile))
 	}
 	fmt.Fprintf(&lines, "  go generate %s\n  go mod tidy\nThen edit %s and run go generate again.\n", goPath(dir), filepath.Join(dir, "events.yaml"))
 	return lines.String(), nil

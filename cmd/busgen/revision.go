@@ -126,16 +126,3 @@ func (r *revision) Glob(folder, pattern string) []string {
 
 // name is what people call a file of it: main:events.yaml.
 func (r *revision) name(file string) string { return r.revision + ":" + filepath.ToSlash(file) }
-
-// checkedIn returns what the last commit has of a file, and whether there is git to ask
-// at all.
-func checkedIn(ctx context.Context, path string) ([]byte, bool) {
-	r := &revision{ctx: ctx, folder: filepath.Dir(path), revision: "HEAD"}
-	prefix, err := r.git("rev-parse", "--show-prefix")
-	if err != nil {
-		return nil, false
-	}
-	r.prefix = strings.TrimSpace(string(prefix))
-	text, _ := r.ReadFile(path) // there is none before it is checked in
-	return text, true
-}
