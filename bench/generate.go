@@ -72,7 +72,14 @@ func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	wire := frozen.Compare(c, frozen.State{Path: frozen.FileName, Text: frozenAs})
+	var before *frozen.Record
+	if frozenAs != nil {
+		before = frozen.Read(frozen.FileName, frozenAs)
+	}
+	wire, err := frozen.Compare(c, before, frozen.Options{Catalogue: "events.yaml", Read: os.ReadFile, Present: frozenAs})
+	if err != nil {
+		return nil, nil, err
+	}
 	plan, err := emit.Compare(folder, append(slices.Clip(files), wire.File))
 	if err != nil {
 		return nil, nil, err
