@@ -1,10 +1,14 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 )
+
+// maxFormerNames is how many former names a field has at most: generated code looks for each of them.
+const maxFormerNames = 100
 
 // former reads `was:` of a field: the names that it had before, one or a list.
 func (r *reader) former(o object) []Value[string] {
@@ -17,6 +21,11 @@ func (r *reader) former(o object) []Value[string] {
 		if items, ok = r.nameList(e, "was of "+o.what, "the former name of the field, or a list of them"); !ok {
 			return nil
 		}
+	}
+	if len(items) > maxFormerNames {
+		r.report(r.place(e.key), RuleOutOfRange, "was of %s has %d names", o.what, len(items)).
+			Hint = fmt.Sprintf("a field has at most %d former names", maxFormerNames)
+		return nil
 	}
 	return r.fieldNames(items, "was of "+o.what)
 }

@@ -44,11 +44,11 @@ func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 
 // formerDigest tells former names of a field apart. It is empty for none.
 func formerDigest(f *Field) string {
-	text := ""
+	var b strings.Builder
 	for _, was := range f.Was {
-		text += " was " + was.V
+		b.WriteString(" was " + was.V)
 	}
-	return text
+	return b.String()
 }
 
 // typeLines has what a declared type is made of.

@@ -290,6 +290,7 @@ func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 		"types: { T: { enum: { a: { number: % } } } }":                     {"-2147483649", "-2147483648", "2147483647", "2147483648"},
 		`types: { T: { fields: { f: "%int" } } }`:                          {strings.Repeat("[]", 16), strings.Repeat("[]", 17), strings.Repeat("map[string]", 17)},
 		"events: { a.done: { subscriptions: { %: {} } } }":                 {strings.Repeat("a", 200), strings.Repeat("a", 201)},
+		"events: { a.done: { payload: { f: { type: int, was: [%] } } } }":  {"a", nameList(100), nameList(101)},
 		"events: { a.done: { timeout: % } }":                               {"5s", "1d12h", "1.5h", ".5m", "3", "s", "-1s", "5 s", "1h2d", "µs", "\"\"", "off"},
 		"events: { a.done: { slow_after: % } }":                            {"off", "5s", "never"},
 		"events: { a.done: { priority: % } }":                              {"high", "normal", "low", "urgent"},
@@ -353,6 +354,15 @@ func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
 			t.Errorf("%s (-reader +schema):\n%s", pointer, diff)
 		}
 	}
+}
+
+// nameList are so many names of fields.
+func nameList(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("n", i)
+	}
+	return strings.Join(names, ", ")
 }
 
 func inside(value any, pointer string) any {
