@@ -71,6 +71,7 @@ func (f *fieldComparison) field(now *catalog.Field) {
 				message: fmt.Sprintf("field %s of %s was %s", now.Name.V, f.in.what, old.Name.V), hint: twoSteps}, old.Name.V+"->"+now.Name.V)
 		}
 	}
+	p.hint = "choose another name for it"
 	for _, key := range keysOf(now) {
 		for _, other := range f.before.byKey[key] {
 			if other != old {
@@ -136,7 +137,11 @@ func (f *fieldComparison) renameHint(old *catalog.Field) string {
 	if f.in.history {
 		return "history says what was stored: leave it as it was"
 	}
-	return fmt.Sprintf("if it was renamed, write was: %s beside its type; if %s is really gone, add it to reserved of %s", old.Name.V, old.Name.V, f.in.what)
+	beside := "payload"
+	if f.in.ofType != "" {
+		beside = "fields"
+	}
+	return fmt.Sprintf("if it was renamed, write was: %s beside its type; if %s is really gone, add it to reserved beside %s", old.Name.V, old.Name.V, beside)
 }
 
 func whichIsGone(fields []*catalog.Field) string {

@@ -3,6 +3,7 @@ package breaking_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,7 +102,7 @@ func TestFieldsThatWereRenamedOrRemoved(t *testing.T) {
 func TestARenamedFieldIsAskedFor(t *testing.T) {
 	for after, want := range map[string][2]string{
 		`payload: { district: string }`: {"field-renamed a.b 1 ward->district",
-			"if it was renamed, write was: ward beside its type; if ward is really gone, add it to reserved of event a.b, or raise the version of a.b and keep the old payload under history"},
+			"if it was renamed, write was: ward beside its type; if ward is really gone, add it to reserved beside payload, or raise the version of a.b and keep the old payload under history"},
 		`payload: { ward: string, at: date }`: {"field-added a.b 1 at", "make it optional, give it a default, or raise the version of a.b and keep the old payload under history"},
 		`payload: { ward: string, at: time }`: {"field-added a.b 1 at", "make it optional, or raise the version of a.b and keep the old payload under history"},
 	} {
@@ -140,6 +141,9 @@ func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, told(all)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", after, diff)
+		}
+		if len(all) == 1 && all[0].Rule == "type-changed" && !strings.HasPrefix(all[0].Hint, "choose another name for it, or raise the version of a.b") {
+			t.Errorf("%s: %s", after, all[0].Hint)
 		}
 	}
 }

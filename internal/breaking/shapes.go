@@ -14,7 +14,8 @@ type part struct {
 	ofType string // the type that it is in, if it is in one
 	key    string // for keys: "order.placed 1 email"
 
-	history bool // it is an old payload
+	history bool   // it is an old payload
+	hint    string // what helps besides a new version, if its type does not fit
 }
 
 func typePart(t *catalog.Type) part {
@@ -62,7 +63,7 @@ func (c *comparison) changed(p part, old, now operand, d Direction) {
 		if d&one.direction == 0 {
 			continue
 		}
-		r := draft{rule: typeChanged, direction: one.direction, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: p.ofType, versioned: true,
+		r := draft{rule: typeChanged, direction: one.direction, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: p.ofType, versioned: true, hint: p.hint,
 			key: p.changedKey(old.t, now.t), message: fmt.Sprintf("%s is %s and was %s", p.what, nameOf(now.t, old.t), nameOf(old.t, now.t))}
 		switch fit(one.writer, one.reads) {
 		case broken:
