@@ -30,8 +30,8 @@ old events would be lost or read as something else, are findings.
 ` + formatHelp + `
 A file that is not up to date is a finding of the rule out-of-date.
 
-Exit status: 0 up to date, 1 not up to date, 2 trouble: with the command line,
-with files, or findings in the catalogue.`,
+Exit status: 0 up to date, 1 not up to date or a change that is refused,
+2 trouble: with the command line, with files, or findings in the catalogue.`,
 		Example: `  busgen check
   busgen check events/events.yaml
   busgen check events/events.yaml --format github`,

@@ -46,8 +46,8 @@ until it is interrupted. Findings do not end it.
 
 ` + formatHelp + `
 
-Exit status: 0 the code is up to date now, 1 the catalogue has findings,
-2 trouble with the command line or with files.`,
+Exit status: 0 the code is up to date now, 1 the catalogue has findings or a
+change is refused, 2 trouble with the command line or with files.`,
 		Example: `  busgen generate
   busgen generate events/events.yaml
   busgen generate api/events.yaml --out internal/events`,

@@ -86,33 +86,32 @@ const ruleOtherCatalogue catalog.Rule = "other-catalogue"
 // otherCatalogue is a finding if the code in the folder is generated from another catalogue, which is
 // still there: both would write the same files.
 func (w *wire) otherCatalogue() *lint.Finding {
-	type claim struct{ path, catalogue string }
-	var claims []claim
-	if name, ok := emit.SourceOf(w.present); ok {
-		if written := frozen.Read(w.path, w.present).Catalogue(); written != "" {
-			name = written
-		}
-		claims = append(claims, claim{w.path, name})
+	header, ok := emit.SourceOf(w.present)
+	claim := struct{ path, catalogue string }{w.path, header}
+	if !ok && len(w.existing) > 0 {
+		claim.path, claim.catalogue = w.existing[0].Path, w.existing[0].Catalogue
 	}
-	for _, file := range w.existing {
-		if len(claims) == 0 {
-			claims = append(claims, claim{file.Path, file.Catalogue})
-		}
+	written := ""
+	if ok {
+		written = frozen.Read(w.path, w.present).Catalogue()
 	}
-	for _, one := range claims {
-		other := filepath.Join(w.out, filepath.FromSlash(one.catalogue))
-		if w.isPart(other) || filepath.Base(other) == filepath.Base(w.catalogue.File) && one.path != w.path {
-			continue
-		}
-		if info, err := os.Stat(other); err != nil || !info.Mode().IsRegular() {
-			continue // it was renamed, or removed
-		}
-		return &lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
-			Place: headerOf(one.path), Rule: ruleOtherCatalogue, Message: fmt.Sprintf("%s was generated from %s, and not from %s", one.path, other, w.catalogue.File),
-			Hint: fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other),
-		}}
+	switch {
+	case claim.catalogue == "":
+		return nil
+	case written != "":
+		claim.catalogue = written
+	case claim.catalogue == filepath.Base(w.catalogue.File):
+		return nil // a header has no folder
 	}
-	return nil
+	other := filepath.Join(w.out, filepath.FromSlash(claim.catalogue))
+	if info, err := os.Stat(other); err != nil || !info.Mode().IsRegular() || w.isPart(other) {
+		return nil // it was renamed, or removed, or has become a part of this one
+	}
+	return &lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
+		Place: headerOf(claim.path), Rule: ruleOtherCatalogue,
+		Message: fmt.Sprintf("%s was generated from %s, and not from %s", claim.path, other, w.catalogue.File),
+		Hint:    fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other),
+	}}
 }
 
 // isPart tells whether a file is one of those of the catalogue, whatever it is called.

@@ -24,7 +24,7 @@ type State struct {
 // in the order of the new files. What the new catalogue accepts is a note that says why.
 // The error is one of Read.
 func Compare(before, after State) ([]lint.Finding, error) {
-	c := &comparison{before: before.Catalogue, after: after.Catalogue, known: map[sameDraft]*draft{}}
+	c := &comparison{before: before.Catalogue, after: after.Catalogue, was: before.EventsByName(), is: after.EventsByName(), known: map[sameDraft]*draft{}}
 	for _, e := range c.before.Events {
 		c.event(e)
 	}
@@ -35,9 +35,10 @@ func Compare(before, after State) ([]lint.Finding, error) {
 
 type comparison struct {
 	before, after *catalog.Catalogue
-	current       *catalog.Event     // that of after, for advice
-	seen          map[pair]Direction // what was compared for it
-	breaks        bool               // set by every finding that is no note
+	was, is       map[string]*catalog.Event // by their names and former names
+	current       *catalog.Event            // that of after, for advice
+	seen          map[pair]Direction        // what was compared for it
+	breaks        bool                      // set by every finding that is no note
 	drafts        []*draft
 	known         map[sameDraft]*draft
 }
@@ -46,7 +47,7 @@ type comparison struct {
 type sameDraft struct {
 	rule     string
 	severity lint.Severity
-	at, was  catalog.Position
+	at       catalog.Position
 	message  string
 }
 
@@ -75,7 +76,7 @@ func (c *comparison) report(d draft) {
 		d.severity = d.rule.Severity
 	}
 	c.breaks = c.breaks || d.severity > lint.Note
-	key := sameDraft{d.rule.ID, d.severity, d.at, d.was, d.message}
+	key := sameDraft{d.rule.ID, d.severity, d.at, d.message}
 	if same := c.known[key]; same != nil {
 		same.direction |= d.direction
 		same.addEvent(c.current)

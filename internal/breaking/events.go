@@ -9,7 +9,7 @@ import (
 
 // event compares an event with what has become of it.
 func (c *comparison) event(old *catalog.Event) {
-	c.current, c.seen = c.after.EventNamed(old.Name.V), map[pair]Direction{}
+	c.current, c.seen = c.is[old.Name.V], map[pair]Direction{}
 	if c.current == nil {
 		c.report(draft{rule: eventRemoved, direction: Backward, at: c.after.Package.Pos, was: old.Name.Pos, subject: old.Name.V,
 			key: old.Name.V, message: "event " + old.Name.V + " is gone", hint: c.successor(old)})
@@ -28,7 +28,7 @@ func (c *comparison) event(old *catalog.Event) {
 func (c *comparison) successor(old *catalog.Event) string {
 	name := "its new name"
 	for _, e := range c.after.Events {
-		if c.before.EventNamed(e.Name.V) == nil && len(e.Fields) > 0 && sameShape(e.Fields, old.Fields) {
+		if c.was[e.Name.V] == nil && len(e.Fields) > 0 && sameShape(e.Fields, old.Fields) {
 			name = e.Name.V
 		}
 	}
@@ -37,7 +37,7 @@ func (c *comparison) successor(old *catalog.Event) string {
 
 // alias looks for a former name of an event.
 func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
-	switch now := c.after.EventNamed(alias.V); now {
+	switch now := c.is[alias.V]; now {
 	case c.current:
 	case nil:
 		c.report(draft{rule: aliasRemoved, direction: Backward, at: c.current.Name.Pos, was: alias.Pos, subject: c.current.Name.V,
@@ -127,9 +127,9 @@ func placeOfShape(e *catalog.Event, v int) catalog.Position {
 // newEvents are of interest to old programs that subscribe to patterns.
 func (c *comparison) newEvents() {
 	for _, e := range c.after.Events {
-		known := c.before.EventNamed(e.Name.V) != nil
+		known := c.was[e.Name.V] != nil
 		for _, alias := range e.Aliases {
-			known = known || c.before.EventNamed(alias.V) != nil
+			known = known || c.was[alias.V] != nil
 		}
 		if !known {
 			c.current = e

@@ -2,6 +2,7 @@ package breaking
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -22,26 +23,23 @@ func subscriptionsOf(c *catalog.Catalogue) []declared {
 	return all
 }
 
-// named finds the subscription that has a name, or had it.
-func named(all []declared, name string) *declared {
-	for i, s := range all {
-		if s.Name.V == name {
-			return &all[i]
-		}
+// byName has each subscription by its name and its former names.
+func byName(all []declared) map[string]*declared {
+	names := map[string]*declared{}
+	for i, s := range slices.Backward(all) { // the first of a name counts
 		for _, alias := range s.Aliases {
-			if alias.V == name {
-				return &all[i]
-			}
+			names[alias.V] = &all[i]
 		}
+		names[s.Name.V] = &all[i]
 	}
-	return nil
+	return names
 }
 
 func (c *comparison) allSubscriptions() {
-	after := subscriptionsOf(c.after)
+	after := byName(subscriptionsOf(c.after))
 	for _, old := range subscriptionsOf(c.before) {
-		c.current = c.after.EventNamed(old.event.Name.V)
-		now := named(after, old.Name.V)
+		c.current = c.is[old.event.Name.V]
+		now := after[old.Name.V]
 		switch {
 		case now == nil:
 			c.report(draft{rule: subscriptionRemoved, direction: Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
@@ -54,7 +52,7 @@ func (c *comparison) allSubscriptions() {
 				hint: "give the new one a name of its own, and let the old one come to its end"})
 		}
 		for _, alias := range old.Aliases {
-			if named(after, alias.V) == nil {
+			if after[alias.V] == nil {
 				c.report(draft{rule: aliasRemoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
 					key: now.event.Name.V + " " + now.Name.V + " " + alias.V, message: "alias " + alias.V + " of subscription " + now.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
 			}

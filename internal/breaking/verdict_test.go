@@ -3,11 +3,14 @@ package breaking_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/lint"
 )
@@ -47,6 +50,61 @@ func TestNoPayloadFailsToDecodeUnlessAFindingSaysSo(t *testing.T) {
 	if failed == 0 || decoded == 0 {
 		t.Errorf("%d payloads decode and %d do not", decoded, failed)
 	}
+}
+
+// A record of the types has everything that the comparison asks for.
+func TestARecordOfACatalogueGivesTheSameFindings(t *testing.T) {
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		texts := []string{drawCatalogue(t), drawCatalogue(t)}
+		var states []breaking.State
+		for _, text := range texts {
+			c, findings := catalog.Parse("events.yaml", []byte(text))
+			if findings != nil {
+				t.Skip(findings.Error())
+			}
+			states = append(states, breaking.State{Catalogue: c, Read: func(string) ([]byte, error) { return []byte(text), nil }})
+		}
+		var record []catalog.Fact
+		var lines []string
+		for _, f := range states[0].Facts() {
+			lines = append(lines, f.String())
+			read, err := catalog.ParseFact(f.String(), catalog.Position{File: "record", Line: len(lines), Column: 1})
+			if err != nil {
+				t.Fatal(f, err)
+			}
+			record = append(record, read)
+		}
+		before, wrong := catalog.ReadFacts(record)
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		want, err := breaking.Compare(states[0], states[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := breaking.Compare(breaking.State{Catalogue: before, Read: func(string) ([]byte, error) { return []byte(strings.Join(lines, "\n")), nil }}, states[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found += len(want)
+		if diff := cmp.Diff(sorted(told(want)), sorted(told(got))); diff != "" {
+			t.Fatalf("(-catalogue +record):\n%s\n%s\n%s", diff, texts[0], texts[1])
+		}
+		for _, f := range got {
+			if len(f.Related) > 0 && (f.Related[0].Pos.File != "record" || f.Related[0].Line == "") {
+				t.Fatalf("the place before is %+v", f.Related[0])
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("nothing was found")
+	}
+}
+
+func sorted(texts []string) []string {
+	slices.Sort(texts)
+	return texts
 }
 
 func toldError(all []lint.Finding, direction string) bool {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/busgen/busgen/internal/glob"
@@ -88,6 +89,22 @@ func (c *Catalogue) EventNamed(name string) *Event {
 		}
 	}
 	return nil
+}
+
+// EventsByName is [Catalogue.EventNamed] for all names at once.
+func (c *Catalogue) EventsByName() map[string]*Event {
+	all := map[string]*Event{}
+	for _, e := range c.Events {
+		for _, alias := range e.Aliases {
+			if all[alias.V] == nil {
+				all[alias.V] = e
+			}
+		}
+	}
+	for _, e := range slices.Backward(c.Events) {
+		all[e.Name.V] = e
+	}
+	return all
 }
 
 // FieldsOf returns the fields that the payload had in a version. It is false for a

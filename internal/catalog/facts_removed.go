@@ -5,7 +5,7 @@ package catalog
 // until a field reads it again.
 func RemovedFacts(before, after *Catalogue) []Fact {
 	r := removal{seen: map[[2]*Type]bool{}}
-	now := after.eventsByName()
+	now := after.EventsByName()
 	for _, old := range before.Events {
 		e := now[old.Name.V]
 		if e == nil {
@@ -20,20 +20,6 @@ func RemovedFacts(before, after *Catalogue) []Fact {
 		}
 	}
 	return r.facts
-}
-
-// eventsByName has each event by its name, and by its former names that no other event has now.
-func (c *Catalogue) eventsByName() map[string]*Event {
-	all := map[string]*Event{}
-	for _, e := range c.Events {
-		for _, alias := range e.Aliases {
-			all[alias.V] = e
-		}
-	}
-	for _, e := range c.Events {
-		all[e.Name.V] = e
-	}
-	return all
 }
 
 type removal struct {

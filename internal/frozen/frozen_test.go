@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/frozen"
@@ -139,6 +140,13 @@ func TestWhatBecomesOfChanges(t *testing.T) {
 		if got := compare(t, now, record(recordOf(t, before))); !slices.Equal(keys(got), test.want) || string(got.File.Content) != recordOf(t, now) && !strings.Contains(string(got.File.Content), "reserved") {
 			t.Errorf("%s: (-want +got)\n%s%s", name, cmp.Diff(test.want, keys(got)), got.File.Content)
 		}
+	}
+}
+
+func TestASettingThatManyInheritIsReportedOnce(t *testing.T) {
+	const text = "defaults: { expires_after: 2h }\nevents: { a.b: { subscriptions: { x: {} } }, a.c: {}, a.d: {} }"
+	if got := keys(compare(t, strings.Replace(text, "2h", "1h", 1), record(recordOf(t, text)))); !slices.Equal(got, []string{"(expires-sooner a.b)"}) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -324,4 +332,45 @@ func TestTheDifferenceOfTheFileIsSaid(t *testing.T) {
 	if !slices.Equal(got.Changes, want) {
 		t.Errorf("%v", got.Changes)
 	}
+}
+
+// A record can be anything after a merge by hand: it is read, or refused.
+func TestARecordThatWasEditedIsReadOrRefused(t *testing.T) {
+	c, findings, err := catalog.Load("../../templates/testdata/features.yaml")
+	if err != nil || len(findings) > 0 {
+		t.Fatal(err, findings)
+	}
+	o := frozen.Options{Catalogue: "events.yaml", Read: os.ReadFile}
+	first, err := frozen.Compare(c, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(first.File.Content), "\n")
+	words := strings.Fields(string(first.File.Content))
+	rapid.Check(t, func(t *rapid.T) {
+		edited := slices.Clone(lines)
+		for range rapid.IntRange(1, 20).Draw(t, "times") {
+			i := rapid.IntRange(0, len(edited)-1).Draw(t, "line")
+			switch rapid.IntRange(0, 3).Draw(t, "how") {
+			case 0:
+				edited = slices.Delete(edited, i, i+1)
+			case 1:
+				edited[i] = strings.Replace(edited[i], rapid.SampledFrom(words).Draw(t, "from"), rapid.SampledFrom(words).Draw(t, "to"), 1)
+			case 2:
+				edited = slices.Insert(edited, i, "reserved "+edited[i])
+			case 3:
+				parts := strings.Fields(edited[i])
+				edited = slices.Insert(edited, i, strings.Join(rapid.Permutation(append(parts, "x", "{}")).Draw(t, "words"), " ")+"\n")
+			}
+		}
+		text := strings.Join(edited, "")
+		got, err := frozen.Compare(c, record(text).Merge(record(string(first.File.Content)), record("")), o)
+		if err != nil {
+			t.Fatal(err, text)
+		}
+		again, err := frozen.Compare(c, record(string(got.File.Content)), o)
+		if err != nil || slices.ContainsFunc(again.Findings, frozen.Refused) && !slices.ContainsFunc(got.Findings, frozen.Refused) {
+			t.Fatalf("%v %v\n%s", err, again.Findings, text)
+		}
+	})
 }
