@@ -34,9 +34,9 @@ breaks nothing backward, but does so forward: an old program sets aside what it
 does not know. Those who never roll back ask for --direction backward. Whether
 Go code still compiles is for the compiler to say.
 
-A change that is right all the same is accepted in the catalogue: under accepted,
-write the key that the finding ends with, and the reason. It is a note then, and
-the others count as ever.
+A change that is right all the same is accepted in the catalogue: write the key
+that the finding ends with under accepted, and the reason. It is a note then,
+and the others count as ever.
 
 With --db it reads every open event and dead letter of a file, and counts those
 that the code of this catalogue will not decode, by type, version and reason.
