@@ -90,10 +90,11 @@ func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[
 	type holder struct {
 		what string
 		at   Place
+		hint string // if it is reserved
 	}
 	held := map[string]holder{}
 	for _, f := range fields {
-		held[f.Name.V] = holder{"the name of field " + f.Name.V, r.nameAt(f.Name)}
+		held[f.Name.V] = holder{"the name of field " + f.Name.V, r.nameAt(f.Name), "stored events may hold another value under this name: choose another one"}
 	}
 	for _, f := range fields {
 		for _, was := range f.Was {
@@ -109,14 +110,14 @@ func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
 				continue
 			}
-			held[was.V] = holder{"a former name of field " + f.Name.V, r.nameAt(was)}
+			held[was.V] = holder{"a former name of field " + f.Name.V, r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it"}
 		}
 	}
 	for _, name := range reserved {
 		if first, taken := held[name.V]; taken {
 			r.report(first.at, RuleReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
 				see(r.nameAt(name), "it is reserved here").
-				Hint = "stored events may hold another value under this name: choose another one"
+				Hint = first.hint
 		}
 	}
 }
