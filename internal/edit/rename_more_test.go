@@ -97,7 +97,7 @@ types:
   Payment:
     one_of:
       card: { fields: { currency: Currency, holder: { fields: { name: string } } } }
-      cash: { fields: { name: string } }
+      cash: { fields: { name: string, of: { type: Currency, default: EUR } } }
 events:
   order.placed:
     partition_by: name
@@ -115,7 +115,7 @@ events:
       text: { type: "string?", default: EUR }
     examples:
       - { name: EUR, currency: EUR, ship_to: { name: x, geo: [{ name: y, in: EUR }] }, payment: { type: card, currency: EUR, holder: { name: z } }, region: EUR, all: { EUR: EUR } }
-      - { name: a, size: 2, ship_to: { name: x, geo: [] }, payment: { type: cash, name: z }, all: {} }
+      - { name: a, size: 2, ship_to: { name: x, geo: [] }, payment: { type: cash, name: z, of: USD }, all: {} }
 `
 
 func TestAFieldInsideIsRenamed(t *testing.T) {
@@ -182,7 +182,7 @@ func TestARenamedFieldKeepsItsOldName(t *testing.T) {
 
 func TestAValueOfAnEnumIsRenamed(t *testing.T) {
 	for name, want := range map[string]*strings.Replacer{
-		"Currency": strings.NewReplacer("[EUR, USD]", "[EURO, USD]", `"Currency?", default: EUR`, `"Currency?", default: EURO`,
+		"Currency": strings.NewReplacer("[EUR, USD]", "[EURO, USD]", `"Currency?", default: EUR`, `"Currency?", default: EURO`, "Currency, default: EUR", "Currency, default: EURO",
 			"currency: EUR", "currency: EURO", "in: EUR }", "in: EURO }", "{ EUR: EUR }", "{ EUR: EURO }"),
 		"Size": strings.NewReplacer("      EUR: 2", "      EURO: 2"),
 	} {

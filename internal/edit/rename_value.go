@@ -64,14 +64,18 @@ func (e *editor) enums() []string {
 
 // inDefaults renames a value where it is the default of a field.
 func (e *editor) inDefaults(enum, from, to string) {
-	for _, fields := range e.allFields() {
-		e.eachField(fields, func(_, field *yaml.Node) {
-			kind, fallback := below(field, "type"), below(field, "default")
-			if kind != nil && typeIn(kind.Value) == enum && fallback != nil && fallback.Value == from {
-				e.scalar(fallback, from, to)
-			}
-		})
+	rename := func(_, field *yaml.Node) {
+		kind, fallback := below(field, "type"), below(field, "default")
+		if kind != nil && typeIn(kind.Value) == enum && fallback != nil && fallback.Value == from {
+			e.scalar(fallback, from, to)
+		}
 	}
+	for _, fields := range e.allFields() {
+		e.eachField(fields, rename)
+	}
+	e.each("types", func(_, body *yaml.Node) {
+		eachPair(below(body, "one_of"), func(_, variant *yaml.Node) { e.eachField(below(variant, "fields"), rename) })
+	})
 }
 
 // eachField visits fields, and those of the structs in place among them.
