@@ -70,6 +70,9 @@ func (g *gitRecord) at(commit string) *revision {
 // find returns the record of HEAD; in a merge, that of the branches; nil if git has none.
 func (g *gitRecord) find() (*frozen.Record, error) {
 	record := g.recordOf("HEAD")
+	if parents := g.mergedBefore(); record != nil && parents != nil {
+		record = record.Resolved(parents)
+	}
 	for _, theirs := range g.merged {
 		base, _ := g.at("HEAD").git("merge-base", "HEAD", theirs)
 		record = g.merge(record, theirs, strings.TrimSpace(string(base)))
@@ -80,18 +83,53 @@ func (g *gitRecord) find() (*frozen.Record, error) {
 	return record, context.Cause(g.ctx)
 }
 
+// mergedBefore returns what the record of the last merge should have been, if nobody has touched it
+// since. It is nil if there was no merge in a while.
+func (g *gitRecord) mergedBefore() *frozen.Record {
+	name, err := g.at("").object(g.path)
+	if err != nil {
+		return nil
+	}
+	head, _ := g.at("HEAD").git("rev-parse", "--verify", "--quiet", "HEAD"+name)
+	if len(head) == 0 {
+		return nil
+	}
+	commits, _ := g.at("HEAD").git("log", "-100", "--first-parent", "--format=%H %P", "HEAD")
+	for line := range strings.Lines(string(commits)) {
+		hashes := strings.Fields(line)
+		if len(hashes) < 3 {
+			continue
+		}
+		if then, _ := g.at("HEAD").git("rev-parse", "--verify", "--quiet", hashes[0]+name); !slices.Equal(then, head) {
+			return nil
+		}
+		parents := readRecord(g.at(hashes[1]), g.path)
+		for _, theirs := range hashes[2:] {
+			base, _ := g.at("HEAD").git("merge-base", hashes[1], theirs)
+			other, common := readRecord(g.at(theirs), g.path), readRecord(g.at(strings.TrimSpace(string(base))), g.path)
+			parents = merged(parents, other, common)
+		}
+		return parents
+	}
+	return nil
+}
+
 func (g *gitRecord) merge(ours *frozen.Record, theirs, base string) *frozen.Record {
-	other, common := g.recordOf(theirs), g.recordOf(base)
-	if common == nil {
-		common = frozen.Read("", nil)
+	return merged(ours, g.recordOf(theirs), g.recordOf(base))
+}
+
+// merged merges records, of which each may be missing.
+func merged(ours, theirs, base *frozen.Record) *frozen.Record {
+	if base == nil {
+		base = &frozen.Record{}
 	}
 	switch {
-	case other == nil:
+	case theirs == nil:
 		return ours
 	case ours == nil:
-		return other
+		return theirs
 	}
-	return ours.Merge(other, common)
+	return ours.Merge(theirs, base)
 }
 
 // recordOf returns the record of a commit: its file; or else the last one before; or else that of the
@@ -118,6 +156,9 @@ func (g *gitRecord) recordOf(commit string) *frozen.Record {
 
 // readRecord reads a record that a commit has; nil if it has none.
 func readRecord(r *revision, name string) *frozen.Record {
+	if r.revision == "" {
+		return nil // git would take it for its index
+	}
 	text, err := r.ReadFile(name)
 	if err != nil || !frozen.IsRecord(text) {
 		return nil

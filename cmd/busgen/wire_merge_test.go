@@ -147,3 +147,58 @@ func TestConflictsInGeneratedFilesAreGenerated(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// Somebody has taken the record of one side and checked that in. What the other side had is still frozen,
+// until code is generated again.
+func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
+	generated(t, "events.yaml", mergeCatalogue)
+	x := strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: { payload: { n: int } }\n  order.paid:", 1)
+	both := strings.Replace(x, "  order.paid:", "  order.y: { payload: { n: int } }\n  order.paid:", 1)
+	branch(t, "ours", x)
+	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: { payload: { n: int } }\n  order.paid:", 1))
+	gits(t, "checkout -q ours")
+	if out, err := git(t, "merge", "--no-edit", "theirs"); err == nil {
+		t.Fatal(out)
+	}
+	gits(t, "checkout --ours .")
+	rewrite(t, both)
+	gits(t, "add .", "commit -q -m merged", "commit -q --allow-empty -m later")
+	rewrite(t, strings.Replace(both, "order.y: { payload: { n: int }", "order.y: { payload: { n: bool }", 1))
+	for _, verb := range []string{"", "check"} {
+		busgen(t, verb).wantsErrors(t, statusNo, "[type-changed order.y 1 n int->bool]")
+	}
+	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+	gits(t, "commit -q -a -m accepted")
+	busgen(t, "check").wants(t, 0, "", "")
+	busgen(t, "").wants(t, 0, busgen(t, "").stdout, "")
+}
+
+// What is accepted in the middle of a merge stays accepted when that is checked in.
+func TestWhatIsAcceptedInAMergeStaysAccepted(t *testing.T) {
+	generated(t, "events.yaml", mergeCatalogue)
+	branch(t, "ours", strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1))
+	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: {}\n  order.paid:", 1))
+	gits(t, "checkout -q ours")
+	if out, err := git(t, "merge", "--no-edit", "theirs"); err == nil {
+		t.Fatal(out)
+	}
+	rewrite(t, mergeCatalogue)
+	busgen(t, "").wantsErrors(t, statusNo, "event order.x is gone", "event order.y is gone")
+	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+	if got := busgen(t, "check"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	gits(t, "add .", "commit -q -m merged")
+	text := read(t, "wire.golden")
+	for range 2 {
+		if got := busgen(t, "check"); got.status != 0 {
+			t.Errorf("%+v", got)
+		}
+		busgen(t, "-q").wants(t, 0, "", "")
+		if read(t, "wire.golden") != text {
+			t.Errorf("another record:\n%s", read(t, "wire.golden"))
+		}
+		os.Remove("wire.golden")
+		busgen(t, "-q").wants(t, 0, "", "")
+	}
+}

@@ -201,10 +201,10 @@ func (r *comparison) lineFinding(wrong catalog.FactError) {
 // accept marks the findings that somebody has accepted in the file, and returns the keys that the
 // next file has.
 func (r *comparison) accept() []string {
-	keys := slices.Clone(r.before.accepted)
-	var present []string
+	keys := slices.Concat(r.before.accepted, r.before.merged)
+	present := slices.Clone(r.before.merged)
 	if IsRecord(r.options.Present) {
-		present = Read(FileName, r.options.Present).accepted
+		present = append(present, Read(FileName, r.options.Present).accepted...)
 	}
 	for i, f := range r.findings {
 		isNew := !slices.Contains(r.before.accepted, f.Key) && slices.Contains(present, f.Key)

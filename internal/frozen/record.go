@@ -17,6 +17,7 @@ const FileName = "wire.golden"
 type Record struct {
 	facts     []catalog.Fact
 	accepted  []string // keys of findings that somebody has accepted
+	merged    []string // those of them that a merge of branches has accepted; see Resolved
 	samples   []sample // lines of an older form
 	catalogue string   // the path of the catalogue, from the folder of the file; empty in an older form
 	findings  catalog.Findings
@@ -120,6 +121,19 @@ func (r *Record) Merge(theirs, base *Record) *Record {
 	merged.samples = mergeLines(r.samples, theirs.samples, base.samples, sample.String, nil)
 	merged.accepted = mergeLines(r.accepted, theirs.accepted, base.accepted, strings.Clone, nil)
 	return merged
+}
+
+// Resolved returns the record of a merge that is checked in: what was written down then, and what
+// the merge of its parents should have been. Somebody may have taken the file of one side.
+func (r *Record) Resolved(parents *Record) *Record {
+	all := r.Merge(parents, &Record{})
+	all.accepted, all.merged = parents.accepted, nil
+	for _, key := range r.accepted {
+		if !slices.Contains(parents.accepted, key) {
+			all.merged = append(all.merged, key)
+		}
+	}
+	return all
 }
 
 // mergeLines keeps lines that both have or one has added. group names what lines belong to that a
