@@ -23,12 +23,19 @@ func (r *reader) doc(key *yaml.Node, o object) string {
 // readers of the file, such as a rule or what is commented out.
 func (r *reader) commentAbove(n *yaml.Node) string {
 	pos := r.position(n)
-	lines := r.sources.byName[pos.File].lines
-	line := []rune(lines[pos.Line-1])
-	before := string(line[:min(pos.Column-1, len(line))])
-	indent, rest := len(before)-len(strings.TrimLeft(before, " ")), strings.TrimSpace(before)
-	if rest != "" && rest != "-" {
-		return "" // it shares its line with others
+	src := r.sources.byName[pos.File]
+	lines, line := src.lines, src.runes[pos.Line-1]
+	indent := 0
+	dash := false
+	for i, c := range line[:min(pos.Column-1, len(line))] {
+		switch {
+		case c == ' ' && indent == i:
+			indent++
+		case c == '-' && !dash:
+			dash = true
+		case c != ' ':
+			return "" // it shares its line with others
+		}
 	}
 	var comment []string
 	for i := pos.Line - 2; i >= 0; i-- {

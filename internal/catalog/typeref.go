@@ -146,6 +146,9 @@ func (r *reader) typeHint(text string) string {
 	if slices.Sort(known); known != nil {
 		return known[0]
 	}
+	if r.misspelt++; r.misspelt > maxMisspelt {
+		return declareType
+	}
 	for name := range scalarKinds {
 		known = append(known, name)
 	}
@@ -156,8 +159,13 @@ func (r *reader) typeHint(text string) string {
 	if hint := didYouMean(text, known); hint != "" {
 		return hint
 	}
-	return "declare it under types, or use a built-in type"
+	return declareType
 }
+
+const declareType = "declare it under types, or use a built-in type"
+
+// maxMisspelt is for how many unknown types a similar name is looked for: each takes as long as there are types.
+const maxMisspelt = 200
 
 // JSONType returns the type whose JSON t has: t itself, or what stands for a custom
 // Go type. It is nil for nil.

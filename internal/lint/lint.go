@@ -43,6 +43,8 @@ type pass struct {
 	except   []glob.Pattern
 	source   *Source
 	findings []Finding
+
+	byNamespace map[string]*neighbours // empty until a rule asks
 }
 
 // configure takes what the catalogue says of the rule.
@@ -92,6 +94,8 @@ type Source struct {
 	read  func(file string) ([]byte, error)
 	files map[string][]string
 	err   error
+	line  string // the last one of which there was a place
+	runes []rune // the same
 }
 
 // NewSource returns the source of files that read has the content of.
@@ -123,8 +127,11 @@ func (s *Source) Place(at catalog.Position) catalog.Place {
 		return p
 	}
 	p.Line = lines[at.Line-1]
-	if line := []rune(p.Line); at.Column >= 1 && at.Column <= len(line) {
-		p.Length = wordLength(line[at.Column-1:])
+	if p.Line != s.line { // many places can be in one very long line
+		s.line, s.runes = p.Line, []rune(p.Line)
+	}
+	if at.Column >= 1 && at.Column <= len(s.runes) {
+		p.Length = wordLength(s.runes[at.Column-1:])
 	}
 	return p
 }

@@ -54,30 +54,11 @@ var correlationFields = []string{"correlation_id", "causation_id", "trace_id", "
 // keyOfFlow returns the id that e lacks, and an event that has it: one that at least three
 // other events of the namespace have, and two thirds of all.
 func keyOfFlow(p *pass, e *catalog.Event) (key string, other *catalog.Event) {
-	if namespace(e) == "" {
+	n := p.neighbours(e)
+	if namespace(e) == "" || n.key == "" || hasField(e.Fields, n.key) {
 		return "", nil
 	}
-	all, having := 0, map[string][]*catalog.Event{}
-	for _, o := range p.Events {
-		if namespace(o) != namespace(e) || o.Deprecated.Written() {
-			continue
-		}
-		all++
-		for _, f := range o.Fields {
-			if name := f.Name.V; isLink(f) && (strings.HasSuffix(name, "_id") || o.PartitionBy == f) {
-				having[name] = append(having[name], o)
-			}
-		}
-	}
-	for name, events := range having {
-		if n := len(events); n >= 3 && 3*n >= 2*all && (key == "" || n > len(having[key]) || n == len(having[key]) && name < key) {
-			key, other = name, events[0]
-		}
-	}
-	if key == "" || hasField(e.Fields, key) {
-		return "", nil
-	}
-	return key, other
+	return n.key, n.keyOf
 }
 
 // startWithoutLink returns the event that begins what e ends, if the two have no field in
@@ -87,9 +68,8 @@ func startWithoutLink(p *pass, e *catalog.Event) *catalog.Event {
 	if !ends || len(e.Fields) == 0 || stem == "" && isVague(namespace(e)) {
 		return nil
 	}
-	for _, start := range p.Events {
-		begun, begins := cutWord(start, startWords)
-		if !begins || begun != stem || namespace(start) != namespace(e) || len(start.Fields) == 0 || start.PartitionBy != nil || start.Deprecated.Written() {
+	for _, start := range p.neighbours(e).started[stem] {
+		if len(start.Fields) == 0 || start.PartitionBy != nil || start.Deprecated.Written() {
 			continue
 		}
 		linked := slices.ContainsFunc(start.Fields, func(a *catalog.Field) bool {

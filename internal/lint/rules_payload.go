@@ -174,7 +174,7 @@ events:
 			if e.PartitionBy != nil {
 				continue
 			}
-			for _, other := range p.Events {
+			for _, other := range p.neighbours(e).partitioned {
 				if field := gap(e, other); field != nil {
 					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Name.V,
 						"event %s has a field %s, by which %s is partitioned, and is not itself", e.Name.V, field.Name.V, other.Name.V)
@@ -188,7 +188,7 @@ events:
 
 // gap returns the field of e by which other, of the same namespace, is partitioned.
 func gap(e, other *catalog.Event) *catalog.Field {
-	if other.PartitionBy == nil || namespace(e) == "" || namespace(e) != namespace(other) {
+	if namespace(e) == "" {
 		return nil
 	}
 	for _, f := range e.Fields {
@@ -197,8 +197,4 @@ func gap(e, other *catalog.Event) *catalog.Field {
 		}
 	}
 	return nil
-}
-
-func namespace(e *catalog.Event) string {
-	return e.Name.V[:max(0, strings.LastIndexByte(e.Name.V, '.'))]
 }

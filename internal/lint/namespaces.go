@@ -1,0 +1,71 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+func namespace(e *catalog.Event) string {
+	return e.Name.V[:max(0, strings.LastIndexByte(e.Name.V, '.'))]
+}
+
+// neighbours are the events of one namespace. Rules compare events with these, and not with all events of a
+// large catalogue.
+type neighbours struct {
+	events []*catalog.Event
+	// partitioned has the first event with each field that is a partition key, by the field's name and type.
+	partitioned []*catalog.Event
+	started     map[string][]*catalog.Event // those that begin something, by what
+	key         string                      // by which most of them belong together
+	keyOf       *catalog.Event              // the first that has it
+}
+
+// neighbours returns the events of the namespace of e, with e.
+func (p *pass) neighbours(e *catalog.Event) *neighbours {
+	if p.byNamespace == nil {
+		p.byNamespace = map[string]*neighbours{}
+		partitions := map[[3]string]bool{}
+		for _, e := range p.Events {
+			ns := namespace(e)
+			if p.byNamespace[ns] == nil {
+				p.byNamespace[ns] = &neighbours{started: map[string][]*catalog.Event{}}
+			}
+			n := p.byNamespace[ns]
+			n.events = append(n.events, e)
+			if by := e.PartitionBy; by != nil && !partitions[[3]string{ns, by.Name.V, by.Type.Text}] {
+				partitions[[3]string{ns, by.Name.V, by.Type.Text}] = true
+				n.partitioned = append(n.partitioned, e)
+			}
+			if stem, begins := cutWord(e, startWords); begins {
+				n.started[stem] = append(n.started[stem], e)
+			}
+		}
+		for _, n := range p.byNamespace {
+			n.findKey()
+		}
+	}
+	return p.byNamespace[namespace(e)]
+}
+
+// findKey finds the id that at least three of the events have, and two thirds of all.
+func (n *neighbours) findKey() {
+	all, having := 0, map[string][]*catalog.Event{}
+	for _, e := range n.events {
+		if e.Deprecated.Written() {
+			continue
+		}
+		all++
+		for _, f := range e.Fields {
+			if name := f.Name.V; isLink(f) && (strings.HasSuffix(name, "_id") || e.PartitionBy == f) {
+				having[name] = append(having[name], e)
+			}
+		}
+	}
+	for name, events := range having {
+		if count := len(events); count >= 3 && 3*count >= 2*all &&
+			(n.key == "" || count > len(having[n.key]) || count == len(having[n.key]) && name < n.key) {
+			n.key, n.keyOf = name, events[0]
+		}
+	}
+}
