@@ -82,7 +82,7 @@ func (f *fieldComparison) field(now *catalog.Field) {
 }
 
 // findOpen finds, for each field that is new, those that it could have been: fields that are gone, of a
-// type that it reads, and of which nobody has said whether they were renamed or removed.
+// type that it reads, and neither among former names nor reserved.
 func (f *fieldComparison) findOpen() {
 	gone := map[string][]*catalog.Field{} // by type, with what counts for its fit
 	var types []string
