@@ -23,6 +23,8 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if info.Title == "" {
 		info.Title = c.Package.V
 	}
+	types := slices.Concat(c.Types, c.Imported)
+	d := asyncSchema.naming(c.Events, types)
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
 	for _, e := range c.Events {
 		channels.add(e.Name.V, channel(e))
@@ -30,10 +32,10 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 		for _, s := range e.Subscriptions {
 			operations.add("handle."+s.Name.V, operation("receive", e.Name.V, s.Doc, settings(s.Settings)))
 		}
-		messages.add(e.Name.V, message(e))
+		messages.add(e.Name.V, d.message(e))
 	}
-	for _, t := range slices.Concat(c.Types, c.Imported) {
-		schemas.add(t.Name.V, asyncSchema.named(t))
+	for _, t := range types {
+		schemas.add(d.name(t), d.named(t))
 	}
 	components := object{{"messages", messages}}
 	if len(schemas) > 0 {
@@ -66,7 +68,7 @@ func operation(action, event, doc string, own object) object {
 	return s
 }
 
-func message(e *catalog.Event) object {
+func (d dialect) message(e *catalog.Event) object {
 	s := object{{"name", e.Name.V}, {"title", e.GoName}}
 	s.text("description", e.Doc)
 	if e.Deprecated.Written() {
@@ -79,7 +81,7 @@ func message(e *catalog.Event) object {
 		}
 		s.set("tags", tags)
 	}
-	s.set("payload", asyncSchema.payload(e))
+	s.set("payload", d.payload(e))
 	if len(e.Examples) > 0 {
 		var examples []object
 		for _, example := range e.Examples {

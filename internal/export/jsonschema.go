@@ -18,12 +18,14 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	if len(c.Events) > 0 {
 		s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
 	}
+	types := slices.Concat(c.Types, c.Imported)
+	d := schema2020.naming(c.Events, types)
 	defs := object{}
 	for _, e := range c.Events {
-		defs.add(e.Name.V, schema2020.payload(e))
+		defs.add(e.Name.V, d.payload(e))
 	}
-	for _, t := range slices.Concat(c.Types, c.Imported) {
-		defs.add(t.Name.V, schema2020.named(t))
+	for _, t := range types {
+		defs.add(d.name(t), d.named(t))
 	}
 	s.set("$defs", defs)
 	return document(s)
@@ -32,14 +34,16 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 // EventSchema returns a JSON Schema (draft 2020-12) of the payload of one event,
 // with the types that it needs.
 func EventSchema(e *catalog.Event) ([]byte, error) {
+	types := typesOf(e.Fields)
+	d := schema2020.naming([]*catalog.Event{e}, types)
 	s := object{}
 	s.set("$schema", "https://json-schema.org/draft/2020-12/schema")
-	for _, m := range schema2020.payload(e) {
+	for _, m := range d.payload(e) {
 		s.set(m.key, m.value)
 	}
 	defs := object{}
-	for _, t := range typesOf(e.Fields) {
-		defs.add(t.Name.V, schema2020.named(t))
+	for _, t := range types {
+		defs.add(d.name(t), d.named(t))
 	}
 	if len(defs) > 0 {
 		s.set("$defs", defs)

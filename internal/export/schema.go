@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -13,6 +14,44 @@ import (
 type dialect struct {
 	refs       string // where types are
 	besideRefs bool   // whether $ref may have keys beside it
+	names      map[*catalog.Type]string
+}
+
+// naming returns the dialect with names for types: their own, and those of other catalogues with the
+// name of the import in front, as in SharedMoney. The name is one that an import can keep.
+func (d dialect) naming(events []*catalog.Event, types []*catalog.Type) dialect {
+	d.names = map[*catalog.Type]string{}
+	taken := map[string]bool{}
+	for _, e := range events {
+		taken[e.Name.V], taken[e.GoName], taken[e.GoName+"Type"] = true, true, true
+	}
+	for _, t := range types {
+		taken[t.Name.V] = true
+	}
+	for _, t := range types {
+		own := ""
+		for part := range strings.SplitSeq(t.Name.V, ".") {
+			own += strings.ToUpper(part[:1]) + part[1:]
+		}
+		if own == t.Name.V {
+			continue
+		}
+		free := own
+		for n := 2; taken[free]; n++ {
+			free = own + strconv.Itoa(n)
+		}
+		taken[free] = true
+		d.names[t] = free
+	}
+	return d
+}
+
+// name is what a type is called in a schema.
+func (d dialect) name(t *catalog.Type) string {
+	if name := d.names[t]; name != "" {
+		return name
+	}
+	return t.Name.V
 }
 
 // payload is the schema of an event's payload.
@@ -129,7 +168,7 @@ func (d dialect) union(s *object, t *catalog.Type) {
 		variants = append(variants, object{
 			{"title", v.Name.V},
 			{"allOf", []object{
-				{{"$ref", d.refs + v.Type.Name.V}},
+				{{"$ref", d.refs + d.name(v.Type)}},
 				{{"properties", object{{key, object{{"const", v.Name.V}}}}}},
 			}},
 		})

@@ -30,7 +30,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 		count(&s, "minProperties", c.MinItems)
 		count(&s, "maxProperties", c.MaxItems)
 	case catalog.Named:
-		s.set("$ref", d.refs+t.Named.Name.V)
+		s.set("$ref", d.refs+d.name(t.Named))
 	default:
 		text(&s, t.Kind, c)
 	}
@@ -114,15 +114,19 @@ func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 		s.set("pattern", DecimalPattern)
 	}
 	s.text("format", formats[c.Format.V])
-	if c.Format.V == "url" && !c.Pattern.Written() {
-		s.set("pattern", URLPattern)
-	}
 	if c.Format.V == "ip" {
 		s.set("anyOf", []object{{{"format", "ipv4"}}, {{"format", "ipv6"}}})
 	}
 	count(s, "minLength", c.MinLength)
 	count(s, "maxLength", c.MaxLength)
 	s.text("pattern", c.Pattern.V)
+	switch {
+	case c.Format.V != "url":
+	case c.Pattern.V == "":
+		s.set("pattern", URLPattern)
+	default:
+		s.set("allOf", []object{{{"pattern", URLPattern}}})
+	}
 }
 
 // inBase64 is how long so many bytes are as a text.

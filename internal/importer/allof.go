@@ -2,6 +2,8 @@ package importer
 
 import (
 	"slices"
+
+	"github.com/busgen/busgen/internal/export"
 )
 
 // flattened makes one schema of a schema and its allOf. What holds only for some values is kept
@@ -61,6 +63,8 @@ func (im *importer) merge(to, part *node) {
 			setMember(to, m.name, &both)
 		case slices.Contains(conditional, m.name):
 			to.sometimes = append(to.sometimes, &node{kind: object, place: m.at, members: []member{m}})
+		case m.name == "pattern" && m.value.text == export.URLPattern && to.str("format") == "uri":
+			setMember(to, "format", &node{kind: text, text: "url", place: m.at}) // with a pattern of its own
 		case m.name == "type":
 			im.mergeTypes(to, have, m)
 		case slices.Contains(leasts, m.name), slices.Contains(mosts, m.name):

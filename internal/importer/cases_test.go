@@ -105,3 +105,24 @@ func TestEqualFindingsAreOne(t *testing.T) {
 		t.Errorf("(-want +got):\n%.2000s", diff)
 	}
 }
+
+// A mark at the beginning and the line ends of Windows change nothing but the lines that are shown.
+func TestABOMAndWindowsLineEndsChangeNothing(t *testing.T) {
+	for _, path := range []string{"testdata/cases/conditions/schema.yaml", "testdata/cases/one_of_many_payloads/hooks.schema.json"} {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(text string) *importer.Result {
+			return importer.JSONSchema(path, []byte(text), importer.Options{RenameKeys: true})
+		}
+		plain := read(string(source))
+		windows := read("\uFEFF" + strings.ReplaceAll(string(source), "\n", "\r\n"))
+		if diff := cmp.Diff(string(plain.Catalogue), string(windows.Catalogue)); diff != "" || plain.Catalogue == nil {
+			t.Errorf("%s (-plain +windows):\n%s", path, diff)
+		}
+		if diff := cmp.Diff(rendered(plain), rendered(windows)); diff != "" {
+			t.Errorf("%s (-plain +windows):\n%s", path, diff)
+		}
+	}
+}
