@@ -105,7 +105,7 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, descrip
 	}
 	free := r.subscriptions.unique(wanted)
 	if free != strings.TrimPrefix(name, "handle.") {
-		r.note(at.at, "the operation %s becomes the subscription %s", quoted(name), free)
+		r.rename(aSubscription, name, free, at.at)
 	}
 	if e.subscriptions == nil {
 		e.subscriptions = mapping()

@@ -14,7 +14,7 @@
 //	typing.go      a schema as the type of a field
 //	structs.go     properties as fields; enums.go: enum and const; unions.go: oneOf
 //	scalars.go     formats, and constraints of texts and numbers
-//	names.go       names in the alphabets of the language; keys.go: the keys of the JSON that change
+//	names.go       names in the alphabets of the language; newnames.go: what has another name
 //	leftovers.go   keywords that have no counterpart
 //	write.go       pieces of the catalogue as YAML; catalogue.go: the whole, for people
 //	mend.go        the catalogue is read, and what its reader refuses is taken out

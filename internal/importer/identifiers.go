@@ -12,6 +12,16 @@ import (
 type resources struct {
 	schemas map[string]*node // by $id, or by $id#anchor
 	bases   map[*node]string // the $id around a $ref, by its text
+	found   map[string]found // by base and reference
+}
+
+type found struct {
+	schema *node
+	name   string
+}
+
+func newResources() resources {
+	return resources{map[string]*node{}, map[*node]string{}, map[string]found{}}
 }
 
 // identify finds the identifiers in n, which has a base around it.
@@ -67,6 +77,16 @@ func against(base, to string) string {
 // lookUp returns what is at a reference, with the last word of it.
 func (im *importer) lookUp(to *node) (*node, string) {
 	base := im.resources.bases[to]
+	key := base + " " + to.text
+	f, known := im.resources.found[key]
+	if !known {
+		f.schema, f.name = im.find(base, to)
+		im.resources.found[key] = f
+	}
+	return f.schema, f.name
+}
+
+func (im *importer) find(base string, to *node) (*node, string) {
 	whole, fragment, _ := strings.Cut(to.text, "#")
 	if whole != "" {
 		base = against(base, whole)

@@ -56,20 +56,20 @@ type importer struct {
 	typeNames  names
 	drafts     map[*node]*typeDraft // by definition, or by what was written in place
 
-	counted     map[*node]bool   // the parts of the document
-	references  map[*node]int    // how often a definition is referred to
-	absorbed    map[*node]bool   // definitions of which something else was made than a type
-	flat        map[*node]*node  // what flattened has made
-	commons     map[*node]*use   // what commonType has made
-	settlements map[*node]*node  // what settled has made
-	payloads    map[*node]bool   // what hasPayload has found
-	expanding   map[*node]bool   // definitions that are being put where they are used
-	refused     map[*node]bool   // enums and unions that have a finding
-	renamed     map[*node]string // properties, to the names of their fields
-	keys        []key            // that change
-	schemas     int              // that were visited
-	inPlace     int              // structs in place around the current field
-	nested      int              // lists and maps around it
+	counted     map[*node]bool       // the parts of the document
+	references  map[*node]int        // how often a definition is referred to
+	absorbed    map[*node]bool       // definitions of which something else was made than a type
+	flat        map[*node]*node      // what flattened has made
+	commons     map[*node]*use       // what commonType has made
+	settlements map[*node]*node      // what settled has made
+	payloads    map[*node]bool       // what hasPayload has found
+	expanding   map[*node]bool       // definitions that are being put where they are used
+	refused     map[*node]bool       // enums and unions that have a finding
+	renamed     map[*node]string     // properties, to the names of their fields
+	newNames    map[string][]newName // by kind
+	schemas     int                  // that were visited
+	inPlace     int                  // structs in place around the current field
+	nested      int                  // lists and maps around it
 
 	findings []lint.Finding
 }
@@ -84,10 +84,10 @@ type typeDraft struct {
 // run reads a document, and makes a catalogue with the function that finds its events.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
-		Options: o, file: file, resources: resources{map[string]*node{}, map[*node]string{}},
+		Options: o, file: file, resources: newResources(),
 		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}
 	var err error
 	im.root, err = parse(file, source, func(at catalog.Place, name string) {
@@ -115,8 +115,9 @@ func (im *importer) result(catalogue []byte) *Result {
 		im.report(im.root.place, RuleDocument, "nothing in the document can be an event").
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
 	}
+	im.noteNewNames()
 	r := &Result{Catalogue: catalogue, Findings: tidied(im.findings)}
-	if catalogue != nil && im.keys != nil {
+	if catalogue != nil && im.newNames[aKey] != nil {
 		r.Findings = slices.Insert(r.Findings, 0, im.changedKeys())
 		if !im.RenameKeys {
 			r.Catalogue, r.KeysWouldChange = nil, true

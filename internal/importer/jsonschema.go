@@ -144,7 +144,7 @@ func (im *importer) event(name string, at catalog.Place, payload *node, more fun
 	}
 	free := im.eventNames.unique(wanted)
 	if free != name {
-		im.note(at, "%s becomes the event %s", quoted(name), free)
+		im.rename(anEvent, name, free, at)
 	}
 	body := mapping()
 	im.add(im.events, free, body, at)

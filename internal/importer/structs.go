@@ -121,12 +121,12 @@ func (im *importer) fieldName(name string, at catalog.Place, taken names) string
 	if !fieldSyntax.MatchString(field) {
 		im.report(at, RuleName, "the property %s cannot be a field, and is left out", quoted(name)).
 			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
-		im.keys = append(im.keys, key{name, "", at})
+		im.rename(aKey, name, "", at)
 		return ""
 	}
 	field = taken.unique(field)
 	im.report(at, RuleName, "the property %s becomes the field %s", quoted(name), field)
-	im.keys = append(im.keys, key{name, field, at})
+	im.rename(aKey, name, field, at)
 	return field
 }
 

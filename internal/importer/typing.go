@@ -251,7 +251,7 @@ func (im *importer) declare(u use, at spot, build func(own use, name string) *ya
 	}
 	draft := &typeDraft{name: im.typeNames.unique(im.nameFor(u, at)), at: key.place}
 	if u.def != nil && u.name != draft.name {
-		im.note(key.place, "the definition %s becomes the type %s", quoted(u.name), draft.name)
+		im.rename(aType, u.name, draft.name, key.place)
 	}
 	im.drafts[key] = draft
 	im.types = append(im.types, draft)

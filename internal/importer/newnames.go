@@ -1,0 +1,98 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// A newName is what something is called in the catalogue that cannot have the name that it has in
+// the document.
+type newName struct {
+	old, name string // name is empty for what is left out
+	at        catalog.Place
+}
+
+// What can have new names. Those of properties are keys of the JSON.
+const (
+	aKey          = "key"
+	anEvent       = "event"
+	aType         = "definition"
+	aSubscription = "operation"
+)
+
+// rename remembers a new name.
+func (im *importer) rename(kind, old, name string, at catalog.Place) {
+	im.newNames[kind] = append(im.newNames[kind], newName{old, name, at})
+}
+
+// firstNames is how many names a summary has.
+const firstNames = 3
+
+// summary says how many names are new, as in: 4 keys of the JSON would change: "aB" becomes a_b, ….
+func summary(all []newName, what func(n int) string) (string, catalog.Place) {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b newName) int { return comparePositions(a.at.Pos, b.at.Pos) })
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(n newName) bool {
+		before := seen[n.old]
+		seen[n.old] = true
+		return before
+	})
+	text := what(len(all)) + ": "
+	for i, n := range all[:min(len(all), firstNames)] {
+		switch {
+		case i > 0 && i+1 == len(all):
+			text += " and "
+		case i > 0:
+			text += ", "
+		}
+		if n.name == "" {
+			text += quoted(n.old) + " is left out"
+		} else {
+			text += quoted(n.old) + " becomes " + n.name
+		}
+	}
+	if more := len(all) - firstNames; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return shown(text), all[0].at
+}
+
+// changedKeys is the finding about all keys of the JSON that change.
+func (im *importer) changedKeys() lint.Finding {
+	rule, _ := RuleOf(string(RuleKeys))
+	f := &catalog.Finding{Rule: RuleKeys, Hint: "payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys"}
+	severity, one, many := rule.Severity, "1 key of the JSON would change", "%d keys of the JSON would change"
+	if im.RenameKeys {
+		f.Hint = "payloads with the old keys lose these values"
+		severity, one, many = lint.Warning, "1 key of the JSON has changed", "%d keys of the JSON have changed"
+	}
+	f.Message, f.Place = summary(im.newNames[aKey], counting(one, many))
+	return lint.Finding{Finding: f, Severity: severity}
+}
+
+func counting(one, many string) func(n int) string {
+	return func(n int) string {
+		if n == 1 {
+			return one
+		}
+		return fmt.Sprintf(many, n)
+	}
+}
+
+// noteNewNames notes what has new names besides keys: once for each kind.
+func (im *importer) noteNewNames() {
+	for kind, what := range map[string]func(int) string{
+		anEvent:       counting("1 event has another name", "%d events have other names"),
+		aType:         counting("1 definition has another name as a type", "%d definitions have other names as types"),
+		aSubscription: counting("1 operation has another name as a subscription", "%d operations have other names as subscriptions"),
+	} {
+		if all := im.newNames[kind]; all != nil {
+			text, at := summary(all, what)
+			im.note(at, "%s", text)
+		}
+	}
+}
