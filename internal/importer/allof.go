@@ -15,17 +15,27 @@ func (im *importer) flattened(s *node) *node {
 	f := without(s, "allOf", "if", "then", "else")
 	f.sometimes = append(slices.Clone(s.sometimes), ifOf(s)...)
 	im.flat[s] = f
+	var own use
+	im.annotate(&own, f)
+	some, all := own.nullable, own.nullable || !saysType(f) // may be null
 	for _, part := range s.get("allOf").items {
 		u := im.follow(part)
 		if u.def != nil {
 			im.absorbed[u.def] = true
 		}
 		if u.schema.is(object) && u.schema != f {
+			some, all = some || u.nullable, all && (u.nullable || !saysType(u.schema))
 			im.merge(f, u.schema)
 		}
 	}
+	if some && all {
+		f.members = append(f.members, member{"nullable", s.place, &node{kind: boolean, text: "true", place: s.place}})
+	}
 	return f
 }
+
+// saysType tells whether a schema itself says of which type values are.
+func saysType(s *node) bool { return s.get("type") != nil || valuesIn(s) != nil }
 
 // ifOf is the condition of a schema as one of its own, if there is one.
 func ifOf(s *node) []*node {
@@ -88,7 +98,8 @@ func setMember(n *node, name string, value *node) {
 	}
 }
 
-// mergedProperties are the properties of two parts. For one that both have, both count.
+// mergedProperties are the properties of two parts. For one that both have, both count; null alone,
+// which a catalogue has no type for, does not.
 func mergedProperties(a, b *node) *node {
 	both := *a
 	both.members = slices.Clone(a.members)
@@ -96,7 +107,9 @@ func mergedProperties(a, b *node) *node {
 		switch have := both.get(m.name); {
 		case have == nil:
 			both.members = append(both.members, m)
-		case !same(have, m.value):
+		case isNull(have):
+			setMember(&both, m.name, m.value)
+		case !same(have, m.value) && !isNull(m.value):
 			parts := &node{kind: list, place: m.at, items: []*node{have, m.value}}
 			setMember(&both, m.name, &node{kind: object, place: have.place, members: []member{{"allOf", m.at, parts}}})
 		}

@@ -10,23 +10,24 @@ import (
 
 // An alternative is one of the payloads that a schema describes.
 type alternative struct {
-	name   string // what the document calls it; empty if it does not
-	at     catalog.Place
-	schema *node
+	name    string // what the document calls it; empty if it does not
+	defined bool   // it is the name of a definition
+	at      catalog.Place
+	schema  *node
 }
 
 // alternatives are the payloads that a schema describes: each of oneOf and anyOf, and each of what
 // if and then ask for by the value of one property. Other schemas have one, which is the schema
 // itself.
 func (im *importer) alternatives(s *node) []alternative {
-	return im.expand(alternative{"", s.place, s}, map[*node]bool{})
+	return im.expand(alternative{at: s.place, schema: s}, map[*node]bool{})
 }
 
 func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
 	u := im.follow(a.schema)
 	s := u.schema
 	if a.name == "" {
-		a.name = im.calledIn(a.schema, u)
+		a.name, a.defined = im.calledIn(a.schema, u)
 	}
 	if seen[s] {
 		return nil
@@ -44,7 +45,14 @@ func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
 	}
 	im.absorbed[s], im.absorbed[u.def] = true, true
 	var all []alternative
-	for _, b := range branches {
+	for i, b := range branches {
+		if a.defined && !b.defined {
+			own := snake(b.name)
+			if own == "" || slices.ContainsFunc(slices.Delete(slices.Clone(branches), i, i+1), func(other alternative) bool { return other.name == b.name }) {
+				own = fmt.Sprintf("variant%d", i+1)
+			}
+			b.name, b.defined = a.name+"."+own, true
+		}
 		all = append(all, im.expand(b, seen)...)
 	}
 	return all
@@ -70,7 +78,8 @@ func (im *importer) branchesOf(s *node) []alternative {
 	base := without(s, key, "discriminator", "title", "description", "$defs", "definitions")
 	var all []alternative
 	for _, b := range branches {
-		all = append(all, alternative{im.calledIn(b, im.follow(b)), b.place, im.both(base, b)})
+		name, defined := im.calledIn(b, im.follow(b))
+		all = append(all, alternative{name, defined, b.place, im.both(base, b)})
 	}
 	return all
 }
@@ -98,24 +107,24 @@ func (im *importer) both(base, s *node) *node {
 
 // calledIn is what the document calls a schema: by its definition, its title, or the value that
 // tells it from others.
-func (im *importer) calledIn(s *node, u use) string {
+func (im *importer) calledIn(s *node, u use) (name string, defined bool) {
 	if u.def != nil && u.name != "" {
-		return u.name
+		return u.name, true
 	}
 	if to := s.get("$ref"); to.is(text) {
 		if _, name := im.lookUp(to); name != "" {
-			return name
+			return name, true
 		}
 	}
 	if title := s.str("title"); title != "" {
-		return title
+		return title, false
 	}
 	for _, p := range u.schema.get("properties").properties() {
 		if tag := im.only(u.schema, p.name); tag != "" {
-			return tag
+			return tag, false
 		}
 	}
-	return ""
+	return "", false
 }
 
 // nameAlternatives names those that the document does not call anything, and takes what all events
@@ -154,7 +163,7 @@ func (im *importer) taggedBranches(s *node) []alternative {
 			case name != "" && (key == "" || key == name) && then != nil && im.hasPayload(then):
 				key = name
 				for _, v := range values {
-					all = append(all, alternative{v.text, c.at("then"), im.both(withValue(rest, name, v), then)})
+					all = append(all, alternative{v.text, false, c.at("then"), im.both(withValue(rest, name, v), then)})
 				}
 			default:
 				others = append(others, c)

@@ -28,7 +28,7 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		return nil
 	}
 	name := messageName(n, key)
-	all := []alternative{{"", m.at, nil}}
+	all := []alternative{{at: m.at}}
 	if payload != nil {
 		all = r.alternatives(payload)
 	}

@@ -115,7 +115,7 @@ func (im *importer) annotate(u *use, s *node) {
 	if values := s.get("enum"); values.is(list) && slices.ContainsFunc(values.items, func(v *node) bool { return v.is(null) }) {
 		u.nullable = true
 	}
-	if s.isTrue("nullable") {
+	if s.isTrue("nullable") || isNull(s) {
 		u.nullable = true
 	}
 }
