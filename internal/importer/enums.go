@@ -47,7 +47,7 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 		return nil, ""
 	}
 	im.refused[s.get(key)] = true
-	im.report(s.at(key), RuleEnum, "an enum has texts only, or whole numbers of 32 bits only; the field takes all values of its type")
+	im.report(s.at(key), RuleEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")
 	return nil, ""
 }
 

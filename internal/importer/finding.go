@@ -52,7 +52,7 @@ func Rules() []Rule {
 		{RuleType, lint.Warning, "values of one type"},
 		{RuleName, lint.Warning, "names of properties that fields can have, because they are keys in the JSON"},
 		{RuleNull, lint.Warning, "null only where a property may be absent, too"},
-		{RuleEnum, lint.Warning, "enums of texts or of integers that can be Go constants"},
+		{RuleEnum, lint.Warning, "enums of strings or of integers that can be Go constants"},
 		{RuleUnion, lint.Warning, "`oneOf` of objects that a property tells apart"},
 		{RuleFormat, lint.Warning, "formats that a catalogue has"},
 		{RuleConstraint, lint.Warning, "constraints that a catalogue has, on properties and not on the items of lists"},

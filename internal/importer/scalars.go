@@ -92,10 +92,10 @@ func (im *importer) pattern(s *node) []entry {
 	_, err := regexp.Compile(p.text)
 	switch {
 	case err != nil || !p.is(text):
-		im.report(s.at("pattern"), RuleConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any text")
+		im.report(s.at("pattern"), RuleConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any string")
 		return nil
 	case len(p.text) > limitPattern:
-		im.report(s.at("pattern"), RuleConstraint, "the pattern is longer than %d bytes; the field takes any text", limitPattern)
+		im.report(s.at("pattern"), RuleConstraint, "the pattern is longer than %d bytes; the field takes any string", limitPattern)
 		return nil
 	}
 	value := textNode(p.text)
