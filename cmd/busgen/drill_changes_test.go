@@ -211,7 +211,17 @@ var changes = map[string]carelessChange{
 			"order.shipped/2": `OrderShipped{Carrier:"UPS" Grade:LOW}`},
 	},
 
-	"a variant renamed": {
+	"a removed number of an enum comes back under another name": {
+		before:  func(d *drill) { d.replace("{ LOW: 1, HIGH: 2 }", "{ LOW: 1 }"); d.accepted() },
+		change:  edited("{ LOW: 1 }", "{ LOW: 1, NONE: 2 }"),
+		refused: []string{"enum-renumbered Grade HIGH->NONE 2"},
+		rows:    map[string]string{"order.shipped/2": `OrderShipped{Carrier:"UPS" Grade:NONE}`},
+	}, "a removed variant comes back as another one": {
+		before:  func(d *drill) { d.replace("card: { fields: { last_four: string } }, ", ""); d.accepted() },
+		change:  edited("one_of: {", "one_of: { card: { fields: { last_four: int } },"),
+		refused: []string{"type-changed PaymentCard last_four"},
+		rows:    map[string]string{"order.paid/1": lost},
+	}, "a variant renamed": {
 		change:  edited("{ card:", "{ credit_card:"),
 		refused: []string{"variant-removed Payment card"},
 		rows:    map[string]string{"order.paid/1": lost},
@@ -258,6 +268,22 @@ var changes = map[string]carelessChange{
 		leftover: []string{"on-alarm"},
 	},
 
+	"a removed event comes back as another one": {
+		before: func(d *drill) { d.removeEvent("alarm.raised"); d.accepted() },
+		change: func(d *drill) {
+			d.replace("events:\n", "events:\n  alarm.raised:\n    payload: { reason: int }\n    subscriptions: { on-alarm: {} }\n")
+		},
+		refused: []string{"type-changed alarm.raised 1 reason"},
+		rows:    map[string]string{"alarm.raised/1": lost},
+	}, "a removed event comes back in an earlier version": {
+		before: func(d *drill) { d.removeEvent("bill.sent"); d.accepted() },
+		change: func(d *drill) {
+			d.replace("events:\n", "events:\n  bill.sent:\n    payload: { amount: string }\n    subscriptions: { on-bill: {} }\n")
+		},
+		refused: []string{"version-lowered bill.sent 2->1"},
+		rows:    map[string]string{"bill.sent/1": lost, "bill.sent/older/1": `BillSent{Amount:"150"}`},
+		upcasts: "-",
+	},
 	"an alias removed": {
 		change:  edited("    aliases: [task.done]\n", ""),
 		refused: []string{"alias-removed job.done task.done"},
@@ -328,6 +354,13 @@ var changes = map[string]carelessChange{
 		upcasts: "package events\n\nimport \"strconv\"\n\n" +
 			"func UpcastBillSentV1(old BillSentV1) (BillSentV2, error) { n, err := strconv.ParseInt(old.Amount, 10, 64); return BillSentV2{Pence: n}, err }\n" +
 			"func UpcastBillSentV2(old BillSentV2) (BillSent, error) { return BillSent{Cents: old.Pence}, nil }\n",
+	},
+	"a dropped version comes back as another one": {
+		before:  func(d *drill) { d.replace("1: { payload: { amount: string } }", "1: dropped"); d.accepted() },
+		change:  edited("1: dropped", "1: { payload: { amount: int64 } }"),
+		refused: []string{"type-changed bill.sent 1 amount"},
+		rows:    map[string]string{"bill.sent/older/1": lost},
+		upcasts: "package events\n\nfunc UpcastBillSentV1(old BillSentV1) (BillSent, error) { return BillSent{Cents: old.Amount}, nil }\n",
 	},
 	"a version taken back": {
 		change: func(d *drill) {

@@ -28,6 +28,9 @@ func Compare(before, after State) ([]lint.Finding, error) {
 	for _, e := range c.before.Events {
 		c.event(e)
 	}
+	for _, e := range c.before.Removed {
+		c.removedVersions(e)
+	}
 	c.newEvents()
 	c.allSubscriptions()
 	return c.findings(before, after)

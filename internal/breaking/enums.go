@@ -24,6 +24,18 @@ func (c *comparison) enums(old, now *catalog.Type, d Direction) {
 		report(draft{rule: enumRenumbered, direction: d, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
 			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"}, fmt.Sprintf("%s %d->%d", v.Name.V, before.Number, v.Number))
 	}
+	for _, v := range now.Values {
+		if d&Backward == 0 || !now.Integer || holds(old, now, v) {
+			continue
+		}
+		for _, before := range old.RemovedValues {
+			if before.Number == v.Number && before.Name.V != v.Name.V {
+				report(draft{rule: enumRenumbered, direction: Backward, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
+					message: fmt.Sprintf("value %s of type %s is %d, which was value %s before that was removed", v.Name.V, now.Name.V, v.Number, before.Name.V),
+					hint:    "give it a number that no value ever had"}, fmt.Sprintf("%s->%s %d", before.Name.V, v.Name.V, v.Number))
+			}
+		}
+	}
 	for _, v := range old.Values {
 		if d&Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
 			report(draft{rule: enumValueRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,

@@ -103,6 +103,29 @@ func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.
 	}
 }
 
+// removedVersions compares versions that were gone, and are there again, with what rows of them hold.
+func (c *comparison) removedVersions(old *catalog.Event) {
+	now := c.is[old.Name.V]
+	if now == nil {
+		return
+	}
+	c.current, c.seen = now, map[pair]Direction{}
+	newest := 0
+	for _, shape := range old.History {
+		v := shape.Version.V
+		newest = max(newest, v)
+		if after, read := now.FieldsOf(v); read {
+			what, at := fmt.Sprintf("version %d of event %s", v, now.Name.V), placeOfShape(now, v)
+			c.fields(part{what: what, key: versionKey(now, v), history: v < now.Version.V}, newFieldSet(shape.Type.Fields, nil), newFieldSet(after, nil), Backward, at)
+		}
+	}
+	if c.was[old.Name.V] == nil && newest > now.Version.V {
+		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Name.Pos, subject: now.Name.V,
+			key: fmt.Sprintf("%s %d->%d", now.Name.V, newest, now.Version.V), message: fmt.Sprintf("event %s is version %d, and was %d before it was removed", now.Name.V, now.Version.V, newest),
+			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", newest+1)})
+	}
+}
+
 // presentFields are those of a version of an event. Names are reserved for the present one.
 func presentFields(e *catalog.Event, v int, fields []*catalog.Field) fieldSet {
 	if v != e.Version.V {

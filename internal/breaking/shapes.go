@@ -171,6 +171,11 @@ func (c *comparison) unions(old, now *catalog.Type, d Direction) {
 				message: "variant " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it, and say in its doc that nobody writes it any more"}, v.Name.V)
 		}
 	}
+	for _, v := range old.RemovedVariants {
+		if other := variantNamed(now, v.Name.V); other != nil {
+			c.named(v.Type, other.Type, d&Backward)
+		}
+	}
 	for _, v := range now.Variants {
 		if variantNamed(old, v.Name.V) == nil && d&Forward != 0 {
 			report(draft{rule: variantAdded, direction: Forward, at: v.Name.Pos, message: "variant " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)

@@ -31,6 +31,9 @@ import (
 //	union TYPE VARIANT: "STRUCT"           or fields behind it, if it is a struct in place
 //	custom TYPE: {"custom":"string","go":"net/netip.Addr"}
 //	reserved event NAME 1 FIELD: "string"  a field that is gone; without a value, a name that the catalogue reserves
+//	reserved event NAME 1                  a version that is gone, with the event or without; its fields are reserved
+//	reserved enum TYPE VALUE: 2            a number that no value has any more
+//	reserved union TYPE VARIANT: {…}       a variant that is gone, as a field of its struct
 type Fact struct {
 	Words []string
 	Value string
@@ -38,8 +41,15 @@ type Fact struct {
 	NameAt, ValueAt Position
 }
 
-// IsRemoved tells whether the fact is about a field that is gone.
-func (f Fact) IsRemoved() bool { return f.Words[0] == factReserved && f.Value != "" }
+// IsRemoved tells whether the fact is about something that is gone.
+func (f Fact) IsRemoved() bool {
+	return f.Words[0] == factReserved && (f.Value != "" || isRemovedVersion(f.about()))
+}
+
+// isRemovedVersion tells whether the words of a reserved fact are about a version of an event.
+func isRemovedVersion(words []string) bool {
+	return len(words) == 3 && words[0] == "event" && isVersion(words[2])
+}
 
 // factReserved is the first word of a fact about the name of a field that is gone.
 const factReserved = "reserved"
@@ -124,6 +134,11 @@ func (c *Catalogue) Facts() []Fact {
 	w := factWriter{seen: map[*Type]bool{}}
 	for _, e := range c.Events {
 		w.event(e)
+	}
+	for _, e := range c.Removed {
+		for _, old := range e.History {
+			w.facts = append(w.facts, removedVersion(e.Name.V, old.Version.V, old.Type.Fields)...)
+		}
 	}
 	return w.facts
 }
@@ -245,10 +260,16 @@ func (w *factWriter) declared(t *Type) {
 			}
 			w.add(number, "enum", name, v.Name.V)
 		}
+		for _, v := range t.RemovedValues {
+			w.facts = append(w.facts, removedValue(name, v))
+		}
 	case t.IsUnion():
 		w.add(t.Discriminator.V, "union", name)
 		for _, v := range t.Variants {
 			w.variant(t, v)
+		}
+		for _, v := range t.RemovedVariants {
+			w.facts = append(w.facts, removedVariant(name, v)...)
 		}
 	default:
 		w.add(nil, "struct", name)

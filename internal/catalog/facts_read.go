@@ -42,6 +42,7 @@ type factReader struct {
 	subscriptions map[string]*factSubscription
 	subscribed    []*factSubscription
 	structs       map[string]*Type // payloads, and structs in place, by the words in front of their fields
+	removed       []removedShape
 	errors        []FactError
 }
 
@@ -49,6 +50,12 @@ type factSubscription struct {
 	*Subscription
 	event string
 	own   bool // its expiry is not that of the event
+}
+
+// removedShape is a version of an event that is gone.
+type removedShape struct {
+	event string
+	*OldShape
 }
 
 // about are the words without the first one of a name that is reserved.
@@ -100,6 +107,8 @@ func (r *factReader) fact(f Fact, words []string) {
 	switch isReserved := len(words) < len(f.Words); {
 	case isFieldOf(words):
 		ok = r.fieldFact(f, words, isReserved)
+	case isReserved && f.IsRemoved():
+		ok = r.removedFact(f, words)
 	case isReserved || len(words) < 2:
 	case words[0] == "event":
 		ok = r.eventFact(f, r.events[words[1]])
@@ -153,28 +162,10 @@ func (r *factReader) fieldFact(f Fact, words []string, isReserved bool) bool {
 		holder.Reserved = append(holder.Reserved, name)
 		return true
 	}
-	var s fieldSchema
-	if readStrictly([]byte(f.Value), &s) != nil {
+	field := r.field(f, words, isReserved)
+	if field == nil {
 		return false
 	}
-	var inline *Type
-	types := &r.schemaReader
-	switch {
-	case isReserved:
-		types = readTypes(s.Types)
-		if s.Fields != nil {
-			inline = &Type{Inline: true, Fields: types.fields(s.Fields)}
-			r.structs[wordsKey(words)] = inline // of which fields were removed before
-		}
-	case strings.HasSuffix(strings.TrimSuffix(s.Type, "?"), inPlace):
-		inline = &Type{Inline: true}
-		r.structs[wordsKey(words)] = inline
-	}
-	field := types.field(name.V, s, inline)
-	for _, missing := range types.missing {
-		r.lacks(f, missing)
-	}
-	types.missing = nil
 	field.Name, field.Removed = name, isReserved
 	field.Default.Pos = f.ValueAt
 	if field.Default.V == nil {
@@ -187,6 +178,69 @@ func (r *factReader) fieldFact(f Fact, words []string, isReserved bool) bool {
 		t.Pos = f.ValueAt
 	}
 	holder.Fields = append(holder.Fields, field)
+	return true
+}
+
+// field reads the value of a fact as that of a field; nil if it is none. What is gone has all types
+// that it was made of in the value.
+func (r *factReader) field(f Fact, words []string, isGone bool) *Field {
+	var s fieldSchema
+	if readStrictly([]byte(f.Value), &s) != nil {
+		return nil
+	}
+	var inline *Type
+	types := &r.schemaReader
+	switch {
+	case isGone:
+		types = readTypes(s.Types)
+		if s.Fields != nil {
+			inline = &Type{Inline: true, Fields: types.fields(s.Fields)}
+			r.structs[wordsKey(words)] = inline // of which fields were removed before
+		}
+	case strings.HasSuffix(strings.TrimSuffix(s.Type, "?"), inPlace):
+		inline = &Type{Inline: true}
+		r.structs[wordsKey(words)] = inline
+	}
+	field := types.field(words[len(words)-1], s, inline)
+	for _, missing := range types.missing {
+		r.lacks(f, missing)
+	}
+	types.missing = nil
+	return field
+}
+
+// removedFact reads one about something that is gone and is no field. It is ignored if no fact is about
+// what it was in.
+func (r *factReader) removedFact(f Fact, words []string) bool {
+	if isRemovedVersion(words) {
+		number, _ := strconv.Atoi(words[2])
+		r.removed = append(r.removed, removedShape{words[1], &OldShape{Version: Value[int]{V: number, Pos: f.NameAt}, Type: r.holder(words)}})
+		return true
+	}
+	if len(words) != 3 {
+		return false
+	}
+	name, in := Value[string]{V: words[2], Pos: f.NameAt}, r.types[words[1]]
+	switch words[0] {
+	case "enum":
+		v := &EnumValue{Name: name}
+		if readStrictly([]byte(f.Value), &v.Number) != nil {
+			return false
+		}
+		if in != nil {
+			in.RemovedValues = append(in.RemovedValues, v)
+		}
+	case "union":
+		field := r.field(f, words, true)
+		if field == nil || field.Type.named() == nil {
+			return false
+		}
+		if in != nil {
+			in.RemovedVariants = append(in.RemovedVariants, &Variant{Name: name, Type: field.Type.Named})
+		}
+	default:
+		return false
+	}
 	return true
 }
 
@@ -299,6 +353,7 @@ func (r *factReader) catalogue() *Catalogue {
 		}
 		c.Events = append(c.Events, e)
 	}
+	c.Removed = r.removedEvents()
 	for _, s := range r.subscribed {
 		e := r.events[s.event]
 		if e == nil {
@@ -310,4 +365,23 @@ func (r *factReader) catalogue() *Catalogue {
 		e.Subscriptions = append(e.Subscriptions, s.Subscription)
 	}
 	return c
+}
+
+// removedEvents collects the versions that are gone, by event. Nobody knows which of their fields were
+// removed before.
+func (r *factReader) removedEvents() (all []*Event) {
+	slices.SortFunc(r.removed, func(a, b removedShape) int {
+		return cmp.Or(strings.Compare(a.event, b.event), cmp.Compare(a.Version.V, b.Version.V))
+	})
+	for _, one := range r.removed {
+		for _, f := range one.Type.Fields {
+			f.Removed = false
+		}
+		if len(all) == 0 || all[len(all)-1].Name.V != one.event {
+			all = append(all, &Event{Name: Value[string]{V: one.event, Pos: one.Version.Pos}})
+		}
+		e := all[len(all)-1]
+		e.History = append(e.History, one.OldShape)
+	}
+	return all
 }

@@ -1,25 +1,39 @@
 package catalog
 
-// RemovedFacts lists the names of fields that one catalogue has and the next one does not read any
-// more, as facts about that: their keys stay in stored events. What was removed before stays removed,
-// until a field reads it again.
+import "slices"
+
+// RemovedFacts lists what one catalogue has and the next one does not read any more, as facts about
+// that, because it stays in stored events: names of fields, versions of events, numbers of enums and
+// variants of unions. What was removed before stays removed, until something reads it again.
 func RemovedFacts(before, after *Catalogue) []Fact {
 	r := removal{seen: map[[2]*Type]bool{}}
 	now := after.EventsByName()
 	for _, old := range before.Events {
-		e := now[old.Name.V]
-		if e == nil {
-			continue
-		}
-		for version := 1; version <= min(old.Version.V, e.Version.V); version++ {
-			was, wasRead := old.FieldsOf(version)
-			is, isRead := e.FieldsOf(version)
-			if wasRead && isRead {
-				r.fields(payloadKey(e.Name.V, version), was, is)
+		for version := 1; version <= old.Version.V; version++ {
+			if was, wasRead := old.FieldsOf(version); wasRead {
+				r.version(old.Name.V, now[old.Name.V], version, was)
 			}
 		}
 	}
+	for _, old := range before.Removed {
+		for _, shape := range old.History {
+			r.version(old.Name.V, now[old.Name.V], shape.Version.V, shape.Type.Fields)
+		}
+	}
 	return r.facts
+}
+
+// version compares the fields of a version with those of the event that the name stands for now; nil
+// for none.
+func (r *removal) version(name string, e *Event, version int, was []*Field) {
+	if e != nil {
+		name = e.Name.V
+		if is, isRead := e.FieldsOf(version); isRead {
+			r.fields(payloadKey(name, version), was, is)
+			return
+		}
+	}
+	r.facts = append(r.facts, removedVersion(name, version, was)...)
 }
 
 type removal struct {
@@ -64,13 +78,49 @@ func (r *removal) named(key []string, before, after *Type) {
 	if before.IsStruct() && after.IsStruct() {
 		r.fields(structKey(key, after), before.Fields, after.Fields)
 	}
-	for _, v := range before.Variants {
-		for _, now := range after.Variants {
-			if now.Name.V == v.Name.V {
-				r.fields(structKey([]string{"union", after.Name.V, v.Name.V}, now.Type), v.Type.Fields, now.Type.Fields)
-			}
+	if before.Integer && after.Integer {
+		r.values(before, after)
+	}
+	for _, v := range slices.Concat(before.Variants, before.RemovedVariants) {
+		if i := slices.IndexFunc(after.Variants, func(now *Variant) bool { return now.Name.V == v.Name.V }); i >= 0 {
+			now := after.Variants[i]
+			r.fields(structKey([]string{"union", after.Name.V, v.Name.V}, now.Type), v.Type.Fields, now.Type.Fields)
+		} else if after.IsUnion() {
+			r.facts = append(r.facts, removedVariant(after.Name.V, v)...)
 		}
 	}
+}
+
+// values compares enums of integers. Another value of the same number reads what is stored.
+func (r *removal) values(before, after *Type) {
+	for _, v := range slices.Concat(before.Values, before.RemovedValues) {
+		if !slices.ContainsFunc(after.Values, func(now *EnumValue) bool { return now.Number == v.Number }) {
+			r.facts = append(r.facts, removedValue(after.Name.V, v))
+		}
+	}
+}
+
+// removedVersion are about a version of an event that is gone.
+func removedVersion(event string, version int, fields []*Field) []Fact {
+	key := payloadKey(event, version)
+	facts := []Fact{{Words: append([]string{factReserved}, key...)}}
+	for _, f := range fields {
+		facts = append(facts, removedFacts(key, f.Name.V, f)...)
+	}
+	return facts
+}
+
+func removedValue(enum string, v *EnumValue) Fact {
+	return Fact{Words: []string{factReserved, "enum", enum, v.Name.V}, Value: factValue(v.Number)}
+}
+
+// removedVariant are about a variant as if it were a field of its struct.
+func removedVariant(union string, v *Variant) []Fact {
+	t := &TypeRef{Kind: Named, Named: v.Type, Text: v.Type.Name.V}
+	if v.Type.Inline {
+		t.Text = inPlace
+	}
+	return removedFacts([]string{"union", union}, v.Name.V, &Field{Name: v.Name, Type: t})
 }
 
 // structKey are the words in front of the fields of a struct, which is at key if it is in place.

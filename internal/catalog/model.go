@@ -46,6 +46,9 @@ type Catalogue struct {
 	ErrorClasses []*ErrorClass
 	Lint         []*LintSetting // what it says of the rules of busgen lint
 	Accepted     []*Accepted    // findings of busgen breaking that it takes as they are, in file order
+	// Removed are versions of events that are gone, with their events or without: each event has them as its
+	// History. Only catalogues that are made of a record have them, as with [Field.Removed].
+	Removed []*Event
 
 	// As one of several packages sees it; see In.
 	Part *Package // the package below that of the root; nil in that
@@ -82,13 +85,15 @@ type Type struct {
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
 
-	Fields        []*Field        // of a struct, in file order
-	Reserved      []Value[string] // of a struct: names that no field may have
-	Values        []*EnumValue    // of an enum, in file order
-	Integer       bool            // of an enum: its JSON is a number
-	Variants      []*Variant      // of a union, in file order
-	Discriminator Value[string]   // of a union: the key that tells its variants apart; "type" if it is not written
-	Custom        *Custom         // of a custom Go type
+	Fields          []*Field        // of a struct, in file order
+	Reserved        []Value[string] // of a struct: names that no field may have
+	Values          []*EnumValue    // of an enum, in file order
+	RemovedValues   []*EnumValue    // of an enum of integers: numbers that no value has any more; see [Field.Removed]
+	Integer         bool            // of an enum: its JSON is a number
+	Variants        []*Variant      // of a union, in file order
+	RemovedVariants []*Variant      // of a union: those that are gone; see [Field.Removed]
+	Discriminator   Value[string]   // of a union: the key that tells its variants apart; "type" if it is not written
+	Custom          *Custom         // of a custom Go type
 
 	// Recursive says that a value can contain another of the same type.
 	Recursive bool
