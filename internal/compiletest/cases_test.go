@@ -106,6 +106,12 @@ func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
 		}
 		addPackage(t, m, name+"/"+p.Name.V, other)
 	}
+	addFiles(t, m, name, c)
+}
+
+// addFiles adds the code of a catalogue to the module.
+func addFiles(t *testing.T, m module, name string, c *catalog.Catalogue) {
+	t.Helper()
 	c.ImportPath = catalog.Value[string]{} // it lies elsewhere here
 	importPath := "example.com/cases/" + name
 	files, err := templates.Files(c, templates.Target{ImportPath: importPath})
@@ -158,31 +164,28 @@ func upcasts(t *testing.T, c *catalog.Catalogue) string {
 	return text
 }
 
-// validCatalogues returns the catalogues without findings, by a name for each.
-func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
+// A source is the text of a catalogue without findings.
+type source struct {
+	name  string
+	file  string
+	text  []byte
+	files catalog.Files // that it may include and import
+}
+
+// validSources lists the catalogues of the cases and of the reference of the language.
+func validSources(t *testing.T) (all []source) {
 	t.Helper()
-	all := map[string]*catalog.Catalogue{}
-	add := func(name, file string, text []byte, files catalog.Files) {
-		c, findings := catalog.ParseWith(files, file, text)
-		if len(findings) > 0 {
-			t.Fatal(name, findings)
-		}
-		all[name] = c
-	}
 	paths, err := filepath.Glob("../catalog/testdata/cases/valid_*/events.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		add(filepath.Base(filepath.Dir(path)), path, read(t, path), catalog.Disk{})
+		all = append(all, source{filepath.Base(filepath.Dir(path)), path, read(t, path), catalog.Disk{}})
 	}
 	reference := string(read(t, "../../docs/catalogue.md"))
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
 	for i, block := range blocks {
-		add(fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), referenced(t))
-	}
-	for name, c := range madeCatalogues() {
-		all[name] = c
+		all = append(all, source{fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), referenced(t)})
 	}
 	imported, err := filepath.Glob("../importer/testdata/cases/*/events.yaml.golden")
 	if err != nil {
@@ -190,11 +193,25 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 	}
 	for _, path := range imported {
 		if text := read(t, path); len(text) < 10_000 {
-			add(filepath.Base(filepath.Dir(path)), path, text, catalog.Disk{})
+			all = append(all, source{filepath.Base(filepath.Dir(path)), path, text, catalog.Disk{}})
 		}
 	}
 	if len(paths) < 15 || len(blocks) < 10 || len(imported) < 10 {
 		t.Fatalf("found %d valid cases, %d catalogues in the reference and %d that were imported", len(paths), len(blocks), len(imported))
+	}
+	return all
+}
+
+// validCatalogues returns the catalogues without findings, by a name for each.
+func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
+	t.Helper()
+	all := madeCatalogues()
+	for _, s := range validSources(t) {
+		c, findings := catalog.ParseWith(s.files, s.file, s.text)
+		if len(findings) > 0 {
+			t.Fatal(s.name, findings)
+		}
+		all[s.name] = c
 	}
 	return all
 }
