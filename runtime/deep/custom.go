@@ -32,12 +32,12 @@ func EqualCustom[T any](a, b T) bool {
 	case interface{ Equal(*T) bool }:
 		return comparer.Equal(&b)
 	}
-	return reflect.DeepEqual(&a, &b) || LeftOut(&a) == "" && LeftOut(&b) == "" && sameJSON(&a, &b)
+	return reflect.DeepEqual(&a, &b) || LeftOut(&a) == "" && LeftOut(&b) == "" && SameJSON(&a, &b)
 }
 
-// sameJSON tells whether two values have the same JSON. The order of keys in objects
+// SameJSON tells whether two values have the same JSON. The order of keys in objects
 // does not count.
-func sameJSON(a, b any) bool {
+func SameJSON(a, b any) bool {
 	treeOf := func(value any) (tree any, err error) {
 		encoded, err := json.Marshal(value)
 		if err != nil {

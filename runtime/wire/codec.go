@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"sync"
+
+	"github.com/busgen/busgen/runtime/deep"
 )
 
 // Encoder is implemented by generated payloads. WriteJSON writes what
@@ -25,6 +28,7 @@ type Decoder interface {
 // It is safe for concurrent use.
 type Codec[T any] struct {
 	scratch sync.Pool // of *scratch[T]; empty if T is left to encoding/json
+	byHand  bool      // somebody has written JSON methods beside the generated ones
 }
 
 // scratch is the memory of one Encode or Decode. The value has its place there
@@ -45,10 +49,14 @@ type scratch[T any] struct {
 // out the rest. The other is a T in which a type of the same package has a method
 // of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
 // encoding.TextUnmarshaler: whoever wrote it wants it to be called, and generated
-// code does not know of it.
+// code does not know of it. Encode then refuses a value that does not come back.
 func NewCodec[T any]() *Codec[T] {
 	c := &Codec[T]{}
-	if generated(reflect.TypeFor[T]()) {
+	t := reflect.TypeFor[T]()
+	if !generated(t) {
+		return c
+	}
+	if c.byHand = customized(t, t.PkgPath(), map[reflect.Type]bool{}); !c.byHand {
 		c.scratch.New = func() any {
 			s := new(scratch[T])
 			s.encoder, s.decoder = any(&s.value).(Encoder), any(&s.value).(Decoder)
@@ -69,7 +77,14 @@ func (c *Codec[T]) Encode(value T) ([]byte, error) {
 			return encoded, nil
 		}
 	}
-	return marshal(value)
+	encoded, err := marshal(value)
+	if err == nil && c.byHand {
+		err = comesBack[T](encoded)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encoded, nil
 }
 
 // Decode returns the value of which data is the JSON.
@@ -126,13 +141,26 @@ func unmarshal[T any](data []byte) (value T, err error) {
 	return value, err
 }
 
-// generated reports whether the methods of t may stand in for encoding/json:
-// they exist, and nobody has written JSON methods beside them, which only
-// encoding/json knows.
+// comesBack returns an error unless the JSON of a value is that of what is read from it.
+func comesBack[T any](encoded []byte) error {
+	back, err := unmarshal[T](encoded)
+	if err != nil {
+		return fmt.Errorf("it cannot be read back from its JSON, which methods of the program have written: %w", err)
+	}
+	again, err := marshal(back)
+	if err != nil {
+		return fmt.Errorf("what is read back from its JSON, which methods of the program have written, has none: %w", err)
+	}
+	if !deep.SameJSON(json.RawMessage(again), json.RawMessage(encoded)) { // whose keys may be in another order
+		return fmt.Errorf("it does not come back from its JSON %.100s, which methods of the program have written, but as %.100s", encoded, again)
+	}
+	return nil
+}
+
+// generated reports whether t has the generated methods.
 func generated(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[Encoder]()) && p.Implements(reflect.TypeFor[Decoder]()) &&
-		!customized(t, t.PkgPath(), map[reflect.Type]bool{})
+	return p.Implements(reflect.TypeFor[Encoder]()) && p.Implements(reflect.TypeFor[Decoder]())
 }
 
 // customized reports whether t, or a type of the same package inside of it, has

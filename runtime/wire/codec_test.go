@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -102,7 +103,11 @@ func (m money) MarshalText() ([]byte, error)     { return []byte(strings.Repeat(
 func (m *money) UnmarshalText(text []byte) error { m.cents = len(text); return nil }
 func (strange) WriteJSON(*wire.Writer)           { panic("it holds a type that reads in a way of its own") }
 func (*strange) ReadJSON(*wire.Reader)           { panic("it holds a type that reads in a way of its own") }
-func (m *mode) UnmarshalJSON(text []byte) error  { *m = mode(len(text)); return nil }
+func (m *mode) UnmarshalJSON(text []byte) error {
+	n, err := strconv.Atoi(strings.TrimPrefix(string(text), "-"))
+	*m = mode(n)
+	return err
+}
 
 // Whoever adds JSON methods to generated types, in a file of their own, means
 // them to be used; encoding/json is who knows how.
@@ -112,6 +117,39 @@ func TestACodecLeavesTypesToEncodingJSONWhoseMethodsCannotBeTheWholeTruth(t *tes
 	requireAsEncodingJSON(t, holds{[]*money{{3}}}, `{"money":["ccc"]}`)
 	requireAsEncodingJSON(t, strange{123}, `{"mode":123}`)
 	requireAsEncodingJSON(t, struct{ A, B int }{1, 2}, `{"A":1,"B":2}`)
+}
+
+// mapped holds values whose methods encoding/json does not call, because they are in a map
+// and the methods are those of a pointer.
+type mapped struct {
+	Money map[string]odd `json:"money"`
+}
+
+type odd struct{ Cents int }
+
+func (mapped) WriteJSON(*wire.Writer)          { panic("it holds a type with a form of its own") }
+func (*mapped) ReadJSON(*wire.Reader)          { panic("it holds a type with a form of its own") }
+func (o *odd) MarshalText() ([]byte, error)    { return []byte(strings.Repeat("c", o.Cents)), nil }
+func (o *odd) UnmarshalText(text []byte) error { o.Cents = len(text); return nil }
+
+// drifting is longer with each time that it is written.
+type drifting struct {
+	Text long `json:"text"`
+}
+
+type long string
+
+func (drifting) WriteJSON(*wire.Writer)     { panic("it holds a type with a form of its own") }
+func (*drifting) ReadJSON(*wire.Reader)     { panic("it holds a type with a form of its own") }
+func (l long) MarshalText() ([]byte, error) { return []byte(l + "!"), nil }
+
+func TestACodecRefusesWhatMethodsOfTheProgramDoNotBringBack(t *testing.T) {
+	if got, err := wire.NewCodec[mapped]().Encode(mapped{map[string]odd{"a": {3}}}); err == nil || !strings.Contains(err.Error(), "cannot be read back") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got, err := wire.NewCodec[drifting]().Encode(drifting{"a"}); err == nil || !strings.Contains(err.Error(), `does not come back from its JSON {"text":"a!"}`) {
+		t.Errorf("got %s, %v", got, err)
+	}
 }
 
 func requireAsEncodingJSON[T any](t *testing.T, value T, text string) {
@@ -183,10 +221,12 @@ func TestEnumsDoNotSlowAPayloadDown(t *testing.T) {
 // loudness is an enum as generated, to which somebody has added a method.
 type loudness string
 
-func (loudness) Valid() bool                    { return true }
-func (v loudness) WriteJSON(w *wire.Writer)     { w.String(string(v)) }
-func (v *loudness) ReadJSON(r *wire.Reader)     { *v = loudness(r.String()) }
-func (v loudness) MarshalJSON() ([]byte, error) { return json.Marshal(string(v) + "!") }
+func (loudness) Valid() bool                { return true }
+func (v loudness) WriteJSON(w *wire.Writer) { w.String(string(v)) }
+func (v *loudness) ReadJSON(r *wire.Reader) { *v = loudness(r.String()) }
+func (v loudness) MarshalJSON() ([]byte, error) {
+	return json.Marshal(strings.TrimSuffix(string(v), "!") + "!")
+}
 
 type shout struct {
 	Loudness loudness `json:"loudness"`
