@@ -22,12 +22,14 @@ type (
 	optional   = features.Optional
 	added      = features.OrderLineAdded   // which has both of them, and collections
 	removed    = features.OrderLineRemoved // which has a tree
+	moved      = features.OrderMoved       // which has former names and defaults
 )
 
 func TestGeneratedMethodsWriteWhatEncodingJSONWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requireSameJSON(t, anyValue[added]().Draw(t, "added"))
 		requireSameJSON(t, anyValue[removed]().Draw(t, "removed"))
+		requireSameJSON(t, anyValue[moved]().Draw(t, "moved"))
 	})
 }
 
@@ -35,6 +37,7 @@ func TestGeneratedMethodsReadWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requireRead(t, anyValue[added]().Draw(t, "added"))
 		requireRead(t, anyValue[removed]().Draw(t, "removed"))
+		requireRead(t, anyValue[moved]().Draw(t, "moved"))
 	})
 }
 
@@ -43,6 +46,7 @@ func TestGeneratedMethodsReadDamagedJSONAsEncodingJSONDoesOrNotAtAll(t *testing.
 		requireSameValue[everything](t, damaged(t, anyValue[everything]()))
 		requireSameValue[optional](t, damaged(t, anyValue[optional]()))
 		requireSameValue[removed](t, damaged(t, anyValue[removed]()))
+		requireSameValue[moved](t, damaged(t, anyValue[moved]()))
 		requireSameValue[added](t, damaged(t, anyValue[added]()))
 	})
 }
@@ -59,11 +63,13 @@ func FuzzParsePayload(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	f.Add([]byte(`{"home":{"x":1,"y":2},"level":2,"steps":[{"at":"2020-01-01","how":"red"},{}],"name":"a"}`))
 	f.Add([]byte(`{"strings":["a"],"ints":[1],"texts_by_name":{"k":"v"},"matrix":[[1],null],"documents":[{},null],"documents_by_name":{"k":[]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		requireSameValue[everything](t, data)
 		requireSameValue[optional](t, data)
 		requireSameValue[removed](t, data)
+		requireSameValue[moved](t, data)
 		requireSameValue[features.Collections](t, data)
 	})
 }
