@@ -28,7 +28,8 @@ lines of wire.golden that differ. Changes that generate would refuse, because
 old events would be lost or read as something else, are findings.
 
 ` + formatHelp + `
-A file that is not up to date is a finding of the rule out-of-date.
+A file that is not up to date is a finding of the rule out-of-date. Findings
+about stored events have a direction and a key, too.
 
 Exit status: 0 up to date, 1 not up to date or a change that is refused,
 2 trouble: with the command line, with files, or findings in the catalogue.`,

@@ -45,6 +45,7 @@ With --watch it goes on, and generates again whenever the catalogue changes,
 until it is interrupted. Findings do not end it.
 
 ` + formatHelp + `
+Findings about stored events have a direction and a key, too.
 
 Exit status: 0 the code is up to date now, 1 the catalogue has findings or a
 change is refused, 2 trouble with the command line or with files.`,

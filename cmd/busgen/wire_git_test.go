@@ -145,6 +145,13 @@ func TestTheRecordOfAFolderThatWasMoved(t *testing.T) {
 		rewrite(t, ordersAfter)
 		refusedAs(t, "--out code/shop", "HEAD:wire.golden")
 	})
+	t.Run("not one that shares an event", func(t *testing.T) {
+		generated(t, "old/events.yaml", ordersBefore+"  a.b: {}\n  a.c: {}\n")
+		must(t, os.RemoveAll("old"))
+		must(t, os.Mkdir("new", 0o700))
+		must(t, os.WriteFile("new/events.yaml", []byte(ordersAfter), 0o600))
+		busgen(t, "-q new/events.yaml").wants(t, 0, "", "")
+	})
 	t.Run("not another one", func(t *testing.T) {
 		generated(t, "old/events.yaml", ordersBefore)
 		must(t, os.Mkdir("new", 0o700))

@@ -50,7 +50,7 @@ type comparison struct {
 type sameDraft struct {
 	rule     string
 	severity lint.Severity
-	at       catalog.Position
+	at, was  catalog.Position
 	message  string
 }
 
@@ -79,7 +79,7 @@ func (c *comparison) report(d draft) {
 		d.severity = d.rule.Severity
 	}
 	c.breaks = c.breaks || d.severity > lint.Note
-	key := sameDraft{d.rule.ID, d.severity, d.at, d.message}
+	key := sameDraft{d.rule.ID, d.severity, d.at, d.was, d.message}
 	if same := c.known[key]; same != nil {
 		same.direction |= d.direction
 		same.addEvent(c.current)

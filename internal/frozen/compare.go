@@ -1,11 +1,7 @@
 package frozen
 
 import (
-	"cmp"
-	"encoding/json"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
@@ -15,13 +11,6 @@ import (
 
 // Rule is the id of findings about the file itself.
 const Rule catalog.Rule = "wire-form"
-
-// header explains the file to people who open it.
-const header = `
-// What stored events rely on: a line for each fact, sorted. Fields that are gone stay reserved.
-// busgen compares the catalogue with what git has of this file: "busgen help generate" says how.
-// Check it in. Where branches are merged, .gitattributes says: wire.golden merge=union
-`
 
 // A Result is what becomes of a record.
 type Result struct {
@@ -63,38 +52,6 @@ func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
 		lines = append(lines, acceptedLine(key))
 	}
 	return result(file(o.Catalogue, c.File, lines), r.findings, o.Present), source.Err()
-}
-
-// result compares the file with the one that lies in the folder.
-func result(file emit.File, findings []lint.Finding, present []byte) Result {
-	r := Result{File: file, Findings: findings}
-	if present == nil {
-		return r
-	}
-	is, was := factLines(file.Content), factLines(present)
-	for line := range was {
-		if !is[line] {
-			r.Changes = append(r.Changes, "- "+line)
-		}
-	}
-	for line := range is {
-		if !was[line] {
-			r.Changes = append(r.Changes, "+ "+line)
-		}
-	}
-	slices.SortFunc(r.Changes, func(a, b string) int { return cmp.Or(strings.Compare(a[1:], b[1:]), strings.Compare(b, a)) })
-	return r
-}
-
-// factLines are those of a file that are no comments.
-func factLines(text []byte) map[string]bool {
-	all := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "//") {
-			all[line] = true
-		}
-	}
-	return all
 }
 
 type comparison struct {
@@ -225,83 +182,4 @@ func (r *comparison) accept() []string {
 // lost, or changed.
 func Refused(f lint.Finding) bool {
 	return f.Severity >= lint.Warning && f.Direction != breaking.Forward.String()
-}
-
-// variants splits facts that contradict each other, which is so after a merge of branches that
-// have changed the same thing: stored events may rely on either. The n-th variant has the n-th of each.
-func variants(facts []catalog.Fact) [][]catalog.Fact {
-	seen, sorts := map[string][]catalog.Fact{}, map[string][]string{}
-	most := 1
-	for _, f := range facts {
-		if f.IsRemoved() {
-			continue
-		}
-		key := strings.Join(f.Words, "\x00")
-		seen[key] = append(seen[key], f)
-		most = max(most, len(seen[key]))
-		if name := typeOf(f); name != "" && !slices.Contains(sorts[name], f.Words[0]) {
-			sorts[name] = append(sorts[name], f.Words[0])
-			most = max(most, len(sorts[name]))
-		}
-	}
-	if most == 1 {
-		return [][]catalog.Fact{facts}
-	}
-	var all [][]catalog.Fact
-	for n := range most {
-		var one []catalog.Fact
-		taken := map[string]bool{}
-		for _, f := range facts {
-			if f.IsRemoved() {
-				one = append(one, f)
-				continue
-			}
-			if name := typeOf(f); name != "" && f.Words[0] != sorts[name][min(n, len(sorts[name])-1)] {
-				continue
-			}
-			key := strings.Join(f.Words, "\x00")
-			if same := seen[key]; !taken[key] {
-				taken[key] = true
-				one = append(one, same[min(n, len(same)-1)])
-			}
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-func linesOf(facts []catalog.Fact) []string {
-	lines := make([]string, len(facts))
-	for i, f := range facts {
-		lines[i] = f.String()
-	}
-	return lines
-}
-
-func acceptedLine(key string) string { return wordAccepted + ": " + quoted(key) }
-
-// quoted is JSON, with < and > as they are.
-func quoted(text string) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(text) // a text has no error
-	return strings.TrimSpace(b.String())
-}
-
-func unquoted(value string) (text string) {
-	json.Unmarshal([]byte(value), &text)
-	return text
-}
-
-// file makes the file of lines.
-func file(catalogue, name string, lines []string) emit.File {
-	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
-	slices.Sort(lines)
-	var b strings.Builder
-	b.WriteString("// " + emit.Header(filepath.Base(name)) + "\n" + header + "\n")
-	for _, line := range slices.Compact(lines) {
-		b.WriteString(line + "\n")
-	}
-	return emit.File{Name: FileName, Content: []byte(b.String())}
 }

@@ -230,6 +230,11 @@ func TestBranchesAreMerged(t *testing.T) {
 		"one uses a type no more, and the other uses it elsewhere": {
 			ours: []string{"total: Money", `total: "json"`}, theirs: []string{"n: int,", `n: int, y: "Money?",`}, merged: []string{"total: Money", `total: "json"`, "n: int,", `n: int, y: "Money?",`},
 		},
+		"one uses a type no more, the other uses it elsewhere, and it is changed": {
+			ours: []string{"total: Money", `total: "json"`}, theirs: []string{"n: int,", `n: int, y: "Money?",`},
+			merged: []string{"total: Money", `total: "json"`, "n: int,", `n: int, y: "Money?",`, "amount: int64", "amount: string"},
+			want:   []string{"type-changed Money amount int64->string"},
+		},
 	} {
 		side := func(replace []string) string { return strings.NewReplacer(replace...).Replace(base) }
 		merged := frozen.Read("HEAD:wire.golden", []byte(recordOf(t, side(test.ours)))).Merge(frozen.Read("theirs:wire.golden", []byte(recordOf(t, side(test.theirs)))), record(recordOf(t, base)))

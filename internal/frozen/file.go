@@ -1,0 +1,88 @@
+package frozen
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// header explains the file to people who open it.
+const header = `
+// What stored events rely on: a line for each fact, sorted. Fields that are gone stay reserved.
+// busgen compares the catalogue with what git has of this file: "busgen help generate" says how.
+// Check it in. Where branches are merged, .gitattributes says: wire.golden merge=union
+`
+
+// result compares the file with the one that lies in the folder.
+func result(file emit.File, findings []lint.Finding, present []byte) Result {
+	r := Result{File: file, Findings: findings}
+	if present == nil {
+		return r
+	}
+	is, was := factLines(file.Content), factLines(present)
+	for line := range was {
+		if !is[line] {
+			r.Changes = append(r.Changes, "- "+line)
+		}
+	}
+	for line := range is {
+		if !was[line] {
+			r.Changes = append(r.Changes, "+ "+line)
+		}
+	}
+	slices.SortFunc(r.Changes, func(a, b string) int { return cmp.Or(strings.Compare(a[1:], b[1:]), strings.Compare(b, a)) })
+	return r
+}
+
+// factLines are those of a file that are no comments.
+func factLines(text []byte) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "//") {
+			all[line] = true
+		}
+	}
+	return all
+}
+
+func linesOf(facts []catalog.Fact) []string {
+	lines := make([]string, len(facts))
+	for i, f := range facts {
+		lines[i] = f.String()
+	}
+	return lines
+}
+
+func acceptedLine(key string) string { return wordAccepted + ": " + quoted(key) }
+
+// quoted is JSON, with < and > as they are.
+func quoted(text string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(text) // a text has no error
+	return strings.TrimSpace(b.String())
+}
+
+func unquoted(value string) (text string) {
+	json.Unmarshal([]byte(value), &text)
+	return text
+}
+
+// file makes the file of lines.
+func file(catalogue, name string, lines []string) emit.File {
+	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
+	slices.Sort(lines)
+	var b strings.Builder
+	b.WriteString("// " + emit.Header(filepath.Base(name)) + "\n" + header + "\n")
+	for _, line := range slices.Compact(lines) {
+		b.WriteString(line + "\n")
+	}
+	return emit.File{Name: FileName, Content: []byte(b.String())}
+}

@@ -1,0 +1,51 @@
+package frozen
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// variants splits facts that contradict each other, which is so after a merge of branches that
+// have changed the same thing: stored events may rely on either. The n-th variant has the n-th of each.
+func variants(facts []catalog.Fact) [][]catalog.Fact {
+	seen, sorts := map[string][]catalog.Fact{}, map[string][]string{}
+	most := 1
+	for _, f := range facts {
+		if f.IsRemoved() {
+			continue
+		}
+		key := strings.Join(f.Words, "\x00")
+		seen[key] = append(seen[key], f)
+		most = max(most, len(seen[key]))
+		if name := typeOf(f); name != "" && !slices.Contains(sorts[name], f.Words[0]) {
+			sorts[name] = append(sorts[name], f.Words[0])
+			most = max(most, len(sorts[name]))
+		}
+	}
+	if most == 1 {
+		return [][]catalog.Fact{facts}
+	}
+	var all [][]catalog.Fact
+	for n := range most {
+		var one []catalog.Fact
+		taken := map[string]bool{}
+		for _, f := range facts {
+			if f.IsRemoved() {
+				one = append(one, f)
+				continue
+			}
+			if name := typeOf(f); name != "" && f.Words[0] != sorts[name][min(n, len(sorts[name])-1)] {
+				continue
+			}
+			key := strings.Join(f.Words, "\x00")
+			if same := seen[key]; !taken[key] {
+				taken[key] = true
+				one = append(one, same[min(n, len(same)-1)])
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
