@@ -75,7 +75,7 @@ type reader struct {
 	eventsIncomplete bool
 	inlines          []*Type               // the structs in place so far
 	initialisms      map[string]bool       // those of the catalogue
-	misspelt         int                   // unknown types so far
+	misspelt         int                   // unknown types and unused policies so far
 	later            []func()              // what has to wait until all types are known
 	subscribed       map[string]subscribed // the subscriptions so far, by name
 	classes          []*ErrorClass         // the error classes so far

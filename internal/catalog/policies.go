@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -30,6 +31,11 @@ func (r *reader) defaults(root object) Settings {
 // of the events.
 func (r *reader) policies(parts []*part, events []*Event) []policy {
 	var all []policy
+	byFirst := map[string][]*Event{}
+	for _, e := range events {
+		first := firstSegment(e.Name.V)
+		byFirst[first] = append(byFirst[first], e)
+	}
 	for _, e := range r.sections(parts, "policies", "policy") {
 		o, _ := r.object(e.value, "policy "+label(e.name), settingKeys...)
 		p := policy{key: e.key, settings: r.settings(o)}
@@ -38,7 +44,7 @@ func (r *reader) policies(parts []*part, events []*Event) []policy {
 			r.syntaxOf(e, err, RuleBadGlob, "policy %s is not a pattern: %s")
 			continue
 		}
-		r.checkUsed(p, events)
+		r.checkUsed(p, events, byFirst)
 		all = append(all, p)
 	}
 	return all
@@ -46,9 +52,17 @@ func (r *reader) policies(parts []*part, events []*Event) []policy {
 
 // checkUsed reports a policy that no event has: after a typo its settings
 // would be lost without a word.
-func (r *reader) checkUsed(p policy, events []*Event) {
+func (r *reader) checkUsed(p policy, events []*Event, byFirst map[string][]*Event) {
 	matches := func(e *Event) bool { return p.pattern.Match(e.Name.V) }
-	if r.eventsIncomplete || slices.ContainsFunc(events, matches) {
+	candidates := events
+	if first := firstSegment(p.pattern.String()); first != "*" {
+		candidates = byFirst[first]
+	}
+	if r.eventsIncomplete || slices.ContainsFunc(candidates, matches) {
+		return
+	}
+	if r.misspelt++; r.misspelt > maxMisspelt {
+		r.report(r.place(p.key), RulePolicyUnused, "policy %s matches no event", p.pattern).Hint = correctPattern
 		return
 	}
 	var patterns []string
@@ -60,8 +74,16 @@ func (r *reader) checkUsed(p policy, events []*Event) {
 	}
 	f := r.report(r.place(p.key), RulePolicyUnused, "policy %s matches no event", p.pattern)
 	if f.Hint = didYouMean(p.pattern.String(), patterns); f.Hint == "" {
-		f.Hint = "correct the pattern or remove the policy"
+		f.Hint = correctPattern
 	}
+}
+
+const correctPattern = "correct the pattern or remove the policy"
+
+// firstSegment is order of order.placed and of order.*.
+func firstSegment(name string) string {
+	first, _, _ := strings.Cut(name, ".")
+	return first
 }
 
 // inherit replaces each event's own settings by its effective ones, field by
@@ -72,10 +94,18 @@ func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) 
 	ascending := slices.Clone(policies)
 	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
 	ties, orders := map[[2]*yaml.Node]bool{}, map[[2]Position]bool{}
+	byFirst := map[string][]int{} // an event meets only policies that begin as it does, or with a *
+	for i, p := range ascending {
+		first := firstSegment(p.pattern.String())
+		byFirst[first] = append(byFirst[first], i)
+	}
 	for _, e := range events {
 		layers := []Settings{defaults}
 		var matching []policy
-		for _, p := range ascending {
+		candidates := slices.Concat(byFirst["*"], byFirst[firstSegment(e.Name.V)])
+		slices.Sort(candidates)
+		for _, i := range candidates {
+			p := ascending[i]
 			if !p.pattern.Match(e.Name.V) {
 				continue
 			}

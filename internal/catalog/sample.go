@@ -44,6 +44,7 @@ func (m *maker) payload(e *Event) (json.RawMessage, *PayloadProblem) {
 
 // checkSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
 func (r *reader) checkSamples(events []*Event) {
+	bytes := 0
 	for _, e := range events {
 		if len(e.Examples) > 0 {
 			continue
@@ -53,8 +54,17 @@ func (r *reader) checkSamples(events []*Event) {
 			r.report(r.nameAt(e.Name), RuleExample, "no example of event %s can be made up: %s", e.Name.V, problem).
 				Hint = "add one under its key examples"
 		}
+		if bytes += len(text); bytes > maxSamples {
+			r.report(r.nameAt(e.Name), RuleExample, "the examples that are made up would be larger than %d MiB in all", maxSamples>>20).
+				Hint = "add short ones under the key examples of events with large payloads, or make several catalogues"
+			return
+		}
 	}
 }
+
+// maxSamples is how many bytes all payloads that are made up may have. A line of a catalogue can be an event whose
+// payload is a thousand times as large.
+var maxSamples = 64 << 20 // a variable for tests
 
 // maxSample is how many bytes a payload that is made up may have.
 const maxSample = 64 << 10

@@ -164,7 +164,8 @@ func (r *reader) typeHint(text string) string {
 
 const declareType = "declare it under types, or use a built-in type"
 
-// maxMisspelt is for how many unknown types a similar name is looked for: each takes as long as there are types.
+// maxMisspelt is for how many unknown types and unused policies a similar name is looked for, because that takes
+// the longer the more names there are.
 const maxMisspelt = 200
 
 // JSONType returns the type whose JSON t has: t itself, or what stands for a custom
