@@ -4,7 +4,8 @@
 // emits the generated file of the same name:
 //
 //	payloads.go   payloads.gen.go   a struct per event, the types they share, sealed interfaces; Validate
-//	codec.go      codec.gen.go      the JSON of payloads: WriteJSON and ReadJSON, and that of unions
+//	codec.go      codec.gen.go      the JSON of payloads: WriteJSON and ReadJSON; what encoding/json needs for unions,
+//	                                custom types and stored events with former names
 //	copy.go       copy.gen.go       Clone and Equal
 //	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
@@ -25,5 +26,6 @@
 // The other files are what these share: source.go makes a Go file of the
 // constructs, imports.go names the packages of custom types, comment.go and notes.go make
 // safe comments of text that a person wrote in the catalogue, words.go puts settings into
-// English, gotype.go names Go types, and kinds.go tells how values are treated. The folder starter holds what `busgen init` writes ([Starter]).
+// English, gotype.go names Go types, kinds.go tells how values are treated, and deprecated.go lets
+// files use what is deprecated. The folder starter holds what `busgen init` writes ([Starter]).
 package templates

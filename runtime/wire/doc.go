@@ -32,6 +32,12 @@
 // giving up is the one of encoding/json. The tests of this package compare the
 // two, for every type of field, on values and on damaged JSON of all kinds.
 //
+// # Older payloads
+//
+// Stored events may hold a field under a former name, or lack one that has a
+// default. ReadJSON looks for both, and [Upgrade] brings such JSON up to date for
+// encoding/json.
+//
 // # Types that do not take part
 //
 // A [Codec] of a type without the methods is encoding/json alone. So is one of a

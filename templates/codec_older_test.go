@@ -1,0 +1,58 @@
+package templates
+
+import "testing"
+
+func TestAFieldIsReadByItsFormerNamesAndItsDefault(t *testing.T) {
+	c := parse(t, `
+types:
+  Payment: { one_of: { cash: { fields: {} } } }
+events:
+  a: { payload: { to: { type: string, was: [home, address] }, floor: { type: int, was: level, default: 1 }, note: { type: "string?", default: none } } }
+  b: { payload: { by: { type: Payment, was: paid } } }
+`)
+	emits(t, `
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *A) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("to") || r.Key("home") || r.Key("address") {
+		p.To = r.String()
+	}
+	if r.Key("floor") || r.Key("level") {
+		p.Floor = r.Int()
+	} else {
+		p.Floor = 1
+	}
+	if r.Key("note") {
+		p.Note = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored A with the keys of today: fields
+// that were renamed have their present names, and missing ones their defaults.
+func (A) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "to", Was: []string{"home", "address"}},
+		wire.OlderField{Name: "floor", Was: []string{"level"}, Default: "1"},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *A) UnmarshalJSON(data []byte) error {
+	type plain A
+	return json.Unmarshal(p.UpgradeJSON(data), (*plain)(p))
+}
+`, structCodec(eventShape(c.Events[0]))[1:]...)
+	emits(t, `
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *B) UnmarshalJSON(data []byte) error {
+	var j jsonOfB
+	err := json.Unmarshal(p.UpgradeJSON(data), &j)
+	*p = B{
+		By: j.By.value,
+	}
+	return err
+}
+`, unmarshalTwin(eventShape(c.Events[1])))
+}
