@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -33,6 +34,9 @@ func ValidateCustom[T any](value T) error {
 	again, err := json.Marshal(&back)
 	if err != nil {
 		return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as what has none: %w", encoded, err)
+	}
+	if bytes.Equal(encoded, again) {
+		return fmt.Errorf("cannot be stored: its method Equal says that what comes back from its JSON %.100s is another value", encoded)
 	}
 	return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as %.100s", encoded, again)
 }

@@ -34,6 +34,11 @@ type fading struct{ N int }
 
 func (f *fading) UnmarshalJSON(text []byte) error { f.N = len(text) - len(`{"N":}`) - 1; return nil }
 
+// lonely is equal to nothing.
+type lonely struct{ N int }
+
+func (lonely) Equal(lonely) bool { return false }
+
 func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -52,6 +57,7 @@ func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
 		{runtime.ValidateCustom(deaf{1}), `its JSON {"N":1} cannot be read back: no, thanks`},
 		{runtime.ValidateCustom(mute{1}), "not a word"},
 		{runtime.ValidateCustom(fading{7}), `from its JSON {"N":7} it comes back as {"N":0}`},
+		{runtime.ValidateCustom(lonely{7}), `its method Equal says that what comes back from its JSON {"N":7} is another value`},
 		{runtime.ValidateCustom(func() {}), "cannot be stored: json: unsupported type"},
 	} {
 		if got := test.err; got == nil && test.want != "" || got != nil && (test.want == "" || !strings.Contains(got.Error(), test.want)) {
