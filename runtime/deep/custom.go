@@ -59,14 +59,18 @@ func SameJSON(a, b any) bool {
 // is a pointer, and not a cycle: encoding/json has encoded it.
 func LeftOut(value any) string { return leftOut(reflect.ValueOf(value)) }
 
-var marshalers = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
+// ownMethods are those by which a type says what its JSON is, and whether that is all.
+var ownMethods = []reflect.Type{
+	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](),
+	reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+}
 
 func leftOut(v reflect.Value) string {
 	if !v.IsValid() {
 		return ""
 	}
-	for _, marshaler := range marshalers {
-		if v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler) {
+	for _, own := range ownMethods {
+		if v.Type().Implements(own) || reflect.PointerTo(v.Type()).Implements(own) {
 			return ""
 		}
 	}

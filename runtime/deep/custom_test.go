@@ -1,6 +1,7 @@
 package deep_test
 
 import (
+	"encoding/json"
 	"math/big"
 	"net/url"
 	"slices"
@@ -52,6 +53,9 @@ func TestTheSameJSONIsTheSameValueIfItHoldsAll(t *testing.T) {
 	if !deep.EqualCustom(map[string]any{"n": 1}, map[string]any{"n": 1.0}) {
 		t.Error("numbers of the same JSON differ")
 	}
+	if !deep.EqualCustom(cached{"a", 1}, cached{"a", 0}) {
+		t.Error("what a type computes when it is read counts")
+	}
 	if deep.EqualCustom[any](func() {}, 1) {
 		t.Error("what has no JSON is equal to something")
 	}
@@ -67,6 +71,18 @@ type (
 	named  int
 	number struct{ named }
 )
+
+// cached computes a field that is not exported when it is read.
+type cached struct {
+	Text   string
+	length int
+}
+
+func (c *cached) UnmarshalJSON(text []byte) error {
+	c.length = len(text)
+	type plain cached
+	return json.Unmarshal(text, (*plain)(c))
+}
 
 func TestItIsFoundWhatJSONLeavesOut(t *testing.T) {
 	h := hidden{1}
@@ -84,6 +100,7 @@ func TestItIsFoundWhatJSONLeavesOut(t *testing.T) {
 		{&number{1}, "named"},
 		{&struct{ At time.Time }{time.Now()}, ""}, // it has methods of its own
 		{big.NewInt(7), ""},
+		{&cached{"a", 1}, ""},
 		{new(any), ""},
 	} {
 		if got := deep.LeftOut(test.value); got != test.want {
