@@ -55,16 +55,25 @@ type noUnion struct {
 }
 
 // findVariants returns the variants of a schema, or why it has none; neither for a schema without
-// alternatives.
+// alternatives, and for anyOf whose alternatives may hold at once.
 func (im *importer) findVariants(s *node) (*variants, *noUnion) {
 	key := "oneOf"
 	if s.get(key) == nil {
 		key = "anyOf"
 	}
 	branches := s.get(key)
-	if !branches.is(list) || len(branches.items) == 0 || key == "anyOf" && s.get("discriminator") == nil {
+	if !branches.is(list) || len(branches.items) == 0 {
 		return nil, nil // leftovers reports it
 	}
+	v, no := im.toldApart(s, key, branches)
+	if no != nil && key == "anyOf" && s.get("discriminator") == nil {
+		return nil, nil
+	}
+	return v, no
+}
+
+// toldApart returns the variants that branches are, or why they are none.
+func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *noUnion) {
 	v := &variants{at: s.at(key)}
 	for _, b := range branches.items {
 		one, ok := im.branch(b)
