@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/input"
 )
 
 // formerCatalogue reads what the catalogue at path was. against is a file, a folder
@@ -42,6 +43,9 @@ func atRevision(tree *revision, file string) (breaking.State, error) {
 	text, err := tree.ReadFile(file)
 	if err != nil {
 		return breaking.State{}, fmt.Errorf("there is no %s in %s: name it as git does, as in --against %s:path/to/events.yaml", file, tree.revision, tree.revision)
+	}
+	if len(text) > catalog.MaxFile {
+		return breaking.State{}, fmt.Errorf("cannot read %s: %w", tree.name(file), &input.TooLargeError{Size: int64(len(text)), Limit: catalog.MaxFile})
 	}
 	c, findings := catalog.ParseWith(tree, file, text)
 	if len(findings) > 0 {

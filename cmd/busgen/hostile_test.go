@@ -32,6 +32,12 @@ func TestACatalogueIsARegularFile(t *testing.T) {
 	}
 }
 
+func TestAModuleThatIsAPipeIsNotWaitedFor(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": simple})
+	must(t, syscall.Mkfifo("go.mod", 0o666))
+	busgen(t, "generate -q").wants(t, 0, "", "") // this code does not need to know the module
+}
+
 func TestALargeCatalogueIsToBeDivided(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": strings.Repeat("# x\n", 161<<20/40)})
 	busgen(t, "check").wants(t, statusTrouble, "", "busgen: cannot read the catalogue: read events.yaml: it has 16.1 MiB, and may have 16 MiB: divide it into several files with include\n")

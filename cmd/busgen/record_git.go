@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/input"
 )
 
 // A gitRecord finds records in a repository of git.
@@ -56,7 +58,7 @@ func (g *gitRecord) commitsIn(name string) []string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(g.folder, name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := input.ReadFile(name, catalog.MaxFile)
 	if err != nil {
 		return nil // nothing of the kind is going on
 	}

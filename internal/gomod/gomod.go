@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"github.com/busgen/busgen/internal/input"
 )
 
 // ImportPath returns the import path of the package in dir, by the nearest
@@ -27,7 +29,7 @@ func ImportPath(dir string) (string, error) {
 		return "", &NoModuleError{Dir: dir}
 	}
 	file := filepath.Join(root, goMod)
-	content, err := os.ReadFile(file)
+	content, err := input.ReadFile(file, maxModule)
 	if err != nil {
 		return "", fmt.Errorf("cannot tell the Go import path of %s: %w", dir, err)
 	}
@@ -58,7 +60,7 @@ func Tools(dir string) (paths []string, inModule bool) {
 		return nil, false
 	}
 	file := filepath.Join(root, goMod)
-	content, err := os.ReadFile(file)
+	content, err := input.ReadFile(file, maxModule)
 	if err != nil {
 		return nil, true
 	}
@@ -71,6 +73,9 @@ func Tools(dir string) (paths []string, inModule bool) {
 }
 
 const goMod = "go.mod"
+
+// maxModule is how many bytes a go.mod may have, as in the module proxy of Go.
+const maxModule = 16 << 20
 
 // findModule returns the nearest folder with a go.mod, from dir upwards.
 func findModule(dir string) (root string, found bool) {
