@@ -197,7 +197,11 @@ func (b *Bus) Start(ctx context.Context) error {
 	if err := b.changeState(opened, starting); err != nil {
 		return err
 	}
-	found, err := b.takeOver(ctx)
+	err := b.completeGroups(ctx)
+	var found engine.Recovery
+	if err == nil {
+		found, err = b.takeOver(ctx)
+	}
 	if err == nil {
 		err = b.log.WatchPauses(ctx, b.pausesChanged)
 	}

@@ -226,7 +226,8 @@ func (c *consumer) settingsOf(eventType string) *dispatch.Settings {
 	return (*c.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
 }
 
-// handlersOf returns who handles an event type. In a group that may be nobody.
+// handlersOf returns who handles an event type. In a group that may be nobody: then it is a
+// handler that refuses.
 func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
 	if !c.group {
 		return c.all
@@ -240,7 +241,36 @@ func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
 			handlers = append(handlers, m.handler)
 		}
 	}
+	if handlers == nil {
+		handlers = []*dispatch.Handler{c.withoutMember()}
+	}
 	return handlers
+}
+
+// withoutMember returns a handler for what was left to a group by a member that it no longer
+// has. The first member counts it.
+func (c *consumer) withoutMember() *dispatch.Handler {
+	first := (*c.members.Load())[0].handler
+	refuse := func(a *dispatch.Attempt) error {
+		return &dispatch.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", c.name, a.Type)}
+	}
+	return &dispatch.Handler{Name: c.name, Handle: refuse, Settings: first.Settings, Breaker: first.Breaker, Count: first.Count}
+}
+
+// completeGroups makes the patterns of groups those of their members, of which there are no more
+// to come. The file may have types of members that are gone.
+func (b *Bus) completeGroups(ctx context.Context) error {
+	b.mu.Lock()
+	var specs []engine.ConsumerSpec
+	for _, c := range b.consumers {
+		if c.group {
+			spec := c.spec(*c.members.Load())
+			spec.Pattern, spec.Extend = spec.Over(""), false
+			specs = append(specs, spec)
+		}
+	}
+	b.mu.Unlock()
+	return b.log.DeclareConsumers(ctx, specs)
 }
 
 // start begins to deliver, unless it is unsubscribed, or renewed soon and started then.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,5 +253,37 @@ func TestWhatNobodyHandlesIsReportedInABoundedNumberOfLines(t *testing.T) {
 		if len(lines) != 11 || lines[10] != "more subscriptions have pending events, and this program has no handler for them more=3" {
 			t.Errorf("the log says %q", lines)
 		}
+	})
+}
+
+func TestWhatIsLeftToAGroupForAMemberThatIsGoneBecomesDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		taken, drawn := noteType("note.taken", nil), noteType("note.drawn", nil)
+		c := runtime.NewCatalogue(taken, drawn)
+		var seen journal[string]
+		program(t, path, c, func(f *fixture) {
+			reading(f, taken, "taker", &seen, runtime.InGroup("g"))
+			reading(f, drawn, "drawer", &seen, runtime.InGroup("g"))
+			publishAs(f, taken, note{1})
+			publishAs(f, drawn, note{2})
+		})
+		f := reopenWith(t, path, c)
+		reading(f, taken, "taker", &seen, runtime.InGroup("g"))
+		f.start()
+		f.idle()
+		publishAs(f, drawn, note{3}) // which is for nobody now
+		publishAs(f, taken, note{4})
+		f.idle()
+		f.stop()
+		if diff := cmp.Diff([]string{"note.taken 1", "note.taken 4"}, seen.all()); diff != "" {
+			t.Error(diff)
+		}
+		letters := dead(t, path)
+		if len(letters) != 1 || letters[0].Subscription != "g" || letters[0].Type != "note.drawn" || letters[0].Reason != "decode" ||
+			string(letters[0].Payload) != `{"n":2}` || !strings.Contains(letters[0].LastError(), `no member of group "g" is for events of type note.drawn`) {
+			t.Errorf("dead letters %+v", letters)
+		}
+		requireSound(t, path)
 	})
 }

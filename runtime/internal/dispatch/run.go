@@ -90,11 +90,7 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 	default:
 		return false
 	}
-	handlers := s.cfg.Handlers(r.Type)
-	if len(handlers) == 0 { // of a group that no longer has a member for it
-		return false
-	}
-	s.giveUp(worker, r, handlers[0], r.initial.permit, reason)
+	s.giveUp(worker, r, s.cfg.Handlers(r.Type)[0], r.initial.permit, reason)
 	return true
 }
 
