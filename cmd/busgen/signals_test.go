@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func TestEveryVerbThatIsKilledLeavesTheOldStateOrTheNewOne(t *testing.T) {
 			k.learn()
 			for i := range *killMoments + 1 {
 				s := syscall.SIGTERM
-				if i == *killMoments {
+				if i == *killMoments && !signal.Ignored(syscall.SIGINT) { // as it is in the background of a script
 					s = syscall.SIGINT
 				}
 				k.kill(s, time.Duration(random.Int64N(int64(k.takes)+1)))
