@@ -167,17 +167,24 @@ func orDefault(hint string, f *catalog.Field) string {
 	return hint
 }
 
-// gone reports a field that old programs miss in new rows.
+// gone reports a field that old programs miss in new rows. They can do without an optional one.
 func (f *fieldComparison) gone(old *catalog.Field) {
-	if f.direction&Forward == 0 || old.Type.Optional || f.asked[old] {
+	if f.direction&Forward == 0 || f.asked[old] {
 		return
 	}
 	if now := f.after.reader(old.Name.V); now != nil && f.predecessor(now) == old {
 		return // it is there, or was renamed
 	}
-	f.report(draft{rule: fieldRemoved, direction: Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
+	removed := draft{rule: fieldRemoved, direction: Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
 		message: fmt.Sprintf("field %s of %s is gone", old.Name.V, f.in.what),
-		hint:    "make it optional first, and remove it when no program needs it any more"}, old.Name.V)
+		hint:    "make it optional first, and remove it when no program needs it any more"}
+	if old.Type.Optional {
+		if f.after.reserves[old.Name.V] {
+			return
+		}
+		removed.severity, removed.effect, removed.hint = lint.Note, effect{}, "wire.golden keeps its name for the type that it had"
+	}
+	f.report(removed, old.Name.V)
 }
 
 // formerNames reports former names of a field under which its value is not found any more.

@@ -27,7 +27,7 @@ events:
   order.placed: { payload: { order_id: uuid, note: "string?" } }`,
 	Good: `
 events:
-  order.placed: { payload: { order_id: uuid, email: string } }`,
+  order.placed: { payload: { order_id: uuid, email: { type: string, deprecated: Nobody reads it. }, note: "string?" } }`,
 }
 
 var fieldRenamed = Rule{
