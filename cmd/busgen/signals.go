@@ -13,7 +13,7 @@ import (
 
 // grace is how long a verb has to say how far it was, when a signal ends it. Most verbs have nothing to
 // say and are ended where they are.
-const grace = 100 * time.Millisecond
+const grace = 50 * time.Millisecond
 
 // endOnSignal returns a context that ends when SIGINT, SIGTERM or SIGHUP comes, and ends the
 // process a moment later, or at once if another signal comes. Signals that the process was started to ignore, as nohup
