@@ -287,3 +287,43 @@ func TestWhatIsLeftToAGroupForAMemberThatIsGoneBecomesDeadLetters(t *testing.T) 
 		requireSound(t, path)
 	})
 }
+
+// A subscription for rare events must not make each look read a long log.
+func TestALookForWhatNobodyHandlesIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after int // events of another type
+		want          []string
+	}{
+		"a backlog that begins soon":        {5_000, 40_000, []string{noHandler + " subscription_id=rare pattern=note.drawn"}},
+		"a backlog of today":                {40_000, 5_000, []string{noHandler + " subscription_id=rare pattern=note.drawn"}},
+		"one event somewhere in a long log": {20_000, 20_000, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "events.db")
+			taken, drawn := noteType("note.taken", nil), noteType("note.drawn", nil)
+			c := runtime.NewCatalogue(taken, drawn)
+			program(t, path, c, func(f *fixture) {
+				_, err := runtime.Subscribe(f.Bus, drawn, "rare", ignore)
+				must(t, err)
+				_, err = runtime.Subscribe(f.Bus, taken, "reader", ignore)
+				must(t, err)
+				for i, n := range []int{test.before, 0, test.after} {
+					if i == 1 {
+						publishAs(f, drawn, note{1})
+						continue
+					}
+					_, err := runtime.PublishBatch(t.Context(), f.Bus, taken, make([]note, n))
+					must(t, err)
+				}
+			})
+			f := reopenWith(t, path, c)
+			_, err := runtime.Subscribe(f.Bus, taken, "reader", ignore)
+			must(t, err)
+			must(t, f.PauseSubscription(t.Context(), "reader"))
+			f.start()
+			if diff := cmp.Diff(test.want, f.warnings("WARN")); diff != "" {
+				t.Errorf("warnings at the start (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

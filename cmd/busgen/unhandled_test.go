@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -9,13 +10,15 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
+var quiet = []runtime.Option{runtime.WithDurability(runtime.Normal), runtime.WithLogger(slog.New(slog.DiscardHandler))}
+
 func TestStatusShowsWhatNobodyHandles(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.order(1, "a@example.org", 100)
 		must(t, s.WaitIdle(t.Context()))
 		must(t, s.Shutdown(t.Context()))
 		// The next program has renamed a subscription, and dropped another one.
-		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithDurability(runtime.Normal))
+		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), quiet...)
 		must(t, err)
 		defer bus.Shutdown(context.Background())
 		_, err = runtime.Subscribe(bus, orderType, "mail-receipt", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
@@ -49,7 +52,7 @@ func TestStatusShowsWhatNobodyHandles(t *testing.T) {
 
 func TestStatusShowsTypesWithoutASubscription(t *testing.T) {
 	inFolder(t, nil)
-	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithDurability(runtime.Normal))
+	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), quiet...)
 	must(t, err)
 	_, err = runtime.Subscribe(bus, paymentType, "charge-card", func(context.Context, runtime.Event[paymentRequested]) error { return nil })
 	must(t, err)
