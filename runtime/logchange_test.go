@@ -22,7 +22,7 @@ import (
 // they are in real time.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 { // a minute, on a busy machine
 		if so() {
 			return
 		}
