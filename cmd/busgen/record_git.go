@@ -82,6 +82,9 @@ func (g *gitRecord) find() (*frozen.Record, error) {
 	for _, theirs := range g.picked {
 		record = g.merge(record, theirs, theirs+"^")
 	}
+	if record != nil {
+		record.AlsoSince(g.takenBack()...)
+	}
 	return record, context.Cause(g.ctx)
 }
 

@@ -64,13 +64,20 @@ type comparison struct {
 	findings []lint.Finding
 }
 
-// compare has package breaking compare the catalogue with each variant of the record.
+// compare has package breaking compare the catalogue with each variant of the record, and of earlier ones.
 func (r *comparison) compare() error {
-	if len(r.before.facts) == 0 || r.same() {
-		return nil // or the record is of an older form
+	all := variants(r.before.facts)
+	for _, one := range r.before.earlier {
+		all = append(all, variants(one.facts)...)
+	}
+	if len(all) == 1 && r.same() {
+		return nil
 	}
 	seen := map[string]bool{}
-	for _, facts := range variants(r.before.facts) {
+	for _, facts := range all {
+		if len(facts) == 0 {
+			continue // the record is of an older form
+		}
 		before := r.read(facts)
 		found, err := breaking.Compare(breaking.State{Catalogue: before, Read: r.before.readText}, breaking.State{Catalogue: r.after, Read: r.options.Read})
 		if err != nil {

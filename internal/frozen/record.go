@@ -16,10 +16,11 @@ const FileName = "wire.golden"
 // A Record is what was written down of a catalogue: the facts about it, and lines of other kinds.
 type Record struct {
 	facts     []catalog.Fact
-	accepted  []string // keys of findings that somebody has accepted
-	merged    []string // those of them that a merge of branches has accepted; see Resolved
-	samples   []sample // lines of an older form
-	catalogue string   // the path of the catalogue, from the folder of the file; empty in an older form
+	accepted  []string  // keys of findings that somebody has accepted
+	merged    []string  // those of them that a merge of branches has accepted; see Resolved
+	samples   []sample  // lines of an older form
+	catalogue string    // the path of the catalogue, from the folder of the file; empty in an older form
+	earlier   []*Record // that count as well; see AlsoSince
 	findings  catalog.Findings
 	texts     map[string][]byte // by the name of the file
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/frozen"
+)
+
+// How far back commits are looked at: so many of all, and so many that have changed the record.
+const (
+	mostCommits = 1000
+	mostChanges = 50
+)
+
+// takenBack returns records that a later commit has changed without generating, as "git revert" does:
+// what was published in between is still stored. Once somebody has generated after such a commit, the
+// record says it all.
+func (g *gitRecord) takenBack() (lost []*frozen.Record) {
+	changes := g.changes()
+	for i, change := range changes {
+		if !change.removes {
+			continue
+		}
+		now, before := readRecord(g.at(change.commit), g.path), readRecord(g.at(change.commit+"^"), g.path)
+		if now == nil || before == nil || g.follows(change.commit, now, before) {
+			continue
+		}
+		isSettled := func(later recordChange) bool {
+			record := readRecord(g.at(later.commit), g.path)
+			return record != nil && g.follows(later.commit, record, before)
+		}
+		if !slices.ContainsFunc(changes[:i], isSettled) {
+			lost = append(lost, before)
+		}
+	}
+	return lost
+}
+
+// A recordChange is a commit that has changed the record.
+type recordChange struct {
+	commit  string
+	removes bool // lines of it
+}
+
+// changes lists the latest ones, of which a merge is one, newest first.
+func (g *gitRecord) changes() (all []recordChange) {
+	name, err := g.at("").object(g.path)
+	if err != nil {
+		return nil
+	}
+	args := []string{"log", "--first-parent", "-m", "--no-renames", "--numstat", "--format=%x00%H", "-" + strconv.Itoa(mostChanges), "HEAD"}
+	oldest, _ := g.at("HEAD").git("rev-list", "--first-parent", "--skip="+strconv.Itoa(mostCommits), "-1", "HEAD")
+	if commit := strings.TrimSpace(string(oldest)); commit != "" {
+		args = append(args, "^"+commit)
+	}
+	text, _ := g.at("HEAD").git(append(args, "--", ":(top,literal)"+strings.TrimPrefix(name, ":"))...)
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		if words := strings.Fields(entry); len(words) >= 3 { // commit, added, removed, name
+			all = append(all, recordChange{commit: words[0], removes: words[2] != "0"})
+		}
+	}
+	return all
+}
+
+// follows tells whether the record of a commit can have been generated after another one.
+func (g *gitRecord) follows(commit string, now, before *frozen.Record) bool {
+	return now.Follows(before, acceptedKeys(g.catalogue)) || now.Follows(before, acceptedKeys(g.catalogueOf(commit, now)))
+}
+
+// catalogueOf reads the catalogue of which a commit has the record; nil if it cannot be read.
+func (g *gitRecord) catalogueOf(commit string, record *frozen.Record) *catalog.Catalogue {
+	tree, name := g.at(commit), filepath.Join(g.out, filepath.FromSlash(record.Catalogue()))
+	text, err := tree.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	c, findings := catalog.ParseWith(tree, name, text)
+	if len(findings) > 0 {
+		return nil
+	}
+	return c
+}
+
+func acceptedKeys(c *catalog.Catalogue) (keys []string) {
+	if c == nil {
+		return nil
+	}
+	for _, a := range c.Accepted {
+		keys = append(keys, a.Key.V)
+	}
+	return keys
+}

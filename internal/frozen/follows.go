@@ -1,0 +1,64 @@
+package frozen
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+// AlsoSince has the catalogue compared with earlier records, too: those that a later one does not follow.
+func (r *Record) AlsoSince(earlier ...*Record) {
+	r.earlier = append(r.earlier, earlier...)
+	for _, one := range earlier {
+		maps.Copy(r.texts, one.texts)
+	}
+}
+
+// Follows tells whether a record can have been generated after another one: what is gone is reserved,
+// and what is refused is accepted, by the record or by one of the keys. The record of a commit that
+// takes back another one does not follow that of the commit before.
+func (r *Record) Follows(before *Record, accepted []string) bool {
+	after, reserved := r.withoutRemoved()
+	if len(before.facts) == 0 || len(variants(after)) > 1 {
+		return true // it is of an older form, or nobody has generated since a merge
+	}
+	now, _ := catalog.ReadFacts(after)
+	isRefused := func(f lint.Finding) bool {
+		return Refused(f) && !slices.Contains(accepted, f.Key) && !slices.Contains(r.accepted, f.Key)
+	}
+	for _, facts := range variants(before.facts) {
+		was, _ := catalog.ReadFacts(facts)
+		for _, f := range catalog.RemovedFacts(was, now) {
+			if !reserved[wordsOf(f)] {
+				return false
+			}
+		}
+		found, err := breaking.Compare(breaking.State{Catalogue: was, Read: noText}, breaking.State{Catalogue: now, Read: noText})
+		if err != nil || slices.ContainsFunc(found, isRefused) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutRemoved returns the facts about what is there, and the words of those about what is gone.
+func (r *Record) withoutRemoved() (facts []catalog.Fact, removed map[string]bool) {
+	removed = map[string]bool{}
+	for _, f := range r.facts {
+		if f.IsRemoved() {
+			removed[wordsOf(f)] = true
+		} else {
+			facts = append(facts, f)
+		}
+	}
+	return facts, removed
+}
+
+func wordsOf(f catalog.Fact) string { return strings.Join(f.Words, "\x00") }
+
+// noText is for findings that nobody sees.
+func noText(string) ([]byte, error) { return nil, nil }
