@@ -68,7 +68,12 @@ func (g *gitRecord) changes() (all []recordChange) {
 
 // follows tells whether the record of a commit can have been generated after another one.
 func (g *gitRecord) follows(commit string, now, before *frozen.Record) bool {
-	return now.Follows(before, acceptedKeys(g.catalogue)) || now.Follows(before, acceptedKeys(g.catalogueOf(commit, now)))
+	accepted := acceptedKeys(g.catalogue)
+	if now.Follows(before, nil, accepted) {
+		return true
+	}
+	c := g.catalogueOf(commit, now)
+	return c != nil && now.Follows(before, c, append(accepted, acceptedKeys(c)...))
 }
 
 // catalogueOf reads the catalogue of which a commit has the record; nil if it cannot be read.
@@ -86,9 +91,6 @@ func (g *gitRecord) catalogueOf(commit string, record *frozen.Record) *catalog.C
 }
 
 func acceptedKeys(c *catalog.Catalogue) (keys []string) {
-	if c == nil {
-		return nil
-	}
 	for _, a := range c.Accepted {
 		keys = append(keys, a.Key.V)
 	}

@@ -34,6 +34,7 @@ func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
 					gits(t, "checkout -q -b back", "revert --no-edit HEAD", "checkout -q main", "merge -q --no-ff --no-edit back")
 				case "after more of them":
 					change(strings.Replace(mergeCatalogue, from, test.to+"  order.y: {}\n", 1))
+					more = "[event-removed order.y]"
 					gits(t, "revert --no-edit HEAD HEAD^")
 				default:
 					gits(t, "revert --no-edit HEAD")

@@ -20,13 +20,16 @@ func (r *Record) AlsoSince(earlier ...*Record) {
 
 // Follows tells whether a record can have been generated after another one: what is gone is reserved,
 // and what is refused is accepted, by the record or by one of the keys. The record of a commit that
-// takes back another one does not follow that of the commit before.
-func (r *Record) Follows(before *Record, accepted []string) bool {
+// takes back another one does not follow that of the commit before. now is the catalogue of the record;
+// nil if only the record is known, which lacks the names of structs in place.
+func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []string) bool {
 	after, reserved := r.withoutRemoved()
 	if len(before.facts) == 0 || len(variants(after)) > 1 {
 		return true // it is of an older form, or nobody has generated since a merge
 	}
-	now, _ := catalog.ReadFacts(after)
+	if now == nil {
+		now, _ = catalog.ReadFacts(after)
+	}
 	isRefused := func(f lint.Finding) bool {
 		return Refused(f) && !slices.Contains(accepted, f.Key) && !slices.Contains(r.accepted, f.Key)
 	}
