@@ -13,7 +13,7 @@ import (
 // How far back commits are looked at: so many of all, and so many that have changed the record.
 const (
 	mostCommits = 1000
-	mostChanges = 50
+	mostChanges = 20
 )
 
 // takenBack returns records that a later commit has changed without generating, as "git revert" does:
