@@ -137,14 +137,7 @@ func structKey(key []string, t *Type) []string {
 func removedFacts(key []string, name string, f *Field) []Fact {
 	schema := fieldFact(f)
 	schema.Was = nil // each of them is gone on its own
-	for _, t := range reachable([]*Field{{Type: f.Type}}) {
-		if !t.Inline {
-			if schema.Types == nil {
-				schema.Types = map[string]typeSchema{}
-			}
-			schema.Types[t.Name.V] = typeFact(t)
-		}
-	}
+	addTypes(&schema, f.Type.named(), map[*Type]bool{})
 	facts := []Fact{{Words: append([]string{factReserved}, within(key, name)...), Value: factValue(schema)}}
 	if t := f.Type.named(); t != nil && t.Inline {
 		for _, inner := range t.Fields {
@@ -154,4 +147,58 @@ func removedFacts(key []string, name string, f *Field) []Fact {
 		}
 	}
 	return facts
+}
+
+// addTypes adds a type and those that it is made of.
+func addTypes(schema *fieldSchema, t *Type, seen map[*Type]bool) {
+	if t == nil || seen[t] {
+		return
+	}
+	seen[t] = true
+	whole := t.withRemoved()
+	for _, next := range whole.references() {
+		addTypes(schema, next, seen)
+	}
+	if t.Inline {
+		return
+	}
+	if schema.Types == nil {
+		schema.Types = map[string]typeSchema{}
+	}
+	schema.Types[t.Name.V] = typeFact(whole)
+}
+
+// withRemoved is a declared type with the fields that were removed from it, and from its variants; a struct
+// in place has facts about each of them.
+func (t *Type) withRemoved() *Type {
+	if t.Inline {
+		return t
+	}
+	whole := *t
+	whole.Fields, whole.Variants = allFields(t.Fields), nil
+	for _, v := range t.Variants {
+		one := *v
+		if v.Type.Inline {
+			inline := *v.Type
+			one.Type, inline.Fields = &inline, allFields(v.Type.Fields)
+		}
+		whole.Variants = append(whole.Variants, &one)
+	}
+	return &whole
+}
+
+// allFields are fields as if none of them was removed; one of each name.
+func allFields(fields []*Field) (all []*Field) {
+	named := map[string]bool{}
+	for _, removed := range []bool{false, true} {
+		for _, f := range fields {
+			if f.Removed == removed && !named[f.Name.V] {
+				named[f.Name.V] = true
+				one := *f
+				one.Removed = false
+				all = append(all, &one)
+			}
+		}
+	}
+	return all
 }

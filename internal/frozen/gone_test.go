@@ -1,6 +1,7 @@
 package frozen_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,38 @@ func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
 			after := compare(t, test.after, record(text), accepting)
 			if last := compare(t, test.after, record(string(after.File.Content))); len(last.Findings) > 0 {
 				t.Errorf("once more it finds %q", keys(last))
+			}
+		})
+	}
+}
+
+// A field that goes takes along what its type was made of, and what was gone from that before.
+func TestWhatWasGoneFromATypeStaysSoWhenTheTypeIsNotUsed(t *testing.T) {
+	for name, form := range map[string]string{
+		"a struct":  "types: { Money: { fields: { amount: int64%s } } }\nevents: { a.b: { payload: { n: int%s } } }\n",
+		"a variant": "types: { Money: { one_of: { cash: { fields: { amount: int64%s } } } } }\nevents: { a.b: { payload: { n: int%s } } }\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			const use = `, total: "[]Money?"`
+			var last string
+			for _, parts := range [][2]string{{`, cents: "int64?"`, use}, {"", use}, {"", ""}, {"", ""}} {
+				before := record(last)
+				if last == "" {
+					before = nil
+				}
+				last = string(compare(t, fmt.Sprintf(form, parts[0], parts[1]), before).File.Content)
+			}
+			for cents, want := range map[string]string{`, cents: "string?"`: "cents int64->string", `, cents: "int64?"`: "", "": ""} {
+				got := compare(t, fmt.Sprintf(form, cents, use), record(last))
+				found := strings.Join(keys(got), " ")
+				if want == "" && found != "" || !strings.Contains(found, want) {
+					t.Errorf("%q: %s", cents, found)
+				}
+			}
+			// It is used again without the field, which stays reserved.
+			again := string(compare(t, fmt.Sprintf(form, "", use), record(last)).File.Content)
+			if got := compare(t, fmt.Sprintf(form, `, cents: "string?"`, use), record(again)); !strings.Contains(strings.Join(keys(got), " "), "cents int64->string") {
+				t.Errorf("%q\n%s", keys(got), again)
 			}
 		})
 	}
