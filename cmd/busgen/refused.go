@@ -39,9 +39,9 @@ func (e *refusedError) Error() string { return tally(e.findings) + " in " + e.fi
 
 func (e *refusedError) list() []lint.Finding { return e.findings }
 
-// advice says how findings are accepted that can be.
+// advice says how findings are accepted that can be. One about the record itself cannot.
 func (e *refusedError) advice() string {
-	if !slices.ContainsFunc(e.findings, func(f lint.Finding) bool { return f.Key != "" }) {
+	if !slices.ContainsFunc(e.findings, func(f lint.Finding) bool { return f.Key != "" && f.Rule != frozen.Rule }) {
 		return ""
 	}
 	return "; to accept one, add its key to accepted in the catalogue, with the reason"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"os"
 	"strings"
 	"testing"
 )
@@ -77,4 +78,14 @@ func TestAnAcceptedChangeIsNoCommitThatTakesSomethingBack(t *testing.T) {
 	busgen(t, "-q").wants(t, 0, "", "")
 	gits(t, "commit -q -a -m cleared")
 	busgen(t, "check").wants(t, 0, "", "")
+}
+
+// A line of a newer busgen cannot be accepted in the catalogue, and nobody says so.
+func TestALineThatCannotBeReadIsNotAcceptedInTheCatalogue(t *testing.T) {
+	generated(t, "events.yaml", mergeCatalogue)
+	must(t, os.WriteFile("wire.golden", []byte(read(t, "wire.golden")+"event order.paid retention: \"5d\"\n"), 0o600))
+	gits(t, "commit -q -a -m newer")
+	if got := busgen(t, "check"); got.status != statusNo || !strings.Contains(got.stderr, "generate with --accept-wire") || strings.Contains(got.stderr, "to accept one") {
+		t.Errorf("%+v", got)
+	}
 }
