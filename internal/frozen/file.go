@@ -14,7 +14,7 @@ import (
 
 // header explains the file to people who open it.
 const header = `
-// What stored events rely on: a line for each fact, sorted. Fields that are gone stay reserved.
+// What stored events rely on: a line for each fact, sorted. What is gone stays reserved.
 // busgen compares the catalogue with what git has of this file: "busgen help generate" says how.
 // Check it in. Where branches are merged, .gitattributes says: wire.golden merge=union
 `
