@@ -19,7 +19,7 @@ type gitRecord struct {
 	folder string   // the output folder, or the one around it that exists
 	prefix string   // of the folder, in the repository
 	merged []string // the commits that are being merged into HEAD
-	picked []string // those whose changes are being applied to it
+	picked []string // the commits that a cherry-pick or rebase is applying
 }
 
 // openGitRecord returns nil outside of a repository, or if there is no git.
