@@ -13,7 +13,7 @@ import (
 
 // grace is how long a verb has to say how far it was, when a signal ends it. Most verbs have nothing to
 // say and are ended where they are.
-const grace = 50 * time.Millisecond
+const grace = 10 * time.Millisecond
 
 // endOnSignal returns a context that ends when SIGINT, SIGTERM or SIGHUP comes, and ends the
 // process a moment later, or at once if another signal comes. Signals that the process was started to ignore, as nohup
@@ -72,7 +72,7 @@ func die(s os.Signal) {
 	emit.Abandon()
 	signal.Reset(s)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
-		time.Sleep(grace) // it comes at once, unless this is the first process of a container
+		time.Sleep(50 * time.Millisecond) // it comes at once, unless this is the first process of a container
 	}
 	number, _ := s.(syscall.Signal)
 	os.Exit(128 + int(number))

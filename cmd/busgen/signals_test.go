@@ -140,8 +140,8 @@ func (k *killing) learn() {
 		return
 	}
 	k.takes = time.Second
-	if k.args[0] == "generate" {
-		k.takes = time.Duration(*killEvents)*3*time.Millisecond + time.Second
+	if k.args[0] == "generate" { // it is killed while it generates, and while it waits
+		k.takes += time.Duration(*killEvents) * 3 * time.Millisecond
 	}
 	select {
 	case err := <-ended:
