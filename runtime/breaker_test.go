@@ -306,7 +306,7 @@ func TestTheBrakeRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
 		}
 		started = time.Now()
 		f.start()
-		// Four fail together, and some lanes go on before the last has said so.
+		// Four fail together, and some workers go on before the last has said so.
 		time.Sleep(2500 * time.Millisecond)
 		if got := at.Load(); got != 1 {
 			t.Errorf("%d handlers run after four failures in a row, want 1", got)

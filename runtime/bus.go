@@ -31,18 +31,18 @@ import (
 // and that nothing refers to any more, is closed some time later, with a warning
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
-	log       engine.Log
-	catalogue *Catalogue
-	config    config
-	counters  *counters
-	observers observers
-	causes    causes
-	health    *healthWatch
-	showing   *activity
-	gate      gate
-	chores    sync.WaitGroup // goroutines of the bus that end with it
-	pausing   pausing
-	alone     dispatch.Alone
+	log         engine.Log
+	catalogue   *Catalogue
+	config      config
+	counters    *counters
+	observers   observers
+	causes      causes
+	health      *healthWatch
+	showing     *activity
+	gate        gate
+	maintenance sync.WaitGroup // goroutines of the bus that end with it
+	pausing     pausing
+	alone       dispatch.Alone
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
@@ -231,14 +231,14 @@ func (b *Bus) dispatch(found engine.Recovery) error {
 	for _, c := range b.consumers {
 		c.start()
 	}
-	chores, end := context.WithCancel(context.Background())
-	b.chores.Go(func() { <-b.stopRequested; end() })
+	maintenance, end := context.WithCancel(context.Background())
+	b.maintenance.Go(func() { <-b.stopRequested; end() })
 	var owner context.Context
-	owner, b.halt = context.WithCancel(chores)
-	b.chores.Go(func() { b.prune(owner) })
-	b.chores.Go(func() { b.redrive(owner) })
-	b.chores.Go(func() { b.health.watch(owner) })
-	b.observers.serve(chores)
+	owner, b.halt = context.WithCancel(maintenance)
+	b.maintenance.Go(func() { b.prune(owner) })
+	b.maintenance.Go(func() { b.redrive(owner) })
+	b.maintenance.Go(func() { b.health.watch(owner) })
+	b.observers.serve(maintenance)
 	b.log.WatchRequests(b.showing.ask)
 	go b.showing.watch()
 	return nil
@@ -399,7 +399,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		waiting.Go(func() { errs[i] = c.stop(ctx) })
 	}
 	waiting.Wait()
-	b.chores.Wait()
+	b.maintenance.Wait()
 	if dispatched {
 		b.showing.stop() // so late that others see for whom the shutdown waits
 	}

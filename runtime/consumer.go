@@ -319,7 +319,7 @@ func (c *consumer) stop(ctx context.Context) error {
 	return nil
 }
 
-func (c *consumer) obituary(d *engine.Delivery, v engine.Verdict) []engine.Record {
+func (c *consumer) obituary(d *engine.Delivery, v engine.Disposition) []engine.Record {
 	return c.bus.obituary(c.name, d, v)
 }
 

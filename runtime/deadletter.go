@@ -69,7 +69,7 @@ type obituary struct {
 
 // obituary returns the event that announces a dead letter. There is none for
 // those of its own kind.
-func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Verdict) []engine.Record {
+func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
 	if d.Type[0] == engine.OwnType {
 		return nil
 	}

@@ -215,7 +215,7 @@ func TestAHandlerSeesItsDeadlineAndItsCause(t *testing.T) {
 		f.start()
 		f.publish(1)
 		f.idle()
-		synctest.Wait() // the verdict does not wait for the handler to return
+		synctest.Wait() // the disposition does not wait for the handler to return
 		if !is[*runtime.TimeoutError](cause) || !errors.Is(cause, context.DeadlineExceeded) {
 			t.Errorf("the cause is %v", cause)
 		}

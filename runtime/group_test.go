@@ -116,7 +116,7 @@ func TestAGroupRemembersItsProgressAcrossRestarts(t *testing.T) {
 			t.Errorf("the dead letter is of %s with attempts %+v", l.Subscription, l.Attempts)
 		}
 		f.stop()
-		// Once it is mended the dead letter goes on where it was.
+		// Once it is repaired the dead letter goes on where it was.
 		f = reopen(t, f.path)
 		join(f, nil)
 		f.start()

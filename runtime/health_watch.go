@@ -131,7 +131,7 @@ func (h *healthWatch) slide(now reading) {
 }
 
 // countDead asks the file for its dead letters, unless nothing has happened since
-// it was asked last: not since the look before that either, because a verdict is
+// it was asked last: not since the look before that either, because a disposition is
 // counted a moment before it is written. While there are too many it is always
 // asked, for there may be an operator who does something about it; but deliveries
 // may wait for the file meanwhile, so that takes a hundredth of the time at most.

@@ -24,7 +24,7 @@ func (b *Bus) logChanged(what error) {
 	if !restored && b.halt != nil {
 		b.halt()
 	}
-	b.chores.Go(func() {
+	b.maintenance.Go(func() {
 		// The handlers that run belong to the log as it was: what they return
 		// is recorded nowhere.
 		b.mu.Lock()

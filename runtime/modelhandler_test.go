@@ -41,7 +41,7 @@ type modelSubscription struct {
 func drawSubscriptions(random *rand.Rand) []*modelSubscription {
 	all := []*modelSubscription{
 		{name: "one by one", pattern: "order.placed", concurrency: 1},
-		{name: "four lanes", pattern: "order.placed", concurrency: 4, keyed: true},
+		{name: "four workers", pattern: "order.placed", concurrency: 4, keyed: true},
 		{name: "strict", pattern: "order.placed", concurrency: 2, keyed: true, strict: true},
 		{name: "namespace", pattern: "order.*", concurrency: 1},
 		{name: "everything", pattern: "*", concurrency: 1},

@@ -13,7 +13,7 @@ import (
 // letters returns the dead letters, at a moment when everybody waits.
 func (w *world) letters() (*dlq.Inspector, []dlq.Letter) {
 	synctest.Wait()
-	w.model.open(nil) // verdicts that time has given meanwhile
+	w.model.open(nil) // dispositions that time has given meanwhile
 	inspector, err := dlq.Open(w.bus.path)
 	must(w.T, err)
 	letters, _, err := inspector.List(context.Background(), dlq.Filter{}, dlq.Page{Limit: 100_000})

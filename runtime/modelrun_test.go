@@ -16,7 +16,7 @@ type run struct {
 	began    time.Time
 	deadline time.Time
 	plan     plan
-	over     bool          // it has a verdict
+	over     bool          // it has a disposition
 	lapsed   bool          // it had one before the handler returned
 	children []*modelEvent // published with its context
 }
@@ -113,18 +113,18 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) && !m.resumed.After(p.due) && !m.serial.After(p.due) && !m.suspects() {
 		m.t.Errorf("%v runs %v after it was due, and its subscription had nothing else to do", p, late)
 	}
-	lanes := 0
+	running := 0
 	for other := range at.running {
 		other.overdue(now)
 		if now.Before(other.deadline.Add(modelGrace)) {
-			lanes++
+			running++
 		}
 		if at.sub.keyed && p.event.key != "" && other.event.key == p.event.key && !other.over {
 			m.t.Errorf("%v runs beside %v, which has the same key", p, other.pair)
 		}
 	}
-	if lanes >= at.sub.concurrency {
-		m.t.Errorf("%v is one of %d handlers that run at once in %s", p, lanes+1, at.sub.name)
+	if running >= at.sub.concurrency {
+		m.t.Errorf("%v is one of %d handlers that run at once in %s", p, running+1, at.sub.name)
 	}
 }
 
@@ -175,7 +175,7 @@ func (m *model) returns(ctx context.Context, r *run, kind string) {
 	}
 }
 
-// overdue gives an execution the verdict that time has given it.
+// overdue gives an execution the disposition that time has given it.
 func (r *run) overdue(now time.Time) {
 	given := r.at.cancelled.Add(modelGrace) // back, when an interruption was ignored
 	switch {
@@ -188,7 +188,7 @@ func (r *run) overdue(now time.Time) {
 }
 
 func (r *run) decide() {
-	r.at.model.trace("%v has a verdict; it failed %d times before", r.pair, r.failures)
+	r.at.model.trace("%v has a disposition; it failed %d times before", r.pair, r.failures)
 	if r.suspect {
 		r.at.model.serial = time.Now()
 	}

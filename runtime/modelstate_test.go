@@ -14,7 +14,7 @@ import (
 )
 
 // model knows what a bus has to do. It is told of every execution when it
-// begins and ends, and works out what the verdict must be; it objects to
+// begins and ends, and works out what the disposition must be; it objects to
 // executions that must not happen.
 type model struct {
 	t             *testing.T
@@ -64,7 +64,7 @@ type pair struct {
 	runs     int       // executions
 	ran      time.Time // when it was first executed; zero if never
 	settled  time.Time // when it was first settled; zero if never
-	current  *run      // the execution that has no verdict yet
+	current  *run      // the execution that has no disposition yet
 
 	due     time.Time // no execution before
 	waits   bool      // until due, for a retry
@@ -135,7 +135,7 @@ func (m *model) attach(s *modelSubscription, bus *runtime.Bus) *attachment {
 	return at
 }
 
-// each visits all deliveries, after time has given the verdicts it gives.
+// each visits all deliveries, after time has given the dispositions it gives.
 func (m *model) each(visit func(p *pair)) {
 	now := time.Now()
 	for _, e := range m.events {
@@ -148,7 +148,7 @@ func (m *model) each(visit func(p *pair)) {
 	}
 }
 
-// shutDown ends a life in order: what has no verdict was given back.
+// shutDown ends a life in order: what has no disposition was given back.
 func (m *model) shutDown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +172,7 @@ func (m *model) kill(bus *runtime.Bus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	m.each(func(*pair) {}) // verdicts that time has given
+	m.each(func(*pair) {}) // dispositions that time has given
 	ran := map[*pair]bool{}
 	for _, s := range m.subscriptions {
 		for _, at := range s.attachments {

@@ -51,7 +51,7 @@ func (w *world) waitForOne() {
 
 // auditOutcome compares what a receipt says with the model.
 func (w *world) auditOutcome(e *modelEvent, outcome runtime.Outcome) {
-	w.model.open(nil) // verdicts that time has given meanwhile
+	w.model.open(nil) // dispositions that time has given meanwhile
 	w.model.mu.Lock()
 	defer w.model.mu.Unlock()
 	if len(outcome.Deliveries) != len(e.pairs) || outcome.ID != e.id {

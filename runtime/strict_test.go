@@ -15,8 +15,8 @@ import (
 
 func TestAStrictOrderWaitsForTheRetryOfItsKeyOnly(t *testing.T) {
 	for name, opts := range map[string][]runtime.SubscribeOption{
-		"one lane":   {runtime.WithStrictOrder()},
-		"four lanes": {runtime.WithStrictOrder(), runtime.WithConcurrency(4)},
+		"one worker":   {runtime.WithStrictOrder()},
+		"four workers": {runtime.WithStrictOrder(), runtime.WithConcurrency(4)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

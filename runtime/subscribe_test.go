@@ -48,7 +48,7 @@ func TestABadSubscriptionIsRefused(t *testing.T) {
 		"with a timeout of nothing": {func(f *fixture) (*runtime.Subscription, error) {
 			return runtime.Subscribe(f.Bus, placedType, "x", ok, runtime.WithTimeout(0))
 		}, "not positive"},
-		"with no lanes": {func(f *fixture) (*runtime.Subscription, error) {
+		"with no workers": {func(f *fixture) (*runtime.Subscription, error) {
 			return runtime.Subscribe(f.Bus, placedType, "x", ok, runtime.WithConcurrency(0))
 		}, "1 to 1024"},
 		"with a policy that cannot be": {func(f *fixture) (*runtime.Subscription, error) {

@@ -115,7 +115,7 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 		return v.form.of("", nil, err)
 	}
 	var all []lint.Finding
-	var verdicts []string
+	var answers []string
 	if v.against != "" {
 		before, err := formerCatalogue(cmd.Context(), v.against, c.File)
 		if err != nil {
@@ -125,7 +125,7 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 			return "", err
 		}
 		all = v.wanted(all)
-		verdicts = v.verdicts(all)
+		answers = v.answers(all)
 	}
 	if v.db != "" {
 		rows, err := storedRows(cmd.Context(), c, v.db)
@@ -134,9 +134,9 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 		}
 		all = append(all, rows.findings()...)
 		breaking.Sort(all, c)
-		verdicts = append(verdicts, rows.verdict())
+		answers = append(answers, rows.answer())
 	}
-	return v.report(c, all, verdicts)
+	return v.report(c, all, answers)
 }
 
 // wanted leaves out what is about the other direction.
@@ -146,8 +146,8 @@ func (v *breakingVerb) wanted(all []lint.Finding) []lint.Finding {
 	})
 }
 
-// verdicts has a line for each direction that was asked for.
-func (v *breakingVerb) verdicts(all []lint.Finding) []string {
+// answers has a line for each direction that was asked for.
+func (v *breakingVerb) answers(all []lint.Finding) []string {
 	var lines []string
 	for _, one := range []struct {
 		direction breaking.Direction
@@ -168,10 +168,10 @@ func (v *breakingVerb) verdicts(all []lint.Finding) []string {
 	return lines
 }
 
-func (v *breakingVerb) report(c *catalog.Catalogue, all []lint.Finding, verdicts []string) (report string, err error) {
+func (v *breakingVerb) report(c *catalog.Catalogue, all []lint.Finding, answers []string) (report string, err error) {
 	found := &lintError{c.File, all}
 	if v.form == "text" {
-		report = rendered(all) + strings.Join(verdicts, "\n") + "\n"
+		report = rendered(all) + strings.Join(answers, "\n") + "\n"
 	} else if report, err = v.form.document(all); err != nil {
 		return "", err
 	}

@@ -109,8 +109,8 @@ func (g *rowGroup) hint() string {
 	return "raise the version and keep the payload that they have under history, or settle them with the old program"
 }
 
-// verdict counts them all.
-func (s *stored) verdict() string {
+// answer counts them all.
+func (s *stored) answer() string {
 	n := 0
 	for _, g := range s.groups {
 		n += g.rows

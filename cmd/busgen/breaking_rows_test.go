@@ -142,8 +142,8 @@ func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
 	want := map[string]int{
 		"list[]: want a number (int), got a text": 102, "by_name[]: want true or false (bool), got a number": 1203, "list: want a list ([]int), got a number": 601,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || s.verdict() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
-		t.Errorf("%s (-want +got):\n%s", s.verdict(), diff)
+	if diff := cmp.Diff(want, got); diff != "" || s.disposition() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
+		t.Errorf("%s (-want +got):\n%s", s.disposition(), diff)
 	}
 }
 
@@ -173,8 +173,8 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		must(t, file.Close())
 		stored, err := storedRows(t.Context(), c, "rows.db")
 		must(t, err)
-		if n := len(counted); stored.rows != len(rows) || !strings.Contains(stored.verdict(), fmt.Sprintf(": %d of %d ", n, len(rows))) {
-			t.Errorf("%s, with %d rows of which %d do not decode", stored.verdict(), len(rows), n)
+		if n := len(counted); stored.rows != len(rows) || !strings.Contains(stored.disposition(), fmt.Sprintf(": %d of %d ", n, len(rows))) {
+			t.Errorf("%s, with %d rows of which %d do not decode", stored.disposition(), len(rows), n)
 		}
 
 		bus := open()

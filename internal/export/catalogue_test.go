@@ -72,7 +72,7 @@ func beyond(f *catalog.Finding) bool {
 	return false
 }
 
-// TestTheSchemaOfCataloguesAgreesWithTheReader compares verdicts on all catalogues of
+// TestTheSchemaOfCataloguesAgreesWithTheReader compares answers on all catalogues of
 // the repository, line by line: the schema accepts what has no findings, and where
 // there is a finding that a schema can have, it complains in the same line.
 func TestTheSchemaOfCataloguesAgreesWithTheReader(t *testing.T) {
@@ -268,7 +268,7 @@ func jsonOf(n *yaml.Node) any {
 	return n.Value
 }
 
-// TestTheSchemaHasTheLimitsOfTheReader compares verdicts on both sides of each limit
+// TestTheSchemaHasTheLimitsOfTheReader compares answers on both sides of each limit
 // of a number.
 func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 	schema := schemaIn(t, export.CatalogueSchema(), "")
@@ -312,7 +312,7 @@ func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 	}
 }
 
-// agree compares verdicts on a catalogue that is right but for what the piece says.
+// agree compares answers on a catalogue that is right but for what the piece says.
 func agree(t *testing.T, schema *jsonschema.Schema, piece string) {
 	t.Helper()
 	source := piece + "\nversion: 1\n"

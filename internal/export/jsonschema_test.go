@@ -206,7 +206,7 @@ events:
 KINDS
 `
 
-// TestASchemaAndTheCatalogueAgreeOnPayloads compares the verdicts about payloads
+// TestASchemaAndTheCatalogueAgreeOnPayloads compares the answers about payloads
 // that are nearly right. A schema cannot tell how a number is written, and does
 // not mind fields that it does not know; such payloads are not drawn.
 func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
@@ -220,7 +220,7 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := schemaIn(t, document, "/$defs/e.sent")
-	verdicts := map[bool]int{}
+	answers := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := payloads{t, rapid.SampledFrom([]int{0, 20, 200}).Draw(t, "one in so many is wrong")}
 		payload := drawn.object(c.Events[0].Fields, 0)
@@ -228,10 +228,10 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 		if (ofSchema == nil) != (ofCatalogue == nil) {
 			t.Fatalf("the schema says %v, the catalogue %v of\n%s", ofSchema, ofCatalogue, payload)
 		}
-		verdicts[ofCatalogue == nil]++
+		answers[ofCatalogue == nil]++
 	})
-	if verdicts[true] == 0 || verdicts[false] == 0 {
-		t.Errorf("verdicts: %v", verdicts)
+	if answers[true] == 0 || answers[false] == 0 {
+		t.Errorf("answers: %v", answers)
 	}
 }
 

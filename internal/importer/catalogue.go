@@ -9,8 +9,8 @@ import (
 	"github.com/busgen/busgen/internal/edit"
 )
 
-// maxMending is how often the catalogue may be read.
-const maxMending = 60
+// maxRepairs is how often the catalogue may be read.
+const maxRepairs = 60
 
 // catalogue writes the catalogue. What its reader refuses, such as a default that does not fit a
 // pattern, is taken out and reported where it came from; nil if no event is left.
@@ -19,16 +19,16 @@ func (im *importer) catalogue() []byte {
 		return nil
 	}
 	root := im.document()
-	for range maxMending {
+	for range maxRepairs {
 		source := encode(root)
 		_, findings := catalog.Parse("", source)
 		if findings == nil {
 			return im.formatted(root)
 		}
-		m := mender{importer: im, root: root, gone: map[*yaml.Node]bool{}}
+		m := repairer{importer: im, root: root, gone: map[*yaml.Node]bool{}}
 		m.spots(source)
 		for _, f := range findings {
-			m.mend(f)
+			m.repair(f)
 		}
 		if i := find(root, "events"); i < 0 || len(root.Content[i].Content) == 0 {
 			return nil

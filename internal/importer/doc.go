@@ -17,7 +17,7 @@
 //	names.go       names in the alphabets of the language; newnames.go: what has another name
 //	leftovers.go   keywords that have no counterpart
 //	write.go       pieces of the catalogue as YAML; catalogue.go: the whole, for people
-//	mend.go        the catalogue is read, and what its reader refuses is taken out
+//	repair.go      the catalogue is read, and what its reader refuses is taken out
 //
 // The result is formatted, and has no findings when it is read.
 package importer

@@ -30,7 +30,7 @@
 // 10000 pieces of work that their latest outcome is a failure. When even more
 // fail within a window, those beyond count each time; nothing depends on it then.
 //
-// Work that ends without a verdict on the thing that is guarded (nothing was
+// Work that ends without a result about the thing that is guarded (nothing was
 // there to do, it was interrupted by a shutdown, it was put off) ends with
 // [Permit.Release]. A permit that is never ended is a leak, and the one of a
 // probe keeps the breaker half-open for ever: release it on every path.

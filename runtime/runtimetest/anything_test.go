@@ -108,7 +108,7 @@ func (w *world) publish(t *testing.T) {
 // judge lets everything come to its end.
 func (w *world) judge(t *testing.T) {
 	w.Disk.Heal()
-	w.Mend("pay")
+	w.Repair("pay")
 	w.Drain()
 	published := numbersOf(runtimetest.Published[orderPlaced](w.Kit))
 	var paid, dead []int

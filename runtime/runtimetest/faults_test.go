@@ -238,14 +238,14 @@ func TestASuccessThatIsLostTakesWhatWasPublishedWithIt(t *testing.T) {
 	})
 }
 
-func TestMendEndsABreakage(t *testing.T) {
+func TestRepairEndsABreakage(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
 		k.Break("receipts", 100, runtimetest.Fails(errBoom))
 		place(t, k, 1)
 		k.Deliver()
-		k.Mend("receipts")
+		k.Repair("receipts")
 		k.Drain()
 		if got := h.attempts(); !slices.Equal(got, []int{2}) {
 			t.Errorf("attempts %v", got)

@@ -60,9 +60,9 @@ func (k *Kit) Break(subscription string, n int, fault Fault) {
 	k.broken.add(subscription, n, fault)
 }
 
-// Mend takes back what [Kit.Break] has asked for a subscription. What is in a
+// Repair takes back what [Kit.Break] has asked for a subscription. What is in a
 // fault at the moment stays there.
-func (k *Kit) Mend(subscription string) { k.broken.remove(subscription) }
+func (k *Kit) Repair(subscription string) { k.broken.remove(subscription) }
 
 // intercept is called in place of every handler.
 func (k *Kit) intercept(ctx context.Context, subscription string, handle func() error) error {

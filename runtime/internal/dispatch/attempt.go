@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Grace is how long a lane waits for a handler whose deadline has passed
+// Grace is how long a worker waits for a handler whose deadline has passed
 // before it is written off.
 const Grace = time.Second
 
@@ -84,9 +84,9 @@ type Attempt struct {
 	ctx      context.Context // made when someone asks for more than the deadline
 	cancel   context.CancelFunc
 	ended    bool // the context is over
-	over     bool // there is a verdict; whoever sets it makes it
+	over     bool // there is a disposition; whoever sets it makes it
 	returned bool // the handler is back
-	left     bool // the lane did not wait for it
+	left     bool // the worker did not wait for it
 	handled  bool // well, and there are more handlers to come
 	staged   []engine.Record
 }
@@ -168,9 +168,9 @@ func (a *Attempt) deadline() time.Time { return a.started.Add(a.limit) }
 func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.limit }
 
 // attempt calls a handler once. It reports handled when the run may go on to
-// the next member of its group; otherwise there is a verdict. It does not keep
-// its lane when that was written off meanwhile, or when the handler has ended
-// the lane's goroutine.
+// the next member of its group; otherwise there is a disposition. It does not keep
+// its worker when that was written off meanwhile, or when the handler has ended
+// the worker's goroutine.
 func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
 	a := s.newAttempt(worker, r, h, permit)
 	r.tried = true
@@ -204,7 +204,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 			s.free = append(s.free, worker)
 			s.mu.Unlock()
 			s.open()
-			s.lanes.Done()
+			s.workers.Done()
 		}
 	}()
 	if err = r.failure; err == nil {
@@ -214,7 +214,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 	return false, true // as the deferred function says
 }
 
-// finish takes what the handler did. It reports false when the lane was
+// finish takes what the handler did. It reports false when the worker was
 // written off.
 func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	s := a.run.sub
@@ -241,8 +241,8 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	return !left
 }
 
-// judge gives the verdict on what the handler did. The caller holds mu, as for
-// every verdict: whoever finds the attempt over can rely on the engine having
+// judge gives the disposition on what the handler did. The caller holds mu, as for
+// every disposition: whoever finds the attempt over can rely on the engine having
 // it, so that a shutdown does not close the log before.
 func (a *Attempt) judge(f failure) {
 	s := a.run.sub
@@ -262,7 +262,7 @@ func (a *Attempt) judge(f failure) {
 	}
 }
 
-// succeed records a success. In a group it is part of the verdict that the run
+// succeed records a success. In a group it is part of the disposition that the run
 // comes to.
 func (a *Attempt) succeed(now time.Time) {
 	s := a.run.sub
@@ -273,7 +273,7 @@ func (a *Attempt) succeed(now time.Time) {
 		a.handled = true
 		a.run.staged = append(a.run.staged, a.staged...)
 	} else {
-		a.settle(engine.Verdict{Kind: engine.Done, Staged: a.staged})
+		a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged})
 	}
 }
 
@@ -290,7 +290,7 @@ func (a *Attempt) expire() {
 	time.AfterFunc(Grace, a.leave)
 }
 
-// leave writes the lane off if the handler still has not returned.
+// leave writes the worker off if the handler still has not returned.
 func (a *Attempt) leave() {
 	s := a.run.sub
 	a.mu.Lock()
@@ -306,7 +306,7 @@ func (a *Attempt) leave() {
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.open()
-	s.lanes.Done()
+	s.workers.Done()
 }
 
 // interrupt ends an attempt whose handler has ignored for so long that a shutdown
@@ -329,8 +329,8 @@ func (a *Attempt) withdraw() {
 	a.run.sub.signal()
 }
 
-// settle gives the verdict on the delivery.
-func (a *Attempt) settle(v engine.Verdict) { a.run.sub.settle(a.run.item, v) }
+// settle gives the disposition on the delivery.
+func (a *Attempt) settle(v engine.Disposition) { a.run.sub.settle(a.run.item, v) }
 
 // logged returns the attributes of a log line about the attempt.
 func (a *Attempt) logged(more ...any) []any {

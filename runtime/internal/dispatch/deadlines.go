@@ -2,7 +2,7 @@ package dispatch
 
 import "time"
 
-// Deadlines are watched for all lanes of a subscription together: an attempt
+// Deadlines are watched for all workers of a subscription together: an attempt
 // that ends in time, as nearly all do, costs no timer. The alarm stands at the
 // earliest deadline that was known when it was set; when it goes off it ends
 // what is late and is set again.
@@ -50,7 +50,7 @@ func (a *Attempt) alarmAt() time.Time {
 	return a.started.Add(a.settings.SlowAfter)
 }
 
-// unwatch forgets the attempt; its worker is free again if its lane was
+// unwatch forgets the attempt; its worker is free again if it was
 // written off.
 func (s *Subscription) unwatch(a *Attempt, left bool) {
 	s.mu.Lock()

@@ -1,11 +1,11 @@
 // Package dispatch runs handlers. It takes deliveries from an
 // [engine.Consumer], decides what runs when, and turns what a handler did into
-// a verdict.
+// a disposition.
 //
-// A [Subscription] has as many lanes as its concurrency. A lane is a goroutine
+// A [Subscription] has as many workers as its concurrency. A worker is a goroutine
 // that takes the next delivery from the [queue], runs the handler itself, and
 // settles the delivery ([attempt]). Nothing is handed from goroutine to
-// goroutine while all goes well. When a handler outlives its deadline, its lane
+// goroutine while all goes well. When a handler outlives its deadline, its worker
 // is written off and another takes its place, so a handler that hangs costs a
 // goroutine and nothing else.
 //

@@ -102,11 +102,11 @@ func (a *Attempt) fail(f failure) {
 	}
 	a.logFailure(failure, due.Sub(now))
 	a.handler.Count.Failed(a, failure, due)
-	v := engine.Verdict{Kind: engine.Retry, Attempt: failure, Due: due}
+	v := engine.Disposition{Kind: engine.Retry, Attempt: failure, Due: due}
 	if f.rule != nil {
 		v.MaxAttempts = f.rule.Retry.MaxAttempts
 	}
-	a.settle(a.run.verdict(v))
+	a.settle(a.run.disposition(v))
 }
 
 // next returns when to try again, or the reason not to, by the settings in
@@ -157,7 +157,7 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.Attempt) {
 		a.buryFailed(engine.ReasonExpired, failure)
 	default:
 		a.handler.Count.Snoozed(a, until, now)
-		a.settle(a.run.verdict(engine.Verdict{Kind: engine.Snooze, Due: until, Asked: true}))
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: until, Asked: true}))
 	}
 }
 
@@ -167,7 +167,7 @@ func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
 	a.run.sub.noteSuccess()
 	a.handler.Count.Discarded(a, reason, now)
-	v := a.run.verdict(engine.Verdict{Kind: engine.Discard, Reason: reason})
+	v := a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason})
 	v.Progress = "" // there is no next time
 	a.settle(v)
 }
@@ -184,7 +184,7 @@ func (a *Attempt) buryFailed(reason string, failure *engine.Attempt) {
 func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 	s := a.run.sub
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
-		a.settle(a.run.verdict(engine.Verdict{Kind: engine.Discard, Attempt: failure, Reason: word}))
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word}))
 		return
 	}
 	last := failure
@@ -196,7 +196,7 @@ func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 	}
 	s.cfg.Logger.Error("event is dead-lettered", a.logged("reason", reason, "error", last.Error)...)
 	a.handler.Count.Dead(a, reason, last)
-	v := a.run.verdict(engine.Verdict{
+	v := a.run.disposition(engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: reason,
 		Fingerprint: fingerprint.Of(reason, last.ErrorType, last.Error, last.Stack),
 	})

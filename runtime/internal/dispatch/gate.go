@@ -8,7 +8,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// The gate is what a delivery passes when a lane takes it: the subscription and
+// The gate is what a delivery passes when a worker takes it: the subscription and
 // the event type must not be paused, the brake not be on, the breaker closed, and
 // no suspect be running. What may not pass stays in the queue; nothing is written.
 
@@ -53,11 +53,11 @@ func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok 
 			return nil, nil, false
 		}
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-			s.settle(i, engine.Verdict{Kind: engine.Discard, Reason: reason})
+			s.settle(i, engine.Disposition{Kind: engine.Discard, Reason: reason})
 			continue
 		}
 		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
-			s.settle(i, engine.Verdict{Kind: engine.Hold, Progress: i.Progress})
+			s.settle(i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
 			continue
 		}
 		settings := s.cfg.Settings(i.Type)

@@ -22,7 +22,7 @@ const (
 // priority before it has its turn.
 const patience = 8
 
-// item is a delivery that waits for a lane.
+// item is a delivery that waits for a worker.
 type item struct {
 	*engine.Delivery
 	key      string // of its partition; empty for none
@@ -34,7 +34,7 @@ type item struct {
 // suspect tells whether nothing may run beside the delivery.
 func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
 
-// queue holds what was polled and has no lane yet: first come, first served
+// queue holds what was polled and has no worker yet: first come, first served
 // within a priority, and one at a time within a partition key. Nothing overtakes
 // an earlier delivery of its own key. It is safe for concurrent use.
 type queue struct {

@@ -10,8 +10,8 @@ import (
 )
 
 // run is a delivery on its way through its handlers: one, or the members of a
-// group. It belongs to its lane; a verdict that somebody else gives reads it
-// while the lane is in a handler.
+// group. It belongs to its worker; a disposition that somebody else gives reads it
+// while the worker is in a handler.
 type run struct {
 	item
 	sub      *Subscription
@@ -29,8 +29,8 @@ type members struct {
 	reopens time.Time       // when to come back for those that were passed over; zero if none was
 }
 
-// run takes a delivery through its handlers. It reports false when the lane was
-// written off meanwhile, or when a handler has ended the lane's goroutine.
+// run takes a delivery through its handlers. It reports false when the worker was
+// written off meanwhile, or when a handler has ended the worker's goroutine.
 func (s *Subscription) run(worker int, r *run) (keep bool) {
 	if s.refuse(worker, r) {
 		return true
@@ -66,9 +66,9 @@ func (s *Subscription) run(worker int, r *run) (keep bool) {
 		r.done = append(r.done, h.Name)
 	}
 	if r.reopens.IsZero() {
-		s.settle(r.item, engine.Verdict{Kind: engine.Done, Staged: r.staged})
+		s.settle(r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
 	} else {
-		s.settle(r.item, r.verdict(engine.Verdict{Kind: engine.Snooze, Due: r.reopens}))
+		s.settle(r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
 	}
 	return true
 }
@@ -130,9 +130,9 @@ func (r *run) passOver(h *Handler) {
 // another.
 const probing = 100 * time.Millisecond
 
-// verdict adds to v what the run has achieved so far, so that it goes on from
+// disposition adds to v what the run has achieved so far, so that it goes on from
 // there the next time.
-func (r *run) verdict(v engine.Verdict) engine.Verdict {
+func (r *run) disposition(v engine.Disposition) engine.Disposition {
 	v.Progress = r.Progress
 	if r.members != nil {
 		v.Progress = encodeProgress(r.done, r.Progress)
@@ -141,9 +141,11 @@ func (r *run) verdict(v engine.Verdict) engine.Verdict {
 	return v
 }
 
-// release is the verdict of a run that is interrupted, which does not count as
+// release is the disposition of a run that is interrupted, which does not count as
 // a failed attempt.
-func (r *run) release() engine.Verdict { return r.verdict(engine.Verdict{Kind: engine.Release}) }
+func (r *run) release() engine.Disposition {
+	return r.disposition(engine.Disposition{Kind: engine.Release})
+}
 
 // decodeProgress reads what encodeProgress wrote.
 func decodeProgress(progress string) (done []string) {
@@ -164,9 +166,9 @@ func encodeProgress(done []string, before string) string {
 	return string(encoded)
 }
 
-// settle hands a verdict to the engine and frees the partition key. A strict
+// settle hands a disposition to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
-func (s *Subscription) settle(i item, v engine.Verdict) {
+func (s *Subscription) settle(i item, v engine.Disposition) {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
 			v.Kind, v.Reason = engine.Discard, reason

@@ -23,7 +23,7 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	if !s.stopped.Swap(true) {
 		close(s.stopping)
 		go func() {
-			s.lanes.Wait()
+			s.workers.Wait()
 			close(s.finished)
 		}()
 	}
@@ -40,10 +40,10 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 		case <-s.turn:
 			left = append(left, s.later...)
 			s.turn <- struct{}{}
-		default: // a lane that did not end in time is about to poll
+		default: // a worker that did not end in time is about to poll
 		}
 		for _, i := range left {
-			s.consumer.Settle(i.Delivery, engine.Verdict{Kind: engine.Release, Progress: i.Progress})
+			s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
 		}
 		close(s.ended)
 	})

@@ -49,7 +49,7 @@ type Config struct {
 	Strict bool
 
 	// Obituary returns the events to append when a delivery is dead-lettered.
-	Obituary func(d *engine.Delivery, v engine.Verdict) []engine.Record
+	Obituary func(d *engine.Delivery, v engine.Disposition) []engine.Record
 
 	// Alone is shared by the subscriptions of a bus.
 	Alone *Alone
@@ -130,7 +130,7 @@ type Subscription struct {
 	turn     chan struct{} // holds a token; whoever takes it may poll
 	wake     chan struct{} // there may be something to poll
 	stopping chan struct{} // closed by the first Stop
-	finished chan struct{} // closed when no lane is left after that
+	finished chan struct{} // closed when no worker is left after that
 	ended    chan struct{} // closed when everything is given back
 	end      sync.Once
 	ready    bool      // the queue knows what it has to hold; guarded by turn
@@ -144,13 +144,13 @@ type Subscription struct {
 	held     int64  // up to here the queue knows; guarded by turn
 	runs     []run  // not yet used; guarded by turn
 
-	base   context.Context // of all attempts
-	cancel context.CancelCauseFunc
-	lanes  sync.WaitGroup
+	base    context.Context // of all attempts
+	cancel  context.CancelCauseFunc
+	workers sync.WaitGroup
 
 	mu      sync.Mutex
 	running []*Attempt // by worker; nil for an idle one
-	on      []uint64   // by worker: the goroutine of its lane
+	on      []uint64   // by worker: its goroutine
 	free    []int      // workers that came back
 	alarm   alarm
 	stopped atomic.Bool
@@ -184,7 +184,7 @@ func (s *Subscription) Start() {
 	s.consumer.Notify(s.signal)
 }
 
-// signal wakes the lane that waits for something to do.
+// signal wakes the worker that waits for something to do.
 func (s *Subscription) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -192,7 +192,7 @@ func (s *Subscription) signal() {
 	}
 }
 
-// open starts a lane.
+// open starts a worker.
 func (s *Subscription) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,12 +207,12 @@ func (s *Subscription) open() {
 		s.running = append(s.running, nil)
 		s.on = append(s.on, 0)
 	}
-	s.lanes.Add(1)
-	go s.lane(worker)
+	s.workers.Add(1)
+	go s.work(worker)
 }
 
-// lane handles one delivery after the other.
-func (s *Subscription) lane(worker int) {
+// work handles one delivery after the other.
+func (s *Subscription) work(worker int) {
 	s.runsOn(worker, goroutine())
 	for {
 		r, ok := s.next()
@@ -220,14 +220,14 @@ func (s *Subscription) lane(worker int) {
 			break
 		}
 		if !s.run(worker, r) {
-			return // another lane has taken over
+			return // another worker has taken over
 		}
 		s.leaveGate(r)
 	}
 	if s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s) // nothing comes after this
 	}
-	s.lanes.Done()
+	s.workers.Done()
 }
 
 // next waits for a delivery that may run. It reports false when the

@@ -145,7 +145,7 @@ type Log interface {
 	// at a limited number of events only.
 	Unhandled(ctx context.Context, handled []Consumer, after int64, relevant func(eventType string) bool) (Unhandled, error)
 
-	// Flush writes verdicts that are still in memory.
+	// Flush writes dispositions that are still in memory.
 	Flush(ctx context.Context) error
 
 	// Close writes what is pending and releases the log. Consumers must have
@@ -250,7 +250,7 @@ type Backlog struct {
 }
 
 // Consumer hands the deliveries of one subscription over and takes the
-// verdicts. All methods are safe for concurrent use.
+// dispositions. All methods are safe for concurrent use.
 type Consumer interface {
 	// Notify registers the function called when there may be something to
 	// poll. It is called from the engine's goroutines and must not block.
@@ -285,10 +285,10 @@ type Consumer interface {
 	// and why. It is to be settled as discarded instead of being tried.
 	Cancelled(seq int64) (reason string, ok bool)
 
-	// Settle records the verdict on d, which was polled and not settled
-	// before. It does not block: verdicts reach the disk in groups. Staged
-	// records become visible in the transaction of the verdict.
-	Settle(d *Delivery, v Verdict)
+	// Settle records the disposition on d, which was polled and not settled
+	// before. It does not block: dispositions reach the disk in groups. Staged
+	// records become visible in the transaction of the disposition.
+	Settle(d *Delivery, v Disposition)
 }
 
 // Delivery is one event on its way to one subscription.
@@ -311,7 +311,7 @@ type Delivery struct {
 	// Since is when the delivery began: when its event was published or due, or
 	// when the dead delivery was last retried by hand.
 	Since time.Time
-	// Progress is what the last verdict has said about a delivery in parts.
+	// Progress is what the last disposition has said about a delivery in parts.
 	Progress string
 	// Snoozes is how often its handler has put it off since it was new or last
 	// retried by hand.
@@ -320,15 +320,15 @@ type Delivery struct {
 	Token any // the engine's own
 }
 
-// VerdictKind is what became of a delivery.
-type VerdictKind uint8
+// DispositionKind is what became of a delivery.
+type DispositionKind uint8
 
 const (
 	// Done: handled. Final.
-	Done VerdictKind = iota + 1
-	// Retry: failed; due again at Verdict.Due.
+	Done DispositionKind = iota + 1
+	// Retry: failed; due again at Disposition.Due.
 	Retry
-	// Snooze: put off until Verdict.Due; it does not count as an attempt.
+	// Snooze: put off until Disposition.Due; it does not count as an attempt.
 	Snooze
 	// Hold: put off until its type is no longer paused.
 	Hold
@@ -341,9 +341,9 @@ const (
 	Release
 )
 
-// Verdict is what Settle records.
-type Verdict struct {
-	Kind    VerdictKind
+// Disposition is what Settle records.
+type Disposition struct {
+	Kind    DispositionKind
 	Attempt *Attempt  // of Retry and Dead: what failed; nil if nothing new was tried
 	Due     time.Time // of Retry and Snooze; its distance from now is by the monotonic clock
 	Asked   bool      // of Snooze: the handler has asked for it, which is counted
@@ -355,7 +355,7 @@ type Verdict struct {
 	// Progress of all but Done and Discard is handed out with the delivery
 	// when it comes again.
 	Progress string
-	Staged   []Record // to be appended with the verdict, whatever its kind
+	Staged   []Record // to be appended with the disposition, whatever its kind
 }
 
 // Why a delivery is dead.

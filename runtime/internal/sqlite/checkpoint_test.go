@@ -34,13 +34,13 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 		fault  simfs.Fault
 		cross  func(r *checkpoints) // and happens
 	}{
-		"of the log, behind verdicts that were not synced": {
+		"of the log, behind dispositions that were not synced": {
 			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("-wal"), (*checkpoints).fail,
 		},
 		"of the database, when events are published": {
 			func(r *checkpoints) { r.publish(walPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
 		},
-		"of the database, when verdicts are written": {
+		"of the database, when dispositions are written": {
 			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("events.db"), (*checkpoints).fail,
 		},
 		"of the database, after a part of the log was moved and synced": {
@@ -217,7 +217,7 @@ func (r *checkpoints) publish(pages int) {
 	}
 }
 
-// fail writes a verdict.
+// fail writes a disposition.
 func (r *checkpoints) fail() {
 	r.Helper()
 	deliveries, err := r.consumer.Poll(nil, 1)
@@ -225,7 +225,7 @@ func (r *checkpoints) fail() {
 	if len(deliveries) == 0 {
 		r.Fatal("there is nothing left to fail")
 	}
-	r.consumer.Settle(deliveries[0], engine.Verdict{
+	r.consumer.Settle(deliveries[0], engine.Disposition{
 		Kind: engine.Retry, Due: time.Now().Add(time.Hour),
 		Attempt: &engine.Attempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
 	})

@@ -48,7 +48,7 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 		d := m.held[0]
 		m.begin(d)
 		m.fs.Fail(simfs.Fault{Op: simfs.Write, Nth: 1, Err: sqlite3.FULL, Sticky: true})
-		m.settle(d, engine.Verdict{Kind: engine.Done})
+		m.settle(d, engine.Disposition{Kind: engine.Done})
 		d.worker.consumer.End(d.Delivery)
 		time.Sleep(time.Second)
 		if err := m.log.Close(); err == nil {

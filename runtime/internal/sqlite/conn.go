@@ -23,7 +23,7 @@ type conn struct {
 	path  string
 	stmts map[string]*sqlite3.Stmt
 	full  bool // synchronous is FULL
-	// doubtful says that a commit or a checkpoint has failed, and mend is
+	// doubtful says that a commit or a checkpoint has failed, and repair is
 	// still to come.
 	doubtful bool
 	wal      wal
@@ -205,7 +205,7 @@ func (c *conn) commit(full bool, f func() error) error {
 // begin starts a transaction for finish. It waits for other processes.
 func (c *conn) begin(full bool) error {
 	if c.doubtful {
-		if err := c.mend(); err != nil {
+		if err := c.repair(); err != nil {
 			return err
 		}
 	}
@@ -246,8 +246,8 @@ func (c *conn) finish(f func() error) error {
 		}
 	}
 	if c.doubtful {
-		if mendErr := c.mend(); mendErr != nil {
-			return fmt.Errorf("%w (%w: %v)", err, errInDoubt, mendErr)
+		if repairErr := c.repair(); repairErr != nil {
+			return fmt.Errorf("%w (%w: %v)", err, errInDoubt, repairErr)
 		}
 	}
 	return err
@@ -269,7 +269,7 @@ func (c *conn) tidy() {
 		// Later, then. The write-ahead log has everything.
 	default:
 		c.doubtful = true
-		c.mend()
+		c.repair()
 	}
 }
 
@@ -293,14 +293,14 @@ func (c *conn) checkpoint(mode sqlite3.CheckpointMode) error {
 	return err
 }
 
-// mend makes up for a commit or a checkpoint that failed. After a commit all
+// repair makes up for a commit or a checkpoint that failed. After a commit all
 // of it may stand in the write-ahead log, and would be found there if the
 // process died now. And when a sync fails, the operating system may forget what
 // it has not yet written, earlier commits included, and later syncs do not bring
 // that back. Both end when the write-ahead log is moved into the database and
 // emptied, and a commit that changes nothing is synced after that. Until this
 // has worked, nothing else is written.
-func (c *conn) mend() error {
+func (c *conn) repair() error {
 	if c.wal.broken {
 		return &engine.StorageError{
 			Fault: engine.IO, Op: "write", Path: c.path,

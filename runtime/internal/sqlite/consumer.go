@@ -32,24 +32,24 @@ type consumer struct {
 	matches map[int64]bool // by type number, under polling
 	known   int64          // the changes of the type table that matches knows
 
-	mu          sync.Mutex
-	ended       bool // its log is gone
-	wake        func()
-	next        int64               // seq of the log to poll next
-	redelivered int64               // up to here an event may have been handled before
-	way         []*delivery         // on the way, in order; the first are removed once settled
-	rows        map[int64]*delivery // polled or not yet written, with a row, by seq
-	verdicts    []verdict           // to be written
-	owed        []rowChange         // to be written, because a transaction failed
-	cursor      int64               // as written
-	nextDue     int64               // no waiting row is due before; in microseconds
-	timer       *time.Timer         // wakes at nextDue
-	reading     bool                // Poll is reading rows
-	settled     []int64             // whose verdicts were written meanwhile
-	queued      int                 // the writer knows that there is something to write
-	workers     []*place            // by worker: its place in the claims file
-	preparing   *place              // that of Prepare; nil before its first call
-	prepared    int64               // the seq that it says; 0 for none
+	mu           sync.Mutex
+	ended        bool // its log is gone
+	wake         func()
+	next         int64               // seq of the log to poll next
+	redelivered  int64               // up to here an event may have been handled before
+	way          []*delivery         // on the way, in order; the first are removed once settled
+	rows         map[int64]*delivery // polled or not yet written, with a row, by seq
+	dispositions []disposition       // to be written
+	owed         []rowChange         // to be written, because a transaction failed
+	cursor       int64               // as written
+	nextDue      int64               // no waiting row is due before; in microseconds
+	timer        *time.Timer         // wakes at nextDue
+	reading      bool                // Poll is reading rows
+	settled      []int64             // whose dispositions were written meanwhile
+	queued       int                 // the writer knows that there is something to write
+	workers      []*place            // by worker: its place in the claims file
+	preparing    *place              // that of Prepare; nil before its first call
+	prepared     int64               // the seq that it says; 0 for none
 }
 
 // never is a due time that does not come.
@@ -64,25 +64,25 @@ type delivery struct {
 	place   *place    // of the worker that has begun it
 }
 
-// verdict is a settled delivery and what became of it.
-type verdict struct {
+// disposition is a settled delivery and what became of it.
+type disposition struct {
 	*delivery
-	engine.Verdict
+	engine.Disposition
 	staged []logged
 	begun  bool // a handler was called
 }
 
-// uncounted returns Delivery.Uncounted after the verdict.
-func (v *verdict) uncounted() int {
+// uncounted returns Delivery.Uncounted after the disposition.
+func (v *disposition) uncounted() int {
 	if v.begun && v.Attempt == nil {
 		return v.Uncounted + 1
 	}
 	return v.Uncounted
 }
 
-// suspect returns Delivery.Suspect after the verdict: a handler that has ended
+// suspect returns Delivery.Suspect after the disposition: a handler that has ended
 // without a crash is none. That it was interrupted says nothing.
-func (v *verdict) suspect() bool {
+func (v *disposition) suspect() bool {
 	return v.Suspect && (!v.begun || v.Kind == engine.Release)
 }
 
@@ -321,7 +321,7 @@ func (c *consumer) place(worker int) *place {
 }
 
 // Settle implements [engine.Consumer].
-func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
+func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -335,10 +335,10 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 	own.settled = true
 	delay := flushDelay
 	if v.Kind != engine.Done || own.row != "" || len(v.Staged) > 0 {
-		// The verdict needs a row, or the end of one. From here on until it
+		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.verdicts = append(c.verdicts, verdict{own, v, c.log.types.number(nil, v.Staged), begun})
+		c.dispositions = append(c.dispositions, disposition{own, v, c.log.types.number(nil, v.Staged), begun})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {
@@ -353,10 +353,10 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Verdict) {
 
 // queue tells the writer that there is something to write.
 func (c *consumer) queue(delay time.Duration) {
-	if c.queued == queuedVerdicts && delay > 0 {
+	if c.queued == queuedDispositions && delay > 0 {
 		return
 	}
-	c.queued = queuedVerdicts
+	c.queued = queuedDispositions
 	c.log.writer.flush(c, delay, false)
 }
 
@@ -372,7 +372,7 @@ func (c *consumer) look() {
 const (
 	queuedNot = iota
 	queuedLook
-	queuedVerdicts
+	queuedDispositions
 )
 
 // idle says whether everything polled is settled and written, and everything
@@ -380,5 +380,5 @@ const (
 func (c *consumer) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.way) == 0 && len(c.rows) == 0 && len(c.verdicts) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
+	return len(c.way) == 0 && len(c.rows) == 0 && len(c.dispositions) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
 }

@@ -15,7 +15,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		g := openGraveyard(t)
 		must(t, g.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "away", Pattern: "*"}}))
 		old := g.publish("job.queued")
-		g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "f"})
+		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "f"})
 		id := uuid.Must(uuid.NewV7())
 		missing, err := g.letters().Edit(t.Context(), LetterKey{old.ID, "worker"}, id, []byte("[]"), AuditEntry{Actor: "ada"})
 		if missing != "" || err != nil {
@@ -28,7 +28,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		if len(polled) != 1 || polled[0].Seq != old.Seq+1 {
 			t.Fatalf("polled %v, want the edited event", polled)
 		}
-		g.consumer.Settle(polled[0], engine.Verdict{Kind: engine.Done})
+		g.consumer.Settle(polled[0], engine.Disposition{Kind: engine.Done})
 		must(t, g.Flush(t.Context()))
 		// "away" has yet to handle the old event, and knows nothing of the new one.
 		outcome, err := g.Outcome(t.Context(), old.Seq+1)
@@ -55,7 +55,7 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 		for range 3 {
 			g.publish("job.queued")
 		}
-		g.settle(engine.Verdict{Kind: engine.Done})
+		g.settle(engine.Disposition{Kind: engine.Done})
 		d := g.letters()
 		var old []DeadLetter
 		for range 20 {
@@ -69,7 +69,7 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 			t.Fatal(problem, err)
 		}
 		g.publish("job.queued") // the newest is never deleted
-		g.settle(engine.Verdict{Kind: engine.Done})
+		g.settle(engine.Disposition{Kind: engine.Done})
 		n, err := g.Prune(t.Context(), time.Now().AddDate(0, 0, -7))
 		if n != 0 || err != nil {
 			t.Errorf("pruned %d (%v), want none: the old ones are dead and the others young", n, err)

@@ -14,7 +14,7 @@
 // queued, runs one transaction, and wakes everyone who waited for it. While one
 // transaction syncs, the next group gathers: that is what makes 128 publishers
 // twenty times as fast as one. Transactions with new events are synced to disk
-// (synchronous=FULL); those with verdicts only are left to the operating
+// (synchronous=FULL); those with dispositions only are left to the operating
 // system, which keeps them when the process dies, and reach the disk with the
 // next event.
 //

@@ -23,7 +23,7 @@ import (
 //
 //   - what fails says so with a typed error, and nothing fails without reason;
 //   - who was told of an error has no event in the log, and who was not has;
-//   - verdicts given during the fault are written after it, and stay;
+//   - dispositions given during the fault are written after it, and stay;
 //   - work goes on after the fault on the same open log, and after a restart;
 //   - nothing tries again without a pause;
 //   - SQLite finds nothing wrong with the file.
@@ -143,7 +143,7 @@ func (r *faultRun) heal() {
 // goOn ends the fault. Everything has to work again, on the same open log.
 func (r *faultRun) goOn() {
 	r.heal()
-	time.Sleep(time.Second) // verdicts that could not be written are tried again
+	time.Sleep(time.Second) // dispositions that could not be written are tried again
 	r.publish(2, 50)
 	r.drain()
 	r.everythingIsSettled()
@@ -183,7 +183,7 @@ func (r *faultRun) power() {
 // release gives back what is at hand, as who closes a log does before.
 func (r *faultRun) release() {
 	for _, d := range r.held {
-		r.settle(d, engine.Verdict{Kind: engine.Release})
+		r.settle(d, engine.Disposition{Kind: engine.Release})
 	}
 	r.held = nil
 }

@@ -30,7 +30,7 @@ func (r *faultRun) script() []func() {
 		return []func(){
 			func() { r.publish(1, 50) },
 			func() { r.poll(r.consumers[0], 1) },
-			func() { r.give(engine.Verdict{Kind: engine.Done}) },
+			func() { r.give(engine.Disposition{Kind: engine.Done}) },
 			func() { r.publish(6, 1_500_000) },
 			func() { r.publish(1, 50) },
 			r.flush,
@@ -40,16 +40,16 @@ func (r *faultRun) script() []func() {
 	return []func(){
 		func() { r.publish(2, 50) },
 		func() { r.poll(r.consumers[0], 2); r.poll(r.consumers[1], 1) },
-		func() { r.give(engine.Verdict{Kind: engine.Done}) },
+		func() { r.give(engine.Disposition{Kind: engine.Done}) },
 		func() { r.give(r.failure(engine.Retry)) },
 		func() { r.publish(5, 50) },
 		r.flush,
 		func() { r.poll(r.consumers[0], 9); r.poll(r.consumers[1], 9) },
 		func() { r.give(r.failure(engine.Dead)) },
-		func() { r.give(engine.Verdict{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 2, 50)}) },
+		func() { r.give(engine.Disposition{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 2, 50)}) },
 		r.together,
 		func() { time.Sleep(20 * time.Millisecond) },
-		func() { r.give(engine.Verdict{Kind: engine.Done}) },
+		func() { r.give(engine.Disposition{Kind: engine.Done}) },
 		func() { r.publish(1, 20_000) },
 		r.publishAgain,
 		func() { r.poll(r.consumers[0], 2) },
@@ -72,7 +72,7 @@ func (r *faultRun) lock() {
 }
 
 // give settles the oldest delivery at hand.
-func (r *faultRun) give(v engine.Verdict) {
+func (r *faultRun) give(v engine.Disposition) {
 	if len(r.held) == 0 {
 		return
 	}
@@ -82,8 +82,8 @@ func (r *faultRun) give(v engine.Verdict) {
 	r.settle(d, v)
 }
 
-func (r *faultRun) failure(kind engine.VerdictKind) engine.Verdict {
-	v := engine.Verdict{Kind: kind, Attempt: &engine.Attempt{
+func (r *faultRun) failure(kind engine.DispositionKind) engine.Disposition {
+	v := engine.Disposition{Kind: kind, Attempt: &engine.Attempt{
 		Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work",
 	}}
 	if kind == engine.Dead {

@@ -7,15 +7,15 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// flush is what a consumer wants written: verdicts, rows for deliveries that
+// flush is what a consumer wants written: dispositions, rows for deliveries that
 // the cursor passes or that run for long, and the cursor.
 type flush struct {
-	consumer *consumer
-	verdicts []verdict
-	rows     []rowChange
-	cursor   int64
-	moved    bool // the cursor differs from the one written
-	staged   bool // there are events to append
+	consumer     *consumer
+	dispositions []disposition
+	rows         []rowChange
+	cursor       int64
+	moved        bool // the cursor differs from the one written
+	staged       bool // there are events to append
 }
 
 // rowChange is a row to be written for a delivery that is not settled.
@@ -32,16 +32,16 @@ func (c *consumer) take() flush {
 	if c.ended {
 		return flush{consumer: c, cursor: c.cursor}
 	}
-	f := flush{consumer: c, verdicts: c.verdicts}
-	for _, v := range f.verdicts {
+	f := flush{consumer: c, dispositions: c.dispositions}
+	for _, v := range f.dispositions {
 		f.staged = f.staged || len(v.staged) > 0
 	}
 	for _, change := range c.owed {
-		if !change.settled { // else its verdict writes the row
+		if !change.settled { // else its disposition writes the row
 			f.rows = append(f.rows, change)
 		}
 	}
-	c.verdicts, c.owed = nil, nil
+	c.dispositions, c.owed = nil, nil
 	now := time.Now()
 	young := false
 	for _, own := range c.rows {
@@ -107,8 +107,8 @@ func (d *delivery) long(now time.Time) bool {
 // record writes f, within the writer's transaction.
 func (w *writer) record(f *flush) error {
 	id := f.consumer.id
-	for _, v := range f.verdicts {
-		if err := w.recordVerdict(id, v); err != nil {
+	for _, v := range f.dispositions {
+		if err := w.recordDisposition(id, v); err != nil {
 			return err
 		}
 	}
@@ -139,8 +139,8 @@ const insertAttempt = `
 	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack)
 	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9`
 
-// recordVerdict writes what became of a delivery.
-func (w *writer) recordVerdict(id int64, v verdict) error {
+// recordDisposition writes what became of a delivery.
+func (w *writer) recordDisposition(id int64, v disposition) error {
 	failures := v.Failures
 	if a := v.Attempt; a != nil {
 		failures++
@@ -155,7 +155,7 @@ func (w *writer) recordVerdict(id int64, v verdict) error {
 	snoozes, wait := v.Snoozes, any(nil)
 	maxAttempts := v.Delivery.MaxAttempts
 	if v.Kind == engine.Retry {
-		maxAttempts = v.Verdict.MaxAttempts
+		maxAttempts = v.Disposition.MaxAttempts
 	}
 	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
 		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, v.uncounted(), number(maxAttempts), crashed, v.suspect(),
@@ -211,7 +211,7 @@ func discard(c *conn, subscription, seq int64, reason string) error {
 	return c.exec("DELETE FROM cancelled WHERE subscription = ? AND seq = ?", subscription, seq)
 }
 
-// insertStaged appends events that belong to a verdict, except those that
+// insertStaged appends events that belong to a disposition, except those that
 // nobody wants.
 func (w *writer) insertStaged(staged []logged) error {
 	for i := range staged {
@@ -264,7 +264,7 @@ func (c *consumer) written(f flush) {
 	c.mu.Lock()
 	old := c.cursor
 	c.cursor = f.cursor
-	for _, v := range f.verdicts {
+	for _, v := range f.dispositions {
 		if c.reading {
 			c.settled = append(c.settled, v.Seq)
 		} else {
@@ -289,8 +289,8 @@ func (c *consumer) restore(f flush) {
 	if c.ended {
 		return
 	}
-	c.verdicts = append(f.verdicts, c.verdicts...)
+	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
-	c.queued = queuedVerdicts
+	c.queued = queuedDispositions
 	c.log.writer.flush(c, faultDelay, false)
 }

@@ -54,7 +54,7 @@ func TestWorkGoesOnAfterALockOnTheIndexWasHeld(t *testing.T) {
 				}
 				for _, d := range m.held {
 					m.begin(d)
-					m.settle(d, engine.Verdict{Kind: engine.Done})
+					m.settle(d, engine.Disposition{Kind: engine.Done})
 				}
 				m.held = nil
 				m.flush()

@@ -54,7 +54,7 @@ type Options struct {
 	Context context.Context
 	// VFS names the driver's file layer to use, for tests that make it fail.
 	VFS string
-	// Logger is told when verdicts cannot be written, and when they can again.
+	// Logger is told when dispositions cannot be written, and when they can again.
 	// Nil for nobody.
 	Logger *slog.Logger
 	// Unsynced leaves events to the operating system instead of the disk.
@@ -239,7 +239,7 @@ func (l *Log) Close() error {
 	}
 	release := l.claims.release
 	if err != nil {
-		release = l.claims.abandon // they say what the verdicts would have said
+		release = l.claims.abandon // they say what the dispositions would have said
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()

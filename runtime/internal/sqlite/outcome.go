@@ -24,7 +24,7 @@ type waiter struct {
 	news chan struct{}
 }
 
-// any says whether someone waits, so that verdicts are written at once.
+// any says whether someone waits, so that dispositions are written at once.
 func (w *waiters) any() bool { return w.count.Load() > 0 }
 
 func (w *waiters) add(seq int64) *waiter {
@@ -49,14 +49,14 @@ func (w *waiters) remove(one *waiter) {
 // settled tells those whose event is covered by what f has written: the cursor
 // has moved from old to f.cursor.
 func (w *waiters) settled(old int64, f flush) {
-	if !w.any() || old == f.cursor && len(f.verdicts) == 0 {
+	if !w.any() || old == f.cursor && len(f.dispositions) == 0 {
 		return
 	}
 	w.tell(func(seq int64) bool {
 		if seq == 0 || old < seq && seq <= f.cursor {
 			return true
 		}
-		for _, v := range f.verdicts {
+		for _, v := range f.dispositions {
 			if v.Seq == seq {
 				return true
 			}

@@ -21,7 +21,7 @@ import (
 //   - one whose Append returned an error is not, unless it was the power cut
 //     that interrupted it; then its whole batch is there or nothing of it;
 //   - events staged with a success are there if and only if the success is;
-//   - a verdict that was written before a later event was synced stays;
+//   - a disposition that was written before a later event was synced stays;
 //   - every other delivery is handed out again, in order, and can be settled;
 //   - who was at work is a suspect if the claims are left, and nobody else is;
 //     the crash counts if one was at work alone; what may have been handled says so;
@@ -157,24 +157,24 @@ func (r *powerLoss) work() {
 		}
 	}
 	r.held = append(r.held[:at], r.held[at+1:]...)
-	r.settle(d, r.verdict(d))
+	r.settle(d, r.disposition(d))
 }
 
-// verdict draws what becomes of a delivery.
-func (r *powerLoss) verdict(d *polled) engine.Verdict {
+// disposition draws what becomes of a delivery.
+func (r *powerLoss) disposition(d *polled) engine.Disposition {
 	attempt := &engine.Attempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
 	switch n := r.IntN(100); {
 	case n < 50:
-		return engine.Verdict{Kind: engine.Done}
+		return engine.Disposition{Kind: engine.Done}
 	case n < 65:
-		return engine.Verdict{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 1+r.IntN(3), 100)}
+		return engine.Disposition{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 1+r.IntN(3), 100)}
 	case n < 85:
 		due := time.Now().Add([]time.Duration{0, time.Millisecond, time.Second}[r.IntN(3)])
-		return engine.Verdict{Kind: engine.Retry, Due: due, Attempt: attempt}
+		return engine.Disposition{Kind: engine.Retry, Due: due, Attempt: attempt}
 	case n < 95:
-		return engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: attempt}
+		return engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: attempt}
 	default:
-		return engine.Verdict{Kind: engine.Release}
+		return engine.Disposition{Kind: engine.Release}
 	}
 }
 
@@ -196,7 +196,7 @@ func (r *powerLoss) checkpoint() {
 // restart ends the process in good order and starts the next.
 func (r *powerLoss) restart() {
 	for _, d := range r.held {
-		r.settle(d, engine.Verdict{Kind: engine.Release})
+		r.settle(d, engine.Disposition{Kind: engine.Release})
 	}
 	err := r.log.Close()
 	r.trace("close: %v", err)

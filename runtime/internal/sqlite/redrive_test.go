@@ -40,9 +40,9 @@ func (g *graveyard) publish(eventType string) engine.Record {
 	return records[0]
 }
 
-// settle gives every delivery that can be polled the same verdict, and returns
+// settle gives every delivery that can be polled the same disposition, and returns
 // their places in the log.
-func (g *graveyard) settle(v engine.Verdict) (seqs []int64) {
+func (g *graveyard) settle(v engine.Disposition) (seqs []int64) {
 	g.t.Helper()
 	deliveries, err := g.consumer.Poll(nil, 100)
 	must(g.t, err)
@@ -58,7 +58,7 @@ func (g *graveyard) settle(v engine.Verdict) (seqs []int64) {
 func (g *graveyard) bury(eventType, reason, kind string) int64 {
 	g.t.Helper()
 	seq := g.publish(eventType).Seq
-	g.settle(engine.Verdict{
+	g.settle(engine.Disposition{
 		Kind: engine.Dead, Reason: reason, Fingerprint: "f",
 		Attempt: &engine.Attempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
 	})
@@ -98,8 +98,8 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 				time.Sleep(time.Hour)
 				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
 				g.publish("job.queued") // times out, and then fails
-				g.settle(engine.Verdict{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.Attempt{Kind: engine.KindTimeout, Ended: time.Now()}})
-				g.settle(engine.Verdict{
+				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.Attempt{Kind: engine.KindTimeout, Ended: time.Now()}})
+				g.settle(engine.Disposition{
 					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.Attempt{Kind: engine.KindError, Ended: time.Now()},
 				})
 				must(t, g.writer.do(t.Context(), func(c *conn) error { // as takeOver does
@@ -109,7 +109,7 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 				test.change(&spec)
 				n, err := g.Redrive(t.Context(), spec)
 				must(t, err)
-				if got := g.settle(engine.Verdict{Kind: engine.Done}); !slices.Equal(got, test.want) || n != len(got) {
+				if got := g.settle(engine.Disposition{Kind: engine.Done}); !slices.Equal(got, test.want) || n != len(got) {
 					t.Errorf("%d were redriven, %v; want %v", n, got, test.want)
 				}
 			})
@@ -128,7 +128,7 @@ func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T
 				one, err := g.Redrive(t.Context(), spec)
 				must(t, err)
 				n += one
-				g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+				g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
 			}
 			return n
 		}
@@ -141,7 +141,7 @@ func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T
 		_, err = d.Step(t.Context(), sweep, 10)
 		must(t, err)
 		time.Sleep(2 * pollDelay) // notices
-		g.settle(engine.Verdict{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
 		if n := redrives(); n != 2 {
 			t.Errorf("after a retry by hand it was redriven %d times, want 2", n)
 		}

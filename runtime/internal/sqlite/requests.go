@@ -155,7 +155,7 @@ func (w *writer) started() []*request {
 type dirtyConsumer struct {
 	*consumer
 	at time.Time
-	// idle says that there are no verdicts: it is only to be looked at again,
+	// idle says that there are no dispositions: it is only to be looked at again,
 	// for attempts that run for long. Nobody waits for that.
 	idle bool
 }
@@ -184,7 +184,7 @@ func (w *writer) flush(c *consumer, delay time.Duration, idle bool) {
 	w.signal()
 }
 
-// hasten makes verdicts that are already queued due now.
+// hasten makes dispositions that are already queued due now.
 func (w *writer) hasten() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,7 +46,7 @@ func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 			m.fail("the broken migration returned %v", err)
 		}
 		m.schemaHolds(m.fs, 2)
-		m.must(upgrade(c, synthetic)) // of a program that was mended
+		m.must(upgrade(c, synthetic)) // of a program that was corrected
 		m.must(c.shut())
 		m.schemaHolds(m.fs, 3)
 	})

@@ -52,7 +52,7 @@ func (m *machine) inspect(image simfs.Image) {
 			call.fate = refused
 			m.count("interrupted calls that were not stored")
 			if p := call.parent; p != nil && p.staged == call {
-				p.verdict, p.staged = 0, nil // so its success is not there either
+				p.disposition, p.staged = 0, nil // so its success is not there either
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (m *machine) drain() {
 		}
 		for _, d := range m.held {
 			m.begin(d)
-			m.settle(d, engine.Verdict{Kind: engine.Done})
+			m.settle(d, engine.Disposition{Kind: engine.Done})
 		}
 		m.held = nil
 		m.flush()
@@ -107,7 +107,7 @@ func (m *machine) everythingIsSettled() {
 		}
 		for _, w := range m.consumers {
 			p := m.pair(w.spec.Name, e)
-			settled := p.verdict == engine.Done || p.verdict == engine.Dead
+			settled := p.disposition == engine.Done || p.disposition == engine.Dead
 			if w.pattern.Match(e.Type) && !settled {
 				m.fail("%v is neither settled nor handed out", p)
 			}
@@ -120,7 +120,7 @@ func (m *machine) everythingIsSettled() {
 	}
 	dead := 0
 	m.each(func(p *pair) {
-		if p.final() && p.verdict == engine.Dead {
+		if p.final() && p.disposition == engine.Dead {
 			dead++
 		}
 	})

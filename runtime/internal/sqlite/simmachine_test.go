@@ -198,9 +198,9 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 		m.fail("life %d: %v is of type %s", m.lives, p, d.Type)
 	case p.final():
 		m.fail("life %d: %v was settled in life %d, synced, and is handed out again", m.lives, p, p.life)
-	case p.handed == m.lives && p.verdict != engine.Retry && p.verdict != engine.Release:
+	case p.handed == m.lives && p.disposition != engine.Retry && p.disposition != engine.Release:
 		m.fail("life %d: %v is handed out twice", m.lives, p)
-	case p.life == m.lives && p.verdict == engine.Retry && time.Now().Before(p.due):
+	case p.life == m.lives && p.disposition == engine.Retry && time.Now().Before(p.due):
 		m.fail("life %d: %v is handed out %v too early", m.lives, p, time.Until(p.due))
 	case time.Now().Before(e.Due):
 		m.fail("life %d: %v is delayed and %v too early", m.lives, p, time.Until(e.Due))
@@ -228,7 +228,7 @@ func (m *machine) check(w *worker, d *engine.Delivery) *polled {
 		w.first = d.Seq
 	}
 	m.trace("%v is handed out, with %d failures", p, d.Failures)
-	p.handed, p.verdict, p.written, p.sealed = m.lives, 0, false, false
+	p.handed, p.disposition, p.written, p.sealed = m.lives, 0, false, false
 	return &polled{Delivery: d, pair: p, worker: w}
 }
 
@@ -246,10 +246,10 @@ func (m *machine) begin(d *polled) {
 // begun says whether an attempt at d has started.
 func (d *polled) begun() bool { return slices.Contains(d.worker.busy, d) }
 
-// settle gives a verdict.
-func (m *machine) settle(d *polled, v engine.Verdict) {
+// settle gives a disposition.
+func (m *machine) settle(d *polled, v engine.Disposition) {
 	p := d.pair
-	p.verdict, p.life, p.due, p.written, p.sealed, p.staged = v.Kind, m.lives, v.Due, false, false, nil
+	p.disposition, p.life, p.due, p.written, p.sealed, p.staged = v.Kind, m.lives, v.Due, false, false, nil
 	p.counted, p.runs = d.Failures, d.Failures+d.Uncounted
 	if v.Attempt != nil {
 		p.failures++
@@ -261,7 +261,7 @@ func (m *machine) settle(d *polled, v engine.Verdict) {
 	if len(v.Staged) > 0 {
 		p.staged = m.add(v.Staged, p)
 	}
-	m.trace("%v: verdict %d, %d staged", p, v.Kind, len(v.Staged))
+	m.trace("%v: disposition %d, %d staged", p, v.Kind, len(v.Staged))
 	if begun, left := d.begun(), v.Attempt != nil && m.chance(20); begun && left {
 		d.worker.busy[d.place] = leftBehind
 	} else if begun {
@@ -269,10 +269,10 @@ func (m *machine) settle(d *polled, v engine.Verdict) {
 		d.worker.busy[d.place] = nil
 	}
 	d.worker.consumer.Settle(d.Delivery, v)
-	m.count("verdicts")
+	m.count("dispositions")
 }
 
-// flush writes the verdicts that were given.
+// flush writes the dispositions that were given.
 func (m *machine) flush() {
 	err := m.log.Flush(m.Context())
 	m.trace("flush: %v", err)

@@ -47,20 +47,20 @@ type pair struct {
 	claimed, interrupted int
 	ran                  []*pair // that were at work when the last one was interrupted; nil for one that was left behind
 	crashed              bool    // its last attempt that counted ended with the process
-	verdict              engine.VerdictKind
-	life                 int // of the verdict
+	disposition          engine.DispositionKind
+	life                 int // of the disposition
 	due                  time.Time
 	staged               *call
 
-	// A verdict goes through these on its way to the disk. Once sealed, no
+	// A disposition goes through these on its way to the disk. Once sealed, no
 	// power cut undoes it.
 	written, sealed bool
 
-	failures int // charged by verdicts, lost ones too
-	counted  int // by the engine, as of the last verdict
+	failures int // charged by dispositions, lost ones too
+	counted  int // by the engine, as of the last disposition
 	atLeast  int // as of the last one that is sealed
-	runs     int // executions that the engine has to know of, as of the last verdict
-	// runsAtLeast are those as of the last verdict that is sealed.
+	runs     int // executions that the engine has to know of, as of the last disposition
+	// runsAtLeast are those as of the last disposition that is sealed.
 	runsAtLeast int
 	crashes     int // lives that ended with an attempt begun
 }
@@ -147,9 +147,9 @@ func (m *model) each(f func(p *pair)) {
 	}
 }
 
-// flushed is told that every verdict of a life is in the file.
+// flushed is told that every disposition of a life is in the file.
 func (m *model) flushed(life int) {
-	m.each(func(p *pair) { p.written = p.written || p.verdict != 0 && p.life == life })
+	m.each(func(p *pair) { p.written = p.written || p.disposition != 0 && p.life == life })
 }
 
 // synced is told that everything in the file is on the disk.
@@ -164,7 +164,7 @@ func (m *model) synced() {
 	})
 }
 
-// died is told that the life has ended. Verdicts that were not sealed may
+// died is told that the life has ended. Dispositions that were not sealed may
 // have been lost.
 func (m *model) died(life int) {
 	m.each(func(p *pair) {
@@ -185,5 +185,5 @@ func (p *pair) besides() bool {
 
 // final says that the pair must never be handed out again.
 func (p *pair) final() bool {
-	return p.sealed && (p.verdict == engine.Done || p.verdict == engine.Dead)
+	return p.sealed && (p.disposition == engine.Done || p.disposition == engine.Dead)
 }

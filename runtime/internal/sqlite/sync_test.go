@@ -63,7 +63,7 @@ func TestAnUnsyncedLogLeavesEventsToTheOperatingSystem(t *testing.T) {
 	}
 }
 
-func TestAnEventIsSyncedBeforeItIsAcknowledgedAndAVerdictIsNot(t *testing.T) {
+func TestAnEventIsSyncedBeforeItIsAcknowledgedAndADispositionIsNot(t *testing.T) {
 	counting := &countingVFS{VFS: vfs.Find("")}
 	vfs.Register("counting", counting)
 	defer vfs.Unregister("counting")
@@ -89,7 +89,7 @@ func TestAnEventIsSyncedBeforeItIsAcknowledgedAndAVerdictIsNot(t *testing.T) {
 		if len(deliveries) != 1 {
 			t.Fatalf("polled %d deliveries, want 1", len(deliveries))
 		}
-		consumer.Settle(deliveries[0], engine.Verdict{Kind: engine.Done})
+		consumer.Settle(deliveries[0], engine.Disposition{Kind: engine.Done})
 		must(t, log.Flush(t.Context()))
 		if n := counting.syncs.Load() - before; n != 0 {
 			t.Errorf("a success alone was synced %d times", n)

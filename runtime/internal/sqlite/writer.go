@@ -14,7 +14,7 @@ const (
 	// flushDelay is how long a success may stay in memory while no event is
 	// appended: it bounds what runs again after a crash.
 	flushDelay = 5 * time.Millisecond
-	// faultDelay is the pause after verdicts could not be written.
+	// faultDelay is the pause after dispositions could not be written.
 	faultDelay = 250 * time.Millisecond
 	// pollDelay is how often the dispatching process looks for the writes of
 	// other processes.
@@ -46,7 +46,7 @@ type writer struct {
 	doubt    int           // grows while it waits in vain
 
 	logger   *slog.Logger
-	lost     error // of the last verdicts, if they could not be written
+	lost     error // of the last dispositions, if they could not be written
 	unsynced bool  // events are left to the operating system
 
 	owns     atomic.Bool  // this process dispatches
@@ -151,7 +151,7 @@ func (w *writer) queued() {
 }
 
 // close writes what is queued and ends the goroutine. It returns the error of
-// the last verdicts if they could not be written; they are as if never given.
+// the last dispositions if they could not be written; they are as if never given.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closing = true
@@ -285,12 +285,12 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	return took
 }
 
-// report tells the log when writing verdicts begins to fail and when it works
+// report tells the log when writing dispositions begins to fail and when it works
 // again. Publishers are told by their errors.
 func (w *writer) report(err error) {
 	switch {
 	case err == nil && w.lost != nil:
-		w.logger.Info("verdicts can be written again")
+		w.logger.Info("dispositions can be written again")
 	case err != nil && w.lost == nil:
 		w.logger.Error("what handlers did cannot be written; it is kept in memory and tried again", "error", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// A mender takes out of a catalogue what its reader refuses.
-type mender struct {
+// A repairer takes out of a catalogue what its reader refuses.
+type repairer struct {
 	*importer
 	root *yaml.Node
 	all  []spotOf
@@ -30,7 +30,7 @@ type spotOf struct {
 type step struct{ in, key, value *yaml.Node }
 
 // spots finds out where everything was written.
-func (m *mender) spots(source []byte) {
+func (m *repairer) spots(source []byte) {
 	var written yaml.Node
 	if err := yaml.Unmarshal(source, &written); err != nil {
 		panic(fmt.Sprintf("importer: what was written is no YAML: %v\n%s", err, source))
@@ -38,7 +38,7 @@ func (m *mender) spots(source []byte) {
 	m.walk(m.root, written.Content[0], nil)
 }
 
-func (m *mender) walk(n, written *yaml.Node, path []step) {
+func (m *repairer) walk(n, written *yaml.Node, path []step) {
 	m.all = append(m.all, spotOf{written.Line, written.Column, path})
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -55,7 +55,7 @@ func (m *mender) walk(n, written *yaml.Node, path []step) {
 }
 
 // at is the path to what is written at a position: the last that begins there or before.
-func (m *mender) at(pos catalog.Position) []step {
+func (m *repairer) at(pos catalog.Position) []step {
 	behind := sort.Search(len(m.all), func(i int) bool {
 		return comparePositions(catalog.Position{Line: m.all[i].line, Column: m.all[i].column}, pos) > 0
 	})
@@ -69,8 +69,8 @@ var droppable = []string{
 	"timeout", "slow_after", "expires_after", "max_snoozes", "priority", "retry", "errors", "breaker", "brake", "redrive",
 }
 
-// mend does away with the reason of a finding.
-func (m *mender) mend(f *catalog.Finding) {
+// repair does away with the reason of a finding.
+func (m *repairer) repair(f *catalog.Finding) {
 	path := m.at(f.Pos)
 	if slices.ContainsFunc(path, func(s step) bool { return m.gone[s.value] }) {
 		return
@@ -111,7 +111,7 @@ func (m *mender) mend(f *catalog.Finding) {
 }
 
 // refuse reports what the reader of catalogues has found.
-func (m *mender) refuse(s step, f *catalog.Finding, outcome string) {
+func (m *repairer) refuse(s step, f *catalog.Finding, outcome string) {
 	at, ok := m.places[s.key]
 	if s.key == nil {
 		at, ok = m.places[s.value]
@@ -123,12 +123,12 @@ func (m *mender) refuse(s step, f *catalog.Finding, outcome string) {
 }
 
 // take takes an entry or item out.
-func (m *mender) take(s step, f *catalog.Finding, outcome string) {
+func (m *repairer) take(s step, f *catalog.Finding, outcome string) {
 	m.refuse(s, f, outcome)
 	m.remove(s)
 }
 
-func (m *mender) remove(s step) {
+func (m *repairer) remove(s step) {
 	m.gone[s.value] = true
 	i := slices.Index(s.in.Content, s.value)
 	switch {
@@ -142,7 +142,7 @@ func (m *mender) remove(s step) {
 
 // isName tells whether a path leads to something that has a name of its own: an event, a
 // type, a field, a value, a variant or a subscription.
-func (m *mender) isName(path []step) bool {
+func (m *repairer) isName(path []step) bool {
 	if len(path) < 2 || path[len(path)-1].key == nil || path[len(path)-2].key == nil {
 		return false
 	}
@@ -154,12 +154,12 @@ func (m *mender) isName(path []step) bool {
 	return !m.isName(path[:len(path)-1]) && slices.Contains([]string{"payload", "fields", "enum", "one_of", "subscriptions"}, around)
 }
 
-func (m *mender) isField(path []step) bool {
+func (m *repairer) isField(path []step) bool {
 	return len(path) > 2 && m.isName(path) && slices.Contains([]string{"payload", "fields"}, path[len(path)-2].key.Value)
 }
 
 // rename gives another Go name to the innermost thing that can have one.
-func (m *mender) rename(path []step) bool {
+func (m *repairer) rename(path []step) bool {
 	for i, s := range slices.Backward(path) {
 		inList := s.key == nil && i > 0 && path[i-1].key != nil && path[i-1].key.Value == "enum"
 		if inList {
@@ -195,7 +195,7 @@ func (m *mender) rename(path []step) bool {
 }
 
 // detailed turns the list of an enum into the form in which values can have Go names.
-func (m *mender) detailed(s step) {
+func (m *repairer) detailed(s step) {
 	values := mapping()
 	for _, item := range s.value.Content {
 		m.add(values, item.Value, flow(mapping()), m.places[item])
@@ -206,7 +206,7 @@ func (m *mender) detailed(s step) {
 
 // loosen takes out constraints of an event of which no example can be made up: patterns
 // at first, and then all.
-func (m *mender) loosen(event step, f *catalog.Finding) bool {
+func (m *repairer) loosen(event step, f *catalog.Finding) bool {
 	for _, keys := range [][]string{{"pattern"}, {"min", "max", "min_length", "max_length", "format", "min_items", "max_items", "unique"}} {
 		found := false
 		for _, body := range append([]*yaml.Node{event.value}, m.typesOf(event.value, map[string]bool{})...) {
@@ -220,7 +220,7 @@ func (m *mender) loosen(event step, f *catalog.Finding) bool {
 }
 
 // typesOf are the bodies of the types that fields below n are of.
-func (m *mender) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
+func (m *repairer) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 	var all []*yaml.Node
 	i := find(m.root, "types")
 	if i < 0 {
@@ -241,7 +241,7 @@ func (m *mender) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 }
 
 // strip takes keys out of the fields below n.
-func (m *mender) strip(n *yaml.Node, keys []string, f *catalog.Finding, found *bool) {
+func (m *repairer) strip(n *yaml.Node, keys []string, f *catalog.Finding, found *bool) {
 	eachField(n, func(fields *yaml.Node, value int) {
 		body := fields.Content[value]
 		for i := len(body.Content) - 2; i >= 0; i -= 2 {
