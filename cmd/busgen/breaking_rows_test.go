@@ -142,8 +142,8 @@ func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
 	want := map[string]int{
 		"list[]: want a number (int), got a text": 102, "by_name[]: want true or false (bool), got a number": 1203, "list: want a list ([]int), got a number": 601,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || s.disposition() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
-		t.Errorf("%s (-want +got):\n%s", s.disposition(), diff)
+	if diff := cmp.Diff(want, got); diff != "" || s.answer() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
+		t.Errorf("%s (-want +got):\n%s", s.answer(), diff)
 	}
 }
 

@@ -43,6 +43,16 @@ func TestALargeCatalogueIsToBeDivided(t *testing.T) {
 	busgen(t, "check").wants(t, statusTrouble, "", "busgen: cannot read the catalogue: read events.yaml: it has 16.1 MiB, and may have 16 MiB: divide it into several files with include\n")
 }
 
+func TestAnImportedDocumentMayBeLargerThanACatalogue(t *testing.T) {
+	document := `{"title": "Order placed", "type": "object", "properties": {"id": {"type": "string"}}}`
+	inFolder(t, map[string]string{"large.json": document + strings.Repeat(" ", 17<<20), "huge.json": ""})
+	must(t, os.Truncate("huge.json", 65<<20))
+	if got := busgen(t, "import jsonschema large.json --out events.yaml"); got.status > 1 {
+		t.Errorf("a document of 17 MiB: %+v", got)
+	}
+	busgen(t, "import jsonschema huge.json").wants(t, statusTrouble, "", "busgen: cannot read huge.json: it has 65.0 MiB, and may have 64 MiB\n")
+}
+
 func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
 	const root = "version: 1\npackage: events\ninclude: [../secret.yaml]\nevents: { a.b: {} }\n"
 	files := map[string]string{

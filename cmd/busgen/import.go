@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -28,6 +28,10 @@ Exit status: that of the verbs below.`,
 	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI())
 	return cmd
 }
+
+// maxDocument is how many bytes an imported document may have. JSON is wordier than a catalogue, which
+// may have 16 MiB per file: AsyncAPI for 10,000 events has 28 MiB.
+const maxDocument = 64 << 20
 
 const importHelp = `
 A name that no field can have, such as orderId, would change: the field is
@@ -100,7 +104,7 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 			if err := o.Check(); err != nil {
 				return "", err
 			}
-			source, err := catalog.Disk{}.ReadFile(args[0])
+			source, err := input.ReadFile(args[0], maxDocument)
 			if err != nil {
 				return "", unreadable(args[0], err)
 			}
