@@ -17,7 +17,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
-	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
 // Bus publishes events to a file and delivers them to subscriptions. Its
@@ -32,6 +31,7 @@ import (
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
 	log         engine.Log
+	storesKeys  bool // the log keeps partition keys, so publishers compute them
 	catalogue   *Catalogue
 	config      config
 	counters    *counters
@@ -71,14 +71,14 @@ const (
 // ErrStarted is returned by a second [Bus.Start].
 var ErrStarted = errors.New("the bus was started before")
 
-// Open opens the event log in the file at path, and creates the file when
-// there is none. Generated packages have an Open of their own that passes their
-// catalogue.
+// Open opens the event log at target: the path of a file, which is created when
+// there is none, or what the engine of [WithEngine] takes. Generated packages have an
+// Open of their own that passes their catalogue.
 //
 // The error is a *[StorageError] when the file cannot be used: it is damaged,
 // it belongs to another program, it was written by a newer version, or its
 // folder does not exist. Such a file is left as it is.
-func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option) (*Bus, error) {
+func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Option) (*Bus, error) {
 	if catalogue == nil {
 		return nil, errors.New("open: the catalogue is nil; use the Open function of your generated package")
 	}
@@ -87,7 +87,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		config: config{
 			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
 			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow, retention: DefaultRetention,
-			health: DefaultHealth(),
+			health: DefaultHealth(), engine: defaultEngine{},
 		},
 		counters:      newCounters(catalogue),
 		changed:       make(chan struct{}),
@@ -100,7 +100,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 			err = opt(&b.config)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("open %s: %w", path, err)
+			return nil, fmt.Errorf("open %s: %w", target, err)
 		}
 	}
 	b.config.logger = guard.Logger(b.config.logger)
@@ -109,8 +109,8 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.health = newHealthWatch(b, b.config.health)
 	b.showing = newActivity(b)
 	bus := weak.Make(b) // the log must not keep a bus that is dropped
-	log, err := sqlite.Open(path, sqlite.Options{
-		Context: ctx, Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Program: program(),
+	log, err := b.config.engine.Open(ctx, target, engine.Options{
+		Logger: b.config.logger, Unsynced: b.config.durability == Normal, Wall: b.config.wall, Program: program(),
 		Changed: func(what error) {
 			if b := bus.Value(); b != nil {
 				b.logChanged(what)
@@ -121,7 +121,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 		return nil, err
 	}
 	b.mu.Lock()
-	b.log = log // which may have to say something already
+	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
 		return nil, errors.Join(public(err), log.Close())
@@ -129,7 +129,7 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.gate = gate{log: log, limit: b.config.maxPending, when: b.config.whenFull}
-	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, path, b.config.logger})
+	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, target, b.config.logger})
 	return b, nil
 }
 
@@ -137,14 +137,14 @@ func Open(ctx context.Context, path string, catalogue *Catalogue, opts ...Option
 // bus that was started refer to it; that of the log does not.
 type droppedBus struct {
 	log    engine.Log
-	path   string
+	target string
 	logger *slog.Logger
 }
 
 // closeDropped must not block: it runs between other cleanups.
 func closeDropped(d droppedBus) {
 	go func() {
-		attributes := []any{"path", d.path}
+		attributes := []any{"path", d.target}
 		if err := d.log.Close(); err != nil {
 			attributes = append(attributes, "error", err)
 		}

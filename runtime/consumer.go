@@ -156,6 +156,7 @@ func (c *consumer) spec(members []*Subscription) engine.ConsumerSpec {
 	for _, m := range members {
 		patterns = append(patterns, m.pattern)
 		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
+		spec.Parallel = spec.Parallel || m.config.concurrency > 1
 	}
 	spec.Pattern = strings.Join(patterns, " ")
 	return spec
@@ -336,6 +337,9 @@ func (c *consumer) types() (types []string) {
 // partitionKey returns the key of a delivery within which the order is kept, or "" for
 // one that has none or cannot be decoded. The attempt says so, if it decodes at all.
 func (c *consumer) partitionKey(d *engine.Delivery) (string, error) {
+	if d.Key != "" {
+		return d.Key, nil
+	}
 	t := c.bus.catalogue.Lookup(d.Type)
 	if t == nil || !t.partitioned() {
 		return "", nil

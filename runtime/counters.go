@@ -154,7 +154,7 @@ func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.
 }
 
 // Failed implements [dispatch.Counter].
-func (c *counter) Failed(a *dispatch.Attempt, failure *engine.Attempt, due time.Time) {
+func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) {
 	retried := !due.IsZero()
 	took := failure.Ended.Sub(failure.Started)
 	if failure.Kind != engine.KindDecode { // then there was a handler
@@ -173,7 +173,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.Attempt, due time.
 }
 
 // Dead implements [dispatch.Counter].
-func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.Attempt) {
+func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) {
 	c.bus.causes.add(causeKey{a.ID, c.consumer.name}, a.Failed, last.Error)
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)

@@ -60,8 +60,9 @@ var ErrUnknownSubscription = engine.ErrUnknownConsumer
 // the file ([Receipt.Wait]): the event may not be in it. The bus goes on with what is.
 var ErrRestored = engine.ErrRestored
 
-// StorageError says that the file could not be read or written, why (Fault),
-// and what to do about it. Nothing of the operation was stored, unless it is
+// StorageError says that the event log could not be read or written, why (Fault),
+// and what to do about it. Path is the file or, with another engine, what [Open] was
+// called with. Nothing of the operation was stored, unless it is
 // InDoubt.
 type StorageError = engine.StorageError
 
@@ -81,6 +82,8 @@ const (
 	Replaced   = engine.Replaced   // it was moved, deleted or replaced while the bus ran, which has stopped; start the program again
 	Incomplete = engine.Incomplete // a write-ahead log or claims wait for the file, which is missing or empty; nothing was changed
 	IO         = engine.IO         // anything else the operating system refused
+	// Unreachable is for engines with a server: it does not answer.
+	Unreachable = engine.Unreachable
 )
 
 // TimeoutError is the failure of an attempt that outlived its deadline. It

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -29,6 +30,7 @@ type config struct {
 	health          Health
 	intercept       testhook.Intercept // nil outside of package runtimetest
 	wall            func() time.Time   // nil outside of tests
+	engine          engine.Engine
 }
 
 // DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers

@@ -186,6 +186,10 @@ func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
 		return &PayloadTooLargeError{EventType: b.typ, What: "payload", Size: len(encoded), Limit: limit}
 	}
 	b.records[i].Payload = encoded
+	if b.bus.storesKeys && t.partitioned() {
+		// A key that cannot be computed is left to the attempt, which says why.
+		b.records[i].Key, _ = t.partitionKey(payload)
+	}
 	return nil
 }
 

@@ -146,7 +146,7 @@ func crashesOf(found []sqlite.CrashHistory) (crashes []Crash) {
 	return crashes
 }
 
-func attemptsOf(found []engine.Attempt) (attempts []Attempt) {
+func attemptsOf(found []engine.FailedAttempt) (attempts []Attempt) {
 	for _, a := range found {
 		attempts = append(attempts, Attempt(a))
 	}

@@ -79,7 +79,7 @@ func (l Letter) stored() sqlite.DeadLetter {
 		Reason: l.Reason, Fingerprint: l.Fingerprint, Failures: l.Failures, Redriven: l.Redriven, Progress: l.Progress,
 	}
 	for _, a := range l.Attempts {
-		stored.Attempts = append(stored.Attempts, engine.Attempt(a))
+		stored.Attempts = append(stored.Attempts, engine.FailedAttempt(a))
 	}
 	return stored
 }

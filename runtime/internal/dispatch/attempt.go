@@ -177,7 +177,10 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
 	defer a.release()
-	s.consumer.Begin(a.Delivery, worker, a.started)
+	if !s.consumer.Begin(a.Delivery, worker, a.started) {
+		a.drop()
+		return false, true
+	}
 	s.watch(a)
 
 	returned := false
@@ -327,6 +330,16 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 func (a *Attempt) withdraw() {
 	a.permit.Release()
 	a.run.sub.signal()
+}
+
+// drop ends an attempt whose handler is not called, because the delivery is not this
+// process's any more. Whoever has it now settles it.
+func (a *Attempt) drop() {
+	a.mu.Lock()
+	a.over = true
+	a.mu.Unlock()
+	a.withdraw()
+	a.run.sub.queue.done(a.run.key)
 }
 
 // settle gives the disposition on the delivery.

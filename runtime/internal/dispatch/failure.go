@@ -69,7 +69,7 @@ func (a *Attempt) fail(f failure) {
 		a.discard(asked.Reason, now)
 		return
 	}
-	failure := &engine.Attempt{
+	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack,
 	}
 	if a.run.sub.cfg.Group {
@@ -145,7 +145,7 @@ func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDel
 
 // snooze puts the delivery off, which does not count as a failed attempt, unless that
 // has happened too often or the event would have expired by then.
-func (a *Attempt) snooze(until, now time.Time, failure *engine.Attempt) {
+func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 	a.withdraw()
 	settings := a.run.sub.cfg.Settings(a.Type)
 	switch {
@@ -173,7 +173,7 @@ func (a *Attempt) discard(reason string, now time.Time) {
 }
 
 // buryFailed makes the delivery a dead letter after its last attempt.
-func (a *Attempt) buryFailed(reason string, failure *engine.Attempt) {
+func (a *Attempt) buryFailed(reason string, failure *engine.FailedAttempt) {
 	a.logFailure(failure, 0)
 	a.handler.Count.Failed(a, failure, time.Time{})
 	a.bury(reason, failure)
@@ -181,7 +181,7 @@ func (a *Attempt) buryFailed(reason string, failure *engine.Attempt) {
 
 // bury makes the delivery a dead letter. There is no failure when nothing was
 // tried: its last attempt ended with its process, or it has expired.
-func (a *Attempt) bury(reason string, failure *engine.Attempt) {
+func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
 	s := a.run.sub
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word}))
@@ -189,7 +189,7 @@ func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 	}
 	last := failure
 	if last == nil {
-		last = &engine.Attempt{Error: "the process ended while the handler was running"}
+		last = &engine.FailedAttempt{Error: "the process ended while the handler was running"}
 		if reason == engine.ReasonExpired {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
@@ -205,7 +205,7 @@ func (a *Attempt) bury(reason string, failure *engine.Attempt) {
 }
 
 // logFailure emits the one line that every failed attempt gets.
-func (a *Attempt) logFailure(failure *engine.Attempt, delay time.Duration) {
+func (a *Attempt) logFailure(failure *engine.FailedAttempt, delay time.Duration) {
 	a.run.sub.cfg.Logger.Warn("event handler failed",
 		a.logged("max_attempts", a.Max(), "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -28,6 +29,10 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		}
 	}
 	polled, full, err := s.poll()
+	if errors.Is(err, engine.ErrMoved) {
+		s.giveBack()
+		return nil
+	}
 	s.enqueue(polled)
 	s.more = full || err != nil
 	if polled != nil {
@@ -35,6 +40,18 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 		s.polled = polled[:0]
 	}
 	return s.pause(err)
+}
+
+// giveBack settles all that was polled and has not begun with Release, because this
+// process has other deliveries of the subscription than before. The next fill begins
+// anew: with those that are failing, if the order is strict.
+func (s *Subscription) giveBack() {
+	for _, i := range append(s.queue.reset(), s.later...) {
+		s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
+	}
+	s.later, s.ready, s.held = nil, false, 0
+	s.more = true
+	s.signal()
 }
 
 // enqueue puts deliveries into the queue, with their keys. It reports false if

@@ -225,6 +225,33 @@ func (q *queue) done(key string) (more bool) {
 	return false
 }
 
+// reset removes and returns everything but what runs: its keys stay busy until done.
+// Nothing is awaited any more.
+func (q *queue) reset() (left []item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for r := range q.ready {
+		for !q.ready[r].empty() {
+			i := q.ready[r].pop()
+			if i.key != "" {
+				q.keys[i.key].busy = false
+			}
+			left = append(left, i)
+		}
+		q.passed[r] = 0
+	}
+	for key, p := range q.keys {
+		left = append(left, p.behind...)
+		p.behind, p.awaited = nil, 0
+		if !p.busy {
+			delete(q.keys, key)
+		}
+	}
+	q.awaited = nil
+	q.size = 0
+	return left
+}
+
 // drain removes and returns everything.
 func (q *queue) drain() (left []item) {
 	q.mu.Lock()

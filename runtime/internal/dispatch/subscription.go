@@ -98,8 +98,8 @@ type ErrorRule struct {
 // Counter is told what happens. Its methods must not block.
 type Counter interface {
 	Handled(a *Attempt, ended time.Time, staged []engine.Record)
-	Failed(a *Attempt, failure *engine.Attempt, due time.Time) // due is zero when there is no further attempt
-	Dead(a *Attempt, reason string, last *engine.Attempt)      // last has no Kind if nothing new was tried
+	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) // due is zero when there is no further attempt
+	Dead(a *Attempt, reason string, last *engine.FailedAttempt)      // last has no Kind if nothing new was tried
 	Discarded(a *Attempt, reason string, ended time.Time)
 	Snoozed(a *Attempt, until, ended time.Time)
 	Slow(a *Attempt, running time.Duration)

@@ -1,12 +1,25 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Activity is what the dispatching process says of itself, for others to see.
+// Reporter shows operators what the dispatching process does at the moment, and
+// brings their requests to it.
+type Reporter interface {
+	// Show stores the activity in place of what was stored before, and removes the
+	// requests that were answered. Close and TakeOver clear the activity.
+	Show(ctx context.Context, a Activity, answered []BreakerRequest) error
+
+	// WatchRequests calls f with the requests of operators when they are noticed.
+	// It is called again with those that are not yet answered, and must not block.
+	WatchRequests(f func([]BreakerRequest))
+}
+
+// Activity describes what the dispatching process does at the moment.
 type Activity struct {
 	Breakers []Breaker // those that are not closed
 	Attempts []Running // those that have been running for long

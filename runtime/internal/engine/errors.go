@@ -11,8 +11,13 @@ import (
 // ErrClosed is returned by every method of a closed log.
 var ErrClosed = errors.New("the event log is closed")
 
+// ErrMoved is returned by Source.Poll when this process has other parts of the
+// subscription than before.
+var ErrMoved = errors.New("the deliveries of this subscription have moved between processes")
+
 // ErrRestored says that another state of the log was put in the place of the one
-// that was asked. Consumers of that one have ended: they hand out and record nothing.
+// that was opened. The consumers of the old state have ended: they hand out and record
+// nothing.
 var ErrRestored = errors.New("a backup was restored into the file while it was in use")
 
 // ErrUnknownConsumer is returned for a durable consumer that does not exist.
@@ -64,25 +69,27 @@ const (
 	// Incomplete: the file is missing or empty, and what lies beside it is not.
 	Incomplete Fault = "incomplete"
 	Linked     Fault = "more than one name"
-	IO         Fault = "input/output error"
+	// Unreachable: the server that keeps the log does not answer.
+	Unreachable Fault = "unreachable"
+	IO          Fault = "input/output error"
 )
 
-// StorageError says that the file could not be read or written. Nothing of
+// StorageError says that the log could not be read or written. Nothing of
 // the operation that returned it was stored, with the one exception of InDoubt.
 type StorageError struct {
 	Fault Fault  // the class, for programs
 	Op    string // what was being done: "open", "append", "read"
-	Path  string // the file
+	Path  string // the file; with another engine, the target that the bus was opened with
 	Hint  string // what to do, for a person
 	Err   error  // the cause, where there is one
-	// InDoubt says that the disk failed in the middle of a commit and has not
-	// recovered. What it has of the operation is taken away before anything
-	// else is written; should the process end before that is possible, the
-	// operation may turn out to be stored after all.
+	// InDoubt says that the disk, or the connection to a server, failed in the middle
+	// of a commit and has not recovered. What is stored of the operation is taken away
+	// before anything else is written. If the process ends before that, the operation
+	// may turn out to be stored after all.
 	InDoubt bool
 }
 
-// Error says what failed, on which file, why, and what to do.
+// Error says what failed, on which log, why, and what to do.
 func (e *StorageError) Error() string {
 	text := fmt.Sprintf("%s %s: %s", e.Op, e.Path, e.Fault)
 	if e.Err != nil {
@@ -101,9 +108,9 @@ func (e *StorageError) Unwrap() error { return e.Err }
 var ErrOwned = errors.New("another process is dispatching from this file")
 
 // OwnedError says that another process, or another bus of this one,
-// dispatches from the file.
+// dispatches from the log.
 type OwnedError struct {
-	Path  string
+	Path  string    // the file, or the target that the bus was opened with
 	PID   int       // 0 if the owner has not said yet
 	Since time.Time // zero if the owner has not said yet
 }

@@ -27,7 +27,7 @@ type DeliveryHistory struct {
 	Settled      time.Time // of a dead or discarded one
 	Reason       string    // of a dead or discarded one
 	Failures     int       // since it was new or last retried
-	Attempts     []engine.Attempt
+	Attempts     []engine.FailedAttempt
 	Crashes      []CrashHistory // that do not count as attempts
 }
 
@@ -145,11 +145,11 @@ func readCrashes(c *conn, seq, subscription int64) (crashes []CrashHistory, err 
 	return crashes, err
 }
 
-func readAttempts(c *conn, seq, subscription int64) (attempts []engine.Attempt, err error) {
+func readAttempts(c *conn, seq, subscription int64) (attempts []engine.FailedAttempt, err error) {
 	err = c.query(`
 		SELECT kind, started_at, ended_at, error, error_type, member, stack FROM attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
-		a := engine.Attempt{
+		a := engine.FailedAttempt{
 			Kind: s.ColumnText(0), Ended: timeOf(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
 			Member: s.ColumnText(5), Stack: s.ColumnText(6),
 		}

@@ -227,7 +227,7 @@ func (r *checkpoints) fail() {
 	}
 	r.consumer.Settle(deliveries[0], engine.Disposition{
 		Kind: engine.Retry, Due: time.Now().Add(time.Hour),
-		Attempt: &engine.Attempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
+		Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
 	})
 	must(r.T, r.log.Flush(r.Context()))
 }

@@ -264,12 +264,12 @@ func (c *consumer) stop() {
 }
 
 // Begin implements [engine.Consumer].
-func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
+func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	own.started, own.place = started, c.place(worker)
 	c.look()
@@ -278,6 +278,7 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) {
 	if d.Suspect {
 		c.log.claims.sync(own.place)
 	}
+	return true
 }
 
 // End implements [engine.Consumer].

@@ -37,7 +37,7 @@ type DeadLetter struct {
 	Failures    int
 	Progress    string
 	Redriven    int
-	Attempts    []engine.Attempt // all of them, oldest first
+	Attempts    []engine.FailedAttempt // all of them, oldest first
 }
 
 // LetterMark is the place of a dead letter in the order in which they died.

@@ -127,7 +127,7 @@ func (l *DeadLetter) crashed() bool {
 	return len(l.Attempts) > 0 && l.Attempts[len(l.Attempts)-1].Kind == engine.KindCrash
 }
 
-func addAttempt(c *conn, subscription, seq int64, a engine.Attempt) error {
+func addAttempt(c *conn, subscription, seq int64, a engine.FailedAttempt) error {
 	var started any
 	if !a.Started.IsZero() {
 		started = a.Started

@@ -83,7 +83,7 @@ func (r *faultRun) give(v engine.Disposition) {
 }
 
 func (r *faultRun) failure(kind engine.DispositionKind) engine.Disposition {
-	v := engine.Disposition{Kind: kind, Attempt: &engine.Attempt{
+	v := engine.Disposition{Kind: kind, Attempt: &engine.FailedAttempt{
 		Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work",
 	}}
 	if kind == engine.Dead {

@@ -68,6 +68,20 @@ type Options struct {
 	Program string
 }
 
+// Engine opens logs in SQLite files. It implements [engine.Engine].
+type Engine struct{}
+
+// Open implements [engine.Engine]. The target is the path of a file.
+func (Engine) Open(ctx context.Context, target string, o engine.Options) (engine.Log, error) {
+	l, err := Open(target, Options{
+		Context: ctx, Logger: o.Logger, Unsynced: o.Unsynced, Changed: o.Changed, Wall: o.Wall, Program: o.Program,
+	})
+	if err != nil {
+		return nil, err // and not a nil *Log in an interface
+	}
+	return l, nil
+}
+
 // Open opens the log in the file at path, creating it when there is none. A
 // file of another program, or of a newer version of this one, is refused and
 // left as it is.

@@ -162,7 +162,7 @@ func (r *powerLoss) work() {
 
 // disposition draws what becomes of a delivery.
 func (r *powerLoss) disposition(d *polled) engine.Disposition {
-	attempt := &engine.Attempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
+	attempt := &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
 	switch n := r.IntN(100); {
 	case n < 50:
 		return engine.Disposition{Kind: engine.Done}

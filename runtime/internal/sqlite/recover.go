@@ -186,7 +186,7 @@ func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
 	if err := record(now, crashError); err != nil {
 		return err
 	}
-	crash.Attempt = &engine.Attempt{Kind: engine.KindCrash, Ended: now, Error: crashError}
+	crash.Attempt = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: crashError}
 	crash.Failures += len(earlier) + 1
 	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
 	return c.exec(`

@@ -60,7 +60,7 @@ func (g *graveyard) bury(eventType, reason, kind string) int64 {
 	seq := g.publish(eventType).Seq
 	g.settle(engine.Disposition{
 		Kind: engine.Dead, Reason: reason, Fingerprint: "f",
-		Attempt: &engine.Attempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
+		Attempt: &engine.FailedAttempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
 	})
 	return seq
 }
@@ -98,9 +98,9 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 				time.Sleep(time.Hour)
 				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
 				g.publish("job.queued") // times out, and then fails
-				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.Attempt{Kind: engine.KindTimeout, Ended: time.Now()}})
+				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindTimeout, Ended: time.Now()}})
 				g.settle(engine.Disposition{
-					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.Attempt{Kind: engine.KindError, Ended: time.Now()},
+					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: time.Now()},
 				})
 				must(t, g.writer.do(t.Context(), func(c *conn) error { // as takeOver does
 					return c.exec("UPDATE deliveries SET suspect = 1 WHERE reason = 'crash'")

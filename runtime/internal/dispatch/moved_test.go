@@ -1,0 +1,195 @@
+package dispatch_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// source is the consumer of an engine that moves deliveries between processes.
+type source struct {
+	mu       sync.Mutex
+	wake     func()
+	events   []int64 // to be polled
+	failing  []int64
+	asked    int  // how often Failing was asked from the beginning
+	moved    bool // the next Poll says so
+	foreign  map[int64]bool
+	settled  map[int64]engine.DispositionKind
+	released []int64
+}
+
+func (s *source) delivery(seq int64) *engine.Delivery {
+	return &engine.Delivery{Record: &engine.Record{Seq: seq, Type: "order.placed", Key: "A"}, Since: time.Now()}
+}
+
+func (s *source) Notify(wake func()) {
+	s.mu.Lock()
+	s.wake = wake
+	s.mu.Unlock()
+	wake()
+}
+
+func (s *source) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.moved {
+		s.moved = false
+		return dst, engine.ErrMoved
+	}
+	for len(s.events) > 0 && len(dst) < limit {
+		dst = append(dst, s.delivery(s.events[0]))
+		s.events = s.events[1:]
+	}
+	return dst, nil
+}
+
+func (s *source) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return dst, nil
+}
+
+func (s *source) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if after == 0 {
+		s.asked++
+	}
+	for _, seq := range s.failing {
+		if seq > after {
+			found = append(found, s.delivery(seq))
+		}
+	}
+	return found, nil
+}
+
+func (s *source) Cancelled(int64) (string, bool) { return "", false }
+func (s *source) Prepare(*engine.Delivery)       {}
+func (s *source) End(*engine.Delivery)           {}
+
+func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.foreign[d.Seq]
+}
+
+func (s *source) Settle(d *engine.Delivery, v engine.Disposition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled == nil {
+		s.settled = map[int64]engine.DispositionKind{}
+	}
+	s.settled[d.Seq] = v.Kind
+	if v.Kind == engine.Release {
+		s.released = append(s.released, d.Seq)
+	}
+}
+
+// change makes the source another one, and wakes who polls.
+func (s *source) change(f func()) {
+	s.mu.Lock()
+	f()
+	wake := s.wake
+	s.mu.Unlock()
+	wake()
+}
+
+type silent struct{}
+
+func (silent) Handled(*dispatch.Attempt, time.Time, []engine.Record)      {}
+func (silent) Failed(*dispatch.Attempt, *engine.FailedAttempt, time.Time) {}
+func (silent) Dead(*dispatch.Attempt, string, *engine.FailedAttempt)      {}
+func (silent) Discarded(*dispatch.Attempt, string, time.Time)             {}
+func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time)            {}
+func (silent) Slow(*dispatch.Attempt, time.Duration)                      {}
+func (silent) Abandoned(*dispatch.Attempt, int)                           {}
+
+// dispatching begins to handle what the source has, within one partition key.
+func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64)) {
+	settings := &dispatch.Settings{Retry: retry.Default(), Timeout: time.Minute}
+	handlers := []*dispatch.Handler{{
+		Name: "billing", Count: silent{}, Settings: func(string) *dispatch.Settings { return settings },
+		Handle: func(a *dispatch.Attempt) error {
+			handle(a.Seq)
+			return nil
+		},
+	}}
+	logger := slog.New(slog.DiscardHandler)
+	sub := dispatch.New(s, dispatch.Config{
+		Name: "billing", Concurrency: 4, Strict: strict, Keyless: "none", Logger: logger,
+		Handlers:       func(string) []*dispatch.Handler { return handlers },
+		Settings:       func(string) *dispatch.Settings { return settings },
+		Key:            func(d *engine.Delivery) (string, error) { return d.Key, nil },
+		Breaker:        breaker.New(breaker.Policy{Off: true}),
+		BreakerChanged: func(_, _ breaker.Status) {},
+		Alone:          &dispatch.Alone{Logger: logger},
+	})
+	sub.Start()
+	t.Cleanup(func() { sub.Stop(context.Background(), time.Second) })
+}
+
+// When deliveries move, those that wait are given back, the one that runs goes on and
+// keeps its key, and a strict order asks again which deliveries are failing.
+func TestDeliveriesThatMovedAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{events: []int64{1, 2, 3}}
+		release := make(chan struct{})
+		var handled []int64
+		var mu sync.Mutex
+		dispatching(t, s, true, func(seq int64) {
+			if seq == 1 {
+				<-release
+			}
+			mu.Lock()
+			handled = append(handled, seq)
+			mu.Unlock()
+		})
+		synctest.Wait() // 1 runs, 2 and 3 wait for its key
+		s.change(func() { s.moved, s.failing, s.events = true, []int64{4}, []int64{5, 6} })
+		synctest.Wait()
+		if slices.Sort(s.released); !slices.Equal(s.released, []int64{2, 3}) {
+			t.Errorf("given back: %v, want 2 and 3", s.released)
+		}
+		if s.asked != 2 {
+			t.Errorf("Failing was asked %d times, want 2", s.asked)
+		}
+		close(release)
+		synctest.Wait()
+		if !slices.Equal(handled, []int64{1}) {
+			t.Errorf("handled %v; 5 and 6 must wait for 4, which is failing", handled)
+		}
+		s.change(func() { s.moved, s.failing, s.events = true, nil, []int64{5, 6} })
+		synctest.Wait()
+		if !slices.Equal(handled, []int64{1, 5, 6}) {
+			t.Errorf("handled %v, want 1, 5 and 6", handled)
+		}
+	})
+}
+
+// A delivery that is not this process's any more is dropped: its handler is not called,
+// nothing is settled, and the next one of its key has its turn.
+func TestADeliveryThatIsNotOursIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{events: []int64{1, 2}, foreign: map[int64]bool{1: true}}
+		var handled []int64
+		dispatching(t, s, false, func(seq int64) { handled = append(handled, seq) })
+		synctest.Wait()
+		if !slices.Equal(handled, []int64{2}) {
+			t.Errorf("handled %v, want 2 only", handled)
+		}
+		if kind, settled := s.settled[1]; settled {
+			t.Errorf("the foreign delivery was settled (%d)", kind)
+		}
+		if s.settled[2] != engine.Done {
+			t.Errorf("the other was settled with %d", s.settled[2])
+		}
+	})
+}

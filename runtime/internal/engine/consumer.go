@@ -1,0 +1,61 @@
+package engine
+
+import "time"
+
+// Consumer is the engine's side of one subscription. It hands deliveries out and
+// takes their dispositions. All methods are safe for concurrent use.
+type Consumer interface {
+	Source
+	Settler
+}
+
+// Source hands out the deliveries of a subscription.
+type Source interface {
+	// Notify registers the function called when there may be something to
+	// poll. It is called from the engine's goroutines and must not block.
+	Notify(wake func())
+
+	// Poll appends up to limit deliveries to dst, and returns at once when
+	// there is none. Retries that are due come first, then the log in order.
+	//
+	// The error ErrMoved says that this process has other parts of the subscription
+	// than before. Nothing was polled. The caller settles with Release what it has
+	// polled and not begun, asks Failing again if it needs to, and polls again.
+	Poll(dst []*Delivery, limit int) ([]*Delivery, error)
+
+	// PollRetries is Poll without the log.
+	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
+
+	// Failing returns deliveries that were begun and have to come again: they have
+	// failed, were snoozed, or are held. It returns up to limit of those with a seq
+	// greater than after, in log order. They are not polled, so they cannot be
+	// settled. Of their records only Seq, ID, Type, Version and either Key or Payload
+	// are set.
+	Failing(after int64, limit int) ([]*Delivery, error)
+
+	// Cancelled reports whether an operator has discarded the delivery of an event,
+	// and why. It is to be settled as discarded instead of being tried.
+	Cancelled(seq int64) (reason string, ok bool)
+}
+
+// Settler follows what happens to the deliveries that a Source has handed out.
+type Settler interface {
+	// Prepare says that code of the program is called for the event of d before its
+	// attempt, to decode it; nil says that this is over. If the process dies meanwhile,
+	// it is as after Begin. One event at a time is prepared.
+	Prepare(d *Delivery)
+
+	// Begin says that one of the subscription's workers, numbered from 0,
+	// starts an attempt at d. The fact survives the death of the process. For a
+	// suspect it also survives a power cut. Begin returns false if the delivery is not
+	// this process's any more: then it must be dropped, neither tried nor settled.
+	Begin(d *Delivery, worker int, started time.Time) bool
+
+	// End says that the handler which was called after Begin has returned.
+	End(d *Delivery)
+
+	// Settle records the disposition of d, which was polled and not settled
+	// before. It does not block: dispositions reach the disk in groups. Staged
+	// records become visible in the transaction of the disposition.
+	Settle(d *Delivery, v Disposition)
+}

@@ -1,0 +1,62 @@
+package engine
+
+import "time"
+
+// Delivery is one event on its way to one subscription.
+type Delivery struct {
+	*Record      // shared with other consumers, so never changed
+	Failures int // attempts that count against max_attempts
+	// Uncounted is how many executions may have happened beside those: they were
+	// interrupted or snoozed, they ended with the process while others ran too, or
+	// they succeeded and the process died before that was written. Attempts before
+	// the dead delivery was retried are among them.
+	Uncounted int
+	// MaxAttempts is that of the policy for the class of the last error; 0 if
+	// there was none and the subscription's policy holds.
+	MaxAttempts int
+	// Crashed says that the last attempt that counted ended with the process.
+	Crashed bool
+	// Suspect says that the process died while the handler ran, and that it has
+	// not ended otherwise since. Nothing may run beside it.
+	Suspect bool
+	// Since is when the delivery began: when its event was published or due, or
+	// when the dead delivery was last retried by hand.
+	Since time.Time
+	// Progress is what the last disposition has said about a delivery in parts.
+	Progress string
+	// Snoozes is how often its handler has put it off since it was new or last
+	// retried by hand.
+	Snoozes int
+
+	Token any // the engine's own
+}
+
+// FailedAttempt is an execution of a handler that has failed, as the log keeps it.
+type FailedAttempt struct {
+	Kind      string // one of the Kind constants
+	Started   time.Time
+	Ended     time.Time
+	Error     string
+	ErrorType string // the Go type of the error, such as *fs.PathError
+	Member    string // of a group: whose handler failed
+	Stack     string // of a panic
+}
+
+// How an attempt failed.
+const (
+	KindError   = "error"   // the handler returned an error
+	KindPanic   = "panic"   // the handler panicked
+	KindExit    = "goexit"  // the handler ended its goroutine
+	KindTimeout = "timeout" // the handler outlived its deadline
+	KindDecode  = "decode"  // the payload could not be decoded
+	KindCrash   = "crash"   // the process died while the handler ran
+
+	// KindInterrupted: a shutdown cancelled the handler's context, and the handler
+	// did not return.
+	KindInterrupted = "interrupted"
+)
+
+// Kinds returns all ways in which an attempt can fail.
+func Kinds() []string {
+	return []string{KindError, KindPanic, KindExit, KindTimeout, KindDecode, KindCrash, KindInterrupted}
+}

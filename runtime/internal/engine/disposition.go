@@ -1,0 +1,56 @@
+package engine
+
+import "time"
+
+// DispositionKind is how a delivery's turn ends.
+type DispositionKind uint8
+
+const (
+	// Done: handled. Final.
+	Done DispositionKind = iota + 1
+	// Retry: failed; due again at Disposition.Due.
+	Retry
+	// Snooze: put off until Disposition.Due; it does not count as an attempt.
+	Snooze
+	// Hold: put off until its type is no longer paused.
+	Hold
+	// Discard: settled without having been handled. Final.
+	Discard
+	// Dead: failed for good; kept with every attempt for an operator.
+	Dead
+	// Release: not attempted, or interrupted by an orderly shutdown; handed
+	// out again by the next consumer of the name.
+	Release
+)
+
+// Disposition is what Settle records.
+type Disposition struct {
+	Kind    DispositionKind
+	Attempt *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
+	Due     time.Time      // of Retry and Snooze; its distance from now is by the monotonic clock
+	Asked   bool           // of Snooze: the handler has asked for it, which is counted
+	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
+	MaxAttempts int
+	Reason      string // of Dead: one of the Reason constants; of Discard: in words
+	// Fingerprint of Dead is the same for failures of the same kind.
+	Fingerprint string
+	// Progress of all but Done and Discard is handed out with the delivery
+	// when it comes again.
+	Progress string
+	Staged   []Record // to be appended with the disposition, whatever its kind
+}
+
+// Why a delivery is dead.
+const (
+	ReasonMaxAttempts = "max_attempts" // its policy allows no further attempt
+	ReasonPermanent   = "permanent"    // the handler says that another attempt is in vain
+	ReasonDecode      = "decode"       // the payload could not be decoded
+	ReasonCrash       = "crash"        // the process died in its last attempt
+	ReasonExpired     = "expired"      // it was not handled in time
+	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
+)
+
+// Reasons returns all reasons for which a delivery is dead.
+func Reasons() []string {
+	return []string{ReasonMaxAttempts, ReasonPermanent, ReasonDecode, ReasonCrash, ReasonExpired, ReasonMaxSnoozes}
+}

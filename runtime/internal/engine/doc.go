@@ -1,0 +1,31 @@
+// Package engine is the seam between the bus and whatever keeps its events.
+//
+// Above the seam live the decisions: retry policies, timeouts, panics,
+// concurrency, payload types, observation. Below it lives the storage, which
+// does three things:
+//
+//  1. it appends events to a log ([Appender]);
+//  2. it hands out the deliveries of a subscription ([Source]);
+//  3. it records the disposition of a delivery ([Settler]): done, retry at a
+//     time, put off, discarded, dead, or given back untouched.
+//
+// An [Engine] opens a [Log], which is composed of one small interface per role:
+//
+//	Registry    which event types and subscriptions exist
+//	Appender    publishing
+//	Dispatcher  taking over, and the consumers whose deliveries this process handles
+//	Waiter      waiting until deliveries are settled
+//	Meter       backlogs, and events that nobody handles
+//	Pauser      what is not delivered at the moment
+//	Reporter    what the dispatching process shows to operators, and what they ask of it
+//	Maintainer  deleting old events, giving space back, redriving dead letters
+//
+// A [Consumer] is the engine's side of one subscription, a [Source] and a
+// [Settler]. The files are named after the concepts: record.go, delivery.go,
+// disposition.go, consumer.go, log.go, and so on.
+//
+// The words are those of a log with durable consumers, so that other engines of
+// that kind fit behind the same interfaces. Nothing here names a storage. Package
+// sqlite beside this one is the engine that programs get; package memory keeps
+// everything in the process.
+package engine

@@ -1,0 +1,73 @@
+package engine
+
+import "context"
+
+// Log is an open event log. All methods are safe for concurrent use, and return
+// ErrClosed after Close.
+type Log interface {
+	Registry
+	Appender
+	Dispatcher
+	Waiter
+	Meter
+	Pauser
+	Reporter
+	Maintainer
+
+	// Close writes what is pending and releases the log. Consumers must have
+	// stopped polling. A second call returns nil.
+	Close() error
+}
+
+// Appender stores events.
+type Appender interface {
+	// Append stores the records in one transaction, in order, and sets their
+	// Seq. When it returns nil they survive a power cut; when it returns an
+	// error none of them is stored. A context that ends before the
+	// transaction has begun withdraws the records; later it is ignored. A
+	// record whose idempotency key is known becomes a Duplicate, or a
+	// *ConflictError if its payload differs.
+	Append(ctx context.Context, records []Record) error
+
+	// StoresKeys reports whether Append stores Record.Key. If not, publishers leave
+	// it empty, because computing it runs code of the program.
+	StoresKeys() bool
+}
+
+// Dispatcher lets a process deliver.
+type Dispatcher interface {
+	// TakeOver makes this process dispatch. With an engine that has one owner per
+	// log the error matches ErrOwned while another process is the owner; other engines
+	// divide the subscriptions between processes and return no such error.
+	//
+	// Deliveries whose handlers ran when the last owner died are due now. If only one
+	// ran, that counts as a failed attempt. If several ran, it counts for none of
+	// them. All of them are suspects from then on.
+	TakeOver(ctx context.Context) (Recovery, error)
+
+	// Consumer returns the durable consumer of a subscription, which is made
+	// at the end of the log when the name is new (at its beginning with
+	// FromBeginning).
+	Consumer(ctx context.Context, spec ConsumerSpec) (Consumer, error)
+
+	// Flush writes dispositions that are still in memory.
+	Flush(ctx context.Context) error
+}
+
+// Recovery is what TakeOver has found.
+type Recovery struct {
+	Interrupted int     // running when the last owner ended
+	Waiting     int     // waiting for a retry
+	Dead        int     // dead letters
+	Backlog     int64   // events at least one subscription has yet to see
+	Crashes     []Crash // the interrupted ones
+}
+
+// Crash is a delivery whose handler ran when the last owner died.
+type Crash struct {
+	Delivery
+	Subscription string
+	// Attempt is the failed attempt as which it counts; nil if others ran too.
+	Attempt *FailedAttempt
+	Ran     int // how many handlers ran, this one included
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Meter counts what is not settled.
+type Meter interface {
+	// Pending returns how many events the subscription that is furthest behind
+	// has yet to settle. It stops counting at limit.
+	Pending(ctx context.Context, limit int) (int, error)
+
+	// Lags returns where every durable consumer stands. It stops counting the
+	// backlog of one at limit.
+	Lags(ctx context.Context, limit int) ([]Lag, error)
+
+	// Unhandled returns the durable consumers that have open deliveries and are not
+	// among handled, and the event types, of those that are relevant, for which there
+	// is no durable consumer although events of them were stored after a seq. It looks
+	// at a limited number of events only.
+	Unhandled(ctx context.Context, handled []Consumer, after int64, relevant func(eventType string) bool) (Unhandled, error)
+}
+
+// Lag is how far a durable consumer is behind.
+type Lag struct {
+	Name    string
+	Pattern string
+	Paused  bool      // by its name
+	Backlog int       // events it has yet to settle, those that run or wait included
+	AtMost  int       // no less than the backlog, where counting has stopped
+	Partial bool      // counting has stopped before all of Running, Waiting, Held and Dead were counted
+	Running int       // attempts that are known to run
+	Waiting int       // for a retry, a delay or a snooze
+	Held    int       // because their type is paused
+	Dead    int       // dead letters
+	Oldest  time.Time // when the oldest event of the backlog was published; zero without backlog
+}
+
+// Unhandled is what stays in a log because nobody handles it.
+type Unhandled struct {
+	Consumers []Backlog // in the order in which they were made
+	Types     []string  // by name
+	Last      int64     // the seq of the newest event
+}
+
+// Backlog is a durable consumer with open deliveries.
+type Backlog struct {
+	Name    string
+	Pattern string
+	Oldest  time.Time // when the oldest event that was found was published
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Engine opens event logs of one kind.
+type Engine interface {
+	// Open opens the log at target, and makes one where there is none if the engine
+	// can. A target is what the user passes to the bus: the path of a file, or an
+	// address such as nats://host/name. ctx bounds the opening only.
+	//
+	// The error is a *StorageError when the log cannot be used; it is left as it is.
+	Open(ctx context.Context, target string, options Options) (Log, error)
+}
+
+// Options are what a bus asks of the log that it opens. Each field may be zero.
+type Options struct {
+	// Logger gets what goes wrong in the background: dispositions that cannot be
+	// written, and that they can be again. Nil for silence.
+	Logger *slog.Logger
+	// Unsynced lets events survive the death of the process only, not a power cut.
+	// An engine whose server decides that ignores it.
+	Unsynced bool
+	// Wall is the wall clock, for tests that set it. Nil for that of the machine.
+	Wall func() time.Time
+	// Program is what operators call this process.
+	Program string
+	// Changed is called on a goroutine of its own when the log is no longer the one
+	// that was opened: with ErrRestored, or with the reason why this process no longer
+	// dispatches. Nil for nobody.
+	Changed func(error)
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Pauser keeps what is not delivered, for all processes and starts.
+type Pauser interface {
+	// Pause stores a pause. Pausing what is paused changes nothing. The error matches
+	// ErrUnknownConsumer for a subscription that does not exist.
+	Pause(ctx context.Context, p Pause) error
+
+	// Resume undoes Pause, and makes what was held due now. It reports false
+	// when there was no such pause.
+	Resume(ctx context.Context, p Pause) (bool, error)
+
+	// Pauses returns what is paused, the oldest first.
+	Pauses(ctx context.Context) ([]Pause, error)
+
+	// WatchPauses calls f with what is paused, before it returns and whenever
+	// that has changed, by this process or another.
+	WatchPauses(ctx context.Context, f func([]Pause)) error
+}
+
+// PauseKind is what a pause is about.
+type PauseKind string
+
+// The kinds of pauses.
+const (
+	PauseSubscription PauseKind = "subscription" // Target is a name
+	PauseType         PauseKind = "type"         // Target is a glob over event types
+)
+
+// Pause says what is not delivered.
+type Pause struct {
+	Kind   PauseKind
+	Target string
+	Since  time.Time // set by the log
+	Actor  string    // who made it
+	Reason string    // in words; may be empty
+	// Besides are event types that Target matches only by a name that other processes
+	// call them by; with spaces between them. Set by the log.
+	Besides string
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Record is an event as the log keeps it.
+type Record struct {
+	Seq       int64 // position in the log, set by Append; order is by Seq, never by time
+	ID        uuid.UUID
+	Type      string
+	Version   int    // of the payload; 0 stands for 1
+	Payload   []byte // JSON; shared between consumers, so never written to
+	Metadata  []byte // a JSON object of strings, or nil
+	CreatedAt time.Time
+
+	// Key is the partition key. The publisher sets it if the log stores keys
+	// (Appender.StoresKeys). Where it is empty the key is computed from the payload.
+	Key string
+
+	// Memo is shared by the deliveries of one event to several consumers of this
+	// process; nil if there is one delivery only.
+	Memo *Memo
+
+	Due       time.Time // not delivered before; zero for at once
+	Dedupe    *Dedupe   // nil without an idempotency key
+	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
+	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
+}
+
+// Dedupe is an idempotency key: an event of the same type and key that was
+// stored before and is still remembered is not stored again.
+type Dedupe struct {
+	Key     string
+	Expires time.Time // when the key may be forgotten
+}
+
+// OwnType marks the event types that are the bus's own. No glob matches them; a
+// subscription gets one of them if its pattern is the type itself.
+const OwnType = '$'
+
+// DeadType returns the bus's own event type for the dead-letter notices of a type.
+func DeadType(eventType string) string { return string(OwnType) + "dead." + eventType }

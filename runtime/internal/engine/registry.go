@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Registry knows the event types and the subscriptions of a log.
+type Registry interface {
+	// DeclareTypes makes event types known before the first event of each. Records
+	// that were stored under an alias are handed out under the name. In a log whose
+	// types have newer names, this process sees the names that it declares. Schemas
+	// are kept with the types.
+	DeclareTypes(ctx context.Context, types []TypeSpec) error
+
+	// DeclareConsumers makes durable consumers exist before anyone polls them. It
+	// ignores ConsumerSpec.Parallel.
+	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
+}
+
+// TypeSpec names an event type.
+type TypeSpec struct {
+	Name    string
+	Version int      // of the payloads that this process publishes; 0 stands for 1
+	Aliases []string // names it had before
+	Schema  string   // of the payload, for operators' tools; empty for none
+}
+
+// ConsumerSpec names a durable consumer.
+type ConsumerSpec struct {
+	Name          string
+	Pattern       string   // globs over event types, with spaces between them
+	FromBeginning bool     // a new name starts with the oldest event kept
+	Aliases       []string // names it had before; the one that is known gives it its position
+	Extend        bool     // Pattern is added to that of a name that is known, instead of replacing it
+	// Parallel says that several deliveries of the consumer may run at once. An
+	// engine that spreads a subscription over processes then divides it by partition
+	// key; without it one process at a time has all of the subscription.
+	Parallel bool
+}
+
+// Over returns the pattern of a consumer whose stored pattern is the given one.
+func (s ConsumerSpec) Over(pattern string) string {
+	if !s.Extend {
+		return s.Pattern
+	}
+	globs := strings.Fields(pattern)
+	for _, one := range strings.Fields(s.Pattern) {
+		if !slices.Contains(globs, one) {
+			globs = append(globs, one)
+		}
+	}
+	return strings.Join(globs, " ")
+}

@@ -1,0 +1,292 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// subscription is a durable consumer.
+type subscription struct {
+	name    string
+	former  []string // names it had before
+	pattern string
+	routes  map[string]bool // the types it gets, by the name under which they are published
+	start   int64           // it gets events with a greater seq
+	next    int64           // the seq that is polled next
+
+	// deliveries are those that were polled or put off, and those that have left a
+	// trace: a failed attempt, a reason. What went well at once is forgotten.
+	deliveries map[int64]*delivery
+}
+
+// delivery is one event for one subscription.
+type delivery struct {
+	engine.Delivery // as it is handed out next
+	state           state
+	due             time.Time // of a waiting one; zero for at once
+	started         time.Time // of the attempt that runs; zero before it
+	attempts        []engine.FailedAttempt
+	reason          string // of a dead or discarded one
+	fingerprint     string // of a dead one
+	died            time.Time
+	revived         bool // it was dead, and was tried again
+	redriven        int  // how often that happened by itself
+}
+
+// state is where a delivery stands.
+type state int
+
+const (
+	waiting state = iota
+	polled
+	held
+	dead
+	done
+	discarded
+)
+
+// open reports whether a delivery is not settled.
+func (d *delivery) open() bool { return d.state <= held }
+
+// add makes a delivery that waits.
+func (sub *subscription) add(r *engine.Record) *delivery {
+	since := r.Due
+	if since.IsZero() {
+		since = r.CreatedAt
+	}
+	d := &delivery{Delivery: engine.Delivery{Record: r, Since: since}}
+	sub.deliveries[r.Seq] = d
+	return d
+}
+
+// passes reports whether an event has yet to become a delivery.
+func (sub *subscription) passes(r *engine.Record) bool {
+	return r.Seq >= sub.next && r.Due.IsZero() && sub.deliveries[r.Seq] == nil
+}
+
+// consumer is what a log has of a subscription. It implements [engine.Consumer].
+type consumer struct {
+	log   *Log
+	sub   *subscription
+	name  string // that this process knows
+	wake  func()
+	timer *time.Timer // wakes when the next delivery is due
+	gone  bool        // another consumer has taken its place, or the log is closed
+}
+
+// Consumer implements [engine.Dispatcher].
+func (l *Log) Consumer(_ context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	if err := l.declareConsumers([]engine.ConsumerSpec{spec}); err != nil {
+		return nil, err
+	}
+	c := &consumer{log: l, sub: l.known(spec.Name), name: spec.Name, wake: func() {}}
+	c.timer = time.AfterFunc(time.Hour, c.ring)
+	c.timer.Stop()
+	l.consumers = slices.DeleteFunc(l.consumers, func(other *consumer) bool {
+		if other.name == c.name {
+			other.stop()
+		}
+		return other.name == c.name
+	})
+	l.consumers = append(l.consumers, c)
+	return c, nil
+}
+
+// stop ends the consumer. What it has polled and not settled is due again.
+func (c *consumer) stop() {
+	c.gone, c.wake = true, func() {}
+	c.timer.Stop()
+	for _, d := range c.sub.deliveries {
+		if d.state == polled && d.Token == c {
+			d.state, d.due, d.started = waiting, time.Time{}, time.Time{}
+		}
+	}
+}
+
+// ring wakes whoever polls, when a delivery is due.
+func (c *consumer) ring() {
+	c.log.mu.Lock()
+	wake := c.wake
+	c.log.mu.Unlock()
+	wake()
+}
+
+// Notify implements [engine.Source].
+func (c *consumer) Notify(wake func()) {
+	c.log.mu.Lock()
+	if !c.gone {
+		c.wake = wake
+	}
+	c.log.mu.Unlock()
+	wake()
+}
+
+// Poll implements [engine.Source].
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, true)
+}
+
+// PollRetries implements [engine.Source].
+func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, false)
+}
+
+func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.Delivery, error) {
+	if err := c.log.enter(); err != nil {
+		return dst, err
+	}
+	defer c.log.mu.Unlock()
+	if c.gone {
+		return dst, nil
+	}
+	now, room := time.Now(), limit
+	for _, d := range c.sub.waiting() {
+		if d.due.After(now) {
+			c.timer.Reset(d.due.Sub(now))
+			break
+		}
+		if room == 0 {
+			break // the caller comes back
+		}
+		dst = append(dst, c.handOut(d))
+		room--
+	}
+	for ; all && room > 0 && c.sub.next <= c.log.last; c.sub.next++ {
+		if r := c.log.events[c.sub.next]; r != nil && c.sub.routes[r.Type] && c.sub.passes(r) {
+			dst = append(dst, c.handOut(c.sub.add(r)))
+			room--
+		}
+	}
+	return dst, nil
+}
+
+// waiting returns the deliveries that wait, in the order in which they are due.
+func (sub *subscription) waiting() (all []*delivery) {
+	for _, d := range sub.deliveries {
+		if d.state == waiting {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b *delivery) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.Seq, b.Seq)) })
+	return all
+}
+
+// handOut marks a delivery as polled.
+func (c *consumer) handOut(d *delivery) *engine.Delivery {
+	d.state, d.started, d.Token = polled, time.Time{}, c
+	return c.copyOf(d)
+}
+
+// copyOf returns a delivery as this process sees it.
+func (c *consumer) copyOf(d *delivery) *engine.Delivery {
+	out, record := d.Delivery, *d.Record
+	record.Type = c.log.here[record.Type]
+	out.Record = &record
+	return &out
+}
+
+// Failing implements [engine.Source].
+func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, err error) {
+	if err := c.log.enter(); err != nil {
+		return nil, err
+	}
+	defer c.log.mu.Unlock()
+	for _, d := range c.sub.deliveries {
+		putOff := !d.due.IsZero() && d.Record.Due.IsZero() && !d.revived
+		if d.Seq > after && d.open() && (d.Failures > 0 || d.state == held || putOff) {
+			failing = append(failing, c.copyOf(d))
+		}
+	}
+	slices.SortFunc(failing, func(a, b *engine.Delivery) int { return cmp.Compare(a.Seq, b.Seq) })
+	return failing[:min(limit, len(failing))], nil
+}
+
+// Cancelled implements [engine.Source].
+func (c *consumer) Cancelled(int64) (reason string, ok bool) { return "", false }
+
+// Prepare implements [engine.Settler]. A claim that does not survive the process has
+// nobody to read it.
+func (c *consumer) Prepare(*engine.Delivery) {}
+
+// Begin implements [engine.Settler].
+func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) bool {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	own := c.own(d)
+	if own != nil {
+		own.started = started
+	}
+	return own != nil
+}
+
+// End implements [engine.Settler].
+func (c *consumer) End(*engine.Delivery) {}
+
+// own returns a delivery that this consumer has polled and not settled, or nil.
+func (c *consumer) own(d *engine.Delivery) *delivery {
+	if own := c.sub.deliveries[d.Seq]; !c.gone && own != nil && own.state == polled && own.Token == c {
+		return own
+	}
+	return nil
+}
+
+// Settle implements [engine.Settler].
+func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	s := c.log.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := c.own(d)
+	if own == nil {
+		return
+	}
+	if v.Attempt != nil {
+		own.attempts = append(own.attempts, *v.Attempt)
+		own.Failures++
+	} else if !own.started.IsZero() {
+		own.Uncounted++
+	}
+	s.insert(v.Staged)
+	own.Progress = v.Progress
+	switch v.Kind {
+	case engine.Done:
+		if own.state = done; len(own.attempts) == 0 {
+			delete(c.sub.deliveries, d.Seq)
+		}
+	case engine.Discard:
+		own.state, own.reason = discarded, v.Reason
+	case engine.Retry, engine.Snooze:
+		own.state, own.due = waiting, v.Due
+		if v.Kind == engine.Retry {
+			own.MaxAttempts = v.MaxAttempts
+		}
+		if v.Asked {
+			own.Snoozes++
+		}
+	case engine.Hold:
+		if own.state, own.due = waiting, time.Now(); s.typePaused(own.Type) {
+			own.state = held
+		}
+	case engine.Dead:
+		own.state, own.reason, own.fingerprint, own.died = dead, v.Reason, v.Fingerprint, time.Now()
+	default: // engine.Release
+		own.state, own.due = waiting, time.Time{}
+	}
+	if own.state == waiting {
+		c.wake()
+	}
+	s.noteSettled()
+}
+
+// noteSettled wakes those who wait for deliveries to be settled.
+func (s *store) noteSettled() {
+	close(s.settled)
+	s.settled = make(chan struct{})
+}

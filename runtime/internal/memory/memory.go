@@ -1,0 +1,269 @@
+// Package memory is an engine that keeps events in the memory of the process. It
+// shows that the seam (package engine) is not shaped by SQLite, and runs the
+// conformance suite.
+//
+// An [Engine] has one log per target. Whoever opens the same target of the same
+// Engine again finds the log as it was, so that tests can restart a bus; nothing
+// survives the process. Because a crash takes the log with it, no delivery is ever
+// interrupted, and none is suspected of a crash.
+//
+// All of a log is guarded by one lock: the [store] is what a database would be, a
+// [Log] is a connection to it. The files: registry.go for types and subscriptions,
+// consumer.go for deliveries, and one file per role of engine.Log.
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
+)
+
+// Engine holds the logs of a process. It implements [engine.Engine].
+type Engine struct {
+	mu     sync.Mutex
+	stores map[string]*store // by target
+}
+
+// New returns an engine without logs.
+func New() *Engine { return &Engine{stores: map[string]*store{}} }
+
+// Open implements [engine.Engine]. Any target will do.
+func (e *Engine) Open(ctx context.Context, target string, options engine.Options) (engine.Log, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stores[target]
+	if s == nil {
+		s = &store{target: target, events: map[int64]*engine.Record{}, keys: map[dedupeKey]first{}, settled: make(chan struct{})}
+		e.stores[target] = s
+	}
+	l := &Log{store: s, options: options, own: map[string]string{}, done: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs = append(s.logs, l)
+	l.here = naming.Here(s.types, l.own)
+	return l, nil
+}
+
+// store is the state of one log.
+type store struct {
+	target  string
+	telling sync.Mutex // held while watchers are called; taken before mu
+
+	mu            sync.Mutex
+	events        map[int64]*engine.Record // by seq; Type is the name under which it was published
+	oldest        int64                    // no event is older
+	last          int64                    // seq of the newest event
+	types         []naming.Row
+	keys          map[dedupeKey]first
+	subscriptions []*subscription // in the order in which they were made
+	pauses        []engine.Pause
+	logs          []*Log // that are open
+	owner         *Log   // that dispatches; or nil
+	since         time.Time
+	settled       chan struct{} // closed and replaced when a delivery is settled
+	activity      engine.Activity
+	requests      []engine.BreakerRequest
+}
+
+// dedupeKey is an idempotency key of an event type, by the name it was used with.
+type dedupeKey struct{ eventType, key string }
+
+// first is the event that was stored with an idempotency key.
+type first struct {
+	id      uuid.UUID
+	seq     int64
+	version int
+	payload string
+	expires time.Time
+}
+
+// Log is an open log. It implements [engine.Log].
+type Log struct {
+	*store
+	options engine.Options
+	done    chan struct{} // closed by Close
+
+	// Guarded by the store's mu.
+	own       map[string]string // names of this process's catalogue, by these and their aliases
+	here      map[string]string // what this process calls types, by the names under which events were published
+	consumers []*consumer
+	closed    bool
+
+	// Guarded by the store's telling.
+	paused   []engine.Pause // as told last
+	watchers []func([]engine.Pause)
+	asked    func([]engine.BreakerRequest)
+}
+
+var _ engine.Log = (*Log)(nil)
+
+// enter locks the store, unless the log is closed.
+func (l *Log) enter() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return engine.ErrClosed
+	}
+	return nil
+}
+
+// Close implements [engine.Log].
+func (l *Log) Close() error {
+	if l.enter() != nil {
+		return nil
+	}
+	defer l.mu.Unlock()
+	l.closed = true
+	close(l.done)
+	for _, c := range l.consumers {
+		c.stop()
+	}
+	l.logs = slices.DeleteFunc(l.logs, func(other *Log) bool { return other == l })
+	if l.owner == l {
+		l.owner, l.activity = nil, engine.Activity{}
+	}
+	return nil
+}
+
+// StoresKeys implements [engine.Appender].
+func (l *Log) StoresKeys() bool { return true }
+
+// Append implements [engine.Appender].
+func (l *Log) Append(ctx context.Context, records []engine.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	for i := range records {
+		if err := l.recognise(&records[i]); err != nil {
+			for j := range records[:i] {
+				records[j].Duplicate = false
+			}
+			return err
+		}
+	}
+	l.insert(records)
+	return nil
+}
+
+// recognise makes a record a duplicate if its idempotency key is remembered.
+func (s *store) recognise(r *engine.Record) error {
+	if r.Dedupe == nil {
+		return nil
+	}
+	for _, name := range s.namesOf(r.Type) {
+		known, ok := s.keys[dedupeKey{name, r.Dedupe.Key}]
+		if !ok || !known.expires.After(time.Now()) {
+			continue
+		}
+		// Payloads of different versions cannot be compared.
+		if known.version == max(r.Version, 1) && known.payload != string(r.Payload) {
+			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.id}
+		}
+		r.ID, r.Seq, r.Duplicate = known.id, known.seq, true
+	}
+	return nil
+}
+
+// insert stores records, and wakes the consumers.
+func (s *store) insert(records []engine.Record) {
+	for i := range records {
+		r := &records[i]
+		if r.Duplicate || r.IfWanted && !s.wanted(r.Type) {
+			continue
+		}
+		s.declareType(naming.Key{Name: r.Type, Version: max(r.Version, 1)})
+		s.last++
+		r.Seq = s.last
+		stored := *r
+		stored.Version, stored.Dedupe = max(r.Version, 1), nil
+		s.events[r.Seq] = &stored
+		if r.Dedupe != nil {
+			s.keys[dedupeKey{r.Type, r.Dedupe.Key}] = first{r.ID, r.Seq, stored.Version, string(r.Payload), r.Dedupe.Expires}
+		}
+		if !r.Due.IsZero() {
+			for _, sub := range s.subscriptions {
+				if sub.routes[r.Type] {
+					sub.add(&stored).due = r.Due
+				}
+			}
+		}
+	}
+	s.wake()
+}
+
+// wake makes all consumers poll.
+func (s *store) wake() {
+	for _, l := range s.logs {
+		for _, c := range l.consumers {
+			c.wake()
+		}
+	}
+}
+
+// TakeOver implements [engine.Dispatcher].
+func (l *Log) TakeOver(context.Context) (found engine.Recovery, err error) {
+	if err := l.enter(); err != nil {
+		return found, err
+	}
+	defer l.mu.Unlock()
+	switch l.owner {
+	case l:
+		return found, nil
+	case nil:
+	default:
+		return found, &engine.OwnedError{Path: l.target, PID: pid, Since: l.since}
+	}
+	l.owner, l.since, l.activity = l, time.Now(), engine.Activity{}
+	for _, sub := range l.subscriptions {
+		found.Backlog = max(found.Backlog, l.last-sub.next+1)
+		for _, d := range sub.deliveries {
+			switch d.state {
+			case waiting:
+				found.Waiting++
+			case dead:
+				found.Dead++
+			}
+		}
+	}
+	return found, nil
+}
+
+// Flush implements [engine.Dispatcher]. Nothing is kept back.
+func (l *Log) Flush(context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
+	return nil
+}
+
+// Show implements [engine.Reporter].
+func (l *Log) Show(_ context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	l.activity = a
+	l.requests = slices.DeleteFunc(l.requests, func(r engine.BreakerRequest) bool { return slices.Contains(answered, r) })
+	return nil
+}
+
+// WatchRequests implements [engine.Reporter].
+func (l *Log) WatchRequests(f func([]engine.BreakerRequest)) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.asked = f
+}
