@@ -196,7 +196,7 @@ func beyond(t *testing.T, limit string, above bool) string {
 
 func TestTheReferenceNamesEveryReason(t *testing.T) {
 	text := strings.Join(referenceLines(t), " ")
-	_, section, _ := strings.Cut(text, "`reasons` chooses.")
+	_, section, _ := strings.Cut(text, "`reasons` selects dead letters.")
 	section, _, _ = strings.Cut(section, "Without")
 	got := code(section)
 	slices.Sort(got)
