@@ -147,7 +147,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if c.gone {
 		return dst, nil
 	}
-	now, room := time.Now(), limit
+	now, room, from := time.Now(), limit, c.sub.next
 	for _, d := range c.sub.waiting() {
 		if d.due.After(now) {
 			c.timer.Reset(d.due.Sub(now))
@@ -164,6 +164,9 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			dst = append(dst, c.handOut(c.sub.add(r)))
 			room--
 		}
+	}
+	if room == limit && c.sub.next > from {
+		c.log.noteSettled() // none of these events was for the subscription
 	}
 	return dst, nil
 }

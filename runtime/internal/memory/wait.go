@@ -42,7 +42,8 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
 	return l.wait(ctx, func() bool {
 		for _, c := range consumers {
-			if len(l.openOf(c.(*consumer).sub)) > 0 {
+			sub := c.(*consumer).sub
+			if sub.next <= l.last || len(l.openOf(sub)) > 0 {
 				return false
 			}
 		}
