@@ -10,7 +10,8 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -53,11 +54,11 @@ command line, with files, with git, or findings in one of the catalogues.`,
   busgen breaking events/events.yaml --against v1.2 --direction backward
   busgen breaking --against release/events.yaml --format github
   busgen breaking --db shop.db`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) {
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) {
 				if list {
 					return breakingRules(screen), nil
 				}
@@ -110,7 +111,7 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 	if v.against == "" && v.db == "" {
 		return "", errors.New("say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db")
 	}
-	c, err := catalogueAt(args)
+	c, err := cli.LoadCatalogue(args)
 	if err != nil {
 		return v.form.of("", nil, err)
 	}
@@ -176,16 +177,16 @@ func (v *breakingVerb) report(c *catalog.Catalogue, all []lint.Finding, answers 
 		return "", err
 	}
 	if found.worst() >= lint.Warning {
-		return report, &negative{found}
+		return report, cli.No(found)
 	}
 	return report, nil
 }
 
 // breakingRules is a page about the rules.
-func breakingRules(screen console.Screen) string {
+func breakingRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range breaking.Rules() {
-		text := fmt.Sprintf("%s (%s, %s)\n  %s\n", screen.Paint(console.Bold, rule.ID), rule.Severity, rule.Direction, rule.Purpose)
+		text := fmt.Sprintf("%s (%s, %s)\n  %s\n", screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Direction, rule.Purpose)
 		if rule.Before != "" {
 			text += fmt.Sprintf("\n  before:\n%s\n\n  reported:\n%s\n\n  fine:\n%s\n", excerpt(rule.Before), excerpt(rule.Bad), excerpt(rule.Good))
 		}

@@ -12,14 +12,15 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/lint"
 	"github.com/busgen/busgen/runtime/admin"
 )
 
 // storedRows decodes every open event and dead letter of a file.
 func storedRows(ctx context.Context, c *catalog.Catalogue, path string) (*stored, error) {
-	if err := busFileExists(path); err != nil {
+	if err := cli.BusFileExists(path); err != nil {
 		return nil, err
 	}
 	file, err := admin.Open(path)
@@ -55,7 +56,7 @@ var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
 func (s *stored) add(e admin.Unsettled) {
 	s.rows++
-	e.Type = nameIn(s.catalogue, e)
+	e.Type = cli.TypeOf(s.catalogue, e)
 	err := s.catalogue.CheckDecode(e.Type, e.Version, e.Payload)
 	if err == nil {
 		return
@@ -71,7 +72,7 @@ func (s *stored) add(e admin.Unsettled) {
 	key := fmt.Sprintf("%s %d %s", e.Type, e.Version, reason)
 	g := s.groups[key]
 	if g == nil {
-		g = &rowGroup{eventType: e.Type, version: e.Version, reason: reason, unknown: unknown, first: shortID(e.ID)}
+		g = &rowGroup{eventType: e.Type, version: e.Version, reason: reason, unknown: unknown, first: cli.ShortID(e.ID)}
 		s.groups[key] = g
 	}
 	g.rows++
@@ -93,8 +94,8 @@ func (s *stored) findings() []lint.Finding {
 		all = append(all, lint.Finding{
 			Finding: &catalog.Finding{
 				Place: source.Place(at), Rule: catalog.Rule(breaking.StoredRows.ID), Hint: g.hint(),
-				Message: fmt.Sprintf("%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s", console.Counted(g.rows, "row"), console.Clean(g.eventType),
-					g.version, s.path, openDeliveries(g.open), console.Counted(g.dead, "dead letter"), g.first, g.reason),
+				Message: fmt.Sprintf("%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s", terminal.Counted(g.rows, "row"), terminal.Clean(g.eventType),
+					g.version, s.path, cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, g.reason),
 			},
 			Severity: lint.Error, Subject: g.eventType, Direction: breaking.Backward.String(),
 		})
@@ -116,7 +117,7 @@ func (s *stored) answer() string {
 		n += g.rows
 	}
 	if n == 0 {
-		return fmt.Sprintf("%s: all of %s decode", s.path, console.Counted(s.rows, "open or dead row"))
+		return fmt.Sprintf("%s: all of %s decode", s.path, terminal.Counted(s.rows, "open or dead row"))
 	}
-	return fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, console.Number(n), console.Counted(s.rows, "open or dead row"))
+	return fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, terminal.Number(n), terminal.Counted(s.rows, "open or dead row"))
 }

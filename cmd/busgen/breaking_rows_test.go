@@ -20,6 +20,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 
@@ -92,8 +93,16 @@ type (
 
 func (bill) Validate() error { return nil }
 
+// fewAttempts allow three attempts, two seconds and four seconds apart.
+func fewAttempts() runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
+	s.Breaker.Off = true
+	return s
+}
+
 var billType = runtime.Define(runtime.Spec[bill]{
-	Name: "bill.sent", Version: 3, Aliases: []string{"bill.written"}, Settings: shopSettings(),
+	Name: "bill.sent", Version: 3, Aliases: []string{"bill.written"}, Settings: fewAttempts(),
 	Upcasts: []runtime.Upcast{
 		runtime.UpcastFrom(1, func(old billV1) (billV2, error) { return billV2{old.Order, billTotal{old.Total}}, nil }),
 		runtime.UpcastFrom(2, func(old billV2) (bill, error) { return bill{len(old.Order), old.Total}, nil }),
@@ -276,8 +285,8 @@ func TestRowsAreFoundUnderTheNameThatTheCatalogueHas(t *testing.T) {
 	spec.Name, spec.Aliases = "memo.written", []string{"note.taken"}
 	synctest.Test(t, publish)
 	for _, catalogue := range []string{"before.yaml", "after.yaml"} {
-		busgen(t, "check-db notes.db --catalogue "+catalogue).wants(t, 0, "All is well, with 2 open deliveries and 0 dead letters.\n", "")
-		if got := busgen(t, "breaking "+catalogue+" --db notes.db"); got.status != 0 {
+		busgen(t, "check-db notes.db --catalogue "+catalogue).Wants(t, 0, "All is well, with 2 open deliveries and 0 dead letters.\n", "")
+		if got := busgen(t, "breaking "+catalogue+" --db notes.db"); got.Status != 0 {
 			t.Errorf("%s: %+v", catalogue, got)
 		}
 	}

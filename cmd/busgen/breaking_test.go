@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // Orders before and after: number has become a text.
@@ -50,7 +50,7 @@ func TestACatalogueIsComparedWithAFileAFolderOrARevision(t *testing.T) {
 	for against, old := range map[string]string{
 		"old.yaml": "old.yaml", "release": "release/events.yaml", "main": "main:events.yaml", "HEAD": "HEAD:events.yaml", "main:events.yaml": "main:events.yaml",
 	} {
-		busgen(t, "breaking --against "+against).wants(t, statusNo, strings.Replace(changedReport, "OLD", old, 1), "busgen: 1 error in events.yaml\n")
+		busgen(t, "breaking --against "+against).Wants(t, cli.StatusNo, strings.Replace(changedReport, "OLD", old, 1), "busgen: 1 error in events.yaml\n")
 	}
 }
 
@@ -65,37 +65,37 @@ func TestANameWithTwoMeaningsIsAskedAbout(t *testing.T) {
 	}
 	ofGit := func(name string) string { return strings.Replace(changedReport, "OLD", name+":events.yaml", 1) }
 	const changed = "busgen: 1 error in events.yaml\n"
-	busgen(t, "breaking --against main").wants(t, statusNo, ofGit("main"), changed) // a folder without a catalogue
-	busgen(t, "breaking --against old").wants(t, statusTrouble, "",
+	busgen(t, "breaking --against main").Wants(t, cli.StatusNo, ofGit("main"), changed) // a folder without a catalogue
+	busgen(t, "breaking --against old").Wants(t, cli.StatusTrouble, "",
 		"busgen: --against old is a revision in git, and old/events.yaml is a file: write refs/tags/old for the revision, or ./old for the folder\n")
-	busgen(t, "breaking --against refs/tags/old").wants(t, statusNo, ofGit("refs/tags/old"), changed)
-	busgen(t, "breaking --against old:events.yaml").wants(t, statusNo, ofGit("old"), changed)
+	busgen(t, "breaking --against refs/tags/old").Wants(t, cli.StatusNo, ofGit("refs/tags/old"), changed)
+	busgen(t, "breaking --against old:events.yaml").Wants(t, cli.StatusNo, ofGit("old"), changed)
 	for _, folder := range []string{"./old", "old/"} {
-		busgen(t, "breaking --against "+folder).wants(t, 0, "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n", "")
+		busgen(t, "breaking --against "+folder).Wants(t, 0, "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n", "")
 	}
-	busgen(t, "breaking --against base").wants(t, statusNo, ofGit("base"), changed)
+	busgen(t, "breaking --against base").Wants(t, cli.StatusNo, ofGit("base"), changed)
 	must(t, os.WriteFile("base", []byte(ordersAfter), 0o666))
-	busgen(t, "breaking --against base").wants(t, statusTrouble, "",
+	busgen(t, "breaking --against base").Wants(t, cli.StatusTrouble, "",
 		"busgen: --against base is a revision in git, and base is a file: write refs/tags/base for the revision, or ./base for the file\n")
 	must(t, os.WriteFile("HEAD", []byte(ordersAfter), 0o666))
-	busgen(t, "breaking --against HEAD").wants(t, statusTrouble, "",
+	busgen(t, "breaking --against HEAD").Wants(t, cli.StatusTrouble, "",
 		"busgen: --against HEAD is a revision in git, and HEAD is a file: write HEAD^{commit} for the revision, or ./HEAD for the file\n")
-	busgen(t, "breaking --against HEAD^{commit}").wants(t, statusNo, ofGit("HEAD^{commit}"), changed)
-	busgen(t, "breaking --against twice").wants(t, statusTrouble, "",
+	busgen(t, "breaking --against HEAD^{commit}").Wants(t, cli.StatusNo, ofGit("HEAD^{commit}"), changed)
+	busgen(t, "breaking --against twice").Wants(t, cli.StatusTrouble, "",
 		"busgen: git has several revisions named twice: write refs/heads/twice or refs/tags/twice\n")
 }
 
 func TestACompatibleChange(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore, "old.yaml": ordersBefore, "new.yaml": ordersVersioned, "more.yaml": ordersBefore + "  order.paid: {}\n"})
 	same := "backward (old rows, new program): compatible\nforward (new rows, old program): compatible\n"
-	busgen(t, "breaking --against old.yaml").wants(t, 0, same, "")
-	busgen(t, "breaking more.yaml --against old.yaml").wants(t, 0, `more.yaml:6:3: note: event order.paid is new [event-added order.paid]
+	busgen(t, "breaking --against old.yaml").Wants(t, 0, same, "")
+	busgen(t, "breaking more.yaml --against old.yaml").Wants(t, 0, `more.yaml:6:3: note: event order.paid is new [event-added order.paid]
     6 |   order.paid: {}
       |   ^^^^^^^^^^
 `+same, "")
-	busgen(t, "breaking new.yaml --against old.yaml --direction backward").wants(t, 0, "backward (old rows, new program): compatible\n", "")
+	busgen(t, "breaking new.yaml --against old.yaml --direction backward").Wants(t, 0, "backward (old rows, new program): compatible\n", "")
 	got := busgen(t, "breaking new.yaml --against old.yaml --direction forward")
-	if got.status != statusNo || !strings.Contains(got.stdout, "[version-raised order.placed 1->2]") || !strings.HasSuffix(got.stdout, "\nforward (new rows, old program): breaking, 1 error\n") {
+	if got.Status != cli.StatusNo || !strings.Contains(got.Stdout, "[version-raised order.placed 1->2]") || !strings.HasSuffix(got.Stdout, "\nforward (new rows, old program): breaking, 1 error\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -120,14 +120,14 @@ func TestARevisionHasTheFilesThatACatalogueIncludes(t *testing.T) {
 	} {
 		got := busgen(t, "breaking --against "+against)
 		for _, text := range want {
-			if got.status != statusNo || !strings.Contains(got.stdout, text) {
-				t.Errorf("%s: status %d without %s:\n%s%s", against, got.status, text, got.stdout, got.stderr)
+			if got.Status != cli.StatusNo || !strings.Contains(got.Stdout, text) {
+				t.Errorf("%s: status %d without %s:\n%s%s", against, got.Status, text, got.Stdout, got.Stderr)
 			}
 		}
 	}
 	must(t, os.Remove("../types.yaml")) // what was is still there
 	must(t, os.WriteFile("events.yaml", []byte(ordersBefore), 0o600))
-	if got := busgen(t, "breaking --against HEAD"); got.status != statusNo || !strings.Contains(got.stdout, "event mail.sent is gone") {
+	if got := busgen(t, "breaking --against HEAD"); got.Status != cli.StatusNo || !strings.Contains(got.Stdout, "event mail.sent is gone") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -145,7 +145,7 @@ func TestWhatCannotBeComparedIsTrouble(t *testing.T) {
 		"breaking --db events.yaml":                    "not an event log",
 		"breaking --rules --db x":                      "none of the others can be",
 	} {
-		busgen(t, command).wantsErrors(t, statusTrouble, want)
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
 	}
 	inGit(t, map[string]string{"events.yaml": broken, "x": ""})
 	for command, want := range map[string]string{
@@ -154,17 +154,17 @@ func TestWhatCannotBeComparedIsTrouble(t *testing.T) {
 		"breaking --against main:y.yaml": "there is no y.yaml in main: name it as git does, as in --against main:path/to/events.yaml",
 		"breaking --against main":        "main:events.yaml:",
 	} {
-		busgen(t, command).wantsErrors(t, statusTrouble, want)
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
 	}
 	t.Setenv("PATH", "")
-	busgen(t, "breaking --against main").wantsErrors(t, statusTrouble, "there is no file or folder main, and no git to ask")
+	busgen(t, "breaking --against main").WantsErrors(t, cli.StatusTrouble, "there is no file or folder main, and no git to ask")
 }
 
 func TestWhatBreaksForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersAfter, "old.yaml": ordersBefore})
 	got := busgen(t, "breaking --against old.yaml --format json")
 	var found findingsObject
-	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.status != statusNo {
+	if err := json.Unmarshal([]byte(got.Stdout), &found); err != nil || got.Status != cli.StatusNo {
 		t.Fatal(err, got)
 	}
 	f := found.Findings[0]
@@ -174,55 +174,20 @@ func TestWhatBreaksForPrograms(t *testing.T) {
 	got = busgen(t, "breaking --against old.yaml --format sarif")
 	rule, _ := breaking.RuleOf("type-changed")
 	for _, text := range []string{rule.Purpose, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`, `"busgenKey/v1": "type-changed order.placed 1 number int->string"`} {
-		if !strings.Contains(got.stdout, text) {
-			t.Errorf("the SARIF lacks %s:\n%s", text, got.stdout)
+		if !strings.Contains(got.Stdout, text) {
+			t.Errorf("the SARIF lacks %s:\n%s", text, got.Stdout)
 		}
 	}
-	busgen(t, "breaking --against events.yaml --format github").wants(t, 0, "", "")
+	busgen(t, "breaking --against events.yaml --format github").Wants(t, 0, "", "")
 }
 
 func TestEveryRuleOfBreakingIsListed(t *testing.T) {
 	got := busgen(t, "breaking --rules")
 	for _, rule := range breaking.Rules() {
-		if !strings.Contains(got.stdout, rule.ID+" ("+rule.Severity.String()+", "+rule.Direction.String()+")\n  "+rule.Purpose) {
+		if !strings.Contains(got.Stdout, rule.ID+" ("+rule.Severity.String()+", "+rule.Direction.String()+")\n  "+rule.Purpose) {
 			t.Errorf("%s is not listed", rule.ID)
 		}
 	}
-}
-
-func TestTheRowsThatWouldNotDecodeAreCounted(t *testing.T) {
-	inShop(t, func(t *testing.T, s *shop) {
-		s.badNight()
-		if got := does(t, "busgen breaking --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
-			t.Errorf("%s", got)
-		}
-		next := strings.NewReplacer("cents: int64", "cents: int32", "number: int", "number: bool", "payload: { order: int,", "payload: { order: \"[]int\",").Replace(shopCatalogue)
-		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))
-		got := typed(t, "busgen breaking next.yaml --db shop.db", "")
-		got.stdout = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}`).ReplaceAllString(got.stdout, "ID")
-		got.wants(t, statusNo, `next.yaml:4:3: error: 1 row of order.placed, version 1, in shop.db (0 open deliveries, 1 dead letter; such as ID) cannot be decoded: number: want true or false (bool), got a number; raise the version and keep the payload that they have under history, or settle them with the old program [stored-rows]
-    4 |   order.placed:
-      |   ^^^^^^^^^^^^
-next.yaml:6:3: error: 11 rows of payment.requested, version 1, in shop.db (0 open deliveries, 11 dead letters; such as ID) cannot be decoded: order: want a list ([]int), got a number; raise the version and keep the payload that they have under history, or settle them with the old program [stored-rows]
-    6 |   payment.requested:
-      |   ^^^^^^^^^^^^^^^^^
-shop.db: 12 of 12 open or dead rows cannot be decoded
-`, "busgen: 2 errors in next.yaml\n")
-		must(t, os.WriteFile("gone.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested", "payment.asked", 1)), 0o600))
-		got = typed(t, "busgen breaking gone.yaml --db shop.db --against events.yaml", "")
-		for _, text := range []string{
-			"cannot be decoded: event type payment.requested is not in gone.yaml; settle them with a program that knows it", "gone.yaml:2:10: error: event payment.requested is gone",
-			"add aliases: [payment.requested] to payment.asked", "shop.db: 11 of 12 open or dead rows cannot be decoded\n",
-		} {
-			if got.status != statusNo || !strings.Contains(got.stdout, text) {
-				t.Errorf("status %d without %s:\n%s", got.status, text, got.stdout)
-			}
-		}
-		must(t, os.WriteFile("renamed.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested:", "payment.asked:\n    aliases: [payment.requested]", 1)), 0o600))
-		if got := does(t, "busgen breaking renamed.yaml --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
-			t.Errorf("%s", got)
-		}
-	})
 }
 
 // inGit makes a repository of the current folder in which the branch main, and the tag v1.2, has
@@ -254,7 +219,7 @@ func inGit(t *testing.T, files map[string]string) {
 func TestAFindingThatTheCatalogueAcceptsDoesNotCount(t *testing.T) {
 	const accepted = "accepted:\n  type-changed order.placed 1 number int->string: Nothing is stored yet.\n"
 	inFolder(t, map[string]string{"events.yaml": ordersAfter + accepted, "old.yaml": ordersBefore})
-	busgen(t, "breaking --against old.yaml").wants(t, 0, `events.yaml:5:24: note: field number of event order.placed is string and was int: neither program can decode the rows of the other; accepted: Nothing is stored yet. [type-changed order.placed 1 number int->string]
+	busgen(t, "breaking --against old.yaml").Wants(t, 0, `events.yaml:5:24: note: field number of event order.placed is string and was int: neither program can decode the rows of the other; accepted: Nothing is stored yet. [type-changed order.placed 1 number int->string]
     5 |     payload: { number: string }
       |                        ^^^^^^
   old.yaml:5:24: it was here
@@ -281,8 +246,8 @@ func TestARenamedFieldIsAskedAbout(t *testing.T) {
 		}, ""},
 	} {
 		test.change()
-		if got := busgen(t, "breaking --against old.yaml --direction backward"); test.want == "" && (got.status != 0 || got.stdout != fine) ||
-			test.want != "" && (got.status != statusNo || !strings.Contains(got.stdout, test.want)) {
+		if got := busgen(t, "breaking --against old.yaml --direction backward"); test.want == "" && (got.Status != 0 || got.Stdout != fine) ||
+			test.want != "" && (got.Status != cli.StatusNo || !strings.Contains(got.Stdout, test.want)) {
 			t.Errorf("want %q, got %+v", test.want, got)
 		}
 	}

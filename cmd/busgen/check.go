@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/lint"
@@ -36,9 +37,9 @@ Exit status: 0 up to date, 1 not up to date or a change that is refused,
 		Example: `  busgen check
   busgen check events/events.yaml
   busgen check events/events.yaml --format github`,
-		Args: atMostOne("catalogue"),
+		Args: cli.AtMostOne("catalogue"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verb(func(args []string) (string, error) {
+			return cli.Report(func(args []string) (string, error) {
 				report, noted, err := check(cmd.Context(), args, out)
 				return form.of(report, noted, err)
 			})(cmd, args)
@@ -54,7 +55,7 @@ func check(ctx context.Context, args []string, out string) (report string, noted
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		return "", refused.noted, &negative{fmt.Errorf("%w%s", err, refused.advice())}
+		return "", refused.noted, cli.No(fmt.Errorf("%w%s", err, refused.advice()))
 	case err != nil:
 		return "", nil, err
 	case now.plan.UpToDate():
@@ -65,7 +66,7 @@ func check(ctx context.Context, args []string, out string) (report string, noted
 		advice += " --out " + out
 	}
 	stale := &staleError{now.plan, now.wire, advice}
-	return stale.report() + inLines(now.noted), now.noted, &negative{stale}
+	return stale.report() + inLines(now.noted), now.noted, cli.No(stale)
 }
 
 // staleError says that generated code is not up to date.

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -39,19 +40,19 @@ line or with files, 3 nothing matches.`,
   busgen describe order.placed
   busgen describe --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) { return describe(args, asJSON, screen) })(cmd, args)
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) { return describe(args, asJSON, screen) })(cmd, args)
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func describe(args []string, asJSON bool, screen console.Screen) (report string, err error) {
+func describe(args []string, asJSON bool, screen terminal.Screen) (report string, err error) {
 	catalogue, args := splitCatalogue(args)
-	c, err := catalogueAt(catalogue)
+	c, err := cli.LoadCatalogue(catalogue)
 	if err != nil {
-		return "", refused(err)
+		return "", cli.Refused(err)
 	}
 	events := c.Events
 	if len(args) > 0 {
@@ -83,13 +84,13 @@ func eventsMatching(c *catalog.Catalogue, pattern string) ([]*catalog.Event, err
 		names = append(names, e.Name.V)
 	}
 	if some == nil {
-		return nil, &nothing{fmt.Errorf("no event type matches %s%s", pattern, nearest(pattern, names))}
+		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, names)))
 	}
 	return some, nil
 }
 
-func eventTable(events []*catalog.Event) *console.Table {
-	table := &console.Table{Columns: []console.Column{
+func eventTable(events []*catalog.Event) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "EVENT", Least: 20},
 		{Title: "FIELDS", Right: true},
 		{Title: "POLICY", Least: 16},

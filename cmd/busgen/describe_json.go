@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // The form of --json. It is documented in the help of the verb.
@@ -52,7 +53,7 @@ func describeJSON(events []*catalog.Event) (string, error) {
 	for i, e := range events {
 		objects[i] = eventObjectOf(e)
 	}
-	return document(objects)
+	return cli.Document(objects)
 }
 
 func eventObjectOf(e *catalog.Event) eventObject {

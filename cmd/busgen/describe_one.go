@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli/terminal"
 )
 
 // describeOne shows all of one event.
-func describeOne(e *catalog.Event, screen console.Screen) string {
+func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	var b strings.Builder
-	b.WriteString(screen.Paint(console.Bold, e.Name.V) + "\n")
+	b.WriteString(screen.Paint(terminal.Bold, e.Name.V) + "\n")
 	if e.Doc != "" {
-		b.WriteString(console.CleanLines(e.Doc) + "\n")
+		b.WriteString(terminal.CleanLines(e.Doc) + "\n")
 	}
 	b.WriteString("\n" + facts(e).Render(screen))
 	if len(e.Fields) > 0 {
@@ -31,16 +31,16 @@ func describeOne(e *catalog.Event, screen console.Screen) string {
 	for _, example := range e.Examples {
 		var pretty bytes.Buffer
 		json.Indent(&pretty, example.JSON, "", "  ") // it is valid
-		b.WriteString("\n" + console.CleanLines(pretty.String()) + "\n")
+		b.WriteString("\n" + terminal.CleanLines(pretty.String()) + "\n")
 	}
 	return b.String()
 }
 
 // oldVersion shows a payload that an event had.
-func oldVersion(old *catalog.OldShape, screen console.Screen) string {
-	text := screen.Paint(console.Bold, "version "+strconv.Itoa(old.Version.V)) + "\n"
+func oldVersion(old *catalog.OldShape, screen terminal.Screen) string {
+	text := screen.Paint(terminal.Bold, "version "+strconv.Itoa(old.Version.V)) + "\n"
 	if old.Doc != "" {
-		text += console.CleanLines(old.Doc) + "\n"
+		text += terminal.CleanLines(old.Doc) + "\n"
 	}
 	if len(old.Type.Fields) > 0 {
 		text += fieldTable(old.Type.Fields).Render(screen)
@@ -49,8 +49,8 @@ func oldVersion(old *catalog.OldShape, screen console.Screen) string {
 }
 
 // facts are what is known of an event besides its payload.
-func facts(e *catalog.Event) *console.Table {
-	table := &console.Table{Columns: []console.Column{{}, {Least: 20}}}
+func facts(e *catalog.Event) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{{}, {Least: 20}}}
 	row := func(name, text string) {
 		if text != "" {
 			table.Row(name, text)
@@ -81,8 +81,8 @@ func texts(values []catalog.Value[string]) []string {
 	return all
 }
 
-func fieldTable(fields []*catalog.Field) *console.Table {
-	table := &console.Table{Columns: []console.Column{
+func fieldTable(fields []*catalog.Field) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "FIELD", Least: 12}, {Title: "TYPE", Least: 10}, {Title: "DOC", Least: 20},
 	}}
 	for _, f := range fields {
@@ -101,8 +101,8 @@ func fieldTable(fields []*catalog.Field) *console.Table {
 	return table
 }
 
-func subscriptionTable(subscriptions []*catalog.Subscription) *console.Table {
-	table := &console.Table{Columns: []console.Column{
+func subscriptionTable(subscriptions []*catalog.Subscription) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "POLICY", Least: 16}, {Title: "DOC", Least: 20},
 	}}
 	for _, s := range subscriptions {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // described has an event with everything that describe shows, and a plain one.
@@ -28,7 +30,7 @@ events:
 
 func TestDescribeListsTheEvents(t *testing.T) {
 	inFolder(t, map[string]string{"shop.yaml": described})
-	busgen(t, "describe shop.yaml").wants(t, 0, `EVENT         FIELDS  POLICY                                        SUBSCRIPTIONS
+	busgen(t, "describe shop.yaml").Wants(t, 0, `EVENT         FIELDS  POLICY                                        SUBSCRIPTIONS
 order.placed       2  4× over 7s, 30s each, high, expires after 1h  charge-card, audit
 user.left          0  4× over 7s, 30s each
 `, "")
@@ -36,7 +38,7 @@ user.left          0  4× over 7s, 30s each
 
 func TestDescribeShowsOneEventInFull(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
-	busgen(t, "describe order.placed").wants(t, 0, `order.placed
+	busgen(t, "describe order.placed").Wants(t, 0, `order.placed
 A customer placed an order.
 
 policy       4× over 7s, 30s each, high, expires after 1h
@@ -52,7 +54,7 @@ SUBSCRIPTION  POLICY                                                  DOC
 charge-card   1×, 30s each, high, expires after 1h, redrive every 1h  Takes the money.
 audit         4× over 7s, 30s each, high, expires after 1h
 `, "")
-	busgen(t, "describe user.left").wants(t, 0, `user.left
+	busgen(t, "describe user.left").Wants(t, 0, `user.left
 
 policy       4× over 7s, 30s each
 declared at  events.yaml:15
@@ -74,7 +76,7 @@ events:
       2: { payload: { number: { type: string, doc: As it was. } } }
     subscriptions: { audit: { doc: Keeps the books., aliases: [books, log] } }
 `})
-	busgen(t, "describe order.placed").wants(t, 0, `order.placed
+	busgen(t, "describe order.placed").Wants(t, 0, `order.placed
 
 version      3
 formerly     shop.order
@@ -97,7 +99,7 @@ SUBSCRIPTION  POLICY                DOC
 audit         4× over 7s, 30s each  Formerly books, log. Keeps the books.
 `, "")
 	var events []eventObject
-	if err := json.Unmarshal([]byte(busgen(t, "describe --json").stdout), &events); err != nil {
+	if err := json.Unmarshal([]byte(busgen(t, "describe --json").Stdout), &events); err != nil {
 		t.Fatal(err)
 	}
 	e := events[0]
@@ -111,7 +113,7 @@ audit         4× over 7s, 30s each  Formerly books, log. Keeps the books.
 func TestDescribeFitsTheScreen(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
 	t.Setenv("COLUMNS", "60")
-	for line := range strings.Lines(busgen(t, "describe").stdout) {
+	for line := range strings.Lines(busgen(t, "describe").Stdout) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 60 {
 			t.Errorf("%d columns: %s", n, line)
 		}
@@ -121,7 +123,7 @@ func TestDescribeFitsTheScreen(t *testing.T) {
 func TestDescribeAsJSONHasWhatTheManualNames(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
 	var got []eventObject
-	if err := json.Unmarshal([]byte(busgen(t, "describe order.* --json").stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(busgen(t, "describe order.* --json").Stdout), &got); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0].Settings["priority"] != (settingObject{"high", "events.yaml:6"}) {
@@ -144,14 +146,14 @@ func TestDescribeSaysWhenThereIsNothingToShow(t *testing.T) {
 		status int
 		text   string
 	}{
-		"describe order.placd": {statusNothing, "busgen: no event type matches order.placd: did you mean order.placed?\n"},
-		"describe ui.*":        {statusNothing, "busgen: no event type matches ui.*\n"},
-		"describe or*":         {statusTrouble, "`*` must be a whole segment"},
-		"describe nope.yaml":   {statusTrouble, "there is no catalogue at nope.yaml"},
-		"describe broken.yaml": {statusNo, "busgen: 2 findings in broken.yaml\n"},
-		"describe a b":         {statusTrouble, "busgen describe takes one type or pattern, but got \"b\" too"},
+		"describe order.placd": {cli.StatusNotFound, "busgen: no event type matches order.placd: did you mean order.placed?\n"},
+		"describe ui.*":        {cli.StatusNotFound, "busgen: no event type matches ui.*\n"},
+		"describe or*":         {cli.StatusTrouble, "`*` must be a whole segment"},
+		"describe nope.yaml":   {cli.StatusTrouble, "there is no catalogue at nope.yaml"},
+		"describe broken.yaml": {cli.StatusNo, "busgen: 2 findings in broken.yaml\n"},
+		"describe a b":         {cli.StatusTrouble, "busgen describe takes one type or pattern, but got \"b\" too"},
 	} {
-		busgen(t, command).wantsErrors(t, want.status, want.text)
+		busgen(t, command).WantsErrors(t, want.status, want.text)
 	}
 }
 
@@ -160,7 +162,7 @@ func TestEveryVerbTakesTheCatalogueAsItsFirstArgument(t *testing.T) {
 	others := map[string]string{"describe": "", "policy": "order.placed", "event": "order.placed order.accepted", "subscription": "audit control",
 		"type": "Money Amount", "field": "order.placed.note remark", "value": "Currency.EUR Euro", "version": "order.placed", "new event": "order.paid"}
 	const types = "types: { Currency: { enum: [EUR] }, Money: { fields: { in: Currency } } }\n"
-	for _, cmd := range catalogueVerbs() {
+	for _, cmd := range verbsOnACatalogue() {
 		switch cmd.Name() {
 		case "rename", "new", "export", "import", "schema", "init": // families, and what takes none
 			continue
@@ -179,18 +181,18 @@ func TestEveryVerbTakesTheCatalogueAsItsFirstArgument(t *testing.T) {
 			}
 			here := inBoth(t, strings.Replace(described, "events:\n", types+"events:\n", 1))
 			there := busgen(t, name+" shop/events.yaml "+rest)
-			if there.status != 0 && name != "lint" && name != "check" || there.status == statusTrouble {
+			if there.Status != 0 && name != "lint" && name != "check" || there.Status == cli.StatusTrouble {
 				t.Errorf("%s shop/events.yaml %s: %+v", name, rest, there)
 			}
 			if use := cmd.Use; !strings.Contains(use, " [events.yaml]") {
 				t.Errorf("the usage is %q", use)
 			}
 			here()
-			if got := busgen(t, name+" "+rest); got.status != there.status {
+			if got := busgen(t, name+" "+rest); got.Status != there.Status {
 				t.Errorf("%s %s: %+v", name, rest, got)
 			}
-			busgen(t, name+" --catalogue x.yaml").wantsErrors(t, statusTrouble, `the catalogue is an argument, and no flag: see "busgen `+name+` --help"`)
-			busgen(t, name+" -c x.yaml").wantsErrors(t, statusTrouble, "the catalogue is an argument, and no flag")
+			busgen(t, name+" --catalogue x.yaml").WantsErrors(t, cli.StatusTrouble, `the catalogue is an argument, and no flag: see "busgen `+name+` --help"`)
+			busgen(t, name+" -c x.yaml").WantsErrors(t, cli.StatusTrouble, "the catalogue is an argument, and no flag")
 		})
 	}
 }
@@ -217,9 +219,9 @@ func TestACatalogueInTheWrongPlaceIsNamed(t *testing.T) {
 		"describe events/events.yaml":           "there is no catalogue at events/events.yaml",
 		"rename event order.placed order.ready": "there is no events.yaml in this folder",
 	} {
-		busgen(t, command).wantsErrors(t, statusTrouble, want)
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
 	}
-	if got := busgen(t, "describe order.yaml order.yaml"); got.status != 0 || !strings.HasPrefix(got.stdout, "order.yaml\n\npolicy") {
+	if got := busgen(t, "describe order.yaml order.yaml"); got.Status != 0 || !strings.HasPrefix(got.Stdout, "order.yaml\n\npolicy") {
 		t.Errorf("an event that is named like a file: %+v", got)
 	}
 }
@@ -233,7 +235,7 @@ func TestAFolderInPlaceOfACatalogueLeadsToIt(t *testing.T) {
 		"describe":         "busgen: there is no events.yaml in this folder: name the catalogue, as in events/events.yaml, or",
 		"fmt":              "busgen: there is no events.yaml in this folder: name the catalogue, as in events/events.yaml, or",
 	} {
-		busgen(t, command).wantsErrors(t, statusTrouble, want)
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 )
 
 // inDisk makes a file system of its own, with files, and goes there for the test. Only root can.
@@ -30,8 +33,8 @@ func inDisk(t *testing.T, size string, files map[string]string) (remount func(fl
 // outOfDate generates code, and changes the catalogue.
 func outOfDate(t *testing.T) {
 	t.Helper()
-	busgen(t, "-q").wants(t, 0, "", "")
-	busgen(t, "new event late.comer --field id:uuid").wants(t, 0, "events.yaml: added late.comer\n", "")
+	busgen(t, "-q").Wants(t, 0, "", "")
+	busgen(t, "new event late.comer --field id:uuid").Wants(t, 0, "events.yaml: added late.comer\n", "")
 }
 
 // unordered is not in canonical form.
@@ -45,9 +48,9 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 			inDisk(t, "2m", map[string]string{"events.yaml": unordered})
 			outOfDate(t)
 			fill(t)
-			before := snapshot(t)
+			before := clitest.Snapshot(t)
 			got := busgen(t, line)
-			if got.status != statusTrouble || !strings.Contains(got.stderr, "no space left on device") {
+			if got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, "no space left on device") {
 				t.Errorf("%+v", got)
 			}
 			wantsSame(t, before)
@@ -60,14 +63,14 @@ func TestAReadOnlyFolderChangesNothing(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			remount := inDisk(t, "2m", map[string]string{"events.yaml": unordered})
 			outOfDate(t)
-			before := snapshot(t)
+			before := clitest.Snapshot(t)
 			remount(syscall.MS_RDONLY)
 			got := busgen(t, line)
-			if got.status != statusTrouble || !strings.Contains(got.stderr, "read-only file system") {
+			if got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, "read-only file system") {
 				t.Errorf("%+v", got)
 			}
 			wantsSame(t, before)
-			if got := busgen(t, "check"); got.status != statusNo {
+			if got := busgen(t, "check"); got.Status != cli.StatusNo {
 				t.Errorf("check needs to write: %+v", got)
 			}
 		})
@@ -89,9 +92,9 @@ func fill(t *testing.T) {
 	}
 }
 
-func wantsSame(t *testing.T, before map[string]entry) {
+func wantsSame(t *testing.T, before map[string]clitest.Entry) {
 	t.Helper()
-	now := snapshot(t)
+	now := clitest.Snapshot(t)
 	for name := range now {
 		if before[name] != now[name] {
 			t.Errorf("%s has changed", name)

@@ -4,12 +4,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/docpage"
 )
 
 func newDocs() *cobra.Command {
 	var title string
-	var out output
+	var out cli.Output
 	cmd := &cobra.Command{
 		Use:   "docs [events.yaml]",
 		Short: "Make a page of a catalogue for people",
@@ -21,19 +22,19 @@ check it in, or serve it as a file.
 
 The same catalogue makes the same page.
 
-` + outputHelp + `
+` + cli.OutputHelp + `
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files.`,
 		Example: `  busgen docs --out catalogue.html
   busgen docs events/events.yaml -o catalogue.html --title "Events of the shop"`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
-		RunE: verb(func(args []string) (string, error) {
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: cli.Report(func(args []string) (string, error) {
 			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return docpage.Render(c, title) })
 		}),
 	}
 	cmd.Flags().StringVar(&title, "title", "", "`heading` of the page (default: the catalogue's package)")
-	out.flags(cmd)
+	out.Flags(cmd)
 	return cmd
 }

@@ -27,7 +27,7 @@ func (m *drillModule) newDrill(t *testing.T, name string) *drill {
 	d := &drill{t: t, name: name, folder: "events", catalogue: "events.yaml"}
 	inFolder(t, map[string]string{"events/events.yaml": string(drillFile("before.yaml")), "events/upcasts.go": string(drillFile("upcasts.go"))})
 	d.git("init", "-q", "-b", "main")
-	busgen(t, "-q "+d.events()).wants(t, 0, "", "")
+	busgen(t, "-q "+d.events()).Wants(t, 0, "", "")
 	d.commit()
 	return d
 }
@@ -85,7 +85,7 @@ func (d *drill) commit() {
 // generated generates and checks in.
 func (d *drill) generated() {
 	d.t.Helper()
-	if got := busgen(d.t, "-q "+d.args()); got.status != 0 {
+	if got := busgen(d.t, "-q "+d.args()); got.Status != 0 {
 		d.t.Fatalf("generate: %+v", got)
 	}
 	d.commit()
@@ -94,7 +94,7 @@ func (d *drill) generated() {
 // accepted generates what is refused otherwise, and checks in.
 func (d *drill) accepted() {
 	d.t.Helper()
-	if got := busgen(d.t, "-q --accept-wire "+d.args()); got.status != 0 {
+	if got := busgen(d.t, "-q --accept-wire "+d.args()); got.Status != 0 {
 		d.t.Fatalf("generate --accept-wire: %+v", got)
 	}
 	d.commit()

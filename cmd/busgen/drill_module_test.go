@@ -64,7 +64,7 @@ func newDrillModule(t *testing.T) *drillModule {
 	for _, name := range []string{"older", "before"} {
 		d := &drill{t: t, folder: "events", catalogue: "events.yaml"}
 		inDrillFolder(t, drillFile(name+".yaml"), func() {
-			busgen(t, "-q "+d.events()).wants(t, 0, "", "")
+			busgen(t, "-q "+d.events()).Wants(t, 0, "", "")
 			m.takeAs(t, d, name, drillUpcasts(name, ""))
 		})
 	}

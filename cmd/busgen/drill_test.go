@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/cli/clitest"
 )
 
 // A drill: each careless change meets a copy of one live file, which has pending events and
@@ -30,7 +32,7 @@ func (m *drillModule) careless(t *testing.T, name string, c carelessChange) {
 		c.before(d)
 	}
 	if c.change == nil {
-		busgen(t, "check "+d.args()).wants(t, 0, "", "")
+		busgen(t, "check "+d.args()).Wants(t, 0, "", "")
 		m.take(t, d, c)
 		return
 	}
@@ -40,29 +42,29 @@ func (m *drillModule) careless(t *testing.T, name string, c carelessChange) {
 		m.take(t, d, c)
 		return
 	}
-	before := snapshot(t)
+	before := clitest.Snapshot(t)
 	for _, command := range []string{"generate ", "check "} {
 		got := busgen(t, command+d.args())
 		d.wantsFindings(command, got, c.refused)
 	}
-	if after := snapshot(t); len(after) != len(before) || rewritten(before, after) != "" {
+	if after := clitest.Snapshot(t); len(after) != len(before) || rewritten(before, after) != "" {
 		t.Errorf("a refused change has written %q", rewritten(before, after))
 	}
 	if c.never {
-		if got := busgen(t, "generate --accept-wire "+d.args()); got.status == 0 {
+		if got := busgen(t, "generate --accept-wire "+d.args()); got.Status == 0 {
 			t.Errorf("with --accept-wire: %+v", got)
 		}
 		return
 	}
 	d.accepted()
-	if got := busgen(t, "check "+d.args()); got.status != 0 {
+	if got := busgen(t, "check "+d.args()); got.Status != 0 {
 		t.Errorf("after it was accepted and checked in, check says %+v", got)
 	}
 	m.take(t, d, c)
 }
 
 // rewritten returns a file whose content has changed; empty if there is none.
-func rewritten(before, after map[string]entry) string {
+func rewritten(before, after map[string]clitest.Entry) string {
 	for name, now := range after {
 		if before[name].Text != now.Text && !strings.HasPrefix(name, ".git/") {
 			return name
@@ -71,17 +73,17 @@ func rewritten(before, after map[string]entry) string {
 	return ""
 }
 
-func (d *drill) wantsFindings(command string, got result, want []string) {
+func (d *drill) wantsFindings(command string, got clitest.Result, want []string) {
 	d.t.Helper()
-	if got.status == 0 {
-		d.t.Errorf("%s: exit status 0, want a refusal with %q\n%s%s", command, want, got.stdout, got.stderr)
+	if got.Status == 0 {
+		d.t.Errorf("%s: exit status 0, want a refusal with %q\n%s%s", command, want, got.Stdout, got.Stderr)
 		return
 	}
-	rest := got.stderr
+	rest := got.Stderr
 	for _, part := range want {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
-			d.t.Errorf("%s lacks %q at its place:\n%s", command, part, got.stderr)
+			d.t.Errorf("%s lacks %q at its place:\n%s", command, part, got.Stderr)
 		}
 		rest = after
 	}
@@ -90,16 +92,16 @@ func (d *drill) wantsFindings(command string, got result, want []string) {
 func (d *drill) wantsNotes(want []string) {
 	d.t.Helper()
 	got := busgen(d.t, "generate "+d.args())
-	if got.status != 0 {
-		d.t.Errorf("exit status %d\n%s%s", got.status, got.stdout, got.stderr)
+	if got.Status != 0 {
+		d.t.Errorf("exit status %d\n%s%s", got.Status, got.Stdout, got.Stderr)
 	}
 	for _, part := range want {
-		if !strings.Contains(got.stdout+got.stderr, part) {
-			d.t.Errorf("generate does not mention %q:\n%s%s", part, got.stdout, got.stderr)
+		if !strings.Contains(got.Stdout+got.Stderr, part) {
+			d.t.Errorf("generate does not mention %q:\n%s%s", part, got.Stdout, got.Stderr)
 		}
 	}
 	d.commit()
-	if got := busgen(d.t, "check "+d.args()); got.status != 0 {
+	if got := busgen(d.t, "check "+d.args()); got.Status != 0 {
 		d.t.Errorf("check says %+v", got)
 	}
 }

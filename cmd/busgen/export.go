@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/export"
 )
 
 func newExport() *cobra.Command {
-	cmd := family(&cobra.Command{
+	cmd := cli.Family(&cobra.Command{
 		Use:   "export",
 		Short: "Write a catalogue in the languages of other tools",
 		Long: `Export writes a catalogue for tools that do not know busgen: as JSON Schema, for
@@ -26,14 +27,14 @@ Exit status: that of the verbs below.`,
 }
 
 const exportStatus = `
-` + outputHelp + `
+` + cli.OutputHelp + `
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files`
 
 func newExportJSONSchema() *cobra.Command {
 	var event string
-	var out output
+	var out cli.Output
 	cmd := &cobra.Command{
 		Use:   "jsonschema [events.yaml]",
 		Short: "Write JSON Schemas of the payloads",
@@ -48,9 +49,9 @@ say, such as the smallest of durations, is left out.
 		Example: `  busgen export jsonschema
   busgen export jsonschema events/events.yaml --out events.schema.json
   busgen export jsonschema --event order.placed`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
-		RunE: verb(func(args []string) (string, error) {
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: cli.Report(func(args []string) (string, error) {
 			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return jsonSchema(c, event) })
 		}),
 	}
@@ -60,7 +61,7 @@ say, such as the smallest of durations, is left out.
 		names, _ := operands{candidates: eventNames}.complete(nil, catalogue, word)
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
-	out.flags(cmd)
+	out.Flags(cmd)
 	return cmd
 }
 
@@ -75,11 +76,11 @@ func jsonSchema(c *catalog.Catalogue, event string) ([]byte, error) {
 		}
 		names = append(names, e.Name.V)
 	}
-	return nil, &nothing{fmt.Errorf("there is no event %s in %s%s", event, c.File, nearest(event, names))}
+	return nil, cli.NotFound(fmt.Errorf("there is no event %s in %s%s", event, c.File, cli.Nearest(event, names)))
 }
 
 func newExportAsyncAPI() *cobra.Command {
-	var out output
+	var out cli.Output
 	var info export.Info
 	cmd := &cobra.Command{
 		Use:   "asyncapi [events.yaml]",
@@ -92,27 +93,27 @@ which AsyncAPI has no words, are under x-busgen.
 		Example: `  busgen export asyncapi
   busgen export asyncapi events/events.yaml --title "The shop" --api-version 2.1.0
   busgen export asyncapi --out asyncapi.json`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
-		RunE: verb(func(args []string) (string, error) {
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: cli.Report(func(args []string) (string, error) {
 			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, info) })
 		}),
 	}
 	cmd.Flags().StringVar(&info.Title, "title", "", "`name` of what is described (default: the catalogue's package)")
 	cmd.Flags().StringVar(&info.Version, "api-version", "1.0.0", "its `version`")
-	out.flags(cmd)
+	out.Flags(cmd)
 	return cmd
 }
 
 // exported converts a catalogue, and returns the result or writes it to a file.
-func exported(args []string, out *output, convert func(*catalog.Catalogue) ([]byte, error)) (string, error) {
-	c, err := catalogueAt(args)
+func exported(args []string, out *cli.Output, convert func(*catalog.Catalogue) ([]byte, error)) (string, error) {
+	c, err := cli.LoadCatalogue(args)
 	if err != nil {
-		return "", refused(err)
+		return "", cli.Refused(err)
 	}
 	content, err := convert(c)
 	if err != nil {
 		return "", err
 	}
-	return out.deliver(content)
+	return out.Deliver(content)
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -53,27 +55,39 @@ type reportable interface {
 	list() []lint.Finding
 }
 
-func (e *findingsError) list() []lint.Finding { return lint.Errors(e.findings) }
+// listOf returns the findings of an error, and whether it consists of findings.
+func listOf(err error) ([]lint.Finding, bool) {
+	if found, ok := errors.AsType[*cli.FindingsError](err); ok {
+		return lint.Errors(found.Findings), true
+	}
+	if found, ok := errors.AsType[reportable](err); ok {
+		return found.list(), true
+	}
+	return nil, false
+}
 
 // printed marks an error whose findings are in the report.
 type printed struct{ error }
 
 func (p *printed) Unwrap() error { return p.error }
 
+// Render shows nothing.
+func (p *printed) Render(io.Writer) {}
+
 // of returns what a verb prints whose report is for people and whose findings
 // are noted or in err. Programs get one document, or none if there was trouble.
 func (f format) of(report string, noted []lint.Finding, err error) (string, error) {
-	var found reportable
-	all := noted
-	switch {
-	case f == "text":
+	if f == "text" {
 		return report, err
-	case errors.As(err, &found):
-		all, err = append(found.list(), noted...), &printed{err}
+	}
+	all, found := listOf(err)
+	switch {
+	case found:
+		err = &printed{err}
 	case err != nil:
 		return "", err
 	}
-	text, formatErr := f.document(all)
+	text, formatErr := f.document(append(all, noted...))
 	return text, errors.Join(formatErr, err)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -44,7 +45,7 @@ func findingsJSON(all []lint.Finding) (string, error) {
 		}
 		objects.Findings = append(objects.Findings, o)
 	}
-	return document(objects)
+	return cli.Document(objects)
 }
 
 func objectOf(p catalog.Place) placeObject {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/importer"
 	"github.com/busgen/busgen/internal/lint"
 )
@@ -108,7 +109,7 @@ func findingsSARIF(all []lint.Finding) (string, error) {
 		}
 		run.Results = append(run.Results, result)
 	}
-	return document(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return cli.Document(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func sarifRuleOf(id string) sarifRule {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 )
 
 // collided has one finding with a related place, below a folder whose name must
@@ -46,8 +49,8 @@ func TestFindingsAsJSON(t *testing.T) {
   ]
 }
 `
-	busgen(t, "--format json").wants(t, statusNo, want, "busgen: 1 finding in events.yaml; nothing was written\n")
-	busgen(t, "check --format=json").wants(t, statusTrouble, want, "busgen: 1 finding in events.yaml\n")
+	busgen(t, "--format json").Wants(t, cli.StatusNo, want, "busgen: 1 finding in events.yaml; nothing was written\n")
+	busgen(t, "check --format=json").Wants(t, cli.StatusTrouble, want, "busgen: 1 finding in events.yaml\n")
 }
 
 func TestFindingsAsAnnotationsOfGitHub(t *testing.T) {
@@ -148,22 +151,22 @@ func schemaOf(t *testing.T, text string) *jsonschema.Schema {
 func TestWithoutFindingsTheDocumentIsEmpty(t *testing.T) {
 	for form, want := range map[string]string{"json": "{\n  \"findings\": []\n}\n", "github": ""} {
 		inFolder(t, map[string]string{"events.yaml": simple})
-		busgen(t, "--format "+form).wants(t, 0, want, "")
-		busgen(t, "check --format "+form).wants(t, 0, want, "")
+		busgen(t, "--format "+form).Wants(t, 0, want, "")
+		busgen(t, "check --format "+form).Wants(t, 0, want, "")
 	}
 }
 
 func TestWhatIsOutOfDateIsAFindingForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
-	busgen(t, "-q").wants(t, 0, "", "")
-	appendTo(t, "payloads.gen.go", "// edited\n")
-	busgen(t, "check --format github").wants(t, statusNo,
+	busgen(t, "-q").Wants(t, 0, "", "")
+	clitest.AppendTo(t, "payloads.gen.go", "// edited\n")
+	busgen(t, "check --format github").Wants(t, cli.StatusNo,
 		"::error file=payloads.gen.go,line=1,col=1,endColumn=2,title=out-of-date::payloads.gen.go is changed; run \"busgen generate events.yaml\"\n",
 		"busgen: the generated code is not up to date: run \"busgen generate events.yaml\"\n")
 }
 
 func TestTroubleIsNoFinding(t *testing.T) {
 	inFolder(t, nil)
-	busgen(t, "check --format sarif").wantsErrors(t, statusTrouble, "there is no events.yaml in this folder")
-	busgen(t, "check --format xml").wantsErrors(t, statusTrouble, `"xml"`, "want one of text, json, github, sarif", `see "busgen check --help"`)
+	busgen(t, "check --format sarif").WantsErrors(t, cli.StatusTrouble, "there is no events.yaml in this folder")
+	busgen(t, "check --format xml").WantsErrors(t, cli.StatusTrouble, `"xml"`, "want one of text, json, github, sarif", `see "busgen check --help"`)
 }

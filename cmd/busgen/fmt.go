@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/emit"
 )
@@ -36,9 +37,9 @@ YAML.`,
 		Example: `  busgen fmt
   busgen fmt --write events/events.yaml
   busgen fmt --diff`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
-		RunE:              verb(func(args []string) (string, error) { return formatted(args, flags) }),
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE:              cli.Report(func(args []string) (string, error) { return formatted(args, flags) }),
 	}
 	cmd.Flags().BoolVarP(&flags.write, "write", "w", false, "write the result to the file")
 	cmd.Flags().BoolVarP(&flags.diff, "diff", "d", false, "print what would change")
@@ -48,10 +49,10 @@ YAML.`,
 }
 
 func formatted(args []string, flags fmtFlags) (report string, err error) {
-	path := cataloguePath(args)
+	path := cli.CataloguePath(args)
 	before, err := catalog.Disk{}.ReadFile(path)
 	if err != nil {
-		return "", unread(args, err)
+		return "", cli.Unread(args, err)
 	}
 	after, err := edit.Format(before)
 	if err != nil {
@@ -65,12 +66,12 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	case flags.diff:
 		return edit.Diff(path, before, after), nil
 	case flags.check && !same:
-		return path + "\n", &negative{errors.New(path + " is not in its canonical form: run \"busgen fmt --write " + path + "\"")}
+		return path + "\n", cli.No(errors.New(path + " is not in its canonical form: run \"busgen fmt --write " + path + "\""))
 	case flags.check:
 		return "", nil
 	case flags.write:
 		changed, err := emit.Replace(path, after)
-		if shown := withTarget(path); changed && shown != path {
+		if shown := cli.WithTarget(path); changed && shown != path {
 			report = "wrote " + shown + "\n"
 		}
 		if err != nil {

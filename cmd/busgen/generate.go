@@ -11,10 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/record/git"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -52,7 +55,7 @@ change is refused, 2 trouble with the command line or with files.`,
 		Example: `  busgen generate
   busgen generate events/events.yaml
   busgen generate api/events.yaml --out internal/events`,
-		Args: atMostOne("catalogue"),
+		Args: cli.AtMostOne("catalogue"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			round := func(args []string) (string, error) {
 				report, noted, err := generate(cmd.Context(), args, out, accept)
@@ -62,10 +65,10 @@ change is refused, 2 trouble with the command line or with files.`,
 				return form.of(report, noted, err)
 			}
 			if !watching {
-				return verb(round)(cmd, args)
+				return cli.Report(round)(cmd, args)
 			}
 			again := func() (string, error) { return round(args) }
-			return watch(cmd.Context(), cataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return watch(cmd.Context(), cli.CataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	outFlag(cmd, &out)
@@ -79,25 +82,25 @@ change is refused, 2 trouble with the command line or with files.`,
 func outFlag(cmd *cobra.Command, out *string) {
 	cmd.Flags().StringVarP(out, "out", "o", "", "`folder` of the generated code (default: the catalogue's)")
 	cmd.MarkFlagDirname("out")
-	cmd.ValidArgsFunction = completeCatalogue
+	cmd.ValidArgsFunction = cli.CompleteCatalogue
 }
 
 func generate(ctx context.Context, args []string, out string, accept bool) (report string, noted []lint.Finding, err error) {
 	done, err := compare(ctx, args, out, accept)
-	var found *findingsError
+	var found *cli.FindingsError
 	var refused *refusedError
 	switch {
 	case errors.As(err, &found):
-		return "", nil, &negative{fmt.Errorf("%w; nothing was written", err)}
+		return "", nil, cli.No(fmt.Errorf("%w; nothing was written", err))
 	case errors.As(err, &refused):
-		return "", refused.noted, &negative{fmt.Errorf("%w; nothing was written%s", err, refused.advice())}
+		return "", refused.noted, cli.No(fmt.Errorf("%w; nothing was written%s", err, refused.advice()))
 	case err != nil:
 		return "", nil, err
 	}
 	if err := done.plan.Apply(); err != nil {
 		return "", nil, err
 	}
-	report = fmt.Sprintf("%s: %s, %s\n", done.Package.V, counted(len(done.Events), "event"), summary(done.plan))
+	report = fmt.Sprintf("%s: %s, %s\n", done.Package.V, terminal.Counted(len(done.Events), "event"), summary(done.plan))
 	return report + inLines(done.noted), done.noted, nil
 }
 
@@ -113,19 +116,19 @@ type comparison struct {
 // stored events would be lost or changed, and nobody has accepted it.
 func compare(ctx context.Context, args []string, out string, accept bool) (*comparison, error) {
 	if out == "" {
-		out = filepath.Dir(cataloguePath(args))
+		out = filepath.Dir(cli.CataloguePath(args))
 	}
 	if err := emit.CheckFolder(out); err != nil {
 		return nil, err
 	}
-	c, err := catalogueAt(args)
+	c, err := cli.LoadCatalogue(args)
 	if err != nil {
 		return nil, err
 	}
 	if err := locate(c.Imports); err != nil {
 		return nil, err
 	}
-	record, err := wireRecord(ctx, c, out, accept)
+	record, err := git.Compare(ctx, c, out, accept)
 	if err != nil {
 		return nil, err
 	}
@@ -176,5 +179,5 @@ func summary(plan *emit.Plan) string {
 		}
 	}
 	files := plan.Count(emit.Missing, emit.Changed, emit.Same)
-	return fmt.Sprintf("%s (%s)", counted(files, "file"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s (%s)", terminal.Counted(files, "file"), strings.Join(parts, ", "))
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 )
 
 // hostileLines read a catalogue; LIKE stands for it.
@@ -27,7 +30,7 @@ func TestACatalogueIsARegularFile(t *testing.T) {
 		must(t, syscall.Mkfifo("fifo.yaml", 0o666))
 		must(t, os.Symlink("/dev/zero", "device.yaml"))
 		for _, verb := range hostileLines {
-			busgen(t, strings.ReplaceAll(verb, "LIKE", name)).wantsErrors(t, statusTrouble, "busgen: ", name, want)
+			busgen(t, strings.ReplaceAll(verb, "LIKE", name)).WantsErrors(t, cli.StatusTrouble, "busgen: ", name, want)
 		}
 	}
 }
@@ -35,22 +38,22 @@ func TestACatalogueIsARegularFile(t *testing.T) {
 func TestAModuleThatIsAPipeIsNotWaitedFor(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
 	must(t, syscall.Mkfifo("go.mod", 0o666))
-	busgen(t, "generate -q").wants(t, 0, "", "") // this code does not need to know the module
+	busgen(t, "generate -q").Wants(t, 0, "", "") // this code does not need to know the module
 }
 
 func TestALargeCatalogueIsToBeDivided(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": strings.Repeat("# x\n", 161<<20/40)})
-	busgen(t, "check").wants(t, statusTrouble, "", "busgen: cannot read the catalogue: read events.yaml: it has 16.1 MiB, and may have 16 MiB: divide it into several files with include\n")
+	busgen(t, "check").Wants(t, cli.StatusTrouble, "", "busgen: cannot read the catalogue: read events.yaml: it has 16.1 MiB, and may have 16 MiB: divide it into several files with include\n")
 }
 
 func TestAnImportedDocumentMayBeLargerThanACatalogue(t *testing.T) {
 	document := `{"title": "Order placed", "type": "object", "properties": {"id": {"type": "string"}}}`
 	inFolder(t, map[string]string{"large.json": document + strings.Repeat(" ", 17<<20), "huge.json": ""})
 	must(t, os.Truncate("huge.json", 65<<20))
-	if got := busgen(t, "import jsonschema large.json --out events.yaml"); got.status > 1 {
+	if got := busgen(t, "import jsonschema large.json --out events.yaml"); got.Status > 1 {
 		t.Errorf("a document of 17 MiB: %+v", got)
 	}
-	busgen(t, "import jsonschema huge.json").wants(t, statusTrouble, "", "busgen: cannot read huge.json: it has 65.0 MiB, and may have 64 MiB\n")
+	busgen(t, "import jsonschema huge.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read huge.json: it has 65.0 MiB, and may have 64 MiB\n")
 }
 
 func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
@@ -79,7 +82,7 @@ func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
 				line += " --format " + form
 			}
 			got := busgen(t, line)
-			if strings.Contains(got.stdout+got.stderr, "hunter2") || got.status == 0 {
+			if strings.Contains(got.Stdout+got.Stderr, "hunter2") || got.Status == 0 {
 				t.Errorf("%s: %+v", line, got)
 			}
 		}
@@ -89,20 +92,20 @@ func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
 func TestGeneratedCodeDoesNotLeaveItsFolder(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple, "precious": "mine"})
 	must(t, os.Symlink("precious", "publish.gen.go"))
-	busgen(t, "generate").wantsErrors(t, statusTrouble, "publish.gen.go")
+	busgen(t, "generate").WantsErrors(t, cli.StatusTrouble, "publish.gen.go")
 	must(t, os.Remove("publish.gen.go"))
 	must(t, os.Symlink("nowhere.go", "publish.gen.go"))
-	busgen(t, "generate").wantsErrors(t, statusTrouble, "publish.gen.go is a symbolic link to nowhere.go", "remove the link")
-	if got := names(t); strings.Join(got, " ") != "events.yaml precious publish.gen.go" {
+	busgen(t, "generate").WantsErrors(t, cli.StatusTrouble, "publish.gen.go is a symbolic link to nowhere.go", "remove the link")
+	if got := clitest.Names(t); strings.Join(got, " ") != "events.yaml precious publish.gen.go" {
 		t.Errorf("the folder has %v", got)
 	}
 }
 
 func TestTheFolderOfTheCodeCannotBeAFile(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple, "gen": "a file"})
-	busgen(t, "--out gen").wantsErrors(t, statusTrouble, "the output folder gen is a file: name a folder with --out")
-	busgen(t, "--out gen/below").wantsErrors(t, statusTrouble, "there can be no output folder gen/below, because gen is a file")
-	if got := names(t); strings.Join(got, " ") != "events.yaml gen" {
+	busgen(t, "--out gen").WantsErrors(t, cli.StatusTrouble, "the output folder gen is a file: name a folder with --out")
+	busgen(t, "--out gen/below").WantsErrors(t, cli.StatusTrouble, "there can be no output folder gen/below, because gen is a file")
+	if got := clitest.Names(t); strings.Join(got, " ") != "events.yaml gen" {
 		t.Errorf("the folder has %v", got)
 	}
 }
@@ -111,9 +114,9 @@ func TestWhatIsNamedThroughALinkIsSaid(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: p\ninclude: [part.yaml]\n", "shared/part.yaml": "version: 1\nevents: {a.b: { payload: {id: uuid} } }\n", "shared/page.html": ""})
 	must(t, os.Symlink("shared/page.html", "page.html"))
 	must(t, os.Symlink("shared/part.yaml", "part.yaml"))
-	busgen(t, "docs --out page.html --force").wants(t, 0, "wrote page.html, a link to shared/page.html\n", "")
-	busgen(t, "fmt --write part.yaml").wants(t, 0, "wrote part.yaml, a link to shared/part.yaml\n", "")
-	busgen(t, "rename event a.b c.d").wants(t, 0, "part.yaml, a link to shared/part.yaml: a.b is c.d now, in 2 places\n", "")
+	busgen(t, "docs --out page.html --force").Wants(t, 0, "wrote page.html, a link to shared/page.html\n", "")
+	busgen(t, "fmt --write part.yaml").Wants(t, 0, "wrote part.yaml, a link to shared/part.yaml\n", "")
+	busgen(t, "rename event a.b c.d").Wants(t, 0, "part.yaml, a link to shared/part.yaml: a.b is c.d now, in 2 places\n", "")
 	for _, name := range []string{"page.html", "part.yaml"} {
 		if to, err := os.Readlink(name); to != "shared/"+name {
 			t.Errorf("%s leads to %q, %v", name, to, err)

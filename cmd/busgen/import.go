@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/importer"
 	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/lint"
 )
 
 func newImport() *cobra.Command {
-	cmd := family(&cobra.Command{
+	cmd := cli.Family(&cobra.Command{
 		Use:   "import",
 		Short: "Make a catalogue of what other tools have written",
 		Long: `Import makes a catalogue of a JSON Schema or of an AsyncAPI document. Whatever
@@ -33,12 +34,15 @@ Exit status: that of the verbs below.`,
 // may have 16 MiB per file: AsyncAPI for 10,000 events has 28 MiB.
 const maxDocument = 64 << 20
 
+// statusKeys is the exit status of an import that would change keys of the JSON.
+const statusKeys = 4
+
 const importHelp = `
 A name that no field can have, such as orderId, would change: the field is
 order_id, and so is its key in the JSON, under which nobody finds what others
 write. Import refuses that without --rename-keys.
 
-` + outputHelp + `
+` + cli.OutputHelp + `
 
 Findings go to standard error. A warning is about something that means something
 else now, or is missing; a note is about something that was only said. Equal
@@ -86,7 +90,7 @@ and what is under components/schemas becomes types.
 func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
 	var o importer.Options
 	var form format
-	var out output
+	var out cli.Output
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
@@ -97,8 +101,8 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return verb(func(args []string) (string, error) {
-			if form != "text" && out.file == "" {
+		return cli.Report(func(args []string) (string, error) {
+			if form != "text" && out.File == "" {
 				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
 			}
 			if err := o.Check(); err != nil {
@@ -111,7 +115,7 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 			result := read(args[0], source, o)
 			report := ""
 			if result.Catalogue != nil {
-				if report, err = out.deliver(result.Catalogue); err != nil {
+				if report, err = out.Deliver(result.Catalogue); err != nil {
 					return "", err
 				}
 			}
@@ -123,7 +127,7 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 		more(cmd, &o)
 	}
 	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
-	out.flags(cmd)
+	out.Flags(cmd)
 	formatFlag(cmd, &form)
 	return cmd
 }
@@ -150,11 +154,11 @@ func importFindings(stderr io.Writer, file string, form format, report string, r
 	}
 	switch {
 	case result.KeysWouldChange:
-		return report, &keysError{found}
+		return report, cli.WithStatus(statusKeys, found)
 	case !found.imported:
-		return report, &nothing{found}
+		return report, cli.NotFound(found)
 	case found.worst() >= lint.Warning:
-		return report, &negative{found}
+		return report, cli.No(found)
 	}
 	return report, nil
 }
@@ -172,8 +176,3 @@ func (e *importError) Error() string {
 	}
 	return "nothing was imported: " + e.lintError.Error()
 }
-
-// keysError marks an error that says that keys of the JSON would change.
-type keysError struct{ error }
-
-func (e *keysError) Unwrap() error { return e.error }

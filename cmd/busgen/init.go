@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/internal/input"
@@ -31,11 +32,11 @@ It never overwrites: if one of the first two exists, it writes nothing. To a
 Exit status: 0 the files were written, 2 trouble.`,
 		Example: `  busgen init
   busgen init internal/shopevents`,
-		Args: atMostOne("folder"),
+		Args: cli.AtMostOne("folder"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		RunE: verb(initialize),
+		RunE: cli.Report(initialize),
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -36,11 +37,11 @@ catalogue are errors), 2 trouble with the command line or with files.`,
 		Example: `  busgen lint
   busgen lint events/events.yaml --format sarif
   busgen lint --rules`,
-		Args:              atMostOne("catalogue"),
-		ValidArgsFunction: completeCatalogue,
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) {
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) {
 				if list {
 					return lintRules(screen), nil
 				}
@@ -55,9 +56,9 @@ catalogue are errors), 2 trouble with the command line or with files.`,
 }
 
 func lintCatalogue(args []string, form format) (report string, err error) {
-	c, err := catalogueAt(args)
+	c, err := cli.LoadCatalogue(args)
 	if err != nil {
-		return form.of("", nil, refused(err))
+		return form.of("", nil, cli.Refused(err))
 	}
 	all, err := lint.Run(c, catalog.Disk{}.ReadFile)
 	if err != nil {
@@ -70,7 +71,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 		return "", err
 	}
 	if found.worst() >= lint.Warning {
-		return report, &negative{found}
+		return report, cli.No(found)
 	}
 	return report, nil
 }
@@ -95,7 +96,7 @@ func tally(findings []lint.Finding) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, counted(n, severity.String()))
+			parts = append(parts, terminal.Counted(n, severity.String()))
 		}
 	}
 	text := parts[0]
@@ -145,11 +146,11 @@ func shown(f lint.Finding) *catalog.Finding {
 }
 
 // lintRules is a page about the rules.
-func lintRules(screen console.Screen) string {
+func lintRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range lint.Rules() {
 		parts = append(parts, fmt.Sprintf("%s (%s)\n  %s\n\n  reported:\n%s\n\n  fine:\n%s\n",
-			screen.Paint(console.Bold, rule.ID), rule.Severity, rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)))
+			screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)))
 	}
 	return strings.Join(parts, "\n")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -22,7 +23,7 @@ events:
 
 func TestLintShowsWhatItFindsWithItsSeverity(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": careless})
-	busgen(t, "lint").wants(t, statusNo, `events.yaml:5:3: warning: event user.registered has no doc; add a doc that says what happened [event-doc]
+	busgen(t, "lint").Wants(t, cli.StatusNo, `events.yaml:5:3: warning: event user.registered has no doc; add a doc that says what happened [event-doc]
     5 |   user.registered:
       |   ^^^^^^^^^^^^^^^
 events.yaml:6:16: warning: field password of event user.registered looks like a secret; leave it out, or send a reference to where it is kept [secret-field]
@@ -44,14 +45,14 @@ func TestTheWorstFindingDecidesTheStatusOfLint(t *testing.T) {
 	}{
 		"nothing":                      {clean, 0, "", ""},
 		"a note":                       {clean + note, 0, "[past-tense]\n    5 |   order.pay: { doc: Somebody pays. }\n      |   ^^^^^^^^^\n1 note in events.yaml\n", ""},
-		"a note made an error":         {clean + note + "lint: { past-tense: error }\n", statusNo, " error: pay of ", "busgen: 1 error in events.yaml\n"},
+		"a note made an error":         {clean + note + "lint: { past-tense: error }\n", cli.StatusNo, " error: pay of ", "busgen: 1 error in events.yaml\n"},
 		"one switched off":             {clean + note + "lint: { past-tense: off }\n", 0, "", ""},
-		"a finding of the catalogue's": {broken, statusNo, "", "busgen: 2 findings in events.yaml\n"},
+		"a finding of the catalogue's": {broken, cli.StatusNo, "", "busgen: 2 findings in events.yaml\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolder(t, map[string]string{"events.yaml": test.source})
 			got := busgen(t, "lint")
-			if got.status != test.status || !strings.Contains(got.stdout, test.stdout) || !strings.HasSuffix(got.stderr, test.stderr) || (test.stdout == "") != (got.stdout == "") {
+			if got.Status != test.status || !strings.Contains(got.Stdout, test.stdout) || !strings.HasSuffix(got.Stderr, test.stderr) || (test.stdout == "") != (got.Stdout == "") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -61,13 +62,13 @@ func TestTheWorstFindingDecidesTheStatusOfLint(t *testing.T) {
 func TestLintForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": careless})
 	var got findingsObject
-	if err := json.Unmarshal([]byte(busgen(t, "lint --format json").stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(busgen(t, "lint --format json").Stdout), &got); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Findings) != 3 || got.Findings[0].Severity != "warning" || got.Findings[2].Severity != "note" || got.Findings[2].Rule != "past-tense" {
 		t.Errorf("got %+v", got)
 	}
-	if out := busgen(t, "lint --format github").stdout; !strings.HasPrefix(out, "::warning file=events.yaml,line=5,") || !strings.Contains(out, "\n::notice file=") {
+	if out := busgen(t, "lint --format github").Stdout; !strings.HasPrefix(out, "::warning file=events.yaml,line=5,") || !strings.Contains(out, "\n::notice file=") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -75,7 +76,7 @@ func TestLintForPrograms(t *testing.T) {
 func TestLintAsSARIFDescribesItsRules(t *testing.T) {
 	essentials := schemaFile(t, "testdata/schema/sarif-essentials.json")
 	inFolder(t, map[string]string{"events.yaml": careless})
-	text := busgen(t, "lint --format sarif").stdout
+	text := busgen(t, "lint --format sarif").Stdout
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -93,10 +94,10 @@ func TestLintListsItsRules(t *testing.T) {
 	got := busgen(t, "lint --rules")
 	for _, rule := range lint.Rules() {
 		for _, text := range []string{rule.ID + " (" + rule.Severity.String() + ")\n  " + rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)} {
-			if !strings.Contains(got.stdout, text) {
+			if !strings.Contains(got.Stdout, text) {
 				t.Errorf("the list lacks %q", text)
 			}
 		}
 	}
-	busgen(t, "lint --rules --format json").wantsErrors(t, statusTrouble, "rules")
+	busgen(t, "lint --rules --format json").WantsErrors(t, cli.StatusTrouble, "rules")
 }

@@ -1,13 +1,17 @@
-// Command busgen generates Go code from a catalogue of events.
+// Command busgen generates Go code from a catalogue of events, and looks into
+// the file of a bus.
 //
-// Run "busgen help" for the manual. main.go, signals.go and run.go are the frame; each
-// verb has a file of its own, and returns what it has to say instead of
-// printing it.
+// Run "busgen help" for the manual. The verbs are in internal/cli; root.go says
+// which there are.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/busgen/busgen/internal/cli"
+)
 
 func main() {
-	process := endOnSignal()
-	process.exit(run(process.ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	process := cli.EndOnSignal()
+	process.Exit(cli.Run(process.Context, newRoot(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

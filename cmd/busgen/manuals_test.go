@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// catalogueVerbs are the commands that work on a catalogue, those of their
+// verbsOnACatalogue returns the commands that work on a catalogue, those of their
 // families included.
-func catalogueVerbs() (verbs []*cobra.Command) {
-	for _, cmd := range newRoot().Commands() {
+func verbsOnACatalogue() (verbs []*cobra.Command) {
+	for _, cmd := range root().Commands() {
 		if cmd.GroupID == "Catalogues:" {
 			verbs = append(append(verbs, cmd), cmd.Commands()...)
 		}
@@ -30,7 +30,7 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	for _, cmd := range catalogueVerbs() {
+	for _, cmd := range verbsOnACatalogue() {
 		for _, example := range examplesOf(cmd) {
 			ran++
 			t.Run(example, func(t *testing.T) {
@@ -49,10 +49,10 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					busgen(t, "export asyncapi -o asyncapi.json")
 				}
 				if cmd.Name() == "check" {
-					busgen(t, "-q events.yaml").wants(t, 0, "", "")
-					busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
+					busgen(t, "-q events.yaml").Wants(t, 0, "", "")
+					busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 				}
-				if got := typed(t, example, ""); got.status != 0 || got.stderr != "" {
+				if got := typed(t, example, ""); got.Status != 0 || got.Stderr != "" {
 					t.Errorf("%+v", got)
 				}
 			})
@@ -91,7 +91,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
-	busgen(t, "-q events/events.yaml").wants(t, 0, "", "")
+	busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 	amidReleases(t, string(catalogue))
 	ran := 0
 	for line := range strings.Lines(string(guide)) {
@@ -100,7 +100,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 			continue
 		}
 		ran++
-		if got := typed(t, strings.TrimSpace(command), ""); got.status != 0 || got.stderr != "" {
+		if got := typed(t, strings.TrimSpace(command), ""); got.Status != 0 || got.Stderr != "" {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
@@ -110,7 +110,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 }
 
 func TestEveryVerbOnACatalogueHasExamplesAndExitStatusInLinesThatFit(t *testing.T) {
-	for _, cmd := range catalogueVerbs() {
+	for _, cmd := range append(verbsOnACatalogue(), root()) {
 		if cmd.Example == "" || !strings.Contains(cmd.Long, "Exit status: ") && !cmd.HasSubCommands() || cmd.Short == "" {
 			t.Errorf("%s: the manual is incomplete", cmd.CommandPath())
 		}
@@ -120,4 +120,14 @@ func TestEveryVerbOnACatalogueHasExamplesAndExitStatusInLinesThatFit(t *testing.
 			}
 		}
 	}
+}
+
+func examplesOf(cmd *cobra.Command) (examples []string) {
+	for line := range strings.Lines(cmd.Example) {
+		line, _, _ = strings.Cut(line, "  #")
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "busgen ") {
+			examples = append(examples, line)
+		}
+	}
+	return examples
 }

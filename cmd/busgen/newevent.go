@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
 )
 
 func newNew() *cobra.Command {
-	cmd := family(&cobra.Command{
+	cmd := cli.Family(&cobra.Command{
 		Use:   "new",
 		Short: "Add something to a catalogue",
 		Long: `New adds to a catalogue.
@@ -44,7 +44,7 @@ answer, shows what would change and asks once more.
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
   busgen new event events/events.yaml order.returned --subscription restock --diff`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verb(func(args []string) (string, error) {
+			return cli.Report(func(args []string) (string, error) {
 				if args = e.of(args); len(args) > 0 {
 					event.Name = args[0]
 				}
@@ -55,14 +55,14 @@ answer, shows what would change and asks once more.
 					}
 					event.Fields = append(event.Fields, f)
 				}
-				var who *person
-				if fields == nil && console.IsTerminal(cmd.InOrStdin()) && console.IsTerminal(cmd.ErrOrStderr()) {
-					who = &person{cmd.Context(), bufio.NewReader(cmd.InOrStdin()), cmd.ErrOrStderr()}
+				var asking *wizard
+				if prompt, err := terminal.PromptOn(cmd.InOrStdin(), cmd.ErrOrStderr()); err == nil && fields == nil {
+					asking = &wizard{prompt, cmd.Context()}
 				}
-				if len(args) == 0 && who == nil {
+				if len(args) == 0 && asking == nil {
 					return "", fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
 				}
-				return newEvent(&e, event, who)
+				return newEvent(&e, event, asking)
 			})(cmd, args)
 		},
 	})
@@ -75,17 +75,17 @@ answer, shows what would change and asks once more.
 }
 
 // newEvent adds an event, of which the rest is asked if there is somebody to ask.
-func newEvent(e *editing, event edit.Event, who *person) (report string, err error) {
+func newEvent(e *editing, event edit.Event, asking *wizard) (report string, err error) {
 	return e.change(
 		func(c *edit.Catalogue) (*edit.Change, error) {
-			if who != nil {
-				if err := who.event(c, &event); err != nil {
+			if asking != nil {
+				if err := asking.event(c, &event); err != nil {
 					return nil, err
 				}
 			}
 			change, err := edit.AddEvent(c, event)
-			if err == nil && who != nil && !e.diff {
-				err = who.confirmed(c, change)
+			if err == nil && asking != nil && !e.diff {
+				err = asking.confirmed(c, change)
 			}
 			return change, err
 		},

@@ -1,60 +1,37 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
 )
 
-// A person answers questions, line by line.
-type person struct {
+// A wizard asks for what an event lacks.
+type wizard struct {
+	*terminal.Prompt
 	ctx context.Context
-	in  *bufio.Reader
-	out io.Writer
 }
 
-// errGone says that nobody answers any more.
-var errGone = &negative{errors.New("the input has ended; nothing was changed")}
-
-// ask returns the answer to a question, without the space around it.
-func (p *person) ask(question string) (string, error) {
-	if _, err := fmt.Fprint(p.out, question); err != nil {
-		return "", err
+// ask returns the answer to a question. The end of the input is an error.
+func (w *wizard) ask(question string) (string, error) {
+	answer, err := w.Ask(w.ctx, question)
+	if err == io.EOF {
+		fmt.Fprintln(w.Out)
+		err = cli.No(errors.New("the input has ended; nothing was changed"))
 	}
-	type line struct {
-		text string
-		err  error
-	}
-	lines := make(chan line, 1)
-	go func() {
-		text, err := p.in.ReadString('\n')
-		lines <- line{strings.TrimSpace(text), err}
-	}()
-	select {
-	case l := <-lines:
-		if l.err == io.EOF && l.text == "" {
-			fmt.Fprintln(p.out)
-			return "", errGone
-		}
-		if l.err != nil && l.err != io.EOF {
-			return "", l.err
-		}
-		return l.text, nil
-	case <-p.ctx.Done():
-		return "", p.ctx.Err()
-	}
+	return answer, err
 }
 
 // until asks until check has nothing against the answer.
-func (p *person) until(question string, check func(answer string) error) error {
+func (w *wizard) until(question string, check func(answer string) error) error {
 	for {
-		answer, err := p.ask(question)
+		answer, err := w.ask(question)
 		if err != nil {
 			return err
 		}
@@ -62,12 +39,12 @@ func (p *person) until(question string, check func(answer string) error) error {
 		if err == nil {
 			return nil
 		}
-		fmt.Fprintf(p.out, "  %s\n", console.Clean(err.Error()))
+		fmt.Fprintf(w.Out, "  %s\n", terminal.Clean(err.Error()))
 	}
 }
 
 // event asks for what an event lacks. Each answer is one that the catalogue can take.
-func (p *person) event(c *edit.Catalogue, e *edit.Event) error {
+func (w *wizard) event(c *edit.Catalogue, e *edit.Event) error {
 	takes := func(changed edit.Event) error {
 		_, err := edit.AddEvent(c, changed)
 		var wrong *edit.RefusedError
@@ -80,7 +57,7 @@ func (p *person) event(c *edit.Catalogue, e *edit.Event) error {
 		return err
 	}
 	if e.Name == "" {
-		err := p.until("Name of the event, as in order.placed: ", func(answer string) error {
+		err := w.until("Name of the event, as in order.placed: ", func(answer string) error {
 			if answer == "" {
 				return errors.New("it needs one")
 			}
@@ -95,7 +72,7 @@ func (p *person) event(c *edit.Catalogue, e *edit.Event) error {
 		return err
 	}
 	if e.Doc == "" {
-		err := p.until("What happened, in a sentence (or nothing): ", func(answer string) error {
+		err := w.until("What happened, in a sentence (or nothing): ", func(answer string) error {
 			described := *e
 			described.Doc = answer
 			return takes(described)
@@ -104,10 +81,10 @@ func (p *person) event(c *edit.Catalogue, e *edit.Event) error {
 			return err
 		}
 	}
-	if err := p.fields(e, takes); err != nil || len(e.Fields) == 0 || e.PartitionBy != "" {
+	if err := w.fields(e, takes); err != nil || len(e.Fields) == 0 || e.PartitionBy != "" {
 		return err
 	}
-	return p.until("Field by which events are kept in order (or nothing): ", func(answer string) error {
+	return w.until("Field by which events are kept in order (or nothing): ", func(answer string) error {
 		ordered := *e
 		ordered.PartitionBy = answer
 		return takes(ordered)
@@ -115,11 +92,11 @@ func (p *person) event(c *edit.Catalogue, e *edit.Event) error {
 }
 
 // fields asks for fields, up to an empty line.
-func (p *person) fields(e *edit.Event, takes func(edit.Event) error) error {
-	fmt.Fprint(p.out, "What it carries, a field on each line, and an empty line at the end:\n"+
+func (w *wizard) fields(e *edit.Event, takes func(edit.Event) error) error {
+	fmt.Fprint(w.Out, "What it carries, a field on each line, and an empty line at the end:\n"+
 		"order_id: uuid, or, with a comment, note: string? What the customer wrote.\n")
 	for more := true; more; {
-		err := p.until("> ", func(answer string) error {
+		err := w.until("> ", func(answer string) error {
 			if more = answer != ""; !more {
 				return nil
 			}
@@ -153,17 +130,15 @@ func fieldIn(line string) (edit.Field, error) {
 }
 
 // confirmed shows a change and asks whether to make it.
-func (p *person) confirmed(before *edit.Catalogue, change *edit.Change) error {
+func (w *wizard) confirmed(before *edit.Catalogue, change *edit.Change) error {
 	var files []string
 	for _, file := range change.Files {
 		files = append(files, file.Name)
 	}
-	answer, err := p.ask("\n" + differences(before, change) + "\nChange " + strings.Join(files, ", ") + "? [y/N] ")
-	if err != nil {
-		return err
+	fmt.Fprint(w.Out, "\n"+differences(before, change)+"\n")
+	ok, err := w.Confirm(w.ctx, "Change "+strings.Join(files, ", ")+"?")
+	if err == nil && !ok {
+		err = cli.No(errors.New("nothing was changed"))
 	}
-	if !strings.HasPrefix(strings.ToLower(answer), "y") {
-		return &negative{errors.New("nothing was changed")}
-	}
-	return nil
+	return err
 }

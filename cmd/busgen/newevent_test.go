@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
 )
 
@@ -15,7 +17,7 @@ import (
 func answered(t *testing.T, e editing, event edit.Event, lines ...string) (asked, report string, err error) {
 	t.Helper()
 	var out strings.Builder
-	report, err = newEvent(&e, event, &person{t.Context(), bufio.NewReader(strings.NewReader(strings.Join(lines, "\n"))), &out})
+	report, err = newEvent(&e, event, &wizard{&terminal.Prompt{In: bufio.NewReader(strings.NewReader(strings.Join(lines, "\n"))), Out: &out}, t.Context()})
 	return out.String(), report, err
 }
 
@@ -79,19 +81,18 @@ func TestNewEventAsksOnlyForWhatIsMissing(t *testing.T) {
 
 func TestNewEventChangesNothingIfSomebodyLeavesOrSaysNo(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
-	before := snapshot(t)
+	before := clitest.Snapshot(t)
 	complete := []string{"order.paid", "Money came.", "order_id: uuid", "", "", "n"}
 	for n := range len(complete) + 1 {
 		_, report, err := answered(t, editing{}, edit.Event{}, append(complete[:n:n], "")...)
-		var no *negative
-		if report != "" || !errors.As(err, &no) {
+		if report != "" || cli.StatusOf(err) != cli.StatusNo {
 			t.Errorf("after %d answers: %q, %v", n, report, err)
 		}
 	}
 	if _, _, err := answered(t, editing{}, edit.Event{Name: "order.placed"}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("%v", err)
 	}
-	if diff := cmp.Diff(before, snapshot(t)); diff != "" {
+	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/templates"
 )
@@ -23,7 +24,7 @@ is what it should be.
 ` + editStatus,
 		Example: `  busgen new version order.placed
   busgen new version order.placed --diff`,
-		RunE: verb(func(args []string) (string, error) { return beginVersion(&e, e.of(args)[0]) }),
+		RunE: cli.Report(func(args []string) (string, error) { return beginVersion(&e, e.of(args)[0]) }),
 	})
 	e.flags(cmd)
 	return cmd
@@ -42,7 +43,7 @@ func beginVersion(e *editing, event string) (string, error) {
 
 // nextSteps says what is left to do after a new version.
 func nextSteps(catalogue []string, event string) string {
-	c, err := catalogueAt(catalogue)
+	c, err := cli.LoadCatalogue(catalogue)
 	if err != nil {
 		return "" // it was free of findings a moment ago
 	}

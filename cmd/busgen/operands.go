@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // operands are the arguments of a verb behind the catalogue, such as the name of an event.
@@ -20,7 +21,7 @@ type operands struct {
 
 // splitCatalogue parts the catalogue from the other arguments. It comes first, and may be left out.
 func splitCatalogue(args []string) (catalogue, rest []string) {
-	if len(args) > 0 && isCatalogue(args[0]) {
+	if len(args) > 0 && cli.IsCatalogue(args[0]) {
 		return args[:1], args[1:]
 	}
 	return nil, args
@@ -41,7 +42,7 @@ func (o operands) check(cmd *cobra.Command, args []string) error {
 	case len(rest) >= o.least:
 		return nil
 	}
-	if i := slices.IndexFunc(rest, isCatalogue); i >= 0 && catalogue == nil {
+	if i := slices.IndexFunc(rest, cli.IsCatalogue); i >= 0 && catalogue == nil {
 		return fmt.Errorf("the catalogue comes first, as in \"%s %s\"", cmd.CommandPath(),
 			strings.Join(append([]string{rest[i]}, slices.Delete(slices.Clone(rest), i, i+1)...), " "))
 	}
@@ -55,11 +56,11 @@ func (o operands) complete(_ *cobra.Command, args []string, word string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	if c, _, _ := catalog.Load(cataloguePath(catalogue)); c != nil { // it only looks
+	if c, _, _ := catalog.Load(cli.CataloguePath(catalogue)); c != nil { // it only looks
 		names = slices.DeleteFunc(o.candidates(c), func(name string) bool { return !strings.HasPrefix(name, word) })
 	}
 	if len(names) == 0 && catalogue == nil {
-		return completeCatalogue(nil, nil, word)
+		return cli.CompleteCatalogue(nil, nil, word)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

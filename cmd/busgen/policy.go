@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -57,19 +58,19 @@ line or with files, 3 nothing matches.`,
   busgen policy charge-card
   busgen policy order.placed --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			screen := console.ScreenOf(cmd.OutOrStdout())
-			return verb(func(args []string) (string, error) { return policy(args, asJSON, screen) })(cmd, args)
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) { return policy(args, asJSON, screen) })(cmd, args)
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func policy(args []string, asJSON bool, screen console.Screen) (report string, err error) {
+func policy(args []string, asJSON bool, screen terminal.Screen) (report string, err error) {
 	catalogue, args := splitCatalogue(args)
-	c, err := catalogueAt(catalogue)
+	c, err := cli.LoadCatalogue(catalogue)
 	if err != nil {
-		return "", refused(err)
+		return "", cli.Refused(err)
 	}
 	all := subjects(c)
 	if len(args) > 0 {
@@ -129,7 +130,7 @@ func matching(all []subject, pattern string) ([]subject, error) {
 		names = append(names, name)
 	}
 	if some == nil {
-		return nil, &nothing{fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, nearest(pattern, names))}
+		return nil, cli.NotFound(fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, cli.Nearest(pattern, names)))
 	}
 	return some, nil
 }

@@ -31,7 +31,7 @@ func TestPolicyDrawsWhatTheBreakerDoesToALoneEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inFolder(t, map[string]string{"events.yaml": head + test.breaker})
 			t.Setenv("COLUMNS", "200")
-			text := busgen(t, "policy").stdout
+			text := busgen(t, "policy").Stdout
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q is not in\n%s", want, text)
@@ -41,7 +41,7 @@ func TestPolicyDrawsWhatTheBreakerDoesToALoneEvent(t *testing.T) {
 				t.Errorf("%q is in\n%s", test.not, text)
 			}
 			var objects []policyObject
-			if err := json.Unmarshal([]byte(busgen(t, "policy --json").stdout), &objects); err != nil {
+			if err := json.Unmarshal([]byte(busgen(t, "policy --json").Stdout), &objects); err != nil {
 				t.Fatal(err)
 			}
 			for i, want := range test.alone {

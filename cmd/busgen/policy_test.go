@@ -14,7 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -43,13 +45,13 @@ func TestPolicyShowsTheCatalogueOfTheExamples(t *testing.T) {
 	})
 }
 
-func compareGolden(t *testing.T, path string, got result) {
+func compareGolden(t *testing.T, path string, got clitest.Result) {
 	t.Helper()
-	if got.status != 0 || got.stderr != "" {
+	if got.Status != 0 || got.Stderr != "" {
 		t.Fatalf("%+v", got)
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got.stdout), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(got.Stdout), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +59,7 @@ func compareGolden(t *testing.T, path string, got result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.stdout); diff != "" {
+	if diff := cmp.Diff(string(want), got.Stdout); diff != "" {
 		t.Errorf("(-want +got), UPDATE_GOLDEN=1 accepts it:\n%s", diff)
 	}
 }
@@ -76,7 +78,7 @@ events:
 func TestPolicyWritesALongScheduleInFewLines(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": tuned})
 	t.Setenv("COLUMNS", "60")
-	out := busgen(t, "policy audit").stdout
+	out := busgen(t, "policy audit").Stdout
 	_, schedule, _ := strings.Cut(out, "\nATTEMPT")
 	want := `  DELAY  CUMULATIVE
       1     0s          0s
@@ -107,7 +109,7 @@ Each event counts once, by its latest attempt: one that fails alone does not ope
 func TestPolicyGroupsWhatIsTheSame(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": tuned + "  order.paid: {}\n  order.sent: {}\n"})
 	var headings []string
-	for part := range strings.SplitSeq(busgen(t, "policy").stdout, "\n\n\n") {
+	for part := range strings.SplitSeq(busgen(t, "policy").Stdout, "\n\n\n") {
 		line, _, _ := strings.Cut(part, "\n")
 		headings = append(headings, line)
 	}
@@ -123,16 +125,16 @@ func TestPolicySaysWhenThereIsNothingToShow(t *testing.T) {
 		status int
 		text   string
 	}{
-		"policy order.placd":          {statusNothing, "busgen: no event type and no declared subscription matches order.placd: did you mean order.placed?\n"},
-		"policy charge-crad":          {statusNothing, "did you mean charge-card?"},
-		"policy user.*":               {statusNothing, "no event type and no declared subscription matches user.*\n"},
-		"policy or*":                  {statusTrouble, "`*` must be a whole segment"},
-		"policy a b":                  {statusTrouble, "busgen policy takes one type, pattern or subscription, but got \"b\" too"},
-		"policy nope.yaml":            {statusTrouble, "there is no catalogue at nope.yaml: name another file"},
-		"policy broken.yaml":          {statusNo, "busgen: 2 findings in broken.yaml\n"},
-		"policy --catalog other.yaml": {statusTrouble, "the catalogue is an argument, and no flag"},
+		"policy order.placd":          {cli.StatusNotFound, "busgen: no event type and no declared subscription matches order.placd: did you mean order.placed?\n"},
+		"policy charge-crad":          {cli.StatusNotFound, "did you mean charge-card?"},
+		"policy user.*":               {cli.StatusNotFound, "no event type and no declared subscription matches user.*\n"},
+		"policy or*":                  {cli.StatusTrouble, "`*` must be a whole segment"},
+		"policy a b":                  {cli.StatusTrouble, "busgen policy takes one type, pattern or subscription, but got \"b\" too"},
+		"policy nope.yaml":            {cli.StatusTrouble, "there is no catalogue at nope.yaml: name another file"},
+		"policy broken.yaml":          {cli.StatusNo, "busgen: 2 findings in broken.yaml\n"},
+		"policy --catalog other.yaml": {cli.StatusTrouble, "the catalogue is an argument, and no flag"},
 	} {
-		busgen(t, command).wantsErrors(t, want.status, want.text)
+		busgen(t, command).WantsErrors(t, want.status, want.text)
 	}
 }
 
@@ -148,7 +150,7 @@ func TestTheExamplesInTheHelpOfPolicyWork(t *testing.T) {
 	}
 	for _, line := range lines {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "busgen ")
-		if got := busgen(t, strings.ReplaceAll(command, "'", "")); !ok || got.status != 0 || got.stdout == "" {
+		if got := busgen(t, strings.ReplaceAll(command, "'", "")); !ok || got.Status != 0 || got.Stdout == "" {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
@@ -158,7 +160,7 @@ func TestTheExamplesInTheHelpOfPolicyWork(t *testing.T) {
 func TestPolicyAsJSONHasEverySettingWithItsOrigin(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": tuned})
 	var got []policyObject
-	if err := json.Unmarshal([]byte(busgen(t, "policy --json").stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(busgen(t, "policy --json").Stdout), &got); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 3 || got[0].Type != "order.placed" || got[0].Subscription != "" || got[1].Subscription != "charge-card" {
@@ -202,7 +204,7 @@ func TestATimelineFitsAndIsInProportion(t *testing.T) {
 		line := timelineOf("", waitsAlone(catalog.Settings{Breaker: catalog.Breaker{Off: catalog.Value[bool]{V: true}}}, p), catalog.Redrive{Off: catalog.Value[bool]{V: true}})
 		s := scaleOf([]timeline{line}, width)
 		text := line.draw(s, width)
-		if n := console.Width(text); n > width || !utf8.ValidString(text) {
+		if n := terminal.Width(text); n > width || !utf8.ValidString(text) {
 			t.Errorf("%d columns on a screen of %d: %s", n, width, text)
 		}
 		if !strings.HasPrefix(text, "1 ") || !strings.HasSuffix(text, " ✕") {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // policyText shows the groups one below the other.
-func policyText(all []subject, screen console.Screen) string {
+func policyText(all []subject, screen terminal.Screen) string {
 	var parts []string
 	for _, g := range groups(all) {
 		parts = append(parts, groupText(g, screen))
@@ -20,10 +20,10 @@ func policyText(all []subject, screen console.Screen) string {
 	return strings.Join(parts, "\n\n")
 }
 
-func groupText(g *group, screen console.Screen) string {
+func groupText(g *group, screen terminal.Screen) string {
 	var b strings.Builder
 	for _, line := range heading(g.members, lineWidth(screen)) {
-		b.WriteString(screen.Paint(console.Bold, line) + "\n")
+		b.WriteString(screen.Paint(terminal.Bold, line) + "\n")
 	}
 	b.WriteString("\n" + settingsTable(g.settings).Render(screen))
 	b.WriteString("\n" + scheduleTable(g.settings).Render(screen))
@@ -35,7 +35,7 @@ func groupText(g *group, screen console.Screen) string {
 }
 
 // lineWidth is how long a line may be that could be of any length.
-func lineWidth(screen console.Screen) int {
+func lineWidth(screen terminal.Screen) int {
 	if screen.Width > 0 {
 		return screen.Width
 	}
@@ -52,7 +52,7 @@ func heading(members []subject, width int) []string {
 		switch last := &lines[len(lines)-1]; {
 		case *last == "":
 			*last = name
-		case console.Width(*last)+len(" ")+console.Width(name)+len(",") <= width:
+		case terminal.Width(*last)+len(" ")+terminal.Width(name)+len(",") <= width:
 			*last += " " + name
 		default:
 			lines = append(lines, name)
@@ -81,14 +81,14 @@ func titles(members []subject) []string {
 	return all
 }
 
-func settingsTable(s catalog.Settings) *console.Table {
-	table := &console.Table{Columns: []console.Column{
+func settingsTable(s catalog.Settings) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SETTING"}, {Title: "VALUE", Least: 10},
-		{Title: "FROM", Least: 12, Style: func(text string) console.Style {
+		{Title: "FROM", Least: 12, Style: func(text string) terminal.Style {
 			if text == builtIn {
-				return console.Dim
+				return terminal.Dim
 			}
-			return console.Plain
+			return terminal.Plain
 		}},
 	}}
 	for _, setting := range s.List() {
@@ -116,12 +116,12 @@ func origin(pos catalog.Position) string {
 // mostRows is how many attempts a table shows.
 const mostRows = 12
 
-func scheduleTable(s catalog.Settings) *console.Table {
-	table := &console.Table{Columns: []console.Column{
+func scheduleTable(s catalog.Settings) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "ATTEMPT", Right: true}, {Title: "DELAY", Right: true}, {Title: "JITTER WINDOW"}, {Title: "CUMULATIVE", Right: true},
 	}}
 	if opensAlone(s) {
-		table.Columns = append(table.Columns, console.Column{Title: "WITH BREAKER", Right: true})
+		table.Columns = append(table.Columns, terminal.Column{Title: "WITH BREAKER", Right: true})
 	}
 	steps, waits, at := s.Policy().Schedule(), waitsAlone(s, s.Policy()), time.Duration(0)
 	for i, step := range steps {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/console"
+	"github.com/busgen/busgen/internal/cli/terminal"
 )
 
 // A timeline is a schedule as one line:
@@ -35,7 +35,7 @@ func timelines(s catalog.Settings, width int) string {
 	}
 	labels := 0
 	for _, line := range lines {
-		labels = max(labels, console.Width(line.label))
+		labels = max(labels, terminal.Width(line.label))
 	}
 	if labels > 0 {
 		labels += len("  ")
@@ -43,7 +43,7 @@ func timelines(s catalog.Settings, width int) string {
 	scale := scaleOf(lines, width-labels)
 	var b strings.Builder
 	for _, line := range lines {
-		b.WriteString(line.label + strings.Repeat(" ", labels-console.Width(line.label)) + line.draw(scale, width-labels) + "\n")
+		b.WriteString(line.label + strings.Repeat(" ", labels-terminal.Width(line.label)) + line.draw(scale, width-labels) + "\n")
 	}
 	return b.String()
 }
@@ -100,9 +100,9 @@ func (s scale) dashes(d time.Duration) int {
 }
 
 func (line timeline) width(s scale) int {
-	width := 1 + console.Width(line.end)
+	width := 1 + terminal.Width(line.end)
 	for i, d := range line.delays {
-		width += console.Width(stretch(s, d)) + len(strconv.Itoa(i+2))
+		width += terminal.Width(stretch(s, d)) + len(strconv.Itoa(i+2))
 	}
 	return width
 }
@@ -120,7 +120,7 @@ func (line timeline) draw(s scale, width int) string {
 	}
 	for shown := len(line.delays); ; shown-- {
 		text := line.drawSome(s, shown)
-		if shown <= 1 || console.Width(text) <= width {
+		if shown <= 1 || terminal.Width(text) <= width {
 			return text
 		}
 	}

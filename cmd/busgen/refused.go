@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -36,6 +37,9 @@ func notedOf(all []lint.Finding) []lint.Finding {
 
 // Error counts the findings: 1 error and 2 warnings in events.yaml.
 func (e *refusedError) Error() string { return tally(e.findings) + " in " + e.file }
+
+// Render shows the findings to people.
+func (e *refusedError) Render(w io.Writer) { io.WriteString(w, rendered(e.findings)) }
 
 func (e *refusedError) list() []lint.Finding { return e.findings }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/emit"
 )
@@ -24,7 +26,7 @@ func (e *editing) of(args []string) (rest []string) {
 	return rest
 }
 
-func (e *editing) file() string { return cataloguePath(e.catalogue) }
+func (e *editing) file() string { return cli.CataloguePath(e.catalogue) }
 
 func (e *editing) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&e.diff, "diff", "d", false, "print what would change, and change nothing")
@@ -44,14 +46,13 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	change, err := do(before)
 	var wrong *edit.RefusedError
 	var missing *edit.NotFoundError
-	var no *negative
 	switch {
-	case errors.As(err, &no):
-		return "", err
 	case errors.As(err, &wrong):
-		return "", &negative{fmt.Errorf("%w; nothing was changed", err)}
+		return "", cli.No(fmt.Errorf("%w; nothing was changed", err))
 	case errors.As(err, &missing):
-		return "", &nothing{fmt.Errorf("%s: %w%s", e.file(), err, nearest(missing.Name, missing.Names))}
+		return "", cli.NotFound(fmt.Errorf("%s: %w%s", e.file(), err, cli.Nearest(missing.Name, missing.Names)))
+	case cli.StatusOf(err) == cli.StatusNo:
+		return "", err
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", e.file(), err)
 	case e.diff:
@@ -60,7 +61,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	var names []string
 	var files []emit.File
 	for _, file := range change.Files {
-		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, withTarget(file.Name))
+		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, cli.WithTarget(file.Name))
 	}
 	if err := emit.ReplaceAll(e.file(), files); err != nil {
 		return "", err
@@ -70,9 +71,9 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 
 // read reads the catalogue with what it includes. It must be free of findings.
 func (e *editing) read() (*edit.Catalogue, error) {
-	c, err := catalogueAt(e.catalogue)
+	c, err := cli.LoadCatalogue(e.catalogue)
 	if err != nil {
-		return nil, refused(err)
+		return nil, cli.Refused(err)
 	}
 	all := &edit.Catalogue{Below: catalog.Disk{}}
 	for _, name := range c.Files {
@@ -98,7 +99,7 @@ func differences(before *edit.Catalogue, change *edit.Change) string {
 }
 
 func newRename() *cobra.Command {
-	cmd := family(&cobra.Command{
+	cmd := cli.Family(&cobra.Command{
 		Use:   "rename",
 		Short: "Rename something in a catalogue",
 		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
@@ -200,13 +201,13 @@ breaking. Where only the name in Go is wrong, give the value a go_name instead.
 func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), old func(*catalog.Catalogue) []string, remark string) *cobra.Command {
 	var e editing
 	operands{least: 2, most: 2, what: "the old name and the new one", candidates: old}.of(cmd)
-	cmd.RunE = verb(func(args []string) (string, error) {
+	cmd.RunE = cli.Report(func(args []string) (string, error) {
 		args = e.of(args)
 		from, to := args[0], args[1]
 		return e.change(
 			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },
 			func(files string, places int) string {
-				return strings.TrimSuffix(fmt.Sprintf("%s: %s is %s now, in %s\n%s", files, from, to, counted(places, "place"), remark), "\n")
+				return strings.TrimSuffix(fmt.Sprintf("%s: %s is %s now, in %s\n%s", files, from, to, terminal.Counted(places, "place"), remark), "\n")
 			},
 		)
 	})

@@ -3,11 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/export"
 )
 
 func newSchema() *cobra.Command {
-	var out output
+	var out cli.Output
 	var included bool
 	cmd := &cobra.Command{
 		Use:   "schema",
@@ -26,25 +27,25 @@ is theirs.
 The schema is that of this busgen. What the names in a catalogue refer to, and
 how its parts fit together, it does not know: generate, check and lint do.
 
-` + outputHelp + `
+` + cli.OutputHelp + `
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen schema
   busgen schema --out catalogue.schema.json
   busgen schema --included --out included.schema.json`,
-		Args: noArgs,
-		RunE: verb(func([]string) (string, error) {
+		Args: cli.NoArgs,
+		RunE: cli.Report(func([]string) (string, error) {
 			if !included {
-				return out.deliver(export.CatalogueSchema())
+				return out.Deliver(export.CatalogueSchema())
 			}
 			schema, err := export.IncludedSchema()
 			if err != nil {
 				return "", err
 			}
-			return out.deliver(schema)
+			return out.Deliver(schema)
 		}),
 	}
 	cmd.Flags().BoolVar(&included, "included", false, "write that of included files")
-	out.flags(cmd)
+	out.Flags(cmd)
 	return cmd
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/export"
 )
 
 func TestSchemaPrintsTheSchemaOfTheLanguage(t *testing.T) {
 	inFolder(t, nil)
-	busgen(t, "schema").wants(t, 0, string(export.CatalogueSchema()), "")
-	busgen(t, "schema -o catalogue.schema.json").wants(t, 0, "wrote catalogue.schema.json\n", "")
+	busgen(t, "schema").Wants(t, 0, string(export.CatalogueSchema()), "")
+	busgen(t, "schema -o catalogue.schema.json").Wants(t, 0, "wrote catalogue.schema.json\n", "")
 	if got := text(t, "catalogue.schema.json"); got != string(export.CatalogueSchema()) {
 		t.Errorf("the file has %.100s", got)
 	}
@@ -19,8 +20,8 @@ func TestSchemaPrintsTheSchemaOfTheLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busgen(t, "schema --included").wants(t, 0, string(included), "")
-	busgen(t, "schema events.yaml").wantsErrors(t, statusTrouble, `busgen schema takes no argument, but got "events.yaml"`)
+	busgen(t, "schema --included").Wants(t, 0, string(included), "")
+	busgen(t, "schema events.yaml").WantsErrors(t, cli.StatusTrouble, `busgen schema takes no argument, but got "events.yaml"`)
 }
 
 func TestTheStarterTellsEditorsWhereTheSchemaIs(t *testing.T) {

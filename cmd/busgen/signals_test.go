@@ -4,13 +4,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -25,7 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // The whole test is: go test ./cmd/busgen -run EveryVerb -kill.events 10000 -kill.moments 20 -kill.within 200ms
@@ -64,7 +61,7 @@ func TestEveryVerbIsKilled(t *testing.T) {
 			missing = append(missing, path)
 		}
 	}
-	walk(newRoot())
+	walk(root())
 	if missing != nil {
 		t.Errorf("no test kills %s", strings.Join(missing, ", "))
 	}
@@ -132,7 +129,7 @@ func (k *killing) learn() {
 	go func() { ended <- cmd.Wait() }()
 	endless := slices.Contains(k.args, "--watch") || slices.Contains([]string{"dlq edit", "dlq import"}, strings.Join(k.args[:min(2, len(k.args))], " "))
 	if !endless {
-		if err := <-ended; err != nil && cmd.ProcessState.ExitCode() == statusTrouble {
+		if err := <-ended; err != nil && cmd.ProcessState.ExitCode() == cli.StatusTrouble {
 			k.t.Fatalf("%v\n%s", err, output)
 		}
 		k.takes = time.Since(start)
@@ -176,7 +173,7 @@ func (k *killing) kill(s syscall.Signal, after time.Duration) {
 	case !isOld && !isNew:
 		k.t.Errorf("%v after %v: the folder has neither the old files nor the new ones\n%s", s, after, differing(k.before, now))
 	case state.Signaled() && state.Signal() == s:
-	case !state.Exited() || state.ExitStatus() == statusTrouble:
+	case !state.Exited() || state.ExitStatus() == cli.StatusTrouble:
 		k.t.Errorf("%v after %v: it ended with %v\n%s", s, after, cmd.ProcessState, output)
 	case !isNew:
 		k.t.Errorf("%v after %v: it claims to be done, and changed nothing\n%s", s, after, output)
@@ -257,35 +254,10 @@ func killFolder(t *testing.T) folderToKill {
 	must(t, os.WriteFile("more.yaml", []byte(more), 0o666))
 	must(t, os.Mkdir("schemas", 0o777))
 	for _, line := range []string{"-q", "export jsonschema --out schemas/old.json", "export asyncapi --out old.json", "new event added.happened --field id:uuid"} {
-		if got := busgen(t, line); got.status != 0 {
+		if got := busgen(t, line); got.Status != 0 {
 			t.Fatalf("%s: %+v", line, got)
 		}
 	}
 	must(t, os.WriteFile("before.yaml", []byte(root), 0o666))
-	return folderToKill{at, deadLetters(t)}
-}
-
-// deadLetters makes the file of a bus, and returns the id of a dead letter in it.
-func deadLetters(t *testing.T) (id string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	bus, err := runtime.Open(ctx, "shop.db", runtime.NewCatalogue(orderType, paymentType),
-		runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
-	must(t, err)
-	_, err = runtime.Subscribe(bus, orderType, "send-receipt", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
-		return runtime.Permanent(io.ErrUnexpectedEOF)
-	})
-	must(t, err)
-	must(t, bus.Start(ctx))
-	for i := range min(*killEvents, 1000) {
-		receipt, err := runtime.Publish(ctx, bus, orderType, orderPlaced{Number: i, Email: "a@example.org"})
-		must(t, err)
-		if _, err := receipt.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
-		id = receipt.ID.String()
-	}
-	must(t, bus.Shutdown(ctx))
-	return id
+	return folderToKill{at, deadLetters(t, min(*killEvents, 1000), 0)}
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 func TestHelpForAVerbThatIsNotThereIsTrouble(t *testing.T) {
@@ -20,7 +17,7 @@ func TestHelpForAVerbThatIsNotThereIsTrouble(t *testing.T) {
 		"busgen help status nope":   `busgen status has no verb "nope"`,
 		"busgen help dlq list nope": `busgen dlq list has no verb "nope"`,
 	} {
-		if got := typed(t, command, ""); got.status != statusTrouble || got.stdout != "" || !strings.Contains(got.stderr, want) {
+		if got := typed(t, command, ""); got.Status != cli.StatusTrouble || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s: %+v, want %q", command, got, want)
 		}
 	}
@@ -31,7 +28,7 @@ func TestHelpForAVerbThatIsNotThereIsTrouble(t *testing.T) {
 		"busgen help help":      "Help",
 		"busgen dlq":            "A dead letter is a delivery",
 	} {
-		if got := typed(t, command, ""); got.status != 0 || !strings.Contains(got.stdout, want) {
+		if got := typed(t, command, ""); got.Status != 0 || !strings.Contains(got.Stdout, want) {
 			t.Errorf("%s: %+v, want %q", command, got, want)
 		}
 	}
@@ -39,13 +36,13 @@ func TestHelpForAVerbThatIsNotThereIsTrouble(t *testing.T) {
 
 func TestTheVersionIsAFlagToo(t *testing.T) {
 	want := typed(t, "busgen version", "")
-	if got := typed(t, "busgen --version", ""); got != want || got.status != 0 || !strings.Contains(got.stdout, "generation contract") {
+	if got := typed(t, "busgen --version", ""); got != want || got.Status != 0 || !strings.Contains(got.Stdout, "generation contract") {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 func TestTheNumberOfAFlagIsDecimal(t *testing.T) {
-	for _, cmd := range newRoot().Commands() {
+	for _, cmd := range root().Commands() {
 		for _, verb := range append(cmd.Commands(), cmd) {
 			verb.Flags().VisitAll(func(f *pflag.Flag) {
 				if f.Value.Type() != "int" {
@@ -71,60 +68,8 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 		"busgen dlq purge x.db --older-than ": "flag needs an argument",
 	} {
 		got := typed(t, command, "")
-		if got.status != statusTrouble || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "strconv") {
+		if got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, want) || strings.Contains(got.Stderr, "strconv") {
 			t.Errorf("%s: %+v, want %q", command, got, want)
 		}
 	}
-}
-
-// What an event holds may be an attack on the terminal of whoever looks at it.
-func TestJSONDoesNothingToATerminal(t *testing.T) {
-	inShop(t, func(t *testing.T, s *shop) {
-		hostile := "\u009b31m \u202e evil \x7f \u2066 \U000e0041 é 👩\u200d💻 \u2028"
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{1, hostile})
-		must(t, err)
-		time.Sleep(time.Second)
-		for _, command := range []string{"busgen events list shop.db --json", "busgen dlq list shop.db --json", "busgen dlq groups shop.db --json"} {
-			got := does(t, command)
-			if i := strings.IndexFunc(got, func(r rune) bool {
-				return r != '\n' && strings.ContainsRune("\u009b\u202e\x7f\u2066\U000e0041\u2028", r)
-			}); i >= 0 {
-				t.Errorf("%s has %q", command, got[i:i+4])
-			}
-			if !strings.Contains(got, `\u009b31m \u202e evil \u007f \u2066 \udb40\udc41 é 👩`) && !strings.Contains(got, "<text>") {
-				t.Errorf("%s: %s", command, got)
-			}
-			if !json.Valid([]byte(strings.SplitN(got, "\n", 2)[0])) {
-				t.Errorf("%s is not JSON: %s", command, got)
-			}
-		}
-		var event struct{ Payload orderPlaced }
-		must(t, json.Unmarshal([]byte(does(t, "busgen events list shop.db --json")), &event))
-		if event.Payload.Email != hostile {
-			t.Errorf("the payload is %q", event.Payload.Email)
-		}
-	})
-}
-
-func TestPeopleAndProgramsAreToldTheSameFailures(t *testing.T) {
-	inShop(t, func(t *testing.T, s *shop) {
-		s.down.Store(true)
-		s.order(1, "a@b", 100)
-		time.Sleep(3 * time.Second) // two of three attempts
-		s.down.Store(false)
-		time.Sleep(time.Minute)
-		id := shownID(t, "busgen events list shop.db --type payment.requested")
-		if text := does(t, "busgen events show shop.db "+id); !strings.Contains(text, "charge-card   done        2") {
-			t.Errorf("%s", text)
-		}
-		var event struct {
-			Failures   int
-			Deliveries []struct{ Failures, Counted int }
-		}
-		must(t, json.Unmarshal([]byte(does(t, "busgen events show shop.db --json "+id)), &event))
-		if d := event.Deliveries[0]; event.Failures != 2 || d.Failures != 2 || d.Counted != 0 {
-			t.Errorf("%+v", event)
-		}
-		must(t, s.Shutdown(context.Background()))
-	})
 }

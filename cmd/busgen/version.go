@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -16,8 +17,8 @@ func newVersion() *cobra.Command {
 		Long: `Version prints the version of busgen, the Go version it was built with, and the
 generation contract: the version of the agreement between generated code and
 the runtime package. Code and runtime of different contracts may not compile.`,
-		Args: noArgs,
-		RunE: verb(func([]string) (string, error) { return version(), nil }),
+		Args: cli.NoArgs,
+		RunE: cli.Report(func([]string) (string, error) { return version(), nil }),
 	}
 }
 

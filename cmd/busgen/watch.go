@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // lookEvery is how often a watched file is looked at.
@@ -34,7 +35,7 @@ func watch(ctx context.Context, path string, round func() (string, error), stdou
 			if _, printErr := io.WriteString(stdout, report); printErr != nil {
 				return printErr
 			}
-			explain(stderr, err)
+			cli.Explain(stderr, err)
 		}
 		last = now
 		select {

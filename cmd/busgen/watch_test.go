@@ -1,53 +1,33 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/busgen/busgen/internal/cli/clitest"
 )
-
-// spoken is an output that can be read while it is written.
-type spoken struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (s *spoken) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all.Write(p)
-}
-
-// take returns what was written since the last time.
-func (s *spoken) take() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.all.Reset()
-	return s.all.String()
-}
 
 func TestGenerateWatchesTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
 	inGit(t, nil) // in which events may go that are not checked in yet
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		var out, errs spoken
+		var out, errs clitest.Output
 		status := make(chan int, 1)
 		go func() { status <- run(ctx, []string{"--watch"}, strings.NewReader(""), &out, &errs) }()
 		says := func(stdout, stderr string) {
 			t.Helper()
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if got := out.take(); stdout == "" && got != "" || !strings.HasPrefix(got, stdout) {
+			if got := out.Take(); stdout == "" && got != "" || !strings.HasPrefix(got, stdout) {
 				t.Errorf("stdout has %q, want %q", got, stdout)
 			}
-			if got := errs.take(); stderr == "" && got != "" || !strings.Contains(got, stderr) {
+			if got := errs.Take(); stderr == "" && got != "" || !strings.Contains(got, stderr) {
 				t.Errorf("stderr has %q, want %q", got, stderr)
 			}
 		}
@@ -75,14 +55,14 @@ func TestGenerateWatchesWhatTheCatalogueIncludes(t *testing.T) {
 	inGit(t, nil)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		var out, errs spoken
+		var out, errs clitest.Output
 		status := make(chan int, 1)
 		go func() { status <- run(ctx, []string{"--watch"}, strings.NewReader(""), &out, &errs) }()
 		says := func(want string) {
 			t.Helper()
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if got := out.take() + errs.take(); want == "" && got != "" || !strings.Contains(got, want) {
+			if got := out.Take() + errs.Take(); want == "" && got != "" || !strings.Contains(got, want) {
 				t.Errorf("it says %q, want %q", got, want)
 			}
 		}
@@ -106,7 +86,7 @@ func TestAFileThatIsBeingWrittenIsLeftToSettle(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		var out spoken
+		var out clitest.Output
 		var rounds atomic.Int32
 		done := make(chan error, 1)
 		go func() {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/cli"
 )
 
 const mergeCatalogue = `version: 1
@@ -22,14 +24,14 @@ func branch(t *testing.T, name, text string) {
 	t.Helper()
 	gits(t, "checkout -q main", "checkout -q -b "+name)
 	rewrite(t, text)
-	busgen(t, "-q").wants(t, 0, "", "")
+	busgen(t, "-q").Wants(t, 0, "", "")
 	gits(t, "commit -q -a -m "+name)
 }
 
 // conflicts lists the files that git could not merge.
 func conflicts(t *testing.T) string {
 	t.Helper()
-	out, err := git(t, "diff", "--name-only", "--diff-filter=U")
+	out, err := gitIn(t, "diff", "--name-only", "--diff-filter=U")
 	must(t, err)
 	return out
 }
@@ -57,20 +59,20 @@ func TestBranchesThatEachAddSomethingAreMerged(t *testing.T) {
 			branch(t, "ours", side(test.ours))
 			branch(t, "theirs", side(test.theirs))
 			gits(t, "checkout -q ours")
-			out, err := git(t, "merge", "--no-edit", "theirs")
+			out, err := gitIn(t, "merge", "--no-edit", "theirs")
 			if strings.Contains(conflicts(t), "wire.golden") || strings.Contains(read(t, "wire.golden"), "<<<<") {
 				t.Fatalf("%v %s", err, out)
 			}
 			rewrite(t, side(test.merged)) // by hand; generated code has conflicts too, and is generated
-			if got := busgen(t, ""); got.status != 0 || strings.Contains(got.stdout, "[") {
+			if got := busgen(t, ""); got.Status != 0 || strings.Contains(got.Stdout, "[") {
 				t.Errorf("%+v", got)
 			}
-			busgen(t, "check").wants(t, 0, "", "")
+			busgen(t, "check").Wants(t, 0, "", "")
 			gits(t, "add .", "commit -q --allow-empty -m merged")
-			busgen(t, "check").wants(t, 0, "", "")
-			busgen(t, "").wants(t, 0, busgen(t, "").stdout, "")
+			busgen(t, "check").Wants(t, 0, "", "")
+			busgen(t, "").Wants(t, 0, busgen(t, "").Stdout, "")
 			for _, branch := range []string{"ours", "theirs"} { // what both have is still in the record
-				text, err := git(t, "show", branch+":wire.golden")
+				text, err := gitIn(t, "show", branch+":wire.golden")
 				must(t, err)
 				for line := range strings.Lines(text) {
 					if !strings.Contains(read(t, "wire.golden"), line) {
@@ -90,24 +92,24 @@ func TestAMergeThatLosesWhatOneSideHasIsRefused(t *testing.T) {
 	branch(t, "ours", ours)
 	branch(t, "theirs", theirs)
 	gits(t, "checkout -q ours")
-	if out, err := git(t, "merge", "--no-edit", "theirs"); err == nil {
+	if out, err := gitIn(t, "merge", "--no-edit", "theirs"); err == nil {
 		t.Fatal(out)
 	}
 	for _, side := range []struct{ option, text, gone, from string }{{"--ours", ours, "order.y", "THEIRS:wire.golden:"}, {"--theirs", theirs, "order.x", "HEAD:wire.golden:"}} {
 		gits(t, "checkout "+side.option+" .")
-		theirs, err := git(t, "rev-parse", "--short=12", "theirs")
+		theirs, err := gitIn(t, "rev-parse", "--short=12", "theirs")
 		must(t, err)
 		from := strings.Replace(side.from, "THEIRS", strings.TrimSpace(theirs), 1)
 		for _, verb := range []string{"", "check"} {
-			busgen(t, verb).wantsErrors(t, statusNo, "event "+side.gone+" is gone", "  "+from, "event "+side.gone+" version: 1")
+			busgen(t, verb).WantsErrors(t, cli.StatusNo, "event "+side.gone+" is gone", "  "+from, "event "+side.gone+" version: 1")
 		}
 		os.Remove("wire.golden")
-		busgen(t, "").wantsErrors(t, statusNo, "event "+side.gone+" is gone")
+		busgen(t, "").WantsErrors(t, cli.StatusNo, "event "+side.gone+" is gone")
 	}
 	rewrite(t, strings.Replace(ours, "  order.paid:", "  order.y: {}\n  order.paid:", 1))
-	busgen(t, "-q").wants(t, 0, "", "")
+	busgen(t, "-q").Wants(t, 0, "", "")
 	gits(t, "add .", "commit -q -m merged")
-	busgen(t, "check").wants(t, 0, "", "")
+	busgen(t, "check").Wants(t, 0, "", "")
 }
 
 // What one branch has accepted is not asked for again, in a merge or when it is applied to another
@@ -119,18 +121,18 @@ func TestWhatABranchHasAcceptedIsAccepted(t *testing.T) {
 			branch(t, "ours", strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1))
 			gits(t, "checkout -q main", "checkout -q -b theirs")
 			rewrite(t, strings.Replace(mergeCatalogue, "      number: int\n", "      number: string\n", 1))
-			busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+			busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
 			gits(t, "commit -q -a -m theirs", "checkout -q ours")
-			if out, err := git(t, strings.Fields(command)...); err == nil {
+			if out, err := gitIn(t, strings.Fields(command)...); err == nil {
 				t.Fatal(out)
 			}
 			merged := strings.Replace(strings.Replace(mergeCatalogue, "      number: int\n", "      number: string\n", 1), "  order.paid:", "  order.x: {}\n  order.paid:", 1)
 			rewrite(t, merged)
-			busgen(t, "-q").wants(t, 0, "", "")
+			busgen(t, "-q").Wants(t, 0, "", "")
 			rewrite(t, strings.Replace(merged, "number: int", "number: bool", 1))
-			busgen(t, "").wantsErrors(t, statusNo, "[type-changed order.paid 1 number int->bool]")
+			busgen(t, "").WantsErrors(t, cli.StatusNo, "[type-changed order.paid 1 number int->bool]")
 			rewrite(t, strings.Replace(merged, "number: string", "number: int", 1))
-			busgen(t, "").wantsErrors(t, statusNo, "[type-changed order.placed 1 number string->int]")
+			busgen(t, "").WantsErrors(t, cli.StatusNo, "[type-changed order.placed 1 number string->int]")
 		})
 	}
 }
@@ -142,8 +144,8 @@ func TestConflictsInGeneratedFilesAreGenerated(t *testing.T) {
 		text := read(t, name)
 		must(t, os.WriteFile(name, []byte("<<<<<<< HEAD\n"+text+"=======\n"+text+">>>>>>> theirs\n"), 0o600))
 	}
-	busgen(t, "-q").wants(t, 0, "", "")
-	if out, err := git(t, "diff", "--exit-code"); err != nil {
+	busgen(t, "-q").Wants(t, 0, "", "")
+	if out, err := gitIn(t, "diff", "--exit-code"); err != nil {
 		t.Error(out)
 	}
 }
@@ -157,7 +159,7 @@ func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
 	branch(t, "ours", x)
 	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: { payload: { n: int } }\n  order.paid:", 1))
 	gits(t, "checkout -q ours")
-	if out, err := git(t, "merge", "--no-edit", "theirs"); err == nil {
+	if out, err := gitIn(t, "merge", "--no-edit", "theirs"); err == nil {
 		t.Fatal(out)
 	}
 	gits(t, "checkout --ours .")
@@ -165,12 +167,12 @@ func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
 	gits(t, "add .", "commit -q -m merged", "commit -q --allow-empty -m later")
 	rewrite(t, strings.Replace(both, "order.y: { payload: { n: int }", "order.y: { payload: { n: bool }", 1))
 	for _, verb := range []string{"", "check"} {
-		busgen(t, verb).wantsErrors(t, statusNo, "[type-changed order.y 1 n int->bool]")
+		busgen(t, verb).WantsErrors(t, cli.StatusNo, "[type-changed order.y 1 n int->bool]")
 	}
-	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+	busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
 	gits(t, "commit -q -a -m accepted")
-	busgen(t, "check").wants(t, 0, "", "")
-	busgen(t, "").wants(t, 0, busgen(t, "").stdout, "")
+	busgen(t, "check").Wants(t, 0, "", "")
+	busgen(t, "").Wants(t, 0, busgen(t, "").Stdout, "")
 }
 
 // What is accepted in the middle of a merge stays accepted when that is checked in.
@@ -179,26 +181,26 @@ func TestWhatIsAcceptedInAMergeStaysAccepted(t *testing.T) {
 	branch(t, "ours", strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1))
 	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: {}\n  order.paid:", 1))
 	gits(t, "checkout -q ours")
-	if out, err := git(t, "merge", "--no-edit", "theirs"); err == nil {
+	if out, err := gitIn(t, "merge", "--no-edit", "theirs"); err == nil {
 		t.Fatal(out)
 	}
 	rewrite(t, mergeCatalogue)
-	busgen(t, "").wantsErrors(t, statusNo, "event order.x is gone", "event order.y is gone")
-	busgen(t, "-q --accept-wire").wants(t, 0, "", "")
-	if got := busgen(t, "check"); got.status != 0 {
+	busgen(t, "").WantsErrors(t, cli.StatusNo, "event order.x is gone", "event order.y is gone")
+	busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
+	if got := busgen(t, "check"); got.Status != 0 {
 		t.Errorf("%+v", got)
 	}
 	gits(t, "add .", "commit -q -m merged")
 	text := read(t, "wire.golden")
 	for range 2 {
-		if got := busgen(t, "check"); got.status != 0 {
+		if got := busgen(t, "check"); got.Status != 0 {
 			t.Errorf("%+v", got)
 		}
-		busgen(t, "-q").wants(t, 0, "", "")
+		busgen(t, "-q").Wants(t, 0, "", "")
 		if read(t, "wire.golden") != text {
 			t.Errorf("another record:\n%s", read(t, "wire.golden"))
 		}
 		os.Remove("wire.golden")
-		busgen(t, "-q").wants(t, 0, "", "")
+		busgen(t, "-q").Wants(t, 0, "", "")
 	}
 }

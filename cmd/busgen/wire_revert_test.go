@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/cli"
 )
 
 // A commit that takes back another one ("git revert") has the record of before, and nobody has
@@ -25,7 +27,7 @@ func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
 				change := func(text string) {
 					t.Helper()
 					rewrite(t, text)
-					busgen(t, "-q --accept-wire").wants(t, 0, "", "")
+					busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
 					gits(t, "add .", "commit -q -m change")
 				}
 				change(strings.Replace(mergeCatalogue, from, test.to, 1))
@@ -40,15 +42,15 @@ func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
 				default:
 					gits(t, "revert --no-edit HEAD")
 				}
-				if got := busgen(t, "check"); got.status != statusNo || !strings.Contains(got.stderr+got.stdout, cmp.Or(test.refused, more, test.reserved)) {
+				if got := busgen(t, "check"); got.Status != cli.StatusNo || !strings.Contains(got.Stderr+got.Stdout, cmp.Or(test.refused, more, test.reserved)) {
 					t.Fatalf("%+v", got)
 				}
 				if test.refused+more != "" {
-					busgen(t, "").wantsErrors(t, statusNo, cmp.Or(test.refused, more))
+					busgen(t, "").WantsErrors(t, cli.StatusNo, cmp.Or(test.refused, more))
 				}
 				// It can be accepted, and is not asked for again.
-				busgen(t, "-q --accept-wire").wants(t, 0, "", "")
-				if got := busgen(t, "check"); got.status != 0 {
+				busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
+				if got := busgen(t, "check"); got.Status != 0 {
 					t.Errorf("%+v", got)
 				}
 				gits(t, "commit -q -a -m accepted")
@@ -56,8 +58,8 @@ func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
 				if !strings.Contains(text, test.reserved+"\n") {
 					t.Errorf("%s is missing in\n%s", test.reserved, text)
 				}
-				busgen(t, "check").wants(t, 0, "", "")
-				busgen(t, "-q").wants(t, 0, "", "")
+				busgen(t, "check").Wants(t, 0, "", "")
+				busgen(t, "-q").Wants(t, 0, "", "")
 				if read(t, "wire.golden") != text {
 					t.Errorf("another record:\n%s", read(t, "wire.golden"))
 				}
@@ -71,13 +73,13 @@ func TestAnAcceptedChangeIsNoCommitThatTakesSomethingBack(t *testing.T) {
 	changed := strings.Replace(mergeCatalogue, "number: int", "number: string", 1)
 	generated(t, "events.yaml", mergeCatalogue)
 	rewrite(t, strings.Replace(changed, "events:", "accepted: { type-changed order.placed 1 number int->string: All rows are deleted. }\nevents:", 1))
-	busgen(t, "-q").wants(t, 0, "", "")
+	busgen(t, "-q").Wants(t, 0, "", "")
 	gits(t, "commit -q -a -m changed")
-	busgen(t, "check").wants(t, 0, "", "")
+	busgen(t, "check").Wants(t, 0, "", "")
 	rewrite(t, changed)
-	busgen(t, "-q").wants(t, 0, "", "")
+	busgen(t, "-q").Wants(t, 0, "", "")
 	gits(t, "commit -q -a -m cleared")
-	busgen(t, "check").wants(t, 0, "", "")
+	busgen(t, "check").Wants(t, 0, "", "")
 }
 
 // A line of a newer busgen cannot be accepted in the catalogue, and nobody says so.
@@ -85,7 +87,7 @@ func TestALineThatCannotBeReadIsNotAcceptedInTheCatalogue(t *testing.T) {
 	generated(t, "events.yaml", mergeCatalogue)
 	must(t, os.WriteFile("wire.golden", []byte(read(t, "wire.golden")+"event order.paid retention: \"5d\"\n"), 0o600))
 	gits(t, "commit -q -a -m newer")
-	if got := busgen(t, "check"); got.status != statusNo || !strings.Contains(got.stderr, "generate with --accept-wire") || strings.Contains(got.stderr, "to accept one") {
+	if got := busgen(t, "check"); got.Status != cli.StatusNo || !strings.Contains(got.Stderr, "generate with --accept-wire") || strings.Contains(got.Stderr, "to accept one") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,0 +1,79 @@
+package busfile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+// arguments says what a verb takes behind FILE.
+type arguments struct {
+	least, most int // most is -1 for any number
+	what        string
+	// candidates lists what may stand there, for the completion of shells.
+	candidates func(ctx context.Context, file *admin.File) ([]string, error)
+}
+
+func (a arguments) check(cmd *cobra.Command, args []string) error {
+	behind := len(args) - 1
+	switch {
+	case behind < 0:
+		return fmt.Errorf("%s needs the file of a bus, as in \"%s shop.db\"", cmd.CommandPath(), cmd.CommandPath())
+	case behind < a.least:
+		return fmt.Errorf("%s needs %s behind the file: see \"%s --help\"", cmd.CommandPath(), a.what, cmd.CommandPath())
+	case a.most == 0 && behind > 0:
+		return fmt.Errorf("%s takes one file, but got %q too", cmd.CommandPath(), args[1])
+	case a.most > 0 && behind > a.most:
+		return fmt.Errorf("%s takes %s, but got %q too", cmd.CommandPath(), a.what, args[a.most+1])
+	}
+	return nil
+}
+
+func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return []string{"db"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	if a.candidates == nil || a.most >= 0 && len(args) > a.most {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return fromFile(cmd.Context(), args[0], a.candidates), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFlag has shells offer what is in the file for a flag.
+func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Context, *admin.File) ([]string, error)) {
+	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return fromFile(cmd.Context(), args[0], candidates), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// fromFile returns what is in a file; nothing if that cannot be read.
+func fromFile(ctx context.Context, path string, candidates func(context.Context, *admin.File) ([]string, error)) []string {
+	file, err := admin.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	found, err := candidates(ctx, file)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// typeNames lists the event types of a file, without the bus's own.
+func typeNames(ctx context.Context, file *admin.File) (types []string, err error) {
+	names, err := file.Names(ctx)
+	for _, name := range names.Types {
+		if !strings.HasPrefix(name, "$") {
+			types = append(types, name)
+		}
+	}
+	return types, err
+}

@@ -1,0 +1,98 @@
+package busfile
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newAudit() *cobra.Command {
+	var filter auditFilter
+	cmd := onFile(&cobra.Command{
+		Use:   "audit FILE",
+		Short: "List what operators have done to a file",
+		Long: `Audit shows who has done what to the file, the newest first: with this command,
+with a program that uses the packages admin or dlq, and what the bus has done by
+itself (redrive, rename). COUNT is how many deliveries it concerned. ID names an
+action for "busgen events undiscard --action".
+
+With --json: one line for each, with id, at, actor, action, event_id (of an
+action on one event), subscription, count, detail. If there are more, the last
+line has next: the mark for --after.
+
+Exit status: 0 done, 1 the file has no such subscription, 2 trouble, 3 there is
+no such event.`,
+		Example: `  busgen audit shop.db
+  busgen audit shop.db --actor ada --since 03:00
+  busgen audit shop.db --action discard,purge --since 1w --json
+  busgen audit shop.db --event 018f4f2e-1c3a-7b21`,
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return audit(c, filter) }})
+	filter.flags(cmd)
+	return cmd
+}
+
+// auditFilter is what the flags of audit say.
+type auditFilter struct {
+	admin.AuditFilter
+	page         admin.Page
+	event        string
+	since, until cli.Moment
+}
+
+func (f *auditFilter) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Actor, "actor", "", "only what this `name` has done")
+	flags.StringSliceVar(&f.Actions, "action", nil, "only these `actions`: "+strings.Join(admin.ActionNames(), ", "))
+	flags.StringVar(&f.Subscription, "subscription", "", "only what was done to this subscription, by `name`")
+	flags.StringVar(&f.event, "event", "", "only what has changed this event, alone or with others, by its `id`")
+	timeFlags(cmd, &f.since, &f.until, "only what was done")
+	pageFlags(cmd, &f.page.Limit, &f.page.After)
+	completeFlag(cmd, "subscription", subscriptionNames)
+	completeFlag(cmd, "event", newestEvents)
+	cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(admin.ActionNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func audit(c *call, f auditFilter) (string, error) {
+	if err := someLimit(f.page.Limit); err != nil {
+		return "", err
+	}
+	if err := c.knowSubscriptions(given(f.Subscription)); err != nil {
+		return "", err
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if f.event != "" {
+		if f.Event, err = file.Find(c.context(), f.event); err != nil {
+			return "", err
+		}
+	}
+	f.Since, f.Until = f.since.Time, f.until.Time
+	found, err := file.Audit(c.context(), f.AuditFilter, f.page)
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return pageOf(found.Actions, found.Next)
+	case len(found.Actions) == 0:
+		return "Nothing of this kind was done.\n", nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "ID", Right: true}, {Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "EVENT"},
+		{Title: "SUBSCRIPTION", Least: 10}, {Title: "COUNT", Right: true}, {Title: "DETAIL", Least: 10},
+	}}
+	for _, a := range found.Actions {
+		event := ""
+		if a.EventID != [16]byte{} {
+			event = cli.ShortID(a.EventID)
+		}
+		table.Row(terminal.Number(int(a.ID)), c.ago(a.At), a.Actor, a.Action, event, a.Subscription, terminal.Number(a.Count), a.Detail)
+	}
+	return table.Render(c.screen) + more(found.Next), nil
+}

@@ -1,0 +1,143 @@
+package busfile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newBreakers() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "breakers",
+		Short: "List the circuit breakers of a file that are open, and close one",
+		Long: `A subscription has a circuit breaker. It opens when the handler fails for too
+many events; then none of its events is handled, until one that is tried
+succeeds.
+"busgen policy" says for a catalogue when that is.
+
+Breakers live in the memory of the process that dispatches from the file, which
+writes down what changes. When it ends they are gone; all are closed when the
+next one starts.
+
+Exit status: that of the verb.`,
+		Example: `  busgen breakers list shop.db
+  busgen breakers close shop.db charge-card`,
+	}
+	cmd.AddCommand(newBreakersList(), newBreakersClose())
+	return cli.Family(cmd)
+}
+
+func newBreakersList() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List the circuit breakers that are open or half-open",
+		Long: `List shows the circuit breakers that are not closed, and the last error of each.
+OPEN SINCE is when it opened, and NEXT TRY when one event is tried; "now" means
+that it is under way, or begins with the next event. FAILED says how many events
+had failed when it opened, of how many within its window: an event counts once,
+however often it was tried.
+
+With --json: one line for each, with subscription, group, state (open or
+half-open), since, until, failures, deliveries, last_error.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen breakers list shop.db
+  busgen breakers list shop.db --json`,
+	}, fileVerb{times: true, do: listBreakers})
+}
+
+func listBreakers(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	breakers, err := file.Breakers(c.context())
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return cli.Lines(breakers)
+	case len(breakers) == 0:
+		return "No circuit breaker is open.\n", nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "OPEN SINCE"}, {Title: "NEXT TRY"}, {Title: "FAILED", Right: true}, {Title: "GROUP", Least: 5},
+	}}
+	for _, b := range breakers {
+		table.Row(b.Subscription, c.ago(b.Since), c.nextTry(b), fmt.Sprintf("%d of %d", b.Failures, b.Deliveries), b.Group)
+		table.Note(firstLine(b.LastError))
+	}
+	return table.Render(c.screen), nil
+}
+
+// nextTry says when an event is tried.
+func (c *call) nextTry(b admin.Breaker) string {
+	if !b.Until.After(c.now) {
+		return "now"
+	}
+	return c.ago(b.Until)
+}
+
+// firstLine is what a table has room for.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func newBreakersClose() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "close FILE NAME",
+		Short: "Close a circuit breaker, because what the handler needs works again",
+		Long: `Close has the process that dispatches close the circuit breaker of a
+subscription, or of a member of a group. Its events are handled at once, instead
+of one when the time is over. If the handler still fails it opens again.
+
+It waits until that has happened. When no process dispatches there is nothing to
+close, and nothing is left in the file that would be done later.
+
+Exit status: 0 it is closed, 2 trouble (the process does not answer within three
+seconds), 3 it is not open, or no process dispatches.`,
+		Example: `  busgen breakers close shop.db charge-card`,
+	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the name of a subscription", candidates: openBreakers}, changes: true, do: closeBreaker})
+}
+
+func openBreakers(ctx context.Context, file *admin.File) (names []string, err error) {
+	breakers, err := file.Breakers(ctx)
+	for _, b := range breakers {
+		names = append(names, b.Subscription)
+	}
+	return names, err
+}
+
+func closeBreaker(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	name := c.args[0]
+	if err := file.CloseBreaker(c.context(), name); err != nil {
+		return "", err
+	}
+	if c.json {
+		return cli.Document(map[string]string{"closed": name})
+	}
+	return "the circuit breaker of " + terminal.Clean(name) + " is closed\n", nil
+}
+
+// breakerLines are for the status.
+func (c *call) breakerLines(breakers []admin.Breaker) string {
+	var b strings.Builder
+	for _, one := range breakers {
+		fmt.Fprintf(&b, "%s: circuit breaker of %s, since %s, next try %s: %s\n", c.screen.Paint(terminal.Red, "Open"),
+			terminal.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one), terminal.Clean(firstLine(one.LastError)))
+	}
+	return b.String()
+}

@@ -1,0 +1,198 @@
+package busfile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// call is one call of a verb that works on the file of a bus.
+type call struct {
+	cmd    *cobra.Command
+	path   string   // of the file
+	args   []string // behind it
+	screen terminal.Screen
+	now    time.Time
+
+	json       bool
+	maxPayload int  // bytes; 0 for no limit
+	utc        bool // times instead of how long ago
+	yes        bool
+	actor      string
+}
+
+// fileVerb is a verb that works on the file of a bus, its first argument.
+type fileVerb struct {
+	takes   arguments // behind the file
+	changes bool      // leaves audit rows, so it has --actor
+	asks    bool      // destroys something, so it has --yes
+	shows   bool      // payloads, so it has --max-payload
+	times   bool      // shows times, so it has --utc
+	exports bool      // prints JSON anyway, so it has no --json
+	do      func(c *call) (report string, err error)
+}
+
+// onFile completes a command that runs a fileVerb.
+func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
+	c := &call{cmd: cmd}
+	cmd.Args = v.takes.check
+	cmd.ValidArgsFunction = v.takes.complete
+	flags := cmd.Flags()
+	if !v.exports {
+		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
+	}
+	if v.shows {
+		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most so many `bytes` of a payload (default: all)")
+	}
+	if v.times {
+		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")
+	}
+	if v.asks {
+		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	}
+	if v.changes {
+		flags.StringVar(&c.actor, "actor", "", "`name` for the audit (default user@host)")
+	}
+	cmd.RunE = cli.Report(func(args []string) (string, error) {
+		if err := noEmptyFlag(cmd); err != nil {
+			return "", err
+		}
+		if c.maxPayload < 0 {
+			return "", fmt.Errorf("--max-payload is %d: it must not be negative", c.maxPayload)
+		}
+		c.path, c.args = args[0], args[1:]
+		c.screen, c.now = terminal.ScreenOf(cmd.OutOrStdout()), time.Now()
+		report, err := v.do(c)
+		return report, classified(err)
+	})
+	return cmd
+}
+
+// noEmptyFlag refuses a flag with nothing in it, as a shell variable that is not
+// set makes one: left out it would mean everything.
+func noEmptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == "" || strings.HasPrefix(f.Value.Type(), "string") && f.Value.String() == "[]"
+		if empty && f.Name != "after" { // the first page is behind none
+			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
+}
+
+// classified gives errors their exit status.
+func classified(err error) error {
+	var missing *admin.NotFoundError
+	var dealtWith *dlq.NotFoundError
+	var canary *dlq.CanaryError
+	var owned *runtime.OwnedError
+	var settled *admin.NotOpenError
+	var noCanary *dlq.NoCanaryError
+	var refused *dlq.InvalidPayloadError
+	switch {
+	case errors.As(err, &missing):
+		if hint := cli.Nearest(missing.Name, missing.Known); hint != "" {
+			err = fmt.Errorf("%w;%s", err, strings.TrimPrefix(hint, ":"))
+		}
+		return cli.NotFound(err)
+	case errors.As(err, &dealtWith), errors.Is(err, admin.ErrNobodyDispatches):
+		return cli.NotFound(err)
+	case errors.As(err, &owned):
+		return fmt.Errorf("%w; this can be done only while no program dispatches: end it first", err)
+	case errors.As(err, &settled):
+		return cli.No(err)
+	case errors.As(err, &canary), errors.As(err, &noCanary), errors.As(err, &refused):
+		return cli.No(err)
+	}
+	return err
+}
+
+func (c *call) context() context.Context { return c.cmd.Context() }
+
+// open opens the file.
+func (c *call) open() (*admin.File, error) {
+	if err := c.exists(); err != nil {
+		return nil, err
+	}
+	var opts []admin.Option
+	if c.actor != "" {
+		opts = append(opts, admin.WithActor(c.actor))
+	}
+	return admin.Open(c.path, opts...)
+}
+
+// exists explains what FILE is to those who have named another.
+func (c *call) exists() error { return cli.BusFileExists(c.path) }
+
+// confirm asks before something is destroyed, unless --yes is given. The error
+// is the answer no.
+func (c *call) confirm(question string) error {
+	if c.yes {
+		return nil
+	}
+	prompt, err := terminal.PromptOn(c.cmd.InOrStdin(), c.cmd.ErrOrStderr())
+	if err != nil {
+		return fmt.Errorf("%w: %s If so, say --yes", err, question)
+	}
+	ok, err := prompt.Confirm(c.context(), question)
+	if err == nil && !ok {
+		err = cli.No(errors.New("nothing was changed"))
+	}
+	return err
+}
+
+// ago shows a time in a table: how far it is from now or, with --utc, when it was.
+func (c *call) ago(t time.Time) string {
+	if c.utc && !t.IsZero() {
+		return t.UTC().Format("2006-01-02 15:04:05")
+	}
+	return terminal.Ago(t, c.now)
+}
+
+// moment shows a time with all that is known of it.
+func (c *call) moment(t time.Time) string {
+	if c.utc && !t.IsZero() {
+		return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
+	}
+	return terminal.Time(t, c.now)
+}
+
+// payload is what is shown of one in JSON: what is longer than --max-payload is
+// replaced by a text that says so.
+func (c *call) payload(payload json.RawMessage) json.RawMessage {
+	if c.maxPayload == 0 || len(payload) <= c.maxPayload {
+		return payload
+	}
+	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)", terminal.Number(len(payload)))) // texts cannot fail
+	return text
+}
+
+// payloadText is what is shown of one to people, below everything else.
+func (c *call) payloadText(payload []byte) string {
+	text, rest := payload, 0
+	if c.maxPayload > 0 && len(payload) > c.maxPayload {
+		text, rest = payload[:c.maxPayload], len(payload)-c.maxPayload
+	}
+	shown := "\nPayload\n" + indented(text)
+	if rest > 0 {
+		shown += "  … and " + terminal.Number(rest) + " more bytes of the payload\n"
+	}
+	return shown
+}
+
+// tell writes a remark that is not part of the report.
+func (c *call) tell(format string, args ...any) {
+	fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
+}

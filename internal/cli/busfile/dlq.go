@@ -1,0 +1,216 @@
+package busfile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQ() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dlq",
+		Short: "Look into the dead letters of a file, and deal with them",
+		Long: `A dead letter is a delivery that was given up: an event that one subscription
+could not handle. It is kept with its payload and the error of every attempt
+until somebody deals with it: retries it once the cause is gone, corrects its
+payload, discards or purges it.
+
+A dead letter is named by the id of its event, which may be cut to the part that
+no other begins with, and where an event is dead for several subscriptions, by
+the name of one of them behind a slash: 018f4f2e-1c3a-7b21/charge-card.
+
+All of it works beside a running program, which notices within 200 ms, and on
+the file of one that is down. Whatever changes something is recorded in the
+file, with the name of whoever did it.
+
+Exit status: that of the verb.`,
+		Example: `  busgen dlq groups shop.db
+  busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500`,
+	}
+	cmd.AddCommand(newDLQList(), newDLQGroups(), newDLQShow(), newDLQRetry(), newDLQEdit(), newDLQDiscard(), newDLQPurge(), newDLQExport(), newDLQImport())
+	return cli.Family(cmd)
+}
+
+// letters opens the dead letters of the file.
+func (c *call) letters(opts ...dlq.Option) (*dlq.Inspector, error) {
+	if err := c.exists(); err != nil {
+		return nil, err
+	}
+	if c.actor != "" {
+		opts = append(opts, dlq.WithActor(c.actor))
+	}
+	return dlq.Open(c.path, opts...)
+}
+
+// letterFilter is what the flags that choose dead letters say.
+type letterFilter struct {
+	dlq.Filter
+	since, until cli.Moment
+}
+
+func (f *letterFilter) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Group, "group", "", "only those of this `group`, as \"busgen dlq groups\" names it")
+	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
+	flags.StringSliceVar(&f.Subscriptions, "subscription", nil, "only those of these subscriptions, by `name`")
+	flags.StringSliceVar(&f.Reasons, "reason", nil, "only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes")
+	timeFlags(cmd, &f.since, &f.until, "only those that died")
+	cmd.Flags().Lookup("until").Usage = "only those that died at this `time` or earlier"
+	flags.StringVar(&f.CorrelationID, "correlation", "", "only those of events with this correlation `id`")
+	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")
+	completeFlag(cmd, "type", typeNames)
+	completeFlag(cmd, "subscription", subscriptionNames)
+	cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(dlq.Reasons(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("group", completeGroups)
+}
+
+// filter returns the filter, with the given letters. What it names is in the
+// file.
+func (f *letterFilter) filter(c *call, keys []dlq.Key) (filter dlq.Filter, err error) {
+	if err := c.knowTypes(f.Types); err != nil {
+		return filter, err
+	}
+	if err := c.knowSubscriptions(f.Subscriptions); err != nil {
+		return filter, err
+	}
+	filter = f.said()
+	filter.Keys = keys
+	filter.Group, err = c.group(f.Group)
+	return filter, err
+}
+
+// said is the filter as the flags say it.
+func (f *letterFilter) said() dlq.Filter {
+	filter := f.Filter
+	filter.Since, filter.Until = f.since.Time, f.until.Time
+	return filter
+}
+
+// some reports whether any flag is set.
+func (f *letterFilter) some() bool { return f.said().String() != (dlq.Filter{}).String() }
+
+// completeGroups offers the groups of a file, with what is wrong in each.
+func completeGroups(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	inspector, err := dlq.Open(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer inspector.Close()
+	groups, _ := inspector.Groups(cmd.Context(), dlq.Filter{}) // none if it fails
+	for _, g := range groups {
+		names = append(names, g.Fingerprint+"\t"+terminal.Clean(g.Message))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// ofLetters is any number of dead letters.
+var ofLetters = arguments{most: -1, what: "the ids of dead letters", candidates: deadEvents}
+
+// oneLetter is exactly one.
+var oneLetter = arguments{least: 1, most: 1, what: "the id of a dead letter", candidates: deadEvents}
+
+func deadEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
+	page, err := file.Events(ctx, admin.Filter{Status: admin.DLQ}, admin.Page{})
+	for _, e := range page.Events {
+		ids = append(ids, e.ID.String()+"\t"+e.Type)
+	}
+	return ids, err
+}
+
+// keys finds the dead letters that the arguments name: those of an event for all
+// subscriptions unless one is named.
+func (c *call) keys() ([]dlq.Key, error) {
+	if len(c.args) == 0 {
+		return nil, nil
+	}
+	file, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []dlq.Key
+	for _, arg := range c.args {
+		keys, err := c.keysOf(file, arg)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, keys...)
+	}
+	return all, nil
+}
+
+func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) {
+	prefix, subscription, named := strings.Cut(arg, "/")
+	id, err := file.Find(c.context(), prefix)
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		names, err := file.Names(c.context())
+		if err == nil {
+			err = knowSubscription(subscription, names)
+		}
+		if err != nil {
+			return nil, cli.NotFound(err)
+		}
+		return []dlq.Key{{EventID: id, Subscription: subscription}}, nil
+	}
+	event, err := file.Event(c.context(), id)
+	if err != nil {
+		return nil, err
+	}
+	var states []string
+	for _, d := range event.Deliveries {
+		states = append(states, d.Subscription+" "+d.State)
+		if d.State == admin.StateDead {
+			keys = append(keys, dlq.Key{EventID: id, Subscription: d.Subscription})
+		}
+	}
+	if len(keys) == 0 {
+		return nil, cli.NotFound(fmt.Errorf("event %s is not dead for any subscription: %s", id, orNone(strings.Join(states, ", "))))
+	}
+	return keys, nil
+}
+
+// key finds the one dead letter that the argument names.
+func (c *call) key() (dlq.Key, error) {
+	keys, err := c.keys()
+	if err != nil {
+		return dlq.Key{}, err
+	}
+	if len(keys) > 1 {
+		var names []string
+		for _, key := range keys {
+			names = append(names, cli.ShortID(key.EventID)+"/"+key.Subscription)
+		}
+		return dlq.Key{}, fmt.Errorf("event %s is dead for several subscriptions: name one of %s", keys[0].EventID, strings.Join(names, ", "))
+	}
+	return keys[0], nil
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "it is for none"
+	}
+	return text
+}
+
+// counted is the report of a change to many letters; what is the word for what
+// became of those that were changed.
+func (c *call) counted(counts dlq.Counts, what string) (string, error) {
+	if c.json {
+		return cli.Document(counts)
+	}
+	return fmt.Sprintf("matched %s, %s %s, skipped %s\n", terminal.Number(counts.Matched), what,
+		terminal.Number(counts.Moved), terminal.Number(counts.Skipped)), nil
+}

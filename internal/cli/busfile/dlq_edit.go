@@ -1,0 +1,217 @@
+package busfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQEdit() *cobra.Command {
+	var catalogue, payload string
+	cmd := onFile(&cobra.Command{
+		Use:   "edit FILE ID[/SUBSCRIPTION]",
+		Short: "Correct the payload of a dead letter, and have it handled",
+		Long: `Edit makes a new event from a dead letter, with a payload that you correct, for
+the one subscription that had failed. The old letter is settled; each of the two
+events says which the other is. Nothing is changed if the new payload does not
+fit the schema of its event type, or if somebody has dealt with the letter
+meanwhile.
+
+The schema is that of the catalogue if --catalogue names one. Otherwise it is
+the one in FILE: a program stores the schemas of its generated code when it
+opens its bus. Standard error says which program it was, and since when the
+schema is there. Of several versions the newest counts. Of a custom Go type only
+the form of its JSON is checked.
+
+The payload comes from the file that --payload names, from standard input if
+that is not a terminal, and otherwise from $VISUAL or $EDITOR, which begin with
+the old one.
+
+With --json: event_id (the new one), subscription, made_from; with the schema of
+FILE schema, with version, program, stored_at.
+
+Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
+there is no such dead letter.`,
+		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
+  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
+	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, payload) }})
+	catalogueFlag(cmd, &catalogue)
+	cmd.Flags().StringVar(&payload, "payload", "", "`file` with the new payload; - for standard input")
+	return cmd
+}
+
+func editLetter(c *call, catalogue, payload string) (string, error) {
+	var check *payloadCheck
+	fits, err := onlyCatalogue(catalogue)
+	if err != nil {
+		return "", err
+	}
+	key, err := c.key()
+	if err != nil {
+		return "", err
+	}
+	inspector, err := c.letters(dlq.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) }))
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	old, err := inspector.Get(c.context(), key)
+	if err != nil {
+		return "", err
+	}
+	if fits != nil {
+		check = &payloadCheck{catalogue: fits, eventType: old.Type}
+	} else if check, err = c.storedSchema(inspector, old.Type); err != nil {
+		return "", err
+	}
+	if custom := check.catalogue.CustomTypes(check.eventType, old.Version); len(custom) > 0 {
+		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type, strings.Join(custom, ", "))
+	}
+	edited, draft, err := c.newPayload(payload, old.Payload)
+	if err != nil {
+		return "", err
+	}
+	// A Ctrl-C that was for the editor is not for what comes now.
+	id, err := inspector.Edit(context.WithoutCancel(c.context()), key, edited)
+	if err != nil {
+		return "", draft.keptBecause(err)
+	}
+	draft.remove()
+	if c.json {
+		return cli.Document(struct {
+			EventID      uuid.UUID   `json:"event_id"`
+			Subscription string      `json:"subscription"`
+			MadeFrom     uuid.UUID   `json:"made_from"`
+			Schema       *schemaUsed `json:"schema,omitempty"`
+		}{id, key.Subscription, key.EventID, check.stored})
+	}
+	return fmt.Sprintf("made event %s for %s from %s\n", id, terminal.Clean(key.Subscription), key.EventID), nil
+}
+
+// payloadCheck is what new payloads must pass.
+type payloadCheck struct {
+	catalogue *catalog.Catalogue
+	eventType string      // as the catalogue calls it
+	stored    *schemaUsed // nil if the catalogue is a file
+}
+
+// schemaUsed says where a schema of the file of a bus comes from.
+type schemaUsed struct {
+	Version  int       `json:"version"`
+	Program  string    `json:"program"`
+	StoredAt time.Time `json:"stored_at"`
+}
+
+func (p *payloadCheck) of(version int, payload []byte) error {
+	return p.catalogue.CheckPayload(p.eventType, version, payload)
+}
+
+// storedSchema returns the check of payloads that a program has left in the file.
+func (c *call) storedSchema(inspector *dlq.Inspector, eventType string) (*payloadCheck, error) {
+	schema, err := inspector.Schema(c.context(), eventType)
+	if err != nil {
+		return nil, err
+	}
+	if schema.Text == "" {
+		return nil, fmt.Errorf("%s has no schema of %s that the new payload could be checked with: name the catalogue with --catalogue, "+
+			"as in --catalogue events.yaml, or open the bus once with a program whose code this busgen has generated", c.path, eventType)
+	}
+	name := fmt.Sprintf("the schema of %s in %s", eventType, c.path)
+	fits, err := catalog.ReadSchema(name, schema.Text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, terminal.Clean(schema.Program))
+	}
+	c.tell("checked with %s: version %d, stored by %s on %s; --catalogue names another", name, schema.Version, terminal.Clean(schema.Program),
+		c.moment(schema.StoredAt))
+	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{schema.Version, schema.Program, schema.StoredAt}}, nil
+}
+
+// newPayload reads the new payload from where it is. The draft is that of an
+// editor.
+func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft, err error) {
+	switch {
+	case path == "-" || path == "" && !terminal.IsTerminal(c.cmd.InOrStdin()):
+		payload, err = io.ReadAll(c.cmd.InOrStdin())
+	case path != "":
+		payload, err = catalog.Disk{}.ReadFile(path)
+	default:
+		return c.edit(old)
+	}
+	return payload, "", err
+}
+
+// draft is a folder with a text that somebody has taken pains over; empty for
+// none.
+type draft string
+
+const draftName = "payload.json"
+
+func (d draft) remove() {
+	if d != "" {
+		os.RemoveAll(string(d))
+	}
+}
+
+// keptBecause tells where the text still is.
+func (d draft) keptBecause(err error) error {
+	if d == "" {
+		return err
+	}
+	return fmt.Errorf("%w; your text is in %s", err, filepath.Join(string(d), draftName))
+}
+
+// edit lets the user's editor change a payload.
+func (c *call) edit(old []byte) (edited []byte, d draft, err error) {
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	words := strings.Fields(editor)
+	if len(words) == 0 {
+		return nil, "", errors.New("there is no editor: set EDITOR, or give the new payload with --payload")
+	}
+	folder, err := os.MkdirTemp("", "busgen-edit-")
+	if err != nil {
+		return nil, "", err
+	}
+	d = draft(folder)
+	text := filepath.Join(folder, draftName)
+	var before bytes.Buffer
+	if json.Indent(&before, old, "", "  ") != nil {
+		before.Reset()
+		before.Write(old)
+	}
+	if err := os.WriteFile(text, append(before.Bytes(), '\n'), 0o600); err != nil {
+		return nil, "", err
+	}
+	command := exec.CommandContext(c.context(), words[0], append(words[1:], text)...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // it may want to save the text
+	command.Stdin, command.Stdout, command.Stderr = c.cmd.InOrStdin(), c.cmd.OutOrStdout(), c.cmd.ErrOrStderr()
+	defer cli.LendInterrupts()()
+	if err := command.Run(); err != nil {
+		return nil, "", d.keptBecause(fmt.Errorf("the editor %s failed: %w", words[0], err))
+	}
+	edited, err = os.ReadFile(text)
+	if err == nil && bytes.Equal(bytes.TrimSpace(edited), before.Bytes()) {
+		d.remove()
+		err = cli.No(errors.New("the payload was not changed, so nothing else was"))
+	}
+	return edited, d, err
+}

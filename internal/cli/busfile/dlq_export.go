@@ -1,0 +1,114 @@
+package busfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQExport() *cobra.Command {
+	var filter letterFilter
+	var out string
+	cmd := onFile(&cobra.Command{
+		Use:   "export FILE",
+		Short: "Write dead letters as lines of JSON",
+		Long: `Export writes the dead letters that all conditions hold for to standard output,
+or into a new file, the oldest first: one line of JSON for each, with everything
+that is known about it. "busgen dlq list --help" lists the fields. Nothing in
+the file of the bus is changed. "busgen dlq import" reads them again.
+
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
+		Example: `  busgen dlq export shop.db > dead.jsonl
+  busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
+	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
+	filter.flags(cmd)
+	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
+	return cmd
+}
+
+func exportLetters(c *call, choice letterFilter, out string) (err error) {
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return err
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return err
+	}
+	defer inspector.Close()
+	n := 0
+	export := func(w io.Writer) (err error) {
+		n, err = inspector.Export(c.context(), w, filter)
+		return err
+	}
+	if out == "" {
+		err = export(terminal.JSONWriter(c.cmd.OutOrStdout()))
+	} else if err = emit.CreateFrom(out, export); isExists(err) {
+		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
+	}
+	if err == nil {
+		c.tell("exported %s", terminal.Counted(n, "dead letter"))
+	}
+	return err
+}
+
+func isExists(err error) bool {
+	_, exists := errors.AsType[*emit.ExistsError](err)
+	return exists
+}
+
+func newDLQImport() *cobra.Command {
+	takes := arguments{most: 1, what: "a file with dead letters"}
+	return onFile(&cobra.Command{
+		Use:   "import FILE [dead.jsonl]",
+		Short: "Add dead letters that were exported",
+		Long: `Import reads what "busgen dlq export" has written, from a file or from standard
+input, and adds the letters that are not in the file of the bus: each as a dead
+letter of its subscription, which must exist, with its attempts. Those that are
+there, or were dealt with there, are skipped, so importing twice changes
+nothing.
+
+A line that cannot be taken ends it; the lines before are in the file, and once
+the line is repaired all of them can be imported again.
+
+With --json: matched (lines), moved (added), skipped.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen dlq import shop.db dead.jsonl
+  busgen dlq export old.db | busgen dlq import shop.db`,
+	}, fileVerb{takes: takes, changes: true, do: importLetters})
+}
+
+func importLetters(c *call) (string, error) {
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	from, name := c.cmd.InOrStdin(), "standard input"
+	if len(c.args) > 0 && c.args[0] != "-" {
+		file, err := os.Open(c.args[0])
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		from, name = io.Reader(file), c.args[0]
+	}
+	counts, err := inspector.Import(c.context(), from)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	if counts == (dlq.Counts{}) && err != nil {
+		return "", err
+	}
+	report, encodeErr := c.counted(counts, "added")
+	return report, errors.Join(err, encodeErr)
+}

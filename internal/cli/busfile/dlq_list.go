@@ -1,0 +1,142 @@
+package busfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQList() *cobra.Command {
+	var filter letterFilter
+	var page dlq.Page
+	cmd := onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List dead letters, the newest first",
+		Long: `List shows the dead letters that all conditions hold for, the one that died last
+first. "busgen dlq groups" puts those of a kind together, and is the better
+start when there are many.
+
+With --json: one line for each, as "busgen dlq export" writes it: event_id,
+subscription, type, version, payload, metadata, published_at, dead_at,
+reason, fingerprint (its group), failures, redriven, progress, attempts (kind,
+started_at, ended_at, error, error_type, member, stack). A payload that is not
+JSON is in raw_payload, in base64. If there are more, the last line has next:
+the mark for --after.
+
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
+		Example: `  busgen dlq list shop.db
+  busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
+  busgen dlq list shop.db --text "connection refused" --json`,
+	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
+	filter.flags(cmd)
+	pageFlags(cmd, &page.Limit, &page.After)
+	return cmd
+}
+
+func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
+	if err := someLimit(page.Limit); err != nil {
+		return "", err
+	}
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return "", err
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	letters, next, err := inspector.List(c.context(), filter, page)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.json:
+		for i := range letters {
+			letters[i].Payload = c.payload(letters[i].Payload)
+		}
+		return pageOf(letters, next)
+	case len(letters) == 0:
+		return noLetters(filter), nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "ID"}, {Title: "DIED"}, {Title: "TYPE", Least: 10}, {Title: "SUBSCRIPTION", Least: 10},
+		{Title: "REASON", Least: 6}, {Title: "ERROR", Least: 12},
+	}}
+	for _, l := range letters {
+		table.Row(cli.ShortID(l.EventID), c.ago(l.DeadAt), l.Type, l.Subscription, l.Reason, l.LastError())
+	}
+	return table.Render(c.screen) + more(next), nil
+}
+
+func newDLQGroups() *cobra.Command {
+	var filter letterFilter
+	cmd := onFile(&cobra.Command{
+		Use:   "groups FILE",
+		Short: "Put dead letters of the same kind together",
+		Long: `Groups tells how many problems ten thousand dead letters are. Letters are of one
+kind if they died for the same reason, with an error of the same type, the same
+message and, if they panicked, at the same place. What differs from event to
+event is taken out of the message: <id>, <n>, <time>, <addr>, <text>. The most
+frequent kind comes first, with its message below.
+
+Every other verb takes the name of a group with --group; as much of it as no
+other group begins with is enough.
+
+With --json: one line for each, with fingerprint (the name of the group),
+reason, error_type, message, types, subscriptions, count, first, last, sample
+(event_id, subscription).
+
+Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
+trouble.`,
+		Example: `  busgen dlq groups shop.db
+  busgen dlq groups shop.db --since 1h --json`,
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
+	filter.flags(cmd)
+	return cmd
+}
+
+func groupLetters(c *call, choice letterFilter) (string, error) {
+	filter, err := choice.filter(c, nil)
+	if err != nil {
+		return "", err
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	groups, err := inspector.Groups(c.context(), filter)
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return cli.Lines(groups)
+	case len(groups) == 0:
+		return noLetters(filter), nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST"}, {Title: "LAST"}, {Title: "SUBSCRIPTION", Least: 10},
+		{Title: "TYPE", Least: 8}, {Title: "REASON", Least: 6},
+	}}
+	for _, g := range groups {
+		table.Row(g.Fingerprint, terminal.Number(g.Count), c.ago(g.First), c.ago(g.Last),
+			strings.Join(g.Subscriptions, ", "), strings.Join(g.Types, ", "), g.Reason)
+		table.Note(g.Message)
+	}
+	return table.Render(c.screen), nil
+}
+
+// noLetters says that nothing matches, although something could.
+func noLetters(filter dlq.Filter) string {
+	if only := (dlq.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
+		return fmt.Sprintf("There are no dead letters in group %s at the moment.\n", filter.Group)
+	}
+	return "There are no such dead letters.\n"
+}

@@ -1,0 +1,116 @@
+package busfile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+func newDLQRetry() *cobra.Command {
+	var choice letterChoice
+	var selection dlq.Selection
+	cmd := onFile(&cobra.Command{
+		Use:   "retry FILE [ID[/SUBSCRIPTION] ...]",
+		Short: "Give dead letters back to their subscriptions",
+		Long: `Retry makes dead letters due now, with a fresh count of attempts, the oldest
+first. The attempts they have behind them stay on record. Choose them by id, by
+conditions, or with --all. Retry when the cause is gone: a letter that fails
+again goes through all its attempts and comes back.
+
+--canary 5 retries five, waits until they are settled, and goes on only if all
+were handled. A letter whose last attempt has ended the process is not among the
+five, unless --reason crash asks for it; whenever it is retried, nothing else is
+handled beside it. --limit ends after so many, --rate keeps a service that has
+just recovered from being run over, and --dry-run only counts.
+
+Letters are moved in small steps, so publishers do not wait. Interrupted, by
+Ctrl-C or by a crash, every letter is either retried or still dead: call it
+again to go on.
+
+It prints how many letters matched, how many were retried, and how many were
+skipped because they were no longer dead. With --json: matched, moved, skipped.
+
+Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
+event type or group, 2 trouble, 3 nothing matches.`,
+		Example: `  busgen dlq retry shop.db 018f4f2e-1c3a-7b21
+  busgen dlq retry shop.db --group 5b9de41c02ff --dry-run
+  busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500
+  busgen dlq retry shop.db --type 'payment.*' --since 2h --rate 50
+  busgen dlq retry shop.db --all`,
+	}, fileVerb{takes: ofLetters, changes: true, do: func(c *call) (string, error) { return retryLetters(c, choice, selection) }})
+	choice.flags(cmd)
+	bulkFlags(cmd, &selection)
+	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry so `many` first, and go on only if all were handled")
+	return cmd
+}
+
+// bulkFlags are those of verbs that change many letters.
+func bulkFlags(cmd *cobra.Command, s *dlq.Selection) {
+	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
+	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
+	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
+}
+
+// letterChoice is a letterFilter for verbs that change something: without any
+// condition they want to be told --all.
+type letterChoice struct {
+	letterFilter
+	all bool
+}
+
+func (f *letterChoice) flags(cmd *cobra.Command) {
+	f.letterFilter.flags(cmd)
+	cmd.Flags().BoolVar(&f.all, "all", false, "all dead letters that there are")
+}
+
+// chosen returns the filter that arguments and flags make.
+func (f *letterChoice) chosen(c *call) (dlq.Filter, error) {
+	if f.all == (len(c.args) > 0 || f.some()) {
+		return dlq.Filter{}, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
+	}
+	keys, err := c.keys()
+	if err != nil {
+		return dlq.Filter{}, err
+	}
+	return f.filter(c, keys)
+}
+
+func retryLetters(c *call, choice letterChoice, s dlq.Selection) (string, error) {
+	var err error
+	if s.Filter, err = choice.chosen(c); err != nil {
+		return "", err
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	return c.sweep(s, "retried", func(s dlq.Selection) (dlq.Counts, error) { return inspector.Retry(c.context(), s) })
+}
+
+// sweep changes many letters with a line of progress, and reports how many. An
+// error does not hide what was done before it.
+func (c *call) sweep(s dlq.Selection, what string, change func(dlq.Selection) (dlq.Counts, error)) (string, error) {
+	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	s.Progress = func(n dlq.Counts) {
+		progress.Say(fmt.Sprintf("%s %s of %s", what, terminal.Number(n.Moved), terminal.Number(n.Matched)))
+	}
+	counts, err := change(s)
+	progress.Done()
+	if err != nil && counts == (dlq.Counts{}) {
+		return "", err
+	}
+	report, encodeErr := c.counted(counts, what)
+	switch {
+	case err != nil && c.context().Err() != nil:
+		err = fmt.Errorf("interrupted: %w; call it again to go on", err)
+	case err == nil && counts.Matched == 0:
+		err = cli.NotFound(errors.New("no dead letter matches"))
+	}
+	return report, errors.Join(err, encodeErr)
+}

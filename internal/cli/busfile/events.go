@@ -1,0 +1,130 @@
+package busfile
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newEvents() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List and show the events of a file, discard and replay them",
+		Long: `An event is stored once, and delivered to every subscription of its type. Here
+is where to see what was published and what became of it.
+
+Exit status: that of the verb.`,
+		Example: `  busgen events list shop.db --status pending
+  busgen events show shop.db 018f4f2e-1c3a-7b21`,
+	}
+	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsDiscard(), newEventsUndiscard(), newEventsReplay())
+	return cli.Family(cmd)
+}
+
+func newEventsList() *cobra.Command {
+	var filter eventFilter
+	cmd := onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List events, the newest first",
+		Long: `List shows the newest events that all conditions hold for. STATUS is that of all
+deliveries together: pending (some subscription has yet to settle it),
+processing (a handler is at work), dlq (some subscription has given it up),
+done. FAILED counts the attempts that failed. The id is cut: its first 18
+characters are enough for every verb that takes one.
+
+The globs of --type are those of the catalogue: a * at the end stands for one or
+more parts of a name. Times are UTC. A rare type is looked for in all of
+the log, which takes up to a second for each million events; --since bounds it.
+
+With --json: one line for each, with id, type, version, status, published_at,
+due_at (of a delayed event), failures, correlation_id, payload, metadata. If
+there are more, the last line has next: the mark for --after.
+
+Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
+		Example: `  busgen events list shop.db
+  busgen events list shop.db --type 'order.*' --status dlq --since 2h
+  busgen events list shop.db --text ada@example.org --limit 5
+  busgen events list shop.db --correlation checkout-7 --json`,
+	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listEvents(c, filter) }})
+	filter.flags(cmd)
+	return cmd
+}
+
+// eventFilter is what the flags of events list say.
+type eventFilter struct {
+	admin.Filter
+	page         admin.Page
+	since, until cli.Moment
+	all          bool // for verbs that change something
+}
+
+func (f *eventFilter) flags(cmd *cobra.Command) {
+	f.conditions(cmd)
+	cmd.Flags().StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(admin.Statuses(), ", "))
+	pageFlags(cmd, &f.page.Limit, &f.page.After)
+	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(admin.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// conditions are the flags that are about events alone.
+func (f *eventFilter) conditions(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
+	timeFlags(cmd, &f.since, &f.until, "only events published")
+	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
+	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
+	completeFlag(cmd, "type", typeNames)
+}
+
+func listEvents(c *call, f eventFilter) (string, error) {
+	if err := c.knowTypes(f.Types); err != nil {
+		return "", err
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	f.Since, f.Until = f.since.Time, f.until.Time
+	if err := someLimit(f.page.Limit); err != nil {
+		return "", err
+	}
+	page, err := file.Events(c.context(), f.Filter, f.page)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.json:
+		return pageOf(c.presentable(page.Events), page.Next)
+	case len(page.Events) == 0:
+		return "There are no such events.\n", nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "ID"}, {Title: "PUBLISHED"}, {Title: "TYPE", Least: 12}, {Title: "STATUS", Style: styleOf},
+		{Title: "FAILED", Right: true}, {Title: "DUE"}, {Title: "PAYLOAD", Least: 10},
+	}}
+	for _, e := range page.Events {
+		due := ""
+		if e.Due.After(c.now) {
+			due = c.ago(e.Due)
+		}
+		table.Row(cli.ShortID(e.ID), c.ago(e.PublishedAt), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
+	}
+	return table.Render(c.screen) + more(page.Next), nil
+}
+
+// styleOf colours the status of an event and the state of a delivery.
+func styleOf(state string) terminal.Style {
+	switch state {
+	case admin.DLQ, admin.StateDead:
+		return terminal.Red
+	case admin.Pending, admin.StateWaiting, admin.StateHeld:
+		return terminal.Yellow
+	case admin.Done:
+		return terminal.Green
+	}
+	return terminal.Plain
+}

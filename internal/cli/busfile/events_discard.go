@@ -1,0 +1,264 @@
+package busfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newEventsDiscard() *cobra.Command {
+	var because string
+	takes := arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
+	cmd := onFile(&cobra.Command{
+		Use:   "discard FILE ID[/SUBSCRIPTION] ...",
+		Short: "Settle open events that need not be handled",
+		Long: `Discard settles events that are open (pending, running, waiting or held) without
+their being handled: for one subscription, or for all. What you say with
+--because is kept with them. For dead letters there is "busgen dlq discard".
+
+A running program settles them within 200 ms, or when a pause of the
+subscription ends; one that is down, at its next start. Until then they count as
+backlog. A handler that is at work is not interrupted: if it succeeds, the event
+is handled; if it fails, it is not tried again. "busgen events undiscard" undoes
+it.
+
+With --json: one line for each event, with id and subscriptions.
+
+Exit status: 0 done, 1 the answer was no, or the event has no open delivery, 2
+trouble, 3 there is no such event or subscription.`,
+		Example: `  busgen events discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
+  busgen events discard shop.db 018f4f2e-1c3a-7b21/send-receipt --because "mailed by hand" --yes`,
+	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return discardEvents(c, because) }})
+	cmd.Flags().StringVar(&because, "because", "", "the `reason`, in a few words")
+	return cmd
+}
+
+// eventAt is what an argument ID[/SUBSCRIPTION] names.
+type eventAt struct {
+	id           uuid.UUID
+	subscription string // empty for all
+}
+
+// events finds what the arguments name.
+func (c *call) events(file *admin.File) (all []eventAt, err error) {
+	names, err := file.Names(c.context())
+	if err != nil {
+		return nil, err
+	}
+	for _, arg := range c.args {
+		prefix, subscription, named := strings.Cut(arg, "/")
+		if named {
+			if err := knowSubscription(subscription, names); err != nil {
+				return nil, cli.NotFound(err)
+			}
+		}
+		id, err := file.Find(c.context(), prefix)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, eventAt{id, subscription})
+	}
+	return all, nil
+}
+
+func discardEvents(c *call, because string) (string, error) {
+	if because == "" {
+		return "", errors.New("say why with --because, in a few words: it is kept with the events")
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	all, err := c.events(file)
+	if err != nil {
+		return "", err
+	}
+	if err := c.confirm(fmt.Sprintf("Really discard %s?", terminal.Counted(len(all), "event"))); err != nil {
+		return "", err
+	}
+	var report strings.Builder
+	for _, one := range all {
+		discarded, err := file.Discard(c.context(), one.id, one.subscription, because)
+		if err != nil {
+			return report.String(), err
+		}
+		text := fmt.Sprintf("discarded event %s for %s\n", discarded.Event, terminal.Clean(strings.Join(discarded.Subscriptions, ", ")))
+		if c.json {
+			if text, err = cli.Line(discarded); err != nil {
+				return report.String(), err
+			}
+		}
+		report.WriteString(text)
+	}
+	return report.String(), nil
+}
+
+func newEventsUndiscard() *cobra.Command {
+	var action int64
+	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
+	cmd := onFile(&cobra.Command{
+		Use:   "undiscard FILE (ID[/SUBSCRIPTION] ... | --action NUMBER)",
+		Short: "Undo a discard",
+		Long: `Undiscard brings back what was discarded, by an operator or by a handler: dead
+letters are dead letters again, as they were, and everything else is due now.
+Name events, or with --action what one action has discarded; "busgen audit" has
+its number. What was edited into another event is left alone.
+
+With --json: dead (how many are dead letters again), due (how many are tried
+again), left (how many were left alone).
+
+Exit status: 0 done, 2 trouble, 3 nothing was discarded that could be undone.`,
+		Example: `  busgen events undiscard shop.db 018f4f2e-1c3a-7b21
+  busgen events undiscard shop.db --action 17`,
+	}, fileVerb{takes: takes, changes: true, do: func(c *call) (string, error) { return undiscard(c, action) }})
+	cmd.Flags().Int64Var(&action, "action", 0, "all that the action with this `number` has discarded")
+	return cmd
+}
+
+func undiscard(c *call, action int64) (string, error) {
+	if (len(c.args) == 0) == (action == 0) {
+		return "", errors.New("name events by their ids, or an action with --action, and not both")
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	all, err := c.events(file)
+	if err != nil {
+		return "", err
+	}
+	undo := []admin.Undo{{Action: action}}
+	if action == 0 {
+		undo = nil
+		for _, one := range all {
+			undo = append(undo, admin.Undo{Event: one.id, Subscription: one.subscription})
+		}
+	}
+	var sum admin.Undone
+	for _, u := range undo {
+		undone, err := file.Undiscard(c.context(), u)
+		if err != nil {
+			return "", err
+		}
+		sum.Dead, sum.Due, sum.Left = sum.Dead+undone.Dead, sum.Due+undone.Due, sum.Left+undone.Left
+	}
+	report := fmt.Sprintf("undone: %s again, %s due, %s left alone\n", terminal.Counted(sum.Dead, "dead letter"),
+		terminal.Number(sum.Due), terminal.Number(sum.Left))
+	if c.json {
+		report, err = cli.Document(sum)
+	}
+	if err == nil && sum.Dead+sum.Due == 0 {
+		err = cli.NotFound(errors.New("nothing was discarded that could be undone"))
+	}
+	return report, err
+}
+
+func newEventsReplay() *cobra.Command {
+	var filter eventFilter
+	replay := admin.Replay{}
+	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
+	cmd := onFile(&cobra.Command{
+		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
+		Short: "Give events that were handled to one subscription again",
+		Long: `Replay makes one subscription handle events again that it has handled, the
+oldest first: because its handler had a bug, or what it has written was lost.
+Choose them by id, by conditions, or with --all. Other subscriptions see nothing
+of it. Events that the subscription has not handled yet, that are dead letters
+or were discarded, and those from before it began are not replayed.
+
+--limit ends after so many, --rate keeps the handler from being run over, and
+--dry-run only counts. Interrupted, every event was replayed or not; the report
+says how many were.
+
+It prints how many events matched, and how many are replayed. With --json:
+matched, moved.
+
+Exit status: 0 done, 1 the answer was no, or the file has no such event type, 2
+trouble, 3 nothing matches, or there is no such subscription.`,
+		Example: `  busgen events replay shop.db --subscription ledger 018f4f2e-1c3a-7b21 --yes
+  busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
+  busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
+	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, filter, replay) }})
+	flags := cmd.Flags()
+	flags.StringVar(&replay.Subscription, "subscription", "", "the `name` of the subscription")
+	filter.conditions(cmd)
+	flags.BoolVar(&filter.all, "all", false, "all events that it has handled")
+	flags.VarP((*cli.Number)(&replay.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
+	flags.Float64Var(&replay.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
+	flags.BoolVar(&replay.DryRun, "dry-run", false, "change nothing, only count")
+	completeFlag(cmd, "subscription", subscriptionNames)
+	return cmd
+}
+
+func replayEvents(c *call, f eventFilter, r admin.Replay) (string, error) {
+	if r.Subscription == "" {
+		return "", errors.New("say to which subscription with --subscription")
+	}
+	f.Since, f.Until = f.since.Time, f.until.Time
+	r.Filter = f.Filter
+	if f.all == (len(c.args) > 0 || r.Filter.String() != (admin.Filter{}).String()) {
+		return "", errors.New("say which events: by id, with --since or another condition, or with --all and nothing else")
+	}
+	if err := c.knowTypes(r.Filter.Types); err != nil {
+		return "", err
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	all, err := c.events(file)
+	if err != nil {
+		return "", err
+	}
+	for _, one := range all {
+		r.Events = append(r.Events, one.id)
+	}
+	if !r.DryRun && !c.yes {
+		if err := c.confirmReplay(file, r); err != nil {
+			return "", err
+		}
+	}
+	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	r.Progress = func(n admin.Replayed) {
+		progress.Say(fmt.Sprintf("replayed %s of %s", terminal.Number(n.Moved), terminal.Number(n.Matched)))
+	}
+	counts, err := file.Replay(c.context(), r)
+	progress.Done()
+	if err != nil && counts == (admin.Replayed{}) {
+		return "", err
+	}
+	report := fmt.Sprintf("matched %s, replayed %s\n", terminal.Number(counts.Matched), terminal.Number(counts.Moved))
+	if c.json {
+		var encodeErr error
+		report, encodeErr = cli.Document(counts)
+		err = errors.Join(err, encodeErr)
+	}
+	if err == nil && counts.Matched == 0 {
+		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", r.Subscription))
+	}
+	return report, err
+}
+
+func (c *call) confirmReplay(file *admin.File, r admin.Replay) error {
+	r.DryRun = true
+	counts, err := file.Replay(context.WithoutCancel(c.context()), r)
+	n := counts.Matched
+	if r.Limit > 0 {
+		n = min(n, r.Limit)
+	}
+	if err != nil || n == 0 {
+		return err
+	}
+	return c.confirm(fmt.Sprintf("Really have %s handle %s again (%s)?", r.Subscription, terminal.Counted(n, "event"), r))
+}

@@ -1,0 +1,230 @@
+package busfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newEventsShow() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "show FILE ID",
+		Short: "Show one event and what became of it",
+		Long: `Show prints an event with its payload, the state of its delivery to each
+subscription, every attempt that failed, and what operators have done with it.
+The id may be cut, as long as only one event begins so.
+
+The state of a delivery is pending (on its way), running (a handler is at work,
+or was when its process died), waiting (for a retry, a delay or a snooze, until
+DUE), held (its type is paused), dead, discarded, or done. FAILED counts the
+attempts that failed. When the process ended while several handlers ran, that is
+listed, and it counts for none of them. With --json, counted is how many of the
+attempts count against max_attempts at the moment.
+
+With --json: what events list has, and made_from and made_into (events that an
+operator has corrected), deliveries (subscription, state, due_at, settled_at,
+reason, failures, counted, attempts with kind, started_at, ended_at, error,
+error_type, member, stack, crashes with at and beside), running (as "busgen
+running"), audit (id, at, actor, action, event_id, subscription, count, detail).
+
+Exit status: 0 done, 2 trouble, 3 there is no such event.`,
+		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
+  busgen events show shop.db 018f4f2e-1c3a-7b21 --json`,
+	}, fileVerb{shows: true, times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
+}
+
+func newestEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
+	page, err := file.Events(ctx, admin.Filter{}, admin.Page{})
+	for _, e := range page.Events {
+		ids = append(ids, e.ID.String()+"\t"+e.Type+", "+e.Status)
+	}
+	return ids, err
+}
+
+func showEvent(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	id, err := file.Find(c.context(), c.args[0])
+	if err != nil {
+		return "", err
+	}
+	event, err := file.Event(c.context(), id)
+	if err != nil {
+		return "", err
+	}
+	if c.json {
+		event.Event = c.presentable([]admin.Event{event.Event})[0]
+		return cli.Document(event)
+	}
+	var b strings.Builder
+	b.WriteString(c.facts(
+		"Event", event.ID.String(),
+		"Type", versioned(event.Type, event.Version),
+		"Status", event.Status,
+		"Published", c.moment(event.PublishedAt),
+		"Due", c.moment(event.Due),
+		"Metadata", string(event.Metadata),
+		"Made from", idOrNothing(event.MadeFrom),
+		"Made into", joinIDs(event.MadeInto),
+	))
+	if len(event.Deliveries) > 0 {
+		b.WriteString("\n" + c.deliveryTable(event.Deliveries))
+	}
+	if len(event.Running) > 0 {
+		b.WriteString("\n")
+	}
+	for _, r := range event.Running {
+		b.WriteString(c.atWork(r))
+	}
+	for _, d := range event.Deliveries {
+		b.WriteString(c.attempts(d.Subscription, d.Attempts))
+		b.WriteString(c.crashes(d))
+	}
+	b.WriteString(c.history(event.Audit))
+	b.WriteString(c.payloadText(event.Payload))
+	return b.String(), nil
+}
+
+func (c *call) deliveryTable(deliveries []admin.Delivery) string {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "STATE", Style: styleOf}, {Title: "FAILED", Right: true},
+		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
+	}}
+	for _, d := range deliveries {
+		table.Row(d.Subscription, d.State, some(d.Failures), c.ago(d.Due), c.ago(d.Settled), d.Reason)
+	}
+	return table.Render(c.screen)
+}
+
+// attempts lists what has failed, one paragraph for each attempt; a stack for
+// the last one only, because they are rarely different.
+func (c *call) attempts(subscription string, attempts []admin.Attempt) string {
+	var b strings.Builder
+	for i, a := range attempts {
+		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", terminal.Clean(subscription), i+1, a.Kind, duration(a), c.moment(a.Ended))
+		text := a.Error
+		if a.Member != "" {
+			text = a.Member + ": " + text
+		}
+		if a.ErrorType != "" {
+			text += " (" + a.ErrorType + ")"
+		}
+		fmt.Fprintf(&b, "  %s\n", c.screen.Paint(terminal.Red, terminal.Clean(text)))
+		if a.Stack != "" && i == len(attempts)-1 {
+			b.WriteString(indentedLines(terminal.CleanLines(ownFrames(a.Stack)), "    "))
+		}
+	}
+	return b.String()
+}
+
+// crashes lists ends of the process that do not count, with some of those that ran
+// beside the handler.
+func (c *call) crashes(d admin.Delivery) string {
+	const named = 8
+	var b strings.Builder
+	for _, crash := range d.Crashes {
+		var others []string
+		for _, other := range crash.Beside[:min(named, len(crash.Beside))] {
+			others = append(others, cli.ShortID(other.EventID)+" for "+terminal.Clean(other.Subscription))
+		}
+		if more := len(crash.Beside) - named; more > 0 {
+			others = append(others, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&b, "\n%s, the process ended while its handler ran, %s\n  It does not count as an attempt, because others ran too: %s\n",
+			terminal.Clean(d.Subscription), c.moment(crash.At), strings.Join(others, ", "))
+	}
+	return b.String()
+}
+
+func duration(a admin.Attempt) string {
+	if a.Started.IsZero() {
+		return ""
+	}
+	return " after " + terminal.Span(a.Ended.Sub(a.Started))
+}
+
+// history lists what operators have done.
+func (c *call) history(actions []admin.Action) string {
+	if len(actions) == 0 {
+		return ""
+	}
+	table := &terminal.Table{Columns: []terminal.Column{{Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
+	for _, a := range actions {
+		table.Row(c.ago(a.At), a.Actor, a.Action, a.Subscription, a.Detail)
+	}
+	return "\n" + table.Render(c.screen)
+}
+
+// facts are labels and what they say, one a line, without those that say
+// nothing.
+func (c *call) facts(pairs ...string) string {
+	table := &terminal.Table{Columns: []terminal.Column{{}, {}}}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			table.Row(pairs[i], pairs[i+1])
+		}
+	}
+	return table.Render(c.screen)
+}
+
+func idOrNothing(id *uuid.UUID) string {
+	if id == nil {
+		return ""
+	}
+	return id.String()
+}
+
+func joinIDs(ids []uuid.UUID) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// indented is a payload on several lines, if it is JSON.
+func indented(payload []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, payload, "", "  ") != nil {
+		b.Reset()
+		b.Write(payload)
+	}
+	return indentedLines(terminal.CleanLines(b.String()), "  ")
+}
+
+func indentedLines(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by) + "\n"
+}
+
+// presentable makes payloads that are not JSON texts of it, so that they can be
+// part of a JSON document.
+func (c *call) presentable(events []admin.Event) []admin.Event {
+	for i := range events {
+		if !json.Valid(events[i].Payload) {
+			events[i].Payload, _ = json.Marshal(string(events[i].Payload))
+		}
+		events[i].Payload = c.payload(events[i].Payload)
+	}
+	return events
+}
+
+// versioned is an event type with the version of its payload, which most events do
+// not have several of.
+func versioned(eventType string, version int) string {
+	if version <= 1 {
+		return eventType
+	}
+	return fmt.Sprintf("%s, version %d", eventType, version)
+}

@@ -1,0 +1,144 @@
+package busfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+// A filter that names what the file does not know can never match. An empty
+// answer would look like all clear, so it is the answer no.
+
+// knowTypes refuses globs that match no event type of the file.
+func (c *call) knowTypes(globs []string) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	names, err := c.names()
+	if err != nil {
+		return err
+	}
+	for _, pattern := range globs {
+		matches := func(name string) bool { return name == pattern }
+		if !strings.HasPrefix(pattern, "$") {
+			parsed, err := glob.Parse(pattern)
+			if err != nil {
+				return err
+			}
+			matches = parsed.Match
+		}
+		if !slices.ContainsFunc(names.Types, matches) {
+			return cli.No(fmt.Errorf("no event type of this file matches %s%s", pattern,
+				meant(pattern, names.Types, globsOver(names.Types), "it has")))
+		}
+	}
+	return nil
+}
+
+// globsOver lists the globs that somebody may have meant: namespace.*.
+func globsOver(types []string) (globs []string) {
+	for _, name := range types {
+		for i, r := range name {
+			if r == '.' && !slices.Contains(globs, name[:i]+".*") {
+				globs = append(globs, name[:i]+".*")
+			}
+		}
+	}
+	return globs
+}
+
+// knowSubscriptions refuses names of subscriptions that the file does not have.
+func (c *call) knowSubscriptions(wanted []string) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	names, err := c.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range wanted {
+		if err := knowSubscription(name, names); err != nil {
+			return cli.No(err)
+		}
+	}
+	return nil
+}
+
+func knowSubscription(name string, names admin.Names) error {
+	switch {
+	case slices.Contains(names.Subscriptions, name):
+		return nil
+	case name == "":
+		return fmt.Errorf("there is no subscription with an empty name%s", meant(name, names.Subscriptions, nil, "the file has"))
+	}
+	return fmt.Errorf("there is no subscription %s in this file%s", name, meant(name, names.Subscriptions, nil, "it has"))
+}
+
+func (c *call) names() (admin.Names, error) {
+	file, err := c.open()
+	if err != nil {
+		return admin.Names{}, err
+	}
+	defer file.Close()
+	return file.Names(c.context())
+}
+
+// completeGroup is what every group's name looks like.
+var completeGroup = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// group returns the one group that a name stands for, which may be cut. A complete
+// name that no dead letter has at the moment may be one again.
+func (c *call) group(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	inspector, err := c.letters()
+	if err != nil {
+		return "", err
+	}
+	defer inspector.Close()
+	name = strings.ToLower(name)
+	found, err := inspector.GroupNames(c.context(), name)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", fmt.Errorf("several groups begin with %s: %s", name, firstOf(found))
+	case completeGroup.MatchString(name):
+		return name, nil
+	}
+	all, err := inspector.GroupNames(c.context(), "")
+	if err != nil {
+		return "", err
+	}
+	return "", cli.No(fmt.Errorf("no group of dead letters begins with %s%s", name, meant(name, all, nil, "there are")))
+}
+
+// meant says which name was probably meant by a word, and otherwise which ones
+// there are. Others may have been meant, but are not listed.
+func meant(word string, names, others []string, has string) string {
+	if hint := cli.Nearest(word, append(slices.Clone(names), others...)); word != "" && hint != "" {
+		return hint
+	}
+	if len(names) == 0 {
+		return ", and no other"
+	}
+	return ": " + has + " " + firstOf(names)
+}
+
+// firstOf lists names, unless they are too many.
+func firstOf(names []string) string {
+	const shown = 10
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %s more", strings.Join(names[:shown], ", "), terminal.Number(len(names)-shown))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,88 @@
+package busfile
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newRunning() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "running FILE",
+		Short: "List handlers that have been at work for more than a second",
+		Long: `Running shows the handlers that have been at work for more than a second, the
+oldest first: with which event, since when, and until when they may be. It is
+what the process that dispatches writes down every second.
+
+A handler that has ignored its deadline is left behind: its attempt has failed,
+its delivery is retried or dead, and another worker has taken its place. It is
+listed until it returns, because it costs a goroutine and may still do things.
+
+With --json: one line for each, with subscription, group, worker (from 0),
+event, type, attempt, started, deadline, abandoned (left behind).
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen running shop.db
+  busgen running shop.db --json`,
+	}, fileVerb{times: true, do: listRunning})
+}
+
+func listRunning(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	running, err := file.Running(c.context())
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return cli.Lines(running)
+	case len(running) == 0:
+		return "No handler has been at work for more than a second.\n", nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "WORKER", Right: true}, {Title: "ID"}, {Title: "TYPE", Least: 12},
+		{Title: "ATTEMPT", Right: true}, {Title: "STARTED"}, {Title: "DEADLINE"}, {Style: always(terminal.Red)},
+	}}
+	for _, r := range running {
+		left := ""
+		if r.Abandoned {
+			left = "left behind"
+		}
+		table.Row(r.Subscription, strconv.Itoa(r.Worker), cli.ShortID(r.Event), r.Type, strconv.Itoa(r.Attempt),
+			c.ago(r.Started), c.ago(r.Deadline), left)
+	}
+	return table.Render(c.screen), nil
+}
+
+// atWork says of one event what a handler does with it.
+func (c *call) atWork(r admin.Running) string {
+	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; its deadline is %s", terminal.Clean(r.Subscription),
+		r.Attempt, r.Worker, terminal.Time(r.Started, c.now), terminal.Time(r.Deadline, c.now))
+	if r.Abandoned {
+		text += c.screen.Paint(terminal.Red, ": left behind")
+	}
+	return text + "\n"
+}
+
+// runningLine is for the status.
+func (c *call) runningLine(running []admin.Running) string {
+	left := 0
+	for _, r := range running {
+		if r.Abandoned {
+			left++
+		}
+	}
+	text := fmt.Sprintf("%s at work for more than a second", terminal.Counted(len(running), "handler"))
+	if left > 0 {
+		text += fmt.Sprintf(", %d of them left behind at the deadline", left)
+	}
+	return text + fmt.Sprintf(": see \"busgen running %s\"\n", terminal.Clean(c.path))
+}

@@ -1,0 +1,255 @@
+package busfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newStatus() *cobra.Command {
+	var failIf []string
+	var watch watching
+	cmd := onFile(&cobra.Command{
+		Use:   "status FILE",
+		Short: "Tell how the bus in a file is doing",
+		Long: `Status is the first thing to look at: which process dispatches from the file,
+how many events it holds, how far each subscription is behind, what is paused,
+and how many dead letters there are. It works beside a running program and on
+the file of one that has died, and changes nothing.
+
+BACKLOG is how many events a subscription has yet to settle; it includes those
+that are RUNNING (a handler is known to be at work, or was when its process
+died), WAITING (for a retry, a delay or a snooze) and HELD (their type is
+paused). DEAD are its dead letters, and OLDEST is the age of the oldest event of
+the backlog: the number to watch. "no handler" means that the process that
+dispatches does not handle the subscription: it was renamed or forgotten.
+"no subscription" means that no subscription is for the events of a type.
+
+However large the file is, the answer takes milliseconds: only the newest 10,000
+events are counted, and a backlog up to 10,000. "≤ 523,000" is a longer one, and
+how much of the log is left to go through, whether or not it is for that
+subscription. Events that a handler has snoozed a hundred times, or for more
+than a day, are listed: what they wait for may never come.
+
+With --watch it looks again every second (or as --interval says) until it has
+looked --count times or is interrupted, which is exit status 0. A terminal shows
+the newest look; anything else gets one block after the other, and with --json
+one line for each.
+From the second look on there are rates per second, measured since the look
+before: events that were published for a subscription (NEW/s), deliveries that
+were HANDLED (or discarded) and that became dead letters (DIED/s). DRAINED is
+when the backlog is gone if it goes on shrinking as it did; it "grows", or is
+"not shrinking". A file that cannot be read any more ends it.
+
+With --json: at (when it looked), path, size and wal (bytes), schema, owner
+(pid, since, alive; null if no bus was ever started), events, more (not all of
+them are counted), oldest, newest, types (name, unrouted: no subscription is for
+it, events, oldest, newest), subscriptions (name, pattern, paused, unhandled: it
+has a backlog and no handler, backlog, backlog_at_most, partial, running,
+waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
+since, actor, reason), breakers and running (as "busgen breakers list" and
+"busgen running"), snoozed (event, type, subscription, snoozes, since). With
+--watch also rates (seconds since the look before, published per second), and in
+each subscription rates (published, handled and dead per second, and drained_in:
+seconds, or null).
+
+For monitors, --fail-if makes the exit status 1 when a condition holds. It
+compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
+number, or oldest with an age, for all subscriptions together or for one that is
+named before a colon. unhandled is how many subscriptions have "no handler";
+dispatchers is 1 if a process dispatches, and else 0. A backlog that is not
+counted to its end is taken for as much as it can be. With --watch, the first
+look at which one holds is the last.
+
+Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
+that the file does not have, 2 trouble.`,
+		Example: `  busgen status shop.db
+  busgen status shop.db --fail-if 'dead>100' --fail-if 'charge-card:oldest>10m'
+  busgen status shop.db --watch
+  busgen status shop.db --watch --interval 5s --count 3 --json
+  busgen status shop.db --json`,
+	}, fileVerb{times: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
+	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
+	watch.flags(cmd)
+	return cmd
+}
+
+func status(c *call, failIf []string, watch watching) (string, error) {
+	if err := watch.check(c.cmd); err != nil {
+		return "", err
+	}
+	conditions, err := c.thresholds(failIf)
+	switch {
+	case err != nil:
+		return "", err
+	case watch.on:
+		return "", c.watchStatus(conditions, watch)
+	}
+	status, _, err := c.lookAtStatus(admin.Mark{})
+	if err != nil {
+		return "", err
+	}
+	report := c.statusText(status)
+	if c.json {
+		report, err = cli.Document(status)
+	}
+	return report, errors.Join(err, fails(conditions, status, c.now))
+}
+
+// lookAtStatus opens the file for one look, as it is by now.
+func (c *call) lookAtStatus(before admin.Mark) (status admin.Status, mark admin.Mark, err error) {
+	file, err := c.open()
+	if err != nil {
+		return status, mark, err
+	}
+	defer file.Close()
+	return file.StatusSince(c.context(), before)
+}
+
+// statusText shows a status to people.
+func (c *call) statusText(status admin.Status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", terminal.Clean(status.Path), terminal.Bytes(status.Size), terminal.Bytes(status.WAL))
+	b.WriteString(c.owner(status.Owner))
+	fmt.Fprintf(&b, "%s\n", c.extent(status))
+	if status.Rates != nil {
+		fmt.Fprintf(&b, "%s events are published per second.\n", terminal.Rate(status.Rates.Published))
+	}
+	if len(status.Types) > 0 {
+		b.WriteString("\n" + c.typeTable(status.Types))
+		if status.More {
+			fmt.Fprintf(&b, "(of the newest %s events)\n", terminal.Number(status.Events))
+		}
+	}
+	if len(status.Subscriptions) > 0 {
+		b.WriteString("\n" + c.subscriptionTable(status.Subscriptions))
+	}
+	if len(status.Pauses) > 0 {
+		b.WriteString("\n" + c.pauseLines(status.Pauses))
+	}
+	if len(status.Breakers) > 0 {
+		b.WriteString("\n" + c.breakerLines(status.Breakers))
+	}
+	if len(status.Running) > 0 {
+		b.WriteString("\n" + c.runningLine(status.Running))
+	}
+	if len(status.Snoozed) > 0 {
+		b.WriteString("\n" + c.snoozedTable(status.Snoozed))
+	}
+	if status.DeadLetters > 0 {
+		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", terminal.Counted(status.DeadLetters, "dead letter"), terminal.Clean(status.Path))
+	}
+	return b.String()
+}
+
+func (c *call) owner(owner *admin.Owner) string {
+	switch {
+	case owner == nil:
+		return c.screen.Paint(terminal.Yellow, "No process has ever dispatched from it.") + "\n"
+	case owner.Alive:
+		return fmt.Sprintf("Process %d dispatches since %s.\n", owner.PID, c.moment(owner.Since))
+	}
+	return c.screen.Paint(terminal.Red, "No process dispatches from it.") +
+		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, c.moment(owner.Since))
+}
+
+func (c *call) extent(status admin.Status) string {
+	if status.Events == 0 {
+		return "There are no events in it."
+	}
+	count := terminal.Counted(status.Events, "event")
+	if status.More {
+		count = "More than " + count
+	}
+	return fmt.Sprintf("%s, the oldest from %s, the newest from %s.", count,
+		c.moment(status.Oldest), c.moment(status.Newest))
+}
+
+func (c *call) typeTable(types []admin.Type) string {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"}, {Style: always(terminal.Yellow)},
+	}}
+	for _, t := range types {
+		note := ""
+		if t.Unrouted {
+			note = "no subscription"
+		}
+		table.Row(t.Name, terminal.Number(t.Events), c.ago(t.Oldest), c.ago(t.Newest), note)
+	}
+	return table.Render(c.screen)
+}
+
+// subscriptionTable shows a column of zeros as none.
+func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
+		{Title: "WAITING", Right: true}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
+		{Title: "OLDEST"}, {Title: "NEW/s", Right: true}, {Title: "HANDLED/s", Right: true},
+		{Title: "DIED/s", Right: true, Style: always(terminal.Red)}, {Title: "DRAINED"}, {Style: always(terminal.Yellow)},
+	}}
+	for _, s := range subscriptions {
+		backlog := terminal.Number(s.Backlog)
+		if s.Backlog >= admin.MaxBacklog {
+			backlog = "≤ " + terminal.Number(s.BacklogAtMost)
+		}
+		var notes []string
+		if s.Paused {
+			notes = append(notes, "paused")
+		}
+		if s.Unhandled {
+			notes = append(notes, "no handler")
+		}
+		published, handled, died, drained := rates(s)
+		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest),
+			published, handled, died, drained, strings.Join(notes, ", "))
+	}
+	return table.Render(c.screen)
+}
+
+// snoozedTable lists what handlers put off again and again.
+func (c *call) snoozedTable(snoozed []admin.Snoozed) string {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
+	}}
+	for _, one := range snoozed {
+		table.Row(cli.ShortID(one.Event), one.Type, one.Subscription, terminal.Number(one.Snoozes), c.ago(one.Since))
+	}
+	return table.Render(c.screen)
+}
+
+func (c *call) pauseLines(pauses []admin.Pause) string {
+	var b strings.Builder
+	for _, p := range pauses {
+		what := "subscription " + p.Subscription
+		if p.Types != "" {
+			what = "events of type " + p.Types
+		}
+		by := ""
+		if p.Actor != "" {
+			by = ", by " + p.Actor
+		}
+		if p.Reason != "" {
+			by += ": " + p.Reason
+		}
+		fmt.Fprintf(&b, "%s: %s, since %s%s\n", c.screen.Paint(terminal.Yellow, "Paused"), terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))
+	}
+	return b.String()
+}
+
+// some is a number, or nothing for 0.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return terminal.Number(n)
+}
+
+func always(style terminal.Style) func(string) terminal.Style {
+	return func(string) terminal.Style { return style }
+}

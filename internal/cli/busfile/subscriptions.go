@@ -1,0 +1,226 @@
+package busfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+func newSubscriptions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "subscriptions",
+		Short: "List, pause, resume and remove the subscriptions of a file",
+		Long: `A subscription is a durable name, under which a program handles events of some
+types. The file remembers for each what it has handled; while nobody handles it,
+its events wait.
+
+Exit status: that of the verb.`,
+		Example: `  busgen subscriptions list shop.db
+  busgen subscriptions pause shop.db charge-card`,
+	}
+	cmd.AddCommand(newSubscriptionsList(), newSubscriptionsPause(), newSubscriptionsResume(), newSubscriptionsRemove())
+	return cli.Family(cmd)
+}
+
+func newSubscriptionsList() *cobra.Command {
+	return onFile(&cobra.Command{
+		Use:   "list FILE",
+		Short: "List the subscriptions of a file and how far they are behind",
+		Long: `List shows every subscription that the file knows, and where it stands. "busgen
+help status" explains the columns.
+
+With --json: one line for each, with name, pattern, paused, backlog,
+backlog_at_most, partial, running, waiting, held, dead, oldest.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen subscriptions list shop.db
+  busgen subscriptions list shop.db --json`,
+	}, fileVerb{times: true, do: listSubscriptions})
+}
+
+func listSubscriptions(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	subscriptions, err := file.Subscriptions(c.context())
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return cli.Lines(subscriptions)
+	case len(subscriptions) == 0:
+		return "There are no subscriptions in this file.\n", nil
+	}
+	return c.subscriptionTable(subscriptions), nil
+}
+
+// aSubscription is the name of one, or --type instead.
+var aSubscription = arguments{most: 1, what: "the name of a subscription", candidates: subscriptionNames}
+
+func subscriptionNames(ctx context.Context, file *admin.File) (names []string, err error) {
+	subscriptions, err := file.Subscriptions(ctx)
+	for _, s := range subscriptions {
+		names = append(names, s.Name)
+	}
+	return names, err
+}
+
+func newSubscriptionsPause() *cobra.Command {
+	var types, reason string
+	cmd := onFile(&cobra.Command{
+		Use:   "pause FILE (NAME | --type GLOB)",
+		Short: "Hold back a subscription, or events of some types",
+		Long: `Pause stops deliveries, until "busgen subscriptions resume". With a name it
+stops one subscription. With --type it stops the events that a glob matches, for
+every subscription: the others overtake them.
+
+Nothing is lost and nothing is charged: what is held back waits. Handlers that
+run are not interrupted. A running program notices within 200 ms, and the pause
+outlives its restarts. Pausing what is paused changes nothing. "busgen status"
+shows who has paused what, since when and, with --reason, why.
+
+Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
+there is no such subscription.`,
+		Example: `  busgen subscriptions pause shop.db charge-card
+  busgen subscriptions pause shop.db charge-card --reason "the provider is down"
+  busgen subscriptions pause shop.db --type 'payment.*'`,
+	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
+		if err := c.knowTypes(given(types)); err != nil {
+			return "", err
+		}
+		var opts []admin.PauseOption
+		if reason != "" {
+			opts = append(opts, admin.Because(reason))
+		}
+		return c.steer(types, "paused",
+			func(f *admin.File, ctx context.Context, name string) error {
+				return f.PauseSubscription(ctx, name, opts...)
+			},
+			func(f *admin.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, opts...) })
+	}})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, in a few `words`: it is shown to everybody who finds it paused")
+	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
+	return cmd
+}
+
+func newSubscriptionsResume() *cobra.Command {
+	var types string
+	cmd := onFile(&cobra.Command{
+		Use:   "resume FILE (NAME | --type GLOB)",
+		Short: "End a pause",
+		Long: `Resume ends a pause, and makes due at once what it has held back. A pause of
+types is named by the glob it was made with; a type that several pauses cover is
+held until the last of them has ended.
+
+Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
+		Example: `  busgen subscriptions resume shop.db charge-card
+  busgen subscriptions resume shop.db --type 'payment.*'`,
+	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
+		return c.steer(types, "resumed", (*admin.File).ResumeSubscription, (*admin.File).ResumeTypes)
+	}})
+	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
+	return cmd
+}
+
+// steer pauses or resumes a subscription or types.
+func (c *call) steer(types, done string, subscription, globbed func(*admin.File, context.Context, string) error) (string, error) {
+	if (len(c.args) == 0) == (types == "") {
+		return "", errors.New("name a subscription, or event types with --type, and not both")
+	}
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	what, do, target := "events of type ", globbed, types
+	if types == "" {
+		what, do, target = "subscription ", subscription, c.args[0]
+	}
+	if err := do(file, c.context(), target); err != nil {
+		return "", err
+	}
+	if c.json {
+		return cli.Document(map[string]string{done: target})
+	}
+	return terminal.Clean(what+target) + " " + isOr(types) + " " + done + "\n", nil
+}
+
+// given is a list of one text, if there is one.
+func given(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func isOr(types string) string {
+	if types != "" {
+		return "are"
+	}
+	return "is"
+}
+
+func newSubscriptionsRemove() *cobra.Command {
+	takes := aSubscription
+	takes.least = 1
+	return onFile(&cobra.Command{
+		Use:   "remove FILE NAME",
+		Short: "Make a file forget a subscription",
+		Long: `Remove makes the file forget a subscription that no program has any more: its
+events would wait for ever, and would never be pruned. Its open events are
+settled for it, and its dead letters and the record of its failures are deleted.
+The events themselves stay.
+
+Take the name out of the catalogue and out of the program first: at the next
+start they would make it again, at the end of the log. No process may dispatch
+from the file meanwhile.
+
+With --json: open and dead, what was left behind.
+
+Exit status: 0 it is removed, 1 the answer was no, 2 trouble (a process
+dispatches), 3 there is no such subscription.`,
+		Example: `  busgen subscriptions remove shop.db old-name --yes`,
+	}, fileVerb{takes: takes, changes: true, asks: true, do: removeSubscription})
+}
+
+func removeSubscription(c *call) (string, error) {
+	file, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	name := c.args[0]
+	if err := c.confirmRemoval(file, name); err != nil {
+		return "", err
+	}
+	removed, err := file.Remove(c.context(), name)
+	if err != nil {
+		return "", err
+	}
+	if c.json {
+		return cli.Document(removed)
+	}
+	return fmt.Sprintf("subscription %s is removed, with %s to settle and %s\n", terminal.Clean(name),
+		terminal.Counted(removed.Open, "event"), terminal.Counted(removed.Dead, "dead letter")), nil
+}
+
+// confirmRemoval says what would be lost. A name that does not exist is left to
+// the removal.
+func (c *call) confirmRemoval(file *admin.File, name string) error {
+	subscriptions, err := file.Subscriptions(c.context())
+	for _, s := range subscriptions {
+		if s.Name == name {
+			return c.confirm(fmt.Sprintf("Remove %s, with %s to settle and %s?", name,
+				terminal.Counted(s.Backlog, "event"), terminal.Counted(s.Dead, "dead letter")))
+		}
+	}
+	return err
+}

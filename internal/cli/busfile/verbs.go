@@ -1,0 +1,18 @@
+// Package busfile has the verbs about the file of a bus: what is in it, how the
+// bus is doing, and what an operator can change.
+//
+// Each verb has a file of its own, and families such as dlq have several. A
+// verb is a cobra command that [onFile] completes with a [fileVerb]: which
+// arguments it takes behind FILE, which of the common flags it has, and a
+// function that gets a [call] and returns the report. call.go opens the file,
+// asks before something is destroyed, shows times and payloads, and gives errors
+// their exit status. known.go checks the names that filters have against those
+// in the file.
+package busfile
+
+import "github.com/spf13/cobra"
+
+// Verbs returns the verbs in the order of the help.
+func Verbs() []*cobra.Command {
+	return []*cobra.Command{newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newRunning(), newAudit(), newCheckDB()}
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Moment is the value of a flag for a point in time: 2026-03-14,
+// 2026-03-14T12:30, RFC 3339, 03:00 for the latest three o'clock (UTC), or how
+// long ago: 90m, 2h, 7d, 1w.
+type Moment struct {
+	time.Time
+}
+
+// momentForms are forms of a date and a time, in UTC unless they have a zone.
+var momentForms = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05", time.RFC3339}
+
+// clockForms are forms of a time of day.
+var clockForms = []string{"15:04", "15:04:05"}
+
+// Set implements [pflag.Value].
+func (m *Moment) Set(text string) error {
+	for _, form := range momentForms {
+		if t, err := time.Parse(form, text); err == nil {
+			m.Time = t
+			return nil
+		}
+	}
+	now := time.Now().UTC()
+	for _, form := range clockForms {
+		if t, err := time.Parse(form, text); err == nil {
+			m.Time = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+			if m.Time.After(now) {
+				m.Time = m.Time.AddDate(0, 0, -1)
+			}
+			return nil
+		}
+	}
+	ago, err := ParseSpan(text)
+	if err != nil {
+		return fmt.Errorf("want a time, as in 2026-03-14, 2026-03-14T12:30 or 03:00 (UTC), or how long ago, as in 90m, 2h, 7d or 1w")
+	}
+	m.Time = now.Add(-ago)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (m *Moment) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (m *Moment) Type() string { return "time" }
+
+// Span is the value of a flag for a length of time: what time.ParseDuration
+// takes, or days or weeks, as in 7d and 1w.
+type Span struct {
+	time.Duration
+}
+
+// Set implements [pflag.Value].
+func (s *Span) Set(text string) (err error) {
+	s.Duration, err = ParseSpan(text)
+	return err
+}
+
+// Short returns the span as a person would write it: 5m, not 5m0s.
+func (s *Span) Short() string {
+	text := s.Duration.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// String implements [pflag.Value].
+func (s *Span) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (s *Span) Type() string { return "duration" }
+
+// longUnits are units that time.ParseDuration does not know.
+var longUnits = map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+
+// ParseSpan reads a length of time as [Span] does.
+func ParseSpan(text string) (time.Duration, error) {
+	if text != "" {
+		if unit := longUnits[text[len(text)-1]]; unit > 0 {
+			if n, err := strconv.Atoi(text[:len(text)-1]); err == nil && n >= 0 && n < 10_000 {
+				return time.Duration(n) * unit, nil
+			}
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("want a length of time, as in 90m, 2h, 7d or 1w")
+	}
+	return d, nil
+}
+
+// Number is the value of a flag for a whole number. It is decimal; pflag's own
+// flags read 010 as 8.
+type Number int
+
+// Set implements [pflag.Value].
+func (n *Number) Set(text string) error {
+	i, err := strconv.Atoi(text)
+	*n = Number(i)
+	return err
+}
+
+// String implements [pflag.Value].
+func (n *Number) String() string { return strconv.Itoa(int(*n)) }
+
+// Type implements [pflag.Value].
+func (n *Number) Type() string { return "int" }

@@ -1,0 +1,56 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Redraw shows texts one after the other: on a terminal each in the place of the
+// one before, elsewhere with a blank line between them. It is not safe for
+// concurrent use.
+type Redraw struct {
+	out   io.Writer
+	shown bool
+}
+
+// NewRedraw returns one that shows texts on w.
+func NewRedraw(w io.Writer) *Redraw { return &Redraw{out: w} }
+
+// Show shows a text that ends with a line break. A terminal that is too low shows
+// its first lines.
+func (r *Redraw) Show(text string) error {
+	height, terminal := terminalHeight(r.out)
+	first := !r.shown
+	r.shown = true
+	if !terminal || os.Getenv("TERM") == "dumb" {
+		if !first {
+			text = "\n" + text
+		}
+		_, err := io.WriteString(r.out, text)
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if room := height - 2; room > 0 && len(lines) > room+1 { // the cursor stands below the last one
+		lines = append(lines[:room], fmt.Sprintf("… and %s", Counted(len(lines)-room, "more line")))
+	}
+	// The cursor goes home, each line is erased behind what is written, and so is all
+	// that is below: nothing flickers.
+	begin := "\x1b[H"
+	if first {
+		begin = "\x1b[2J\x1b[H"
+	}
+	_, err := io.WriteString(r.out, begin+strings.Join(lines, "\x1b[K\n")+"\x1b[K\n\x1b[J")
+	return err
+}
+
+// terminalHeight returns 0 for a terminal that does not know its height.
+func terminalHeight(stream any) (height int, terminal bool) {
+	file, ok := stream.(*os.File)
+	if !ok || file == nil {
+		return 0, false
+	}
+	_, height, terminal = sizeOf(file)
+	return height, terminal
+}

@@ -1,0 +1,73 @@
+package terminal
+
+import (
+	"io"
+	"os"
+	"strconv"
+)
+
+// Screen is the place where output goes. Its zero value is a file: no colours,
+// lines of any length.
+type Screen struct {
+	Width  int  // columns; 0 for no limit
+	Colour bool // escape sequences are understood, and wanted
+}
+
+// ScreenOf finds out what w is. COLUMNS, if it is set, says how wide lines may
+// be; else the terminal says it, if w is one. Terminals have colours unless
+// NO_COLOR is set or TERM is dumb.
+func ScreenOf(w io.Writer) Screen {
+	width, terminal := terminalWidth(w)
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		width = columns
+	}
+	return Screen{
+		Width:  width,
+		Colour: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+	}
+}
+
+// IsTerminal reports whether a reader or a writer is a terminal.
+func IsTerminal(stream any) bool {
+	_, terminal := terminalWidth(stream)
+	return terminal
+}
+
+// terminalWidth returns 0 for a terminal that does not know its width.
+func terminalWidth(stream any) (width int, terminal bool) {
+	file, ok := stream.(*os.File)
+	if !ok || file == nil {
+		return 0, false
+	}
+	width, _, terminal = sizeOf(file)
+	return width, terminal
+}
+
+// Style is a way to write a text on a terminal.
+type Style string
+
+// The styles. The zero Style is plain.
+const (
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+)
+
+// Paint returns the text in a style, if the screen has colours.
+func (s Screen) Paint(style Style, text string) string {
+	if !s.Colour || style == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// fit cuts a line that is too long.
+func (s Screen) fit(line string) string {
+	if s.Width == 0 {
+		return line
+	}
+	return Cut(line, s.Width)
+}

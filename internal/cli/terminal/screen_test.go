@@ -1,0 +1,46 @@
+package terminal_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/cli/terminal"
+)
+
+func TestAFileIsNoTerminal(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var buffer bytes.Buffer
+	for _, columns := range []string{"", "0", "-1", "wide"} {
+		t.Setenv("COLUMNS", columns)
+		if got := terminal.ScreenOf(file); got != (terminal.Screen{}) {
+			t.Errorf("COLUMNS=%s: a file is %+v", columns, got)
+		}
+	}
+	t.Setenv("COLUMNS", "100")
+	if got := terminal.ScreenOf(&buffer); got != (terminal.Screen{Width: 100}) {
+		t.Errorf("with COLUMNS=100 a pipe is %+v", got)
+	}
+	if terminal.IsTerminal(file) || terminal.IsTerminal(nil) || terminal.IsTerminal((*os.File)(nil)) {
+		t.Error("something is taken for a terminal")
+	}
+}
+
+func TestWithoutATerminalNobodyIsAskedOrTold(t *testing.T) {
+	var out bytes.Buffer
+	if prompt, err := terminal.PromptOn(strings.NewReader("yes\n"), &out); prompt != nil || !errors.Is(err, terminal.ErrNobody) {
+		t.Errorf("PromptOn = %v, %v", prompt, err)
+	}
+	p := terminal.NewProgress(&out)
+	p.Say("1 of 2")
+	p.Done()
+	if out.Len() != 0 {
+		t.Errorf("wrote %q", out.String())
+	}
+}

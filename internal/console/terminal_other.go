@@ -1,8 +1,0 @@
-//go:build !windows && (!unix || aix)
-
-package console
-
-import "os"
-
-// sizeOf knows no terminals here.
-func sizeOf(*os.File) (width, height int, terminal bool) { return 0, 0, false }

@@ -1,0 +1,100 @@
+package git
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/frozen"
+)
+
+// How many commits are read: of all, and of those that have changed the record.
+const (
+	mostCommits = 1000
+	mostChanges = 20
+)
+
+// takenBack returns records that a later commit has changed without generating,
+// as "git revert" does. What was published in between is still stored. The next
+// generate after such a commit writes all of it into the record.
+func (g *repository) takenBack() (lost []*frozen.Record) {
+	changes := g.changes()
+	for i, change := range changes {
+		if !change.removes {
+			continue
+		}
+		now, before := readRecord(g.at(change.commit), g.path), readRecord(g.at(change.commit+"^"), g.path)
+		if now == nil || before == nil || g.follows(change.commit, now, before) {
+			continue
+		}
+		isSettled := func(later recordChange) bool {
+			record := readRecord(g.at(later.commit), g.path)
+			return record != nil && g.follows(later.commit, record, before)
+		}
+		if !slices.ContainsFunc(changes[:i], isSettled) {
+			lost = append(lost, before)
+		}
+	}
+	return lost
+}
+
+// recordChange is a commit that has changed the record.
+type recordChange struct {
+	commit  string
+	removes bool // whether it removes lines
+}
+
+// changes lists the latest of them, merges included, newest first.
+func (g *repository) changes() (all []recordChange) {
+	name, err := g.at("").object(g.path)
+	if err != nil {
+		return nil
+	}
+	args := []string{"log", "--first-parent", "-m", "--no-renames", "--numstat", "--format=%x00%H", "-" + strconv.Itoa(mostChanges), "HEAD"}
+	oldest, _ := g.at("HEAD").git("rev-list", "--first-parent", "--skip="+strconv.Itoa(mostCommits), "-1", "HEAD")
+	if commit := strings.TrimSpace(string(oldest)); commit != "" {
+		args = append(args, "^"+commit)
+	}
+	text, _ := g.at("HEAD").git(append(args, "--", ":(top,literal)"+strings.TrimPrefix(name, ":"))...)
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		if words := strings.Fields(entry); len(words) >= 3 { // commit, added, removed, name
+			all = append(all, recordChange{commit: words[0], removes: words[2] != "0"})
+		}
+	}
+	return all
+}
+
+// follows reports whether the record of a commit can have been generated after
+// another one.
+func (g *repository) follows(commit string, now, before *frozen.Record) bool {
+	accepted := acceptedKeys(g.catalogue)
+	if now.Follows(before, nil, accepted) {
+		return true
+	}
+	c := g.catalogueOf(commit, now)
+	return c != nil && now.Follows(before, c, append(accepted, acceptedKeys(c)...))
+}
+
+// catalogueOf reads the catalogue of the record of a commit. It returns nil if
+// that cannot be read.
+func (g *repository) catalogueOf(commit string, record *frozen.Record) *catalog.Catalogue {
+	tree, name := g.at(commit), filepath.Join(g.out, filepath.FromSlash(record.Catalogue()))
+	text, err := tree.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	c, findings := catalog.ParseWith(tree, name, text)
+	if len(findings) > 0 {
+		return nil
+	}
+	return c
+}
+
+func acceptedKeys(c *catalog.Catalogue) (keys []string) {
+	for _, a := range c.Accepted {
+		keys = append(keys, a.Key.V)
+	}
+	return keys
+}
