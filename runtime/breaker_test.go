@@ -281,7 +281,7 @@ func TestThereAreNeverTwoProbes(t *testing.T) {
 	}
 }
 
-func TestTheBrakeRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
+func TestTheFailureThrottleRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
 		var broken atomic.Bool
@@ -299,7 +299,7 @@ func TestTheBrakeRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
 				return runtime.Permanent(errBoom)
 			}
 			return nil
-		}, runtime.WithConcurrency(4), runtime.WithBrake(4))
+		}, runtime.WithConcurrency(4), runtime.WithFailureThrottle(4))
 		for n := range 24 {
 			_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{OrderID: fmt.Sprint(n), Number: n})
 			must(t, err)

@@ -189,12 +189,12 @@ func (c *consumer) merge() {
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
-	merged.ExpiresAfter, merged.MaxSnoozes, merged.Brake = base.ExpiresAfter, base.MaxSnoozes, base.Brake
-	var expires, snoozes, brake bool
+	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
+	var expires, snoozes, throttle bool
 	for _, m := range members {
 		loosen(&merged.ExpiresAfter, m.config.expiresAfter, &expires)
 		loosen(&merged.MaxSnoozes, m.config.maxSnoozes, &snoozes)
-		loosen(&merged.Brake, m.config.brake, &brake)
+		loosen(&merged.FailureThrottle, m.config.failureThrottle, &throttle)
 	}
 	overrides := make([][]retry.Option, len(members))
 	for i, m := range members {

@@ -184,20 +184,20 @@ func WithMaxPending(n int, when WhenFull) Option {
 type SubscribeOption func(*subscribeConfig) error
 
 type subscribeConfig struct {
-	retry         []retry.Option
-	timeout       time.Duration  // 0: the event type's
-	slowAfter     *time.Duration // nil: the event type's
-	expiresAfter  *time.Duration // nil: the event type's
-	breaker       []breaker.Option
-	maxSnoozes    *int // nil: the event type's
-	brake         *int // nil: the event type's
-	rules         []errorRule
-	group         string
-	groupAliases  []string
-	aliases       []string
-	concurrency   int
-	fromBeginning bool
-	strict        bool
+	retry           []retry.Option
+	timeout         time.Duration  // 0: the event type's
+	slowAfter       *time.Duration // nil: the event type's
+	expiresAfter    *time.Duration // nil: the event type's
+	breaker         []breaker.Option
+	maxSnoozes      *int // nil: the event type's
+	failureThrottle *int // nil: the event type's
+	rules           []errorRule
+	group           string
+	groupAliases    []string
+	aliases         []string
+	concurrency     int
+	fromBeginning   bool
+	strict          bool
 }
 
 // WithRetry overrides single fields of the retry policy for this
@@ -268,18 +268,23 @@ func WithBreaker(overrides ...breaker.Option) SubscribeOption {
 	}
 }
 
-// WithBrake makes the subscription run one handler at a time after n failures in
-// a row, until one succeeds; 0 for never. It matters with [WithConcurrency]: a
-// service that is in trouble is not asked by all of them at once.
-func WithBrake(n int) SubscribeOption {
+// WithFailureThrottle makes the subscription run one handler at a time after n
+// failures in a row, until one succeeds; 0 for never. It matters with
+// [WithConcurrency]: a service in trouble gets one call at a time, not n.
+func WithFailureThrottle(n int) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if n < 0 {
-			return fmt.Errorf("a brake after %d failures is negative", n)
+			return fmt.Errorf("a failure throttle after %d failures is negative", n)
 		}
-		c.brake = &n
+		c.failureThrottle = &n
 		return nil
 	}
 }
+
+// WithBrake is the former name of [WithFailureThrottle].
+//
+// Deprecated: use [WithFailureThrottle].
+func WithBrake(n int) SubscribeOption { return WithFailureThrottle(n) }
 
 // WithConcurrency lets up to n handlers of this subscription run at once, from
 // 1 to 1024. The default is 1: events are handled one by one in the order of

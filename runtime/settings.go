@@ -35,9 +35,9 @@ type Settings struct {
 	// Breaker says when a subscription stops for a while because its handler
 	// fails too often.
 	Breaker breaker.Policy
-	// Brake is how many failures in a row make a subscription run one handler
+	// FailureThrottle is how many failures in a row make a subscription run one handler
 	// at a time, until one succeeds. 0 for never.
-	Brake int
+	FailureThrottle int
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
 	// Redrive says which dead letters are tried again by themselves.
@@ -93,7 +93,7 @@ func (s Settings) Validate() error {
 	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
-	require(s.Brake >= 0, "Brake is %d: it must not be negative", s.Brake)
+	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")
 		if err := s.Retry.With(rule.Retry...).Validate(); err != nil && s.Retry.Validate() == nil {

@@ -13,7 +13,7 @@ import (
 func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: durationText(s.Timeout), SlowAfter: durationText(s.SlowAfter),
-		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), Brake: s.Brake,
+		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
 		MaxSnoozes: s.MaxSnoozes,
 	}
 	for _, rule := range s.Errors {
@@ -31,15 +31,15 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 }
 
 type settingsJSON struct {
-	Retry        retryJSON       `json:"retry"`
-	Timeout      string          `json:"timeout"`
-	SlowAfter    string          `json:"slow_after,omitempty"`
-	ExpiresAfter string          `json:"expires_after,omitempty"`
-	MaxSnoozes   int             `json:"max_snoozes,omitempty"`
-	Breaker      *breakerJSON    `json:"breaker,omitempty"`
-	Brake        int             `json:"brake,omitempty"`
-	Errors       []errorRuleJSON `json:"errors,omitempty"`
-	Redrive      *redriveJSON    `json:"redrive,omitempty"`
+	Retry           retryJSON       `json:"retry"`
+	Timeout         string          `json:"timeout"`
+	SlowAfter       string          `json:"slow_after,omitempty"`
+	ExpiresAfter    string          `json:"expires_after,omitempty"`
+	MaxSnoozes      int             `json:"max_snoozes,omitempty"`
+	Breaker         *breakerJSON    `json:"breaker,omitempty"`
+	FailureThrottle int             `json:"failure_throttle,omitempty"`
+	Errors          []errorRuleJSON `json:"errors,omitempty"`
+	Redrive         *redriveJSON    `json:"redrive,omitempty"`
 }
 
 type retryJSON struct {

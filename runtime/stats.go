@@ -52,7 +52,7 @@ type SubscriptionStats struct {
 	Handler Histogram `json:"handler"`
 	// Settings are in force at the moment, by event type: those of the catalogue
 	// or what it was tuned to, under the options of the subscription. A member of
-	// a group has the Retry, ExpiresAfter, MaxSnoozes and Brake of its group. Rules for errors
+	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
 	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
 	Settings map[string]Settings `json:"settings"`
 }
@@ -106,7 +106,7 @@ func (s *Subscription) settings() map[string]Settings {
 	}
 	for eventType, merged := range *s.consumer.settings.Load() {
 		if one, ok := settings[eventType]; ok {
-			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.Brake = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.Brake
+			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.FailureThrottle = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle
 			settings[eventType] = one
 		}
 	}

@@ -83,8 +83,8 @@ func (c *subscribeConfig) over(s Settings) Settings {
 	if c.maxSnoozes != nil {
 		s.MaxSnoozes = *c.maxSnoozes
 	}
-	if c.brake != nil {
-		s.Brake = *c.brake
+	if c.failureThrottle != nil {
+		s.FailureThrottle = *c.failureThrottle
 	}
 	return s
 }
@@ -93,7 +93,7 @@ func (c *subscribeConfig) over(s Settings) Settings {
 func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter,
-		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, Brake: settings.Brake, Priority: dispatch.Priority(priority),
+		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
 	}
 	for _, rule := range s.config.rules {
 		compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{

@@ -20,7 +20,7 @@ import (
 //		ExpiresAfter: <duration>,
 //		MaxSnoozes:   <n>,
 //		Breaker:      <breaker>,
-//		Brake:        <n>,
+//		FailureThrottle:        <n>,
 //		Errors:       <error rules>,
 //		Redrive:      <redrive>,
 //	}
@@ -41,7 +41,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
 	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
-	add(s.Brake.V > 0, "Brake", jen.Lit(s.Brake.V))
+	add(s.FailureThrottle.V > 0, "FailureThrottle", jen.Lit(s.FailureThrottle.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
 	return inRuntime("Settings").Custom(linesInBraces, fields...)

@@ -13,7 +13,7 @@ events:
     expires_after: 2d
     max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
-    brake: 10
+    failure_throttle: 10
     errors:
       card_declined: permanent
       unreachable: { retry: { max_retries: 8, backoff: linear, base_delay: 10s, max_delay: 5m, multiplier: 1.5, jitter: 0 } }
@@ -27,13 +27,13 @@ events:
 `)
 	emits(t, `
 runtime.Settings{
-	Retry:        retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-	Timeout:      30 * time.Second,
-	SlowAfter:    5 * time.Second,
-	ExpiresAfter: 48 * time.Hour,
-	MaxSnoozes:   60,
-	Breaker:      breaker.Policy{Threshold: 0.25, MinSamples: 20, Window: 5 * time.Minute, OpenFor: 90 * time.Second},
-	Brake:        10,
+	Retry:           retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+	Timeout:         30 * time.Second,
+	SlowAfter:       5 * time.Second,
+	ExpiresAfter:    48 * time.Hour,
+	MaxSnoozes:      60,
+	Breaker:         breaker.Policy{Threshold: 0.25, MinSamples: 20, Window: 5 * time.Minute, OpenFor: 90 * time.Second},
+	FailureThrottle: 10,
 	Errors: []runtime.ErrorRule{
 		{Class: ErrorCardDeclined, Permanent: true},
 		{Class: ErrorUnreachable, Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},

@@ -50,12 +50,12 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		{
 			Name: OnOrderPlacedChargeCard,
 			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    30 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				Brake:      5,
+				Retry:           retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:         30 * time.Second,
+				SlowAfter:       5 * time.Second,
+				MaxSnoozes:      10000,
+				Breaker:         breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				FailureThrottle: 5,
 			},
 		},
 		{

@@ -13,8 +13,8 @@ var (
 	thresholdSpan = limits{least: 0, most: 1, below: true}
 )
 
-// limitBrake is the largest brake. Beyond it nobody can tell it from off.
-const limitBrake = breaker.LimitSamples
+// limitThrottle is the largest failure throttle. Nobody can tell a larger one from off.
+const limitThrottle = breaker.LimitSamples
 
 func builtinBreaker() Breaker {
 	p := breaker.Default()

@@ -62,6 +62,10 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 	o := object{node: n, what: what, entries: map[string]entry{}}
 	entries, ok := r.mapping(n, what)
 	for _, e := range entries {
+		if key := PresentKey(e.name); key != e.name && slices.Contains(known, key) {
+			r.formerKey(o, key, e)
+			continue
+		}
 		if !slices.Contains(known, e.name) {
 			f := r.report(r.place(e.key), RuleUnknownKey, "unknown key %q in %s", e.name, what)
 			if f.Hint = elsewhere[e.name]; f.Hint == "" {
@@ -73,6 +77,10 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 			if f.Hint == "" {
 				f.Hint = "its keys are " + strings.Join(known, ", ")
 			}
+			continue
+		}
+		if other, both := o.entries[e.name]; both {
+			r.keyAndFormerKey(o, e, other)
 			continue
 		}
 		o.entries[e.name] = e

@@ -20,7 +20,7 @@ type LintSetting struct {
 // package lint, in its order.
 func LintRules() []string {
 	return []string{
-		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "past-tense", "generic-name",
+		"event-doc", "type-doc", "field-doc", "event-owner", "event-example", "deprecated-subscribed", "deprecated-type", "deprecated-key", "past-tense", "generic-name",
 		"secret-field", "float-money", "unused-type", "sample-of-custom", "partition-gap", "flow-correlation",
 		"slow-after-unreached", "timeout-beyond-expiry", "attempts-beyond-expiry", "never-retried", "no-jitter", "retry-delays", "one-budget",
 	}

@@ -24,7 +24,7 @@ func (s Settings) List() []Setting {
 	}
 	list = append(list, s.Retry.list("retry.")...)
 	list = append(list, s.Breaker.list()...)
-	list = append(list, Setting{"brake", countOrOff(s.Brake.V), s.Brake.Pos})
+	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}

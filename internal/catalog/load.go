@@ -79,6 +79,7 @@ type reader struct {
 	later            []func()              // what has to wait until all types are known
 	subscribed       map[string]subscribed // the subscriptions so far, by name
 	classes          []*ErrorClass         // the error classes so far
+	formerKeys       []*FormerKey          // the keys with their former names so far
 	findings         Findings
 }
 
@@ -115,6 +116,7 @@ func (r *reader) catalogue(node *yaml.Node) *Catalogue {
 	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
+	c.FormerKeys = r.formerKeys
 	for _, p := range append([]*Package{nil}, c.Packages...) {
 		r.checkCollisions(c.In(p, ""))
 	}

@@ -12,15 +12,15 @@ import (
 // can say where it comes from.
 type Settings struct {
 	Retry
-	Timeout      Value[time.Duration] // of one attempt
-	SlowAfter    Value[time.Duration] // an attempt that takes longer is logged; 0 for never
-	ExpiresAfter Value[time.Duration] // over all attempts; 0 for never
-	MaxSnoozes   Value[int]           // of one event; 0 for no limit
-	Breaker      Breaker
-	Brake        Value[int]   // failures in a row; 0 for never
-	Errors       []*ErrorRule // the first that matches decides
-	Redrive      Redrive
-	Priority     Value[Priority]
+	Timeout         Value[time.Duration] // of one attempt
+	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
+	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
+	MaxSnoozes      Value[int]           // of one event; 0 for no limit
+	Breaker         Breaker
+	FailureThrottle Value[int]   // failures in a row; 0 for never
+	Errors          []*ErrorRule // the first that matches decides
+	Redrive         Redrive
+	Priority        Value[Priority]
 }
 
 // Retry says how often and when a failed event is tried again.

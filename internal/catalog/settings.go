@@ -15,7 +15,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "brake", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "errors", "redrive"}
 )
 
 // There is no timeout "off": a handler that hangs must not hold its event for ever.
@@ -45,7 +45,7 @@ func (s Settings) overlay(over Settings) Settings {
 	replace(&s.ExpiresAfter, over.ExpiresAfter)
 	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = s.Breaker.overlay(over.Breaker)
-	replace(&s.Brake, over.Brake)
+	replace(&s.FailureThrottle, over.FailureThrottle)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
 	s.Redrive = s.Redrive.overlay(over.Redrive)
 	replace(&s.Priority, over.Priority)
@@ -72,7 +72,7 @@ func (r *reader) settings(o object) Settings {
 	s.ExpiresAfter = r.duration(o, "expires_after", patience)
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
-	s.Brake = r.countOrOff(o, "brake", limitBrake, "it is off or counts failures in a row")
+	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
 	s.Priority = oneOf(r, o, "priority", priorityWords, func(word string) (Priority, bool) {

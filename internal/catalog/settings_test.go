@@ -27,7 +27,7 @@ defaults:
 policies:
   order.*:
     expires_after: 1d
-    brake: 10
+    failure_throttle: 10
     breaker: off
     redrive: off
     errors:
@@ -36,7 +36,7 @@ policies:
 events:
   order.placed:
     slow_after: off
-    brake: off
+    failure_throttle: off
     breaker: { min_samples: 20, open_for: 5s }
     redrive: { max: 7 }
     errors:
@@ -82,7 +82,7 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 	}
 	d := runtime.DefaultSettings()
 	if got.Policy() != d.Retry || got.Breaker.Policy() != d.Breaker || got.Timeout.V != d.Timeout || got.SlowAfter.V != d.SlowAfter ||
-		got.ExpiresAfter.V != d.ExpiresAfter || got.Brake.V != d.Brake || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
+		got.ExpiresAfter.V != d.ExpiresAfter || got.FailureThrottle.V != d.FailureThrottle || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
 		t.Errorf("they are not those of the runtime: %+v", d)
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
 	placed, paid, created := c.Events[0].Settings, c.Events[1].Settings, c.Events[2].Settings
 	type row struct {
 		SlowAfter, ExpiresAfter time.Duration
-		Brake                   int
+		FailureThrottle         int
 		Breaker                 breaker.Policy
 		Redrive                 string
 	}
@@ -120,7 +120,7 @@ func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		if !s.Redrive.Off.V {
 			redrive = fmt.Sprintf("%v every %v, %d times", s.Redrive.Reasons.V, s.Redrive.Every.V, s.Redrive.Max.V)
 		}
-		return row{s.SlowAfter.V, s.ExpiresAfter.V, s.Brake.V, s.Breaker.Policy(), redrive}
+		return row{s.SlowAfter.V, s.ExpiresAfter.V, s.FailureThrottle.V, s.Breaker.Policy(), redrive}
 	}
 	quarter := breaker.Default().With(breaker.Threshold(0.25), breaker.Window(2*time.Minute))
 	for _, tt := range []struct {
@@ -144,18 +144,18 @@ func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		}
 	}
 	for name, pos := range map[string]catalog.Position{
-		"breaker off":             paid.Breaker.Off.Pos,
-		"breaker on":              placed.Breaker.Off.Pos,
-		"threshold":               placed.Breaker.Threshold.Pos,
-		"redrive off":             paid.Redrive.Off.Pos,
-		"reasons":                 placed.Redrive.Reasons.Pos,
-		"slow_after off":          placed.SlowAfter.Pos,
-		"brake of the policy":     paid.Brake.Pos,
-		"expires_after, switched": c.Events[0].Subscriptions[0].Settings.ExpiresAfter.Pos,
+		"breaker off":                    paid.Breaker.Off.Pos,
+		"breaker on":                     placed.Breaker.Off.Pos,
+		"threshold":                      placed.Breaker.Threshold.Pos,
+		"redrive off":                    paid.Redrive.Off.Pos,
+		"reasons":                        placed.Redrive.Reasons.Pos,
+		"slow_after off":                 placed.SlowAfter.Pos,
+		"failure throttle of the policy": paid.FailureThrottle.Pos,
+		"expires_after, switched":        c.Events[0].Subscriptions[0].Settings.ExpiresAfter.Pos,
 	} {
 		want := map[string]catalog.Position{
 			"breaker off": at(14, 14), "breaker on": at(23, 14), "threshold": at(5, 25), "redrive off": at(15, 14), "reasons": at(6, 23),
-			"slow_after off": at(21, 17), "brake of the policy": at(13, 12), "expires_after, switched": at(30, 24),
+			"slow_after off": at(21, 17), "failure throttle of the policy": at(13, 23), "expires_after, switched": at(30, 24),
 		}[name]
 		if pos != want {
 			t.Errorf("%s is at %v, want %v", name, pos, want)

@@ -76,8 +76,8 @@ func facts(s catalog.Settings) []fact {
 		add("Breaker", fmt.Sprintf("opens for %s when more than %s of at least %d events within %s have failed",
 			catalog.Short(s.Breaker.OpenFor.V), percent(s.Breaker.Threshold.V), s.Breaker.MinSamples.V, catalog.Short(s.Breaker.Window.V)))
 	}
-	if s.Brake.V > 0 {
-		add("Brake", fmt.Sprintf("one handler at a time after %d failures in a row", s.Brake.V))
+	if s.FailureThrottle.V > 0 {
+		add("Failure throttle", fmt.Sprintf("one handler at a time after %d failures in a row", s.FailureThrottle.V))
 	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"

@@ -88,7 +88,7 @@ events:
   order.placed:
     expires_after: 1h
     max_snoozes: 20
-    brake: 5
+    failure_throttle: 5
     redrive: { reasons: [timeout, crash], every: 10m, max: 4 }
     errors: { declined: permanent, busy: { retry: { max_attempts: 9 } }, odd: { retry: {} } }
     partition_by: id
@@ -107,7 +107,7 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 		"Expires 1h after it was published",
 		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",
 		"Snoozes at most 20 of one event",
-		"Brake one handler at a time after 5 failures in a row",
+		"Failure throttle one handler at a time after 5 failures in a row",
 		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",
 		"Error declined permanent: a dead letter at once Error busy 9 attempts, exponential, at most 30s",
 		"audit OnOrderPlacedAudit Keeps the books. Delivered as above.",

@@ -43,10 +43,11 @@ func settingText(n *node) string {
 // settings adds the settings that are not those of base.
 func (r *asyncReader) settings(body *yaml.Node, settings *node, base map[string]string) {
 	for _, m := range settings.properties() {
-		if base[m.name] == settingText(m.value) {
+		name := catalog.PresentKey(m.name)
+		if base[name] == settingText(m.value) {
 			continue
 		}
-		path := strings.Split(m.name, ".")
+		path := strings.Split(name, ".")
 		value := r.yamlOf(m.value)
 		switch {
 		case m.name == "redrive.reasons" && m.value.text == "all":

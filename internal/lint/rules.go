@@ -13,7 +13,7 @@ type Rule struct {
 // Rules lists the rules: what is said, names, payloads, settings.
 func Rules() []Rule {
 	return []Rule{
-		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense, genericName,
+		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
 		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation,
 		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, oneBudget,
 	}

@@ -1,6 +1,10 @@
 package lint
 
-import "github.com/busgen/busgen/internal/catalog"
+import (
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
 
 var deprecatedSubscribed = Rule{
 	ID:       "deprecated-subscribed",
@@ -59,5 +63,25 @@ events:
 				"field %s of %s is of type %s, which is deprecated", f.Name.V, owner, t.Name.V)
 			p.see(finding, t.Deprecated.Pos, "the reason is here")
 		})
+	},
+}
+
+var deprecatedKey = Rule{
+	ID:       "deprecated-key",
+	Severity: Note,
+	Purpose:  "A key has a better name now. The former one works, and is not in the reference.",
+	Bad: `
+defaults: { brake: 5 }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { failure_throttle: 5 }
+events:
+  order.placed: {}`,
+	check: func(p *pass) {
+		for _, key := range p.FormerKeys {
+			subject := key.Of[strings.LastIndexByte(key.Of, ' ')+1:] // defaults, or the name of an event or a policy
+			p.report(subject, key.Key.Pos, "rename it to "+key.Present, "%s of %s is called %s now", key.Key.V, key.Of, key.Present)
+		}
 	},
 }

@@ -8,13 +8,13 @@ import (
 // settingsOf returns settings of the catalogue as generated code writes them.
 func settingsOf(s catalog.Settings) runtime.Settings {
 	settings := runtime.Settings{
-		Retry:        s.Policy(),
-		Timeout:      s.Timeout.V,
-		SlowAfter:    s.SlowAfter.V,
-		ExpiresAfter: s.ExpiresAfter.V,
-		MaxSnoozes:   s.MaxSnoozes.V,
-		Breaker:      s.Breaker.Policy(),
-		Brake:        s.Brake.V,
+		Retry:           s.Policy(),
+		Timeout:         s.Timeout.V,
+		SlowAfter:       s.SlowAfter.V,
+		ExpiresAfter:    s.ExpiresAfter.V,
+		MaxSnoozes:      s.MaxSnoozes.V,
+		Breaker:         s.Breaker.Policy(),
+		FailureThrottle: s.FailureThrottle.V,
 	}
 	for _, rule := range s.Errors {
 		settings.Errors = append(settings.Errors, runtime.ErrorRule{

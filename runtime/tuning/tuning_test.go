@@ -53,7 +53,7 @@ func TestWhatIsTunedIsReported(t *testing.T) {
 		"slow_after: 4m>slow_after: off":                        "ml.run.started ml.run.finished ml.run.failed",
 		"expires_after: 10s>expires_after: off":                 "ui.command.cart_changed ui.command.checkout_submitted",
 		"breaker: off >breaker: { open_for: 1s }":               "ui.command.cart_changed ui.command.checkout_submitted",
-		"brake: 5>brake: 6":                                     "charge-card",
+		"failure_throttle: 5>failure_throttle: 6":               "charge-card",
 		"text_too_long: permanent>text_too_long: { retry: {} }": "print-gift-card",
 		"[timeout, crash], every>[crash], every":                "ml.run.started ml.run.finished ml.run.failed",
 		"doc: Writes to the customer.>timeout: 1s":              "send-receipt",
@@ -126,7 +126,7 @@ func TestWhatTheCompilerHasSeenNeedsABuild(t *testing.T) {
 
 func TestWhatDoesNotNeedABuildIsTunedBesidesWhatDoes(t *testing.T) {
 	f := newFixture(t)
-	f.edit("brake: 5", "brake: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
+	f.edit("failure_throttle: 5", "failure_throttle: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
 	report, err := tuning.Apply(f.bus, f.path)
 	f.must(err)
 	if len(report.Tuned) != 1 || len(report.NeedsBuild) != 1 {
@@ -136,7 +136,7 @@ func TestWhatDoesNotNeedABuildIsTunedBesidesWhatDoes(t *testing.T) {
 
 func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	f := newFixture(t)
-	f.edit("brake: 5", "brake: seldom", "jitter: 0.2 ", "jitter: 2  ")
+	f.edit("failure_throttle: 5", "failure_throttle: seldom", "jitter: 0.2 ", "jitter: 2  ")
 	_, err := tuning.Apply(f.bus, f.path)
 	var found *tuning.FindingsError
 	if !errors.As(err, &found) {
@@ -144,12 +144,12 @@ func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	}
 	want := &tuning.FindingsError{Path: f.path, Findings: []tuning.Finding{
 		{f.at("2  "), "jitter of retry of defaults is 2; it must be between 0 and 0.5", "out-of-range"},
-		{f.at("seldom"), `brake of subscription charge-card of event order.placed is "seldom"; it is off or a whole number`, "unknown-value"},
+		{f.at("seldom"), `failure_throttle of subscription charge-card of event order.placed is "seldom"; it is off or a whole number`, "unknown-value"},
 	}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := err.Error(); !strings.Contains(text, "is not applied") || !strings.Contains(text, "\n"+f.at("seldom")+": brake of") {
+	if text := err.Error(); !strings.Contains(text, "is not applied") || !strings.Contains(text, "\n"+f.at("seldom")+": failure_throttle of") {
 		t.Errorf("the error reads\n%s", text)
 	}
 	if _, err := tuning.Apply(f.bus, filepath.Join(t.TempDir(), "nowhere.yaml")); !errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 )
 
 // The gate is what a delivery passes when a worker takes it: the subscription and
-// the event type must not be paused, the brake not be on, the breaker closed, and
+// the event type must not be paused, the failure throttle not hold it, the breaker closed, and
 // no suspect be running. What may not pass stays in the queue; nothing is written.
 
 // gate is the state of it.
@@ -61,7 +61,7 @@ func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok 
 			continue
 		}
 		settings := s.cfg.Settings(i.Type)
-		if brake := settings.Brake; brake > 0 && int(s.gate.streak.Load()) >= brake && s.gate.active.Load() > 0 {
+		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 			s.queue.putBack(i) // the one that runs will signal
 			return nil, nil, false
 		}
@@ -113,11 +113,11 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 func (s *Subscription) leaveGate(r *run) {
 	s.leave(r.alone)
 	if s.gate.streak.Load() > 0 {
-		s.signal() // the brake may have kept others
+		s.signal() // the failure throttle may have held others
 	}
 }
 
-// noteFailure and noteSuccess work the brake.
+// noteFailure and noteSuccess count failures in a row for the failure throttle.
 func (s *Subscription) noteFailure() { s.gate.streak.Add(1) }
 
 func (s *Subscription) noteSuccess() {

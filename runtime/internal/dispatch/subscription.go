@@ -78,14 +78,14 @@ type Handler struct {
 // Settings steer the deliveries of one event type in one subscription. They are
 // never changed, only replaced.
 type Settings struct {
-	Retry        retry.Policy
-	Timeout      time.Duration // of one attempt
-	SlowAfter    time.Duration // 0 for never
-	ExpiresAfter time.Duration // 0 for never
-	MaxSnoozes   int           // 0 for no limit
-	Brake        int           // 0 for never
-	Priority     Priority
-	Errors       []ErrorRule
+	Retry           retry.Policy
+	Timeout         time.Duration // of one attempt
+	SlowAfter       time.Duration // 0 for never
+	ExpiresAfter    time.Duration // 0 for never
+	MaxSnoozes      int           // 0 for no limit
+	FailureThrottle int           // 0 for never
+	Priority        Priority
+	Errors          []ErrorRule
 }
 
 // ErrorRule says what errors that match mean.
