@@ -131,9 +131,9 @@ func (b *Bus) activity() (now engine.Activity) {
 		}
 		now.Breakers = append(now.Breakers, one)
 	}
-	for _, c := range b.consumers {
-		if c.runner != nil {
-			now.Attempts = c.runner.Running(now.Attempts, time.Now(), longRunning)
+	for _, f := range b.feeds {
+		if f.scheduler != nil {
+			now.Attempts = f.scheduler.Running(now.Attempts, time.Now(), longRunning)
 		}
 	}
 	now.Unhandled = b.health.withoutHandler()

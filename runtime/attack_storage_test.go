@@ -69,7 +69,7 @@ func (s *simulated) open() {
 	s.must(err)
 	s.must(declare(s.Context(), log, parcels))
 	s.must(bus.log.Close())
-	bus.log, bus.gate.log = log, log
+	bus.log, bus.admission.log = log, log
 	s.Bus = bus
 }
 

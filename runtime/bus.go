@@ -39,20 +39,20 @@ type Bus struct {
 	causes      causes
 	health      *healthWatch
 	showing     *activity
-	gate        gate
+	admission   admission
 	maintenance sync.WaitGroup // goroutines of the bus that end with it
 	pausing     pausing
 	alone       dispatch.Alone
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
-	consumers     []*consumer   // replaced, never changed
-	changed       chan struct{} // closed when consumers is replaced
+	feeds         []*feed       // replaced, never changed
+	changed       chan struct{} // closed when feeds is replaced
 	tuning        Tuning
 	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
-	renewing      bool          // the log was restored; nothing is started until the consumers are those of the log as it is
+	renewing      bool          // the log was restored; nothing is started until the feeds are those of the log as it is
 	halt          func()        // ends what only the bus that dispatches does; nil before it does
 	stopRequested chan struct{} // closed when Shutdown begins
 	stopped       chan struct{} // closed when Shutdown is through
@@ -128,7 +128,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.gate = gate{log: log, limit: b.config.maxPending, when: b.config.whenFull}
+	b.admission = admission{log: log, limit: b.config.maxPending, when: b.config.whenFull}
 	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, target, b.config.logger})
 	return b, nil
 }
@@ -228,8 +228,8 @@ func (b *Bus) dispatch(found engine.Recovery) error {
 	b.config.logger.Info("event bus started", "interrupted", found.Interrupted, "waiting", found.Waiting,
 		"dead", found.Dead, "backlog", found.Backlog)
 	b.reportClasses()
-	for _, c := range b.consumers {
-		c.start()
+	for _, f := range b.feeds {
+		f.start()
 	}
 	maintenance, end := context.WithCancel(context.Background())
 	b.maintenance.Go(func() { <-b.stopRequested; end() })
@@ -296,9 +296,9 @@ func (b *Bus) WaitIdle(ctx context.Context) error {
 	}
 	for {
 		b.mu.Lock()
-		consumers := make([]engine.Consumer, len(b.consumers))
-		for i, c := range b.consumers {
-			consumers[i] = c.position
+		consumers := make([]engine.Consumer, len(b.feeds))
+		for i, f := range b.feeds {
+			consumers[i] = f.consumer
 		}
 		changed := b.changed
 		b.mu.Unlock()
@@ -340,20 +340,20 @@ func (b *Bus) waitSettled(ctx context.Context, consumers []engine.Consumer, chan
 	return b.log.WaitSettled(ctx, consumers)
 }
 
-// setConsumers replaces the consumers. The caller holds mu.
-func (b *Bus) setConsumers(consumers []*consumer) {
-	b.consumers = consumers
+// setFeeds replaces the feeds. The caller holds mu.
+func (b *Bus) setFeeds(feeds []*feed) {
+	b.feeds = feeds
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // onWorker reports whether the caller is on a goroutine that runs handlers of c, or with
 // nil of any subscription of this bus.
-func (b *Bus) onWorker(c *consumer) bool {
+func (b *Bus) onWorker(f *feed) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.consumers, func(one *consumer) bool {
-		return (c == nil || one == c) && one.runner != nil && one.runner.OnWorker()
+	return slices.ContainsFunc(b.feeds, func(one *feed) bool {
+		return (f == nil || one == f) && one.scheduler != nil && one.scheduler.OnWorker()
 	})
 }
 
@@ -384,7 +384,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	b.state = stopping
 	b.dropped.Stop()
 	close(b.stopRequested)
-	consumers := b.consumers
+	feeds := b.feeds
 	b.mu.Unlock()
 	defer close(b.stopped)
 
@@ -393,10 +393,10 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, b.config.shutdownTimeout)
 		defer cancel()
 	}
-	errs := make([]error, len(consumers))
+	errs := make([]error, len(feeds))
 	var waiting sync.WaitGroup
-	for i, c := range consumers {
-		waiting.Go(func() { errs[i] = c.stop(ctx) })
+	for i, f := range feeds {
+		waiting.Go(func() { errs[i] = f.stop(ctx) })
 	}
 	waiting.Wait()
 	b.maintenance.Wait()

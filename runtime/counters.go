@@ -174,7 +174,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 
 // Dead implements [dispatch.Counter].
 func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) {
-	c.bus.causes.add(causeKey{a.ID, c.consumer.name}, a.Failed, last.Error)
+	c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed, last.Error)
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {

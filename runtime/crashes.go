@@ -38,7 +38,7 @@ func (b *Bus) crashCounted(crash *engine.Crash) {
 	s, settings, due := b.reporter(crash), DefaultSettings(), crash.Attempt.Ended
 	attributes := []any{"event_id", crash.ID, "event_type", crash.Type, "subscription_id", crash.Subscription, "attempt", crash.Failures + crash.Uncounted}
 	if s != nil {
-		settings.Retry = s.consumer.settingsOf(crash.Type).Retry
+		settings.Retry = s.feed.settingsOf(crash.Type).Retry
 		attributes = append(attributes, "max_attempts", settings.Retry.MaxAttempts+crash.Uncounted)
 	}
 	b.config.logger.Warn("event handler failed", append(attributes, "delay_ms", 0, "error", crash.Attempt.Error)...)
@@ -58,7 +58,7 @@ func (b *Bus) reporter(crash *engine.Crash) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.subscriptions {
-		if s.consumer.name == crash.Subscription && s.covers(crash.Type) {
+		if s.feed.name == crash.Subscription && s.covers(crash.Type) {
 			return s
 		}
 	}

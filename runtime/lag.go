@@ -39,11 +39,11 @@ func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
 		return nil, public(err)
 	}
 	b.mu.Lock()
-	consumers := b.consumers
+	feeds := b.feeds
 	b.mu.Unlock()
 	lags := make([]Lag, len(found))
 	for i, one := range found {
-		here := slices.ContainsFunc(consumers, func(c *consumer) bool { return c.name == one.Name })
+		here := slices.ContainsFunc(feeds, func(f *feed) bool { return f.name == one.Name })
 		lags[i] = Lag{
 			Subscription: one.Name, Pattern: one.Pattern, Here: here, Paused: one.Paused, Backlog: one.Backlog,
 			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Dead: one.Dead, Oldest: one.Oldest,

@@ -28,9 +28,9 @@ func (b *Bus) logChanged(what error) {
 		// The handlers that run belong to the log as it was: what they return
 		// is recorded nowhere.
 		b.mu.Lock()
-		consumers := b.consumers
+		feeds := b.feeds
 		b.mu.Unlock()
-		interrupt(consumers)
+		interrupt(feeds)
 		if restored {
 			b.resume()
 		} else {
@@ -39,13 +39,13 @@ func (b *Bus) logChanged(what error) {
 	})
 }
 
-// interrupt ends the handlers of all consumers.
-func interrupt(consumers []*consumer) {
+// interrupt ends the handlers of all feeds.
+func interrupt(feeds []*feed) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	var waiting sync.WaitGroup
-	for _, c := range consumers {
-		waiting.Go(func() { c.stop(now) })
+	for _, f := range feeds {
+		waiting.Go(func() { f.stop(now) })
 	}
 	waiting.Wait()
 }
@@ -103,18 +103,18 @@ func (b *Bus) subscribeAnew() error {
 		}
 	}
 	// Whatever happens from here on, who waits for the old ones looks again.
-	defer b.setConsumers(b.consumers)
-	for _, c := range b.consumers {
-		position, err := b.log.Consumer(ctx, c.spec(*c.members.Load()))
+	defer b.setFeeds(b.feeds)
+	for _, f := range b.feeds {
+		position, err := b.log.Consumer(ctx, f.spec(*f.members.Load()))
 		if err != nil {
 			return err
 		}
-		c.position = position
+		f.consumer = position
 	}
 	b.renewing = false
 	if b.state == running {
-		for _, c := range b.consumers {
-			c.start()
+		for _, f := range b.feeds {
+			f.start()
 		}
 		b.config.logger.Info("event bus goes on with the restored file")
 	}

@@ -83,12 +83,12 @@ func publicPause(p engine.Pause) Pause {
 	return Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
-// pausing tells the running consumers what is paused. It has a lock of its own,
+// pausing tells the running feeds what is paused. It has a lock of its own,
 // which nobody holds who waits for the log.
 type pausing struct {
 	mu      sync.Mutex
 	paused  []engine.Pause
-	running []*consumer
+	running []*feed
 }
 
 // set is called by the log with what is paused now.
@@ -96,32 +96,32 @@ func (p *pausing) set(paused []engine.Pause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.paused = paused
-	for _, c := range p.running {
-		p.tell(c)
+	for _, f := range p.running {
+		p.tell(f)
 	}
 }
 
-// watch tells a consumer what is paused now, and whenever that changes.
-func (p *pausing) watch(c *consumer) {
+// watch tells a feed what is paused now, and whenever that changes.
+func (p *pausing) watch(f *feed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, c)
-	p.tell(c)
+	p.running = append(p.running, f)
+	p.tell(f)
 }
 
-func (p *pausing) forget(c *consumer) {
+func (p *pausing) forget(f *feed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = slices.DeleteFunc(p.running, func(other *consumer) bool { return other == c })
+	p.running = slices.DeleteFunc(p.running, func(other *feed) bool { return other == f })
 }
 
-func (p *pausing) tell(c *consumer) {
+func (p *pausing) tell(f *feed) {
 	all := false
 	var types []glob.Pattern
 	besides := map[string]bool{} // by another name
 	for _, one := range p.paused {
 		if one.Kind == engine.PauseSubscription {
-			all = all || one.Target == c.name
+			all = all || one.Target == f.name
 		} else if pattern, err := glob.Parse(one.Target); err == nil {
 			types = append(types, pattern)
 			for also := range strings.FieldsSeq(one.Besides) {
@@ -130,15 +130,15 @@ func (p *pausing) tell(c *consumer) {
 		}
 	}
 	if len(types) == 0 {
-		c.paused.Store(all)
-		c.runner.SetPaused(all, nil)
+		f.paused.Store(all)
+		f.scheduler.SetPaused(all, nil)
 		return
 	}
 	held := func(eventType string) bool {
 		return besides[eventType] || slices.ContainsFunc(types, func(p glob.Pattern) bool { return p.Match(eventType) })
 	}
 	// If nothing is left to deliver, the events may as well wait in the log.
-	all = all || !slices.ContainsFunc(c.types(), func(eventType string) bool { return !held(eventType) })
-	c.paused.Store(all)
-	c.runner.SetPaused(all, held)
+	all = all || !slices.ContainsFunc(f.types(), func(eventType string) bool { return !held(eventType) })
+	f.paused.Store(all)
+	f.scheduler.SetPaused(all, held)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // PendingError says that a subscription is so far behind that nothing more is
@@ -19,11 +17,11 @@ func (e *PendingError) Error() string {
 	return fmt.Sprintf("%d events or more are pending, the limit of this bus: publish again when its subscriptions have caught up", e.Limit)
 }
 
-// gate lets publishers pass while not too much is pending. Counting asks the
-// file, so each count allows as many events as were missing to the limit before
+// admission lets publishers pass while not too much is pending. Counting asks the
+// log, so each count allows as many events as were missing to the limit before
 // it counts again.
-type gate struct {
-	log   engine.Log
+type admission struct {
+	log   backlog
 	limit int // 0 for none
 	when  WhenFull
 
@@ -31,8 +29,14 @@ type gate struct {
 	allowance int
 }
 
+// backlog is what admission needs of a log.
+type backlog interface {
+	Pending(ctx context.Context, limit int) (int, error)
+	AwaitSettled(ctx context.Context) error
+}
+
 // pass waits or refuses until n events more may be published.
-func (g *gate) pass(ctx context.Context, n int) error {
+func (g *admission) pass(ctx context.Context, n int) error {
 	if g.limit == 0 {
 		return nil
 	}
@@ -51,7 +55,7 @@ func (g *gate) pass(ctx context.Context, n int) error {
 
 // take reports whether n events may be published. A batch larger than the limit
 // passes when nothing is pending.
-func (g *gate) take(ctx context.Context, n int) (bool, error) {
+func (g *admission) take(ctx context.Context, n int) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n = min(n, g.limit)

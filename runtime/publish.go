@@ -227,7 +227,7 @@ func (b *batch) append(ctx context.Context) error {
 	if err := b.bus.accepts(); err != nil {
 		return err
 	}
-	if err := b.bus.gate.pass(ctx, len(b.records)); err != nil {
+	if err := b.bus.admission.pass(ctx, len(b.records)); err != nil {
 		return public(err)
 	}
 	if err := b.bus.log.Append(ctx, b.records); err != nil {

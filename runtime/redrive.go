@@ -25,12 +25,12 @@ func (b *Bus) redrive(ctx context.Context) {
 
 func (b *Bus) redriveDue(ctx context.Context) error {
 	b.mu.Lock()
-	consumers := b.consumers
+	feeds := b.feeds
 	b.mu.Unlock()
-	for _, c := range consumers {
-		for eventType, r := range c.redrives() {
+	for _, f := range feeds {
+		for eventType, r := range f.redrives() {
 			spec := engine.RedriveSpec{
-				Subscription: c.name, Type: eventType, Reasons: r.Reasons,
+				Subscription: f.name, Type: eventType, Reasons: r.Reasons,
 				DeadBefore: time.Now().Add(-r.Every), Max: r.Max, Limit: redriveLimit,
 			}
 			for n := redriveLimit; n == redriveLimit; {
@@ -39,7 +39,7 @@ func (b *Bus) redriveDue(ctx context.Context) error {
 					return err
 				}
 				if n > 0 {
-					b.config.logger.Info("dead letters are tried again", "subscription_id", c.name, "event_type", eventType, "events", n)
+					b.config.logger.Info("dead letters are tried again", "subscription_id", f.name, "event_type", eventType, "events", n)
 				}
 			}
 		}
@@ -49,9 +49,9 @@ func (b *Bus) redriveDue(ctx context.Context) error {
 
 // redrives returns which dead letters are tried again, by event type. In a
 // group it is what the catalogue says for the type.
-func (c *consumer) redrives() map[string]Redrive {
+func (f *feed) redrives() map[string]Redrive {
 	found := map[string]Redrive{}
-	for _, m := range *c.members.Load() {
+	for _, m := range *f.members.Load() {
 		for eventType, settings := range m.inForce.Load().types {
 			if settings.Redrive.Max > 0 {
 				found[eventType] = settings.Redrive

@@ -85,7 +85,7 @@ func (b *Bus) Stats() Stats {
 func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
 	return SubscriptionStats{
-		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.consumer.paused.Load(),
+		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.feed.paused.Load(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: s.counts.latency.snapshot(), Handler: s.counts.handler.snapshot(), Settings: s.settings(),
 	}
@@ -101,10 +101,10 @@ func breakerStatus(s breaker.Status) BreakerStatus {
 // settings returns what is in force, by event type.
 func (s *Subscription) settings() map[string]Settings {
 	settings := maps.Clone(s.inForce.Load().types)
-	if !s.consumer.group {
+	if !s.feed.group {
 		return settings
 	}
-	for eventType, merged := range *s.consumer.settings.Load() {
+	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
 			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.FailureThrottle = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle
 			settings[eventType] = one

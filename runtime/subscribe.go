@@ -31,7 +31,7 @@ type Subscription struct {
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
 	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
-	consumer  *consumer
+	feed      *feed
 	inForce   atomic.Pointer[inForce]
 	counts    subscriptionCounts
 }
@@ -173,7 +173,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	b.subscriptions = append(b.subscriptions, s)
 	if b.state == running {
 		b.reportClasses()
-		s.consumer.start()
+		s.feed.start()
 	}
 	return s, nil
 }
@@ -212,8 +212,8 @@ func (s *Subscription) Group() string { return s.config.group }
 // [ErrShutdown] after [Bus.Shutdown], and [ErrInsideHandler] in a handler that it would
 // wait for.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
-	b, c := s.bus, s.consumer
-	if b.onWorker(c) {
+	b, f := s.bus, s.feed
+	if b.onWorker(f) {
 		return ErrInsideHandler
 	}
 	b.mu.Lock()
@@ -221,7 +221,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 		b.mu.Unlock()
 		return ErrShutdown
 	}
-	if detached := c.detached; detached != nil {
+	if detached := f.detached; detached != nil {
 		b.mu.Unlock()
 		select {
 		case <-detached:
@@ -230,17 +230,17 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	c.detached = make(chan struct{}) // so that it is not started from now on
+	f.detached = make(chan struct{}) // so that it is not started from now on
 	b.mu.Unlock()
-	err := c.stop(ctx)
+	err := f.stop(ctx)
 	flushErr := b.log.Flush(context.WithoutCancel(ctx))
 	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it
 		err = flushErr
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.consumer == c })
-	b.setConsumers(slices.DeleteFunc(slices.Clone(b.consumers), func(other *consumer) bool { return other == c }))
-	close(c.detached)
+	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.feed == f })
+	b.setFeeds(slices.DeleteFunc(slices.Clone(b.feeds), func(other *feed) bool { return other == f }))
+	close(f.detached)
 	return err
 }

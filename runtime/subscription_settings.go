@@ -195,8 +195,8 @@ func (b *Bus) Tune(t Tuning) error {
 	for i, s := range b.subscriptions {
 		s.put(resolved[i])
 	}
-	for _, c := range b.consumers {
-		c.merge()
+	for _, f := range b.feeds {
+		f.merge()
 	}
 	b.reportClasses()
 	return nil

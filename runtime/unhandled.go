@@ -22,9 +22,9 @@ const unhandledLogged = 10
 func (b *Bus) findUnhandled(ctx context.Context, after int64, relevant func(eventType string) bool) (engine.Unhandled, error) {
 	b.mu.Lock()
 	var handled []engine.Consumer
-	for _, c := range b.consumers {
-		if c.detached == nil {
-			handled = append(handled, c.position)
+	for _, f := range b.feeds {
+		if f.detached == nil {
+			handled = append(handled, f.consumer)
 		}
 	}
 	b.mu.Unlock()

@@ -24,23 +24,23 @@ type Alone struct {
 	closed atomic.Bool // there is an owner
 
 	mu      sync.Mutex
-	all     []*Subscription
-	owner   *Subscription   // has the bus, or waits until the others are through
-	running bool            // a suspect of the owner is in its handler
-	waiting []*Subscription // have asked
+	all     []*Scheduler
+	owner   *Scheduler   // has the bus, or waits until the others are through
+	running bool         // a suspect of the owner is in its handler
+	waiting []*Scheduler // have asked
 }
 
 // join takes a subscription in that begins to deliver.
-func (a *Alone) join(s *Subscription) {
+func (a *Alone) join(s *Scheduler) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.all = append(a.all, s)
 }
 
 // leave is called when a subscription delivers no more.
-func (a *Alone) leave(s *Subscription) {
+func (a *Alone) leave(s *Scheduler) {
 	a.mu.Lock()
-	a.all = slices.DeleteFunc(a.all, func(other *Subscription) bool { return other == s })
+	a.all = slices.DeleteFunc(a.all, func(other *Scheduler) bool { return other == s })
 	switch a.owner {
 	case nil:
 	case s:
@@ -54,7 +54,7 @@ func (a *Alone) leave(s *Subscription) {
 
 // enter asks for the bus, and reports whether the suspect may run now. If not,
 // there will be a signal when that may have changed.
-func (a *Alone) enter(s *Subscription) bool {
+func (a *Alone) enter(s *Scheduler) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -81,7 +81,7 @@ func (a *Alone) enter(s *Subscription) bool {
 }
 
 // done is called when the suspect of a subscription has run.
-func (a *Alone) done(s *Subscription) {
+func (a *Alone) done(s *Scheduler) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.owner == s {
@@ -91,10 +91,10 @@ func (a *Alone) done(s *Subscription) {
 }
 
 // pass says that a subscription has no suspect to run at the moment.
-func (a *Alone) pass(s *Subscription) {
+func (a *Alone) pass(s *Scheduler) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.waiting = slices.DeleteFunc(a.waiting, func(other *Subscription) bool { return other == s })
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *Scheduler) bool { return other == s })
 	if a.owner != s || a.running {
 		return
 	}
@@ -122,7 +122,7 @@ func (a *Alone) left() {
 
 // pass lets a delivery through the gate, unless it has to wait: a suspect for all
 // others, the others for a suspect.
-func (s *Subscription) pass(suspect bool) bool {
+func (s *Scheduler) pass(suspect bool) bool {
 	alone := s.cfg.Alone
 	if suspect {
 		if !alone.enter(s) {
@@ -146,7 +146,7 @@ func (s *Subscription) pass(suspect bool) bool {
 }
 
 // leave undoes pass.
-func (s *Subscription) leave(suspect bool) {
+func (s *Scheduler) leave(suspect bool) {
 	s.gate.active.Add(-1)
 	switch {
 	case suspect:

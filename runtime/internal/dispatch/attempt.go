@@ -92,7 +92,7 @@ type Attempt struct {
 }
 
 // Owner returns the bus whose handler this is.
-func (a *Attempt) Owner() any { return a.run.sub.cfg.Owner }
+func (a *Attempt) Owner() any { return a.run.scheduler.cfg.Owner }
 
 // Max returns the Number of the last attempt that the policy allows: that of the
 // subscription, or after a failure that of the class of its error.
@@ -129,8 +129,8 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 // not asked, because that would cost a context.
 func (a *Attempt) endOf(ctx context.Context) error {
 	switch {
-	case a.run.sub.base.Err() != nil:
-		return context.Cause(a.run.sub.base)
+	case a.run.scheduler.base.Err() != nil:
+		return context.Cause(a.run.scheduler.base)
 	case ctx == context.Context(a):
 		return nil
 	}
@@ -138,7 +138,7 @@ func (a *Attempt) endOf(ctx context.Context) error {
 }
 
 // newAttempt returns an attempt that has not begun.
-func (s *Subscription) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
+func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
 	a := &r.initial
 	if r.tried {
 		a = new(Attempt)
@@ -171,7 +171,7 @@ func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.limi
 // the next member of its group; otherwise there is a disposition. It does not keep
 // its worker when that was written off meanwhile, or when the handler has ended
 // the worker's goroutine.
-func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
+func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
 	a := s.newAttempt(worker, r, h, permit)
 	r.tried = true
 	slow := a.settings.SlowAfter
@@ -220,7 +220,7 @@ func (s *Subscription) attempt(worker int, r *run, h *Handler, permit breaker.Pe
 // finish takes what the handler did. It reports false when the worker was
 // written off.
 func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
-	s := a.run.sub
+	s := a.run.scheduler
 	var f failure
 	if err != nil {
 		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
@@ -248,7 +248,7 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 // every disposition: whoever finds the attempt over can rely on the engine having
 // it, so that a shutdown does not close the log before.
 func (a *Attempt) judge(f failure) {
-	s := a.run.sub
+	s := a.run.scheduler
 	now := time.Now()
 	interrupted := s.base.Err() != nil
 	switch {
@@ -268,7 +268,7 @@ func (a *Attempt) judge(f failure) {
 // succeed records a success. In a group it is part of the disposition that the run
 // comes to.
 func (a *Attempt) succeed(now time.Time) {
-	s := a.run.sub
+	s := a.run.scheduler
 	a.permit.Success(now)
 	s.noteSuccess()
 	a.handler.Count.Handled(a, now, a.staged) // first, so that who waits for the delivery finds it counted
@@ -295,7 +295,7 @@ func (a *Attempt) expire() {
 
 // leave writes the worker off if the handler still has not returned.
 func (a *Attempt) leave() {
-	s := a.run.sub
+	s := a.run.scheduler
 	a.mu.Lock()
 	left := !a.returned
 	if a.left = left; left {
@@ -329,7 +329,7 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 // If it was the probe of an open breaker, another may be.
 func (a *Attempt) withdraw() {
 	a.permit.Release()
-	a.run.sub.signal()
+	a.run.scheduler.signal()
 }
 
 // drop ends an attempt whose handler is not called, because the delivery is not this
@@ -339,17 +339,17 @@ func (a *Attempt) drop() {
 	a.over = true
 	a.mu.Unlock()
 	a.withdraw()
-	a.run.sub.queue.done(a.run.key)
+	a.run.scheduler.queue.done(a.run.key)
 }
 
 // settle gives the disposition on the delivery.
-func (a *Attempt) settle(v engine.Disposition) { a.run.sub.settle(a.run.item, v) }
+func (a *Attempt) settle(v engine.Disposition) { a.run.scheduler.settle(a.run.item, v) }
 
 // logged returns the attributes of a log line about the attempt.
 func (a *Attempt) logged(more ...any) []any {
 	attributes := []any{"event_id", a.ID, "event_type", a.Type, "subscription_id", a.handler.Name, "attempt", a.Number}
-	if a.run.sub.cfg.Group {
-		attributes = append(attributes, "group", a.run.sub.cfg.Name)
+	if a.run.scheduler.cfg.Group {
+		attributes = append(attributes, "group", a.run.scheduler.cfg.Name)
 	}
 	return append(attributes, more...)
 }

@@ -41,7 +41,7 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		a.ctx, a.cancel = context.WithDeadlineCause(a.run.sub.base, a.deadline(), a.lateness())
+		a.ctx, a.cancel = context.WithDeadlineCause(a.run.scheduler.base, a.deadline(), a.lateness())
 		if a.ended {
 			a.cancel()
 		}

@@ -34,7 +34,7 @@ func (a *alarm) stop() {
 }
 
 // watch makes sure that the attempt ends at its deadline.
-func (s *Subscription) watch(a *Attempt) {
+func (s *Scheduler) watch(a *Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[a.worker] = a
@@ -52,7 +52,7 @@ func (a *Attempt) alarmAt() time.Time {
 
 // unwatch forgets the attempt; its worker is free again if it was
 // written off.
-func (s *Subscription) unwatch(a *Attempt, left bool) {
+func (s *Scheduler) unwatch(a *Attempt, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[a.worker] = nil
@@ -63,7 +63,7 @@ func (s *Subscription) unwatch(a *Attempt, left bool) {
 
 // expire ends the attempts whose deadline has passed, warns of those that are
 // slow, and sets the alarm to what comes next.
-func (s *Subscription) expire() {
+func (s *Scheduler) expire() {
 	now := time.Now()
 	var late, slow []*Attempt
 	s.mu.Lock()

@@ -2,7 +2,7 @@
 // [engine.Consumer], decides what runs when, and turns what a handler did into
 // a disposition.
 //
-// A [Subscription] has as many workers as its concurrency. A worker is a goroutine
+// A [Scheduler] has as many workers as its concurrency. A worker is a goroutine
 // that takes the next delivery from the [queue], runs the handler itself, and
 // settles the delivery ([attempt]). Nothing is handed from goroutine to
 // goroutine while all goes well. When a handler outlives its deadline, its worker

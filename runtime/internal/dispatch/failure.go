@@ -72,7 +72,7 @@ func (a *Attempt) fail(f failure) {
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack,
 	}
-	if a.run.sub.cfg.Group {
+	if a.run.scheduler.cfg.Group {
 		failure.Member = a.handler.Name
 	}
 	if asked, ok := f.steering.(*SnoozeError); ok {
@@ -94,7 +94,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	a.permit.Failure(now, f.text)
-	a.run.sub.noteFailure()
+	a.run.scheduler.noteFailure()
 	due, reason := a.next(f, now)
 	if reason != "" {
 		a.buryFailed(reason, failure)
@@ -112,14 +112,14 @@ func (a *Attempt) fail(f failure) {
 // next returns when to try again, or the reason not to, by the settings in
 // force now.
 func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) {
-	settings := a.run.sub.cfg.Settings(a.Type)
+	settings := a.run.scheduler.cfg.Settings(a.Type)
 	policy := settings.Retry
 	if f.rule != nil {
 		policy = f.rule.Retry
 	}
 	a.allow(policy.MaxAttempts)
 	failures := a.Failures + 1
-	delay := policy.Jittered(failures+1, a.ID, a.run.sub.cfg.Name)
+	delay := policy.Jittered(failures+1, a.ID, a.run.scheduler.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
 	switch asked := f.steering.(type) {
 	case *PermanentError:
@@ -147,7 +147,7 @@ func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDel
 // has happened too often or the event would have expired by then.
 func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 	a.withdraw()
-	settings := a.run.sub.cfg.Settings(a.Type)
+	settings := a.run.scheduler.cfg.Settings(a.Type)
 	switch {
 	case settings.MaxSnoozes > 0 && a.Snoozes >= settings.MaxSnoozes:
 		failure.Error = fmt.Sprintf("it was snoozed %d times before, and max_snoozes allows no more (now: %s)", a.Snoozes, failure.Error)
@@ -165,7 +165,7 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 // its last word for all members.
 func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
-	a.run.sub.noteSuccess()
+	a.run.scheduler.noteSuccess()
 	a.handler.Count.Discarded(a, reason, now)
 	v := a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason})
 	v.Progress = "" // there is no next time
@@ -182,7 +182,7 @@ func (a *Attempt) buryFailed(reason string, failure *engine.FailedAttempt) {
 // bury makes the delivery a dead letter. There is no failure when nothing was
 // tried: its last attempt ended with its process, or it has expired.
 func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
-	s := a.run.sub
+	s := a.run.scheduler
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word}))
 		return
@@ -206,6 +206,6 @@ func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
 
 // logFailure emits the one line that every failed attempt gets.
 func (a *Attempt) logFailure(failure *engine.FailedAttempt, delay time.Duration) {
-	a.run.sub.cfg.Logger.Warn("event handler failed",
+	a.run.scheduler.cfg.Logger.Warn("event handler failed",
 		a.logged("max_attempts", a.Max(), "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
 }

@@ -23,7 +23,7 @@ type gate struct {
 // SetPaused stops the subscription or lets it go on; deliveries of held types
 // are put off until the engine finds that their pause has ended. Handlers that
 // run are not interrupted.
-func (s *Subscription) SetPaused(all bool, held func(eventType string) bool) {
+func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
 	s.gate.paused.Store(all)
 	if held == nil {
 		s.gate.held.Store(nil)
@@ -35,7 +35,7 @@ func (s *Subscription) SetPaused(all bool, held func(eventType string) bool) {
 
 // take removes the next delivery that may run from the queue. If all have to
 // wait for the breaker it says until when. The caller has the turn.
-func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
+func (s *Scheduler) take() (r *run, reopens <-chan time.Time, ok bool) {
 	asks := s.asks // for a suspect, to run alone
 	if !asks {
 		r, reopens, ok = s.choose(&asks)
@@ -46,7 +46,7 @@ func (s *Subscription) take() (r *run, reopens <-chan time.Time, ok bool) {
 	return r, reopens, ok
 }
 
-func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok bool) {
+func (s *Scheduler) choose(asks *bool) (r *run, reopens <-chan time.Time, ok bool) {
 	for !s.gate.paused.Load() {
 		i, ok := s.queue.pop()
 		if !ok {
@@ -79,7 +79,7 @@ func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok 
 			return nil, nil, false
 		}
 		r := s.newRun()
-		r.item, r.sub, r.settings, r.alone = i, s, settings, i.Suspect
+		r.item, r.scheduler, r.settings, r.alone = i, s, settings, i.Suspect
 		r.initial.started, r.initial.permit = now, permit
 		return r, nil, true
 	}
@@ -89,7 +89,7 @@ func (s *Subscription) choose(asks *bool) (r *run, reopens <-chan time.Time, ok 
 // newRun returns the memory of a run. It is allocated for several at once when
 // there are several to come, and never used again: a handler may keep its
 // context for as long as it likes.
-func (s *Subscription) newRun() *run {
+func (s *Scheduler) newRun() *run {
 	if len(s.runs) == 0 {
 		s.runs = make([]run, min(1+s.queue.len(), runsAtOnce))
 	}
@@ -110,7 +110,7 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 }
 
 // leaveGate is called when a delivery that has passed is settled.
-func (s *Subscription) leaveGate(r *run) {
+func (s *Scheduler) leaveGate(r *run) {
 	s.leave(r.alone)
 	if s.gate.streak.Load() > 0 {
 		s.signal() // the failure throttle may have held others
@@ -118,9 +118,9 @@ func (s *Subscription) leaveGate(r *run) {
 }
 
 // noteFailure and noteSuccess count failures in a row for the failure throttle.
-func (s *Subscription) noteFailure() { s.gate.streak.Add(1) }
+func (s *Scheduler) noteFailure() { s.gate.streak.Add(1) }
 
-func (s *Subscription) noteSuccess() {
+func (s *Scheduler) noteSuccess() {
 	if s.gate.streak.Load() > 0 {
 		s.gate.streak.Store(0)
 		s.signal()

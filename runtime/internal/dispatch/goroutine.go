@@ -21,7 +21,7 @@ func goroutine() uint64 {
 }
 
 // runsOn notes on which goroutine a worker is; 0 for one that was left behind.
-func (s *Subscription) runsOn(worker int, goroutine uint64) {
+func (s *Scheduler) runsOn(worker int, goroutine uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on[worker] = goroutine
@@ -29,7 +29,7 @@ func (s *Subscription) runsOn(worker int, goroutine uint64) {
 
 // OnWorker reports whether the calling goroutine is one of a worker, so that Stop would
 // wait for it: that of a handler, or of an observer that it is reported to.
-func (s *Subscription) OnWorker() bool {
+func (s *Scheduler) OnWorker() bool {
 	number := goroutine()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,8 +20,8 @@ const keyTimeout = 30 * time.Second
 
 // keying computes the keys of some items, one after the other.
 type keying struct {
-	sub  *Subscription
-	done chan struct{} // closed when the goroutine ends
+	scheduler *Scheduler
+	done      chan struct{} // closed when the goroutine ends
 
 	mu    sync.Mutex
 	items []item
@@ -31,9 +31,9 @@ type keying struct {
 }
 
 // setKeys sets the key of each item, or why it has none. The caller has the turn.
-func (s *Subscription) setKeys(items []item) {
+func (s *Scheduler) setKeys(items []item) {
 	for len(items) > 0 {
-		k := &keying{sub: s, done: make(chan struct{}), items: items, since: time.Now()}
+		k := &keying{scheduler: s, done: make(chan struct{}), items: items, since: time.Now()}
 		go k.run()
 		items = items[k.wait():]
 	}
@@ -43,7 +43,7 @@ func (s *Subscription) setKeys(items []item) {
 func (k *keying) run() {
 	defer close(k.done)
 	for d := k.begin(); d != nil; d = k.begin() {
-		key, err := k.sub.key(d)
+		key, err := k.scheduler.key(d)
 		k.end(key, err)
 	}
 }
@@ -56,13 +56,13 @@ func (k *keying) begin() *engine.Delivery {
 	for ; !k.over && k.at < len(k.items); k.at++ {
 		i := &k.items[k.at]
 		awaited := false
-		if i.key, awaited = k.sub.queue.awaitedKey(i.Seq); awaited {
+		if i.key, awaited = k.scheduler.queue.awaitedKey(i.Seq); awaited {
 			continue
 		}
-		i.key = k.sub.cfg.Keyless
-		if k.sub.mayRun(i.Delivery) {
+		i.key = k.scheduler.cfg.Keyless
+		if k.scheduler.mayRun(i.Delivery) {
 			k.since = time.Now()
-			k.sub.consumer.Prepare(i.Delivery)
+			k.scheduler.consumer.Prepare(i.Delivery)
 			return i.Delivery
 		}
 	}
@@ -70,7 +70,7 @@ func (k *keying) begin() *engine.Delivery {
 }
 
 // key calls the program.
-func (s *Subscription) key(d *engine.Delivery) (key string, err error) {
+func (s *Scheduler) key(d *engine.Delivery) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = newPanicked(cause)
@@ -115,7 +115,7 @@ func (k *keying) wait() (through int) {
 				continue
 			}
 			return k.stop(fmt.Errorf("its code was not through within %v", keyTimeout))
-		case <-k.sub.stopping:
+		case <-k.scheduler.stopping:
 			k.stop(ErrShutdown)
 			return len(k.items) // they are given back
 		}
@@ -145,7 +145,7 @@ func (k *keying) stop(problem error) (through int) {
 // mayRun tells whether there will be an attempt at a delivery, because nobody has
 // discarded it, and the last one did not end with its process or was not the last that
 // its policy allows.
-func (s *Subscription) mayRun(d *engine.Delivery) bool {
+func (s *Scheduler) mayRun(d *engine.Delivery) bool {
 	if _, cancelled := s.consumer.Cancelled(d.Seq); cancelled {
 		return false
 	}

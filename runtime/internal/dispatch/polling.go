@@ -13,7 +13,7 @@ const readPause = time.Second
 
 // fill polls when there is something to poll and room for it. For a while
 // after an error it returns a channel that says when to try again.
-func (s *Subscription) fill() (pause <-chan time.Time) {
+func (s *Scheduler) fill() (pause <-chan time.Time) {
 	select {
 	case <-s.wake:
 		s.more = true
@@ -45,7 +45,7 @@ func (s *Subscription) fill() (pause <-chan time.Time) {
 // giveBack settles all that was polled and has not begun with Release, because this
 // process has other deliveries of the subscription than before. The next fill begins
 // anew: with those that are failing, if the order is strict.
-func (s *Subscription) giveBack() {
+func (s *Scheduler) giveBack() {
 	for _, i := range append(s.queue.reset(), s.later...) {
 		s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
 	}
@@ -56,7 +56,7 @@ func (s *Subscription) giveBack() {
 
 // enqueue puts deliveries into the queue, with their keys. It reports false if
 // some are left for later, because suspects have to be alone.
-func (s *Subscription) enqueue(polled []*engine.Delivery) bool {
+func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 	if s.cfg.Key == nil {
 		for _, d := range polled {
 			s.queue.push(item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
@@ -95,7 +95,7 @@ func suspectsApart(items []item) int {
 
 // setKeysApart sets the keys of items, unless they have to wait: a suspect for all
 // others, the others for a suspect.
-func (s *Subscription) setKeysApart(items []item) bool {
+func (s *Scheduler) setKeysApart(items []item) bool {
 	suspect := items[0].suspect()
 	if !suspect && s.cfg.Alone.closed.Load() || !s.pass(suspect) {
 		s.asks = suspect
@@ -108,7 +108,7 @@ func (s *Subscription) setKeysApart(items []item) bool {
 
 // pause tells the log when reading begins to fail and when it works again, and
 // says when to try again.
-func (s *Subscription) pause(err error) <-chan time.Time {
+func (s *Scheduler) pause(err error) <-chan time.Time {
 	switch {
 	case err == nil && s.failing:
 		s.failing = false
@@ -129,7 +129,7 @@ func (s *Subscription) pause(err error) <-chan time.Time {
 const strictRetries = 16
 
 // poll takes what there is room for. It reports full when there may be more.
-func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) {
+func (s *Scheduler) poll() (polled []*engine.Delivery, full bool, err error) {
 	if s.cfg.Strict && !s.ready {
 		if s.ready, err = s.holdFailing(); !s.ready {
 			return nil, true, err
@@ -152,7 +152,7 @@ func (s *Subscription) poll() (polled []*engine.Delivery, full bool, err error) 
 // holdFailing holds the keys of deliveries that failed in an earlier life. It
 // runs before the first poll. It reports false if it has to go on later, because
 // suspects have to be alone.
-func (s *Subscription) holdFailing() (all bool, err error) {
+func (s *Scheduler) holdFailing() (all bool, err error) {
 	for {
 		failing, err := s.consumer.Failing(s.held, window)
 		if err != nil || len(failing) == 0 {

@@ -14,12 +14,12 @@ import (
 // while the worker is in a handler.
 type run struct {
 	item
-	sub      *Subscription
-	settings *Settings
-	tried    bool    // a handler was called
-	alone    bool    // nothing runs beside it
-	initial  Attempt // the memory of the first attempt, outside of groups the only one
-	*members         // nil outside of groups
+	scheduler *Scheduler
+	settings  *Settings
+	tried     bool    // a handler was called
+	alone     bool    // nothing runs beside it
+	initial   Attempt // the memory of the first attempt, outside of groups the only one
+	*members          // nil outside of groups
 }
 
 // members is what the run of a group has achieved.
@@ -31,7 +31,7 @@ type members struct {
 
 // run takes a delivery through its handlers. It reports false when the worker was
 // written off meanwhile, or when a handler has ended the worker's goroutine.
-func (s *Subscription) run(worker int, r *run) (keep bool) {
+func (s *Scheduler) run(worker int, r *run) (keep bool) {
 	if s.refuse(worker, r) {
 		return true
 	}
@@ -80,7 +80,7 @@ func (h *Handler) isAmong(names []string) bool {
 
 // refuse buries a delivery that may not be tried again: its last attempt ended
 // with the process, or it has expired.
-func (s *Subscription) refuse(worker int, r *run) bool {
+func (s *Scheduler) refuse(worker int, r *run) bool {
 	reason := ""
 	switch {
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
@@ -95,7 +95,7 @@ func (s *Subscription) refuse(worker int, r *run) bool {
 }
 
 // giveUp makes the delivery a dead letter without calling the handler.
-func (s *Subscription) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
+func (s *Scheduler) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
 	a := s.newAttempt(worker, r, h, permit)
 	if !r.tried {
 		a.Number = max(a.Number-1, 1) // there is no further one
@@ -168,7 +168,7 @@ func encodeProgress(done []string, before string) string {
 
 // settle hands a disposition to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
-func (s *Subscription) settle(i item, v engine.Disposition) {
+func (s *Scheduler) settle(i item, v engine.Disposition) {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
 			v.Kind, v.Reason = engine.Discard, reason

@@ -9,7 +9,7 @@ import (
 // Running appends the attempts that have been running for at least so long,
 // those included that were left behind. It does not wait for one that is being
 // settled: whoever takes down its log lines may take his time.
-func (s *Subscription) Running(all []engine.Running, now time.Time, long time.Duration) []engine.Running {
+func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Duration) []engine.Running {
 	group := ""
 	if s.cfg.Group {
 		group = s.cfg.Name

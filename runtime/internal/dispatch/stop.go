@@ -18,7 +18,7 @@ var ErrShutdown = errors.New("the bus is shutting down")
 // The other deliveries that were not finished are given back. It returns ctx's
 // error if it had to interrupt a handler. Several calls wait together; the first
 // whose ctx ends interrupts.
-func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
+func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
 	if !s.stopped.Swap(true) {
 		close(s.stopping)
@@ -50,7 +50,7 @@ func (s *Subscription) Stop(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-func (s *Subscription) await(ctx context.Context, grace time.Duration) error {
+func (s *Scheduler) await(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-s.finished:
 		return nil
@@ -72,7 +72,7 @@ func (s *Subscription) await(ctx context.Context, grace time.Duration) error {
 
 // interruptAll settles all attempts whose handlers have ignored for so long that
 // their contexts are cancelled.
-func (s *Subscription) interruptAll(ignored time.Duration) {
+func (s *Scheduler) interruptAll(ignored time.Duration) {
 	s.mu.Lock()
 	left := make([]*Attempt, 0, len(s.running))
 	for _, a := range s.running {

@@ -15,16 +15,16 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// consumer is a durable name with the subscriptions that share its deliveries:
+// feed is a durable name with the subscriptions that share its deliveries:
 // one, or the members of a group in the order in which they were made.
-type consumer struct {
-	bus      *Bus
-	name     string
-	group    bool
-	aliases  []string // the names it had before
-	position engine.Consumer
-	runner   *dispatch.Subscription // nil before the bus is started; guarded by the bus's mu
-	detached chan struct{}          // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
+type feed struct {
+	bus       *Bus
+	name      string
+	group     bool
+	aliases   []string // the names it had before
+	consumer  engine.Consumer
+	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
+	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members  atomic.Pointer[[]*Subscription]                // replaced, never changed
 	settings atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
@@ -85,7 +85,7 @@ func WithAliases(names ...string) SubscribeOption {
 	}
 }
 
-// join adds a subscription to its consumer, and makes the durable name. The
+// join adds a subscription to its feed, and makes the durable name. The
 // caller holds the bus's mu.
 func (b *Bus) join(s *Subscription) error {
 	for name, declared := range b.catalogue.declared {
@@ -94,11 +94,11 @@ func (b *Bus) join(s *Subscription) error {
 		}
 	}
 	if s.config.group == "" {
-		if slices.ContainsFunc(b.consumers, func(c *consumer) bool { return c.name == s.name }) {
+		if slices.ContainsFunc(b.feeds, func(f *feed) bool { return f.name == s.name }) {
 			return s.refuse("there is a group of this name")
 		}
 		aliases := append(slices.Clone(b.catalogue.declared[s.name].Aliases), s.config.aliases...)
-		return b.add(&consumer{bus: b, name: s.name, aliases: aliases}, s)
+		return b.add(&feed{bus: b, name: s.name, aliases: aliases}, s)
 	}
 	if s.dead {
 		return s.refuse("a subscription to dead letters cannot be in a group")
@@ -113,45 +113,45 @@ func (b *Bus) join(s *Subscription) error {
 	if _, declared := b.catalogue.declared[name]; declared {
 		return s.refuse(fmt.Sprintf("the catalogue declares a subscription %q; a group needs another name", name))
 	}
-	for _, c := range b.consumers {
-		if c.name == name && !c.group {
+	for _, f := range b.feeds {
+		if f.name == name && !f.group {
 			return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
 		}
-		if c.name == name && c.detached != nil {
+		if f.name == name && f.detached != nil {
 			return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it when that is through", name))
 		}
-		if c.name == name {
-			return b.add(c, s)
+		if f.name == name {
+			return b.add(f, s)
 		}
 	}
-	return b.add(&consumer{bus: b, name: name, group: true, aliases: s.config.groupAliases}, s)
+	return b.add(&feed{bus: b, name: name, group: true, aliases: s.config.groupAliases}, s)
 }
 
 // add makes s a member of c.
-func (b *Bus) add(c *consumer, s *Subscription) error {
+func (b *Bus) add(f *feed, s *Subscription) error {
 	var members []*Subscription
-	if old := c.members.Load(); old != nil {
+	if old := f.members.Load(); old != nil {
 		members = slices.Clone(*old)
 	}
 	members = append(members, s)
-	position, err := b.log.Consumer(context.Background(), c.spec(members))
+	position, err := b.log.Consumer(context.Background(), f.spec(members))
 	if err != nil {
 		return public(err)
 	}
-	c.position = position
-	c.members.Store(&members)
-	c.all = []*dispatch.Handler{members[0].handler}
-	s.consumer = c
-	if !slices.Contains(b.consumers, c) {
-		b.setConsumers(append(slices.Clip(b.consumers), c))
+	f.consumer = position
+	f.members.Store(&members)
+	f.all = []*dispatch.Handler{members[0].handler}
+	s.feed = f
+	if !slices.Contains(b.feeds, f) {
+		b.setFeeds(append(slices.Clip(b.feeds), f))
 	}
-	c.merge()
+	f.merge()
 	return nil
 }
 
-// spec is what the file has to know of a consumer with these members.
-func (c *consumer) spec(members []*Subscription) engine.ConsumerSpec {
-	spec := engine.ConsumerSpec{Name: c.name, Extend: c.group, Aliases: c.aliases}
+// spec returns what the log has to know of a feed with these members.
+func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
+	spec := engine.ConsumerSpec{Name: f.name, Extend: f.group, Aliases: f.aliases}
 	var patterns []string
 	for _, m := range members {
 		patterns = append(patterns, m.pattern)
@@ -163,13 +163,13 @@ func (c *consumer) spec(members []*Subscription) engine.ConsumerSpec {
 }
 
 // merge computes what applies to the deliveries of a group.
-func (c *consumer) merge() {
-	members := *c.members.Load()
-	if !c.group {
+func (f *feed) merge() {
+	members := *f.members.Load()
+	if !f.group {
 		return // it has the settings of its only member
 	}
 	settings, handlers := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}
-	for _, t := range c.bus.catalogue.types {
+	for _, t := range f.bus.catalogue.types {
 		var of []*Subscription
 		for _, m := range members {
 			if m.covers(t.Name()) {
@@ -178,11 +178,11 @@ func (c *consumer) merge() {
 			}
 		}
 		if len(of) > 0 {
-			settings[t.Name()] = mergeSettings(t, c.bus.tuning.of(t), of)
+			settings[t.Name()] = mergeSettings(t, f.bus.tuning.of(t), of)
 		}
 	}
-	c.settings.Store(&settings)
-	c.handlers.Store(&handlers)
+	f.settings.Store(&settings)
+	f.handlers.Store(&handlers)
 }
 
 // mergeSettings returns what applies to the deliveries of an event type that
@@ -217,45 +217,45 @@ func loosen[T int | time.Duration](limit *T, override *T, overridden *bool) {
 }
 
 // settingsOf returns what applies to the deliveries of an event type.
-func (c *consumer) settingsOf(eventType string) *dispatch.Settings {
-	if !c.group {
-		return (*c.members.Load())[0].settingsOf(eventType)
+func (f *feed) settingsOf(eventType string) *dispatch.Settings {
+	if !f.group {
+		return (*f.members.Load())[0].settingsOf(eventType)
 	}
-	if settings := (*c.settings.Load())[eventType]; settings != nil {
+	if settings := (*f.settings.Load())[eventType]; settings != nil {
 		return settings
 	}
-	return (*c.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
+	return (*f.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
 }
 
 // handlersOf returns who handles an event type. In a group that may be nobody: then it is a
 // handler that refuses.
-func (c *consumer) handlersOf(eventType string) []*dispatch.Handler {
-	if !c.group {
-		return c.all
+func (f *feed) handlersOf(eventType string) []*dispatch.Handler {
+	if !f.group {
+		return f.all
 	}
-	if handlers, ok := (*c.handlers.Load())[eventType]; ok {
+	if handlers, ok := (*f.handlers.Load())[eventType]; ok {
 		return handlers
 	}
 	var handlers []*dispatch.Handler
-	for _, m := range *c.members.Load() {
+	for _, m := range *f.members.Load() {
 		if m.covers(eventType) {
 			handlers = append(handlers, m.handler)
 		}
 	}
 	if handlers == nil {
-		handlers = []*dispatch.Handler{c.withoutMember()}
+		handlers = []*dispatch.Handler{f.withoutMember()}
 	}
 	return handlers
 }
 
 // withoutMember returns a handler for what was left to a group by a member that it no longer
 // has. The first member counts it.
-func (c *consumer) withoutMember() *dispatch.Handler {
-	first := (*c.members.Load())[0].handler
+func (f *feed) withoutMember() *dispatch.Handler {
+	first := (*f.members.Load())[0].handler
 	refuse := func(a *dispatch.Attempt) error {
-		return &dispatch.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", c.name, a.Type)}
+		return &dispatch.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", f.name, a.Type)}
 	}
-	return &dispatch.Handler{Name: c.name, Handle: refuse, Settings: first.Settings, Breaker: first.Breaker, Count: first.Count}
+	return &dispatch.Handler{Name: f.name, Handle: refuse, Settings: first.Settings, Breaker: first.Breaker, Count: first.Count}
 }
 
 // completeGroups makes the patterns of groups those of their members, of which there are no more
@@ -263,9 +263,9 @@ func (c *consumer) withoutMember() *dispatch.Handler {
 func (b *Bus) completeGroups(ctx context.Context) error {
 	b.mu.Lock()
 	var specs []engine.ConsumerSpec
-	for _, c := range b.consumers {
-		if c.group {
-			spec := c.spec(*c.members.Load())
+	for _, f := range b.feeds {
+		if f.group {
+			spec := f.spec(*f.members.Load())
 			spec.Pattern, spec.Extend = spec.Over(""), false
 			specs = append(specs, spec)
 		}
@@ -276,15 +276,15 @@ func (b *Bus) completeGroups(ctx context.Context) error {
 
 // start begins to deliver, unless it is unsubscribed, or renewed soon and started then.
 // The caller holds the bus's mu.
-func (c *consumer) start() {
-	if c.detached != nil || c.bus.renewing {
+func (f *feed) start() {
+	if f.detached != nil || f.bus.renewing {
 		return
 	}
-	members := *c.members.Load()
+	members := *f.members.Load()
 	config := dispatch.Config{
-		Owner: c.bus, Name: c.name, Group: c.group, Concurrency: 1,
-		Handlers: c.handlersOf, Settings: c.settingsOf, Obituary: c.obituary,
-		Alone: &c.bus.alone, Logger: c.bus.config.logger,
+		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: 1,
+		Handlers: f.handlersOf, Settings: f.settingsOf, Obituary: f.obituary,
+		Alone: &f.bus.alone, Logger: f.bus.config.logger,
 	}
 	reorders := false
 	for _, m := range members {
@@ -292,41 +292,41 @@ func (c *consumer) start() {
 		config.Strict = config.Strict || m.config.strict
 		reorders = reorders || m.reorders()
 	}
-	if !c.group {
+	if !f.group {
 		config.Breaker, config.BreakerChanged = members[0].breaker, members[0].breakerChanged
 	}
 	if config.Strict {
-		config.Key, config.Keyless = c.strictKey, strictKeyless
+		config.Key, config.Keyless = f.strictKey, strictKeyless
 	} else if reorders || config.Concurrency > 1 {
-		config.Key = c.partitionKey
+		config.Key = f.partitionKey
 	}
-	c.runner = dispatch.New(c.position, config)
-	c.bus.pausing.watch(c) // before the first delivery
-	c.runner.Start()
+	f.scheduler = dispatch.New(f.consumer, config)
+	f.bus.pausing.watch(f) // before the first delivery
+	f.scheduler.Start()
 }
 
 // stop ends the delivering, if it has begun. Nobody starts it any more.
-func (c *consumer) stop(ctx context.Context) error {
-	c.bus.mu.Lock()
-	runner := c.runner
-	c.bus.mu.Unlock()
-	if runner == nil {
+func (f *feed) stop(ctx context.Context) error {
+	f.bus.mu.Lock()
+	s := f.scheduler
+	f.bus.mu.Unlock()
+	if s == nil {
 		return nil
 	}
-	c.bus.pausing.forget(c)
-	if err := runner.Stop(ctx, shutdownGrace); err != nil {
-		return fmt.Errorf("subscription %q: a running handler was interrupted: %w", c.name, err)
+	f.bus.pausing.forget(f)
+	if err := s.Stop(ctx, shutdownGrace); err != nil {
+		return fmt.Errorf("subscription %q: a running handler was interrupted: %w", f.name, err)
 	}
 	return nil
 }
 
-func (c *consumer) obituary(d *engine.Delivery, v engine.Disposition) []engine.Record {
-	return c.bus.obituary(c.name, d, v)
+func (f *feed) obituary(d *engine.Delivery, v engine.Disposition) []engine.Record {
+	return f.bus.obituary(f.name, d, v)
 }
 
 // types returns the event types of the catalogue that it is for.
-func (c *consumer) types() (types []string) {
-	for _, m := range *c.members.Load() {
+func (f *feed) types() (types []string) {
+	for _, m := range *f.members.Load() {
 		for eventType := range m.inForce.Load().types {
 			types = append(types, eventType)
 		}
@@ -336,11 +336,11 @@ func (c *consumer) types() (types []string) {
 
 // partitionKey returns the key of a delivery within which the order is kept, or "" for
 // one that has none or cannot be decoded. The attempt says so, if it decodes at all.
-func (c *consumer) partitionKey(d *engine.Delivery) (string, error) {
+func (f *feed) partitionKey(d *engine.Delivery) (string, error) {
 	if d.Key != "" {
 		return d.Key, nil
 	}
-	t := c.bus.catalogue.Lookup(d.Type)
+	t := f.bus.catalogue.Lookup(d.Type)
 	if t == nil || !t.partitioned() {
 		return "", nil
 	}
@@ -352,8 +352,8 @@ func (c *consumer) partitionKey(d *engine.Delivery) (string, error) {
 }
 
 // strictKey gives events without a key one in common.
-func (c *consumer) strictKey(d *engine.Delivery) (string, error) {
-	key, err := c.partitionKey(d)
+func (f *feed) strictKey(d *engine.Delivery) (string, error) {
+	key, err := f.partitionKey(d)
 	return strictKeyless + key, err
 }
 

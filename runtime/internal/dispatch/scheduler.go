@@ -15,7 +15,7 @@ import (
 // window is how many deliveries a subscription holds in memory at most.
 const window = 256
 
-// Config is what a Subscription needs to know.
+// Config is what a Scheduler needs to know.
 type Config struct {
 	Owner       any // what Attempt.Owner returns: the bus
 	Name        string
@@ -120,8 +120,8 @@ func (e *DecodeError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// Subscription runs the handlers of one subscription.
-type Subscription struct {
+// Scheduler runs the handlers of one subscription.
+type Scheduler struct {
 	cfg      Config
 	consumer engine.Consumer
 	queue    queue
@@ -156,9 +156,9 @@ type Subscription struct {
 	stopped atomic.Bool
 }
 
-// New returns a subscription that does not deliver yet.
-func New(consumer engine.Consumer, cfg Config) *Subscription {
-	s := &Subscription{
+// New returns a scheduler that does not deliver yet.
+func New(consumer engine.Consumer, cfg Config) *Scheduler {
+	s := &Scheduler{
 		cfg: cfg, consumer: consumer,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		stopping: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
@@ -176,7 +176,7 @@ func New(consumer engine.Consumer, cfg Config) *Subscription {
 }
 
 // Start begins to deliver.
-func (s *Subscription) Start() {
+func (s *Scheduler) Start() {
 	s.cfg.Alone.join(s)
 	for range max(s.cfg.Concurrency, 1) {
 		s.open()
@@ -185,7 +185,7 @@ func (s *Subscription) Start() {
 }
 
 // signal wakes the worker that waits for something to do.
-func (s *Subscription) signal() {
+func (s *Scheduler) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -193,7 +193,7 @@ func (s *Subscription) signal() {
 }
 
 // open starts a worker.
-func (s *Subscription) open() {
+func (s *Scheduler) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped.Load() {
@@ -212,7 +212,7 @@ func (s *Subscription) open() {
 }
 
 // work handles one delivery after the other.
-func (s *Subscription) work(worker int) {
+func (s *Scheduler) work(worker int) {
 	s.runsOn(worker, goroutine())
 	for {
 		r, ok := s.next()
@@ -232,7 +232,7 @@ func (s *Subscription) work(worker int) {
 
 // next waits for a delivery that may run. It reports false when the
 // subscription is stopping.
-func (s *Subscription) next() (*run, bool) {
+func (s *Scheduler) next() (*run, bool) {
 	select {
 	case <-s.turn: // nearly always there is no competition
 	default:
