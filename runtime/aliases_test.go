@@ -88,8 +88,8 @@ func TestEventsOfAFormerNameAreDeliveredUnderTheNewOne(t *testing.T) {
 				t.Error("the former name is not looked up")
 			}
 		})
-		if n := queryFile(t, path, "SELECT count(*) FROM events WHERE type = 'memo.written'"); n != "5" {
-			t.Errorf("the view has %s events of the new name, want 5", n)
+		if n := len(peekAt(t, path).events("memo.written")); n != 5 {
+			t.Errorf("the file has %d events of the new name, want 5", n)
 		}
 		requireSound(t, path)
 	})
@@ -203,7 +203,7 @@ func TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-		if names := queryFile(t, path, "SELECT group_concat(name) FROM (SELECT name FROM subscriptions ORDER BY name)"); names != "plotter,reader" {
+		if names := strings.Join(peekAt(t, path).subscriptions(), ","); names != "plotter,reader" {
 			t.Errorf("the file has subscriptions %s", names)
 		}
 		requireSound(t, path)
@@ -348,7 +348,7 @@ func TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-		if names := queryFile(t, path, "SELECT group_concat(name) FROM (SELECT name FROM subscriptions ORDER BY name)"); names != "left,old-reader,right" {
+		if names := strings.Join(peekAt(t, path).subscriptions(), ","); names != "left,old-reader,right" {
 			t.Errorf("the file has subscriptions %s", names)
 		}
 	})

@@ -337,7 +337,7 @@ func TestALogWithAGapOfAnySizeIsPrunedAtOnce(t *testing.T) {
 		f.start()
 		f.publish(11)
 		time.Sleep(3 * time.Minute)
-		if got := f.sql("SELECT count(*) FROM log"); got != "1" {
+		if got := queryFile(t, f.path, "SELECT count(*) FROM log"); got != "1" {
 			t.Errorf("%s events are left, want the newest", got)
 		}
 	})

@@ -81,9 +81,10 @@ func TestWhatCountsForABreaker(t *testing.T) {
 					return test.do(ctx)
 				}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)))
 				must(t, err)
-				f.builtin(1)
 				if test.undecodable {
-					must(t, execFile(f.path, `UPDATE log SET payload = '{"order_id":5}'`))
+					f.publishRaw(builtinType, `{"order_id":5}`)
+				} else {
+					f.builtin(1)
 				}
 				f.start()
 				time.Sleep(1500 * time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -20,7 +21,7 @@ func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.ahea
 
 func (c *wallClock) set(by time.Duration) { c.ahead.Add(int64(by)) }
 
-func (c *wallClock) option() runtime.Option { return runtime.WithWallClock(c.now) }
+func (c *wallClock) option() runtime.Option { return testhook.WithWallClock(c.now).(runtime.Option) }
 
 // The wall clock is set while something waits. What ran, and how long after it
 // was published, shows whether the wait has followed.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -106,7 +105,7 @@ func TestAnEventIsDeadLetteredWithTheErrorOfEveryAttempt(t *testing.T) {
 		if err := outcome.Err(); !errors.As(err, &dead) || !strings.Contains(err.Error(), "by failing after 3 failed attempts (max_attempts): failure 3") {
 			t.Errorf("the outcome is %v", outcome.Err())
 		}
-		letter := onlyLetter(t, f.path)
+		letter := letter(t, f.path)
 		if letter.EventID != receipt.ID || letter.Subscription != "failing" || letter.Reason != "max_attempts" || letter.Type != "order.placed" ||
 			string(letter.Payload) != `{"order_id":"A","number":1,"weight":0}` || letter.DeadAt.IsZero() {
 			t.Errorf("the dead letter is %+v", letter)
@@ -120,19 +119,6 @@ func TestAnEventIsDeadLetteredWithTheErrorOfEveryAttempt(t *testing.T) {
 			t.Errorf("%d attempts are kept, want 3", len(letter.Attempts))
 		}
 	})
-}
-
-func onlyLetter(t *testing.T, path string) dlq.Letter {
-	t.Helper()
-	inspector, err := dlq.Open(path)
-	must(t, err)
-	defer inspector.Close()
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
-	must(t, err)
-	if len(letters) != 1 {
-		t.Fatalf("%d dead letters, want 1", len(letters))
-	}
-	return letters[0]
 }
 
 func TestAHandlerCanFailInManyWays(t *testing.T) {
@@ -176,7 +162,7 @@ func TestAHandlerCanFailInManyWays(t *testing.T) {
 				f.start()
 				f.publish(1, 2)
 				f.idle()
-				letter := onlyLetter(t, f.path)
+				letter := letter(t, f.path)
 				if len(letter.Attempts) != 2 {
 					t.Fatalf("%d attempts, want 2", len(letter.Attempts))
 				}
@@ -245,7 +231,7 @@ func TestAHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 		if n := f.Stats().Subscriptions[0].Abandoned; n != 1 {
 			t.Errorf("%d handlers are abandoned, want 1", n)
 		}
-		if letter := onlyLetter(t, f.path); letter.Attempts[0].Kind != "timeout" {
+		if letter := letter(t, f.path); letter.Attempts[0].Kind != "timeout" {
 			t.Errorf("the attempt failed by %s, want timeout", letter.Attempts[0].Kind)
 		}
 		close(release)
@@ -309,11 +295,10 @@ func TestAPayloadThatDoesNotDecodeIsDeadLetteredAtOnce(t *testing.T) {
 			called = true
 			return nil
 		})
-		f.publish(1)
-		must(t, execFile(f.path, `UPDATE log SET payload = '{"order_id":5}'`))
+		f.publishRaw(placedType, `{"order_id":5}`)
 		f.start()
 		f.idle()
-		letter := onlyLetter(t, f.path)
+		letter := letter(t, f.path)
 		if letter.Reason != "decode" || len(letter.Attempts) != 1 || string(letter.Payload) != `{"order_id":5}` ||
 			!strings.Contains(letter.LastError(), "does not fit") {
 			t.Errorf("the dead letter is %+v", letter)

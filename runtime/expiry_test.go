@@ -108,13 +108,13 @@ func TestOnlyWhatHandlersAskForCountsAsASnooze(t *testing.T) {
 		f.start()
 		f.fragile(1, 1)
 		time.Sleep(10 * time.Minute) // a probe a minute fails, and between them it is passed over
-		if n := f.sql("SELECT state || ' ' || snoozes FROM deliveries"); n != "waiting 0" {
+		if n := queryFile(t, f.path, "SELECT state || ' ' || snoozes FROM deliveries"); n != "waiting 0" {
 			t.Errorf("the delivery is %s, want waiting 0", n)
 		}
 		broken.Store(false)
 		f.idle()
-		if n := f.sql("SELECT status FROM events"); n != "done" {
-			t.Errorf("the event is %s", n)
+		if got := queryFile(t, f.path, "SELECT status FROM events"); got != "done" {
+			t.Errorf("the event is %s", got)
 		}
 	})
 }

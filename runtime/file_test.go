@@ -39,7 +39,7 @@ func TestTheEventsViewSpeaksOfPendingProcessingDoneAndDLQ(t *testing.T) {
 		}, runtime.WithRetry(retry.MaxAttempts(2)), runtime.WithTimeout(time.Hour))
 		f.publish(1, 2, 3)
 		status := func() string {
-			return f.sql("SELECT group_concat(status, ' ') FROM (SELECT status FROM events ORDER BY json_extract(payload, '$.number'))")
+			return queryFile(t, f.path, "SELECT group_concat(status, ' ') FROM (SELECT status FROM events ORDER BY json_extract(payload, '$.number'))")
 		}
 		if got := status(); got != "pending pending pending" {
 			t.Errorf("before the start: %s", got)
@@ -60,13 +60,13 @@ func TestTheEventsViewSpeaksOfPendingProcessingDoneAndDLQ(t *testing.T) {
 		if got := status(); got != "done dlq done done" {
 			t.Errorf("at the end: %s", got)
 		}
-		if got := f.sql("SELECT retry_count || last_error FROM events WHERE status = 'dlq'"); got != `2["boom","boom"]` {
+		if got := queryFile(t, f.path, "SELECT retry_count || last_error FROM events WHERE status = 'dlq'"); got != `2["boom","boom"]` {
 			t.Errorf("the dead event shows %s", got)
 		}
-		if got := f.sql("SELECT type || ' ' || subscription || ' ' || reason || ' ' || attempts || ' ' || last_error FROM dead_letters"); got != "order.placed reader max_attempts 2 boom" {
+		if got := queryFile(t, f.path, "SELECT type || ' ' || subscription || ' ' || reason || ' ' || attempts || ' ' || last_error FROM dead_letters"); got != "order.placed reader max_attempts 2 boom" {
 			t.Errorf("dead_letters shows %s", got)
 		}
-		if got := f.sql("SELECT created_at FROM events"); !strings.HasPrefix(got, "2000-01-01T00:00:00.") || !strings.HasSuffix(got, "Z") {
+		if got := queryFile(t, f.path, "SELECT created_at FROM events"); !strings.HasPrefix(got, "2000-01-01T00:00:00.") || !strings.HasSuffix(got, "Z") {
 			t.Errorf("created_at is %s", got)
 		}
 	})
@@ -77,11 +77,11 @@ func TestTheEventsViewHasTheColumnsOfItsSpecification(t *testing.T) {
 	_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{}, runtime.WithMetadata(map[string]string{"k": "v"}))
 	must(t, err)
 	want := "id,type,payload,status,retry_count,last_error,metadata,created_at,updated_at"
-	if got := f.sql("SELECT group_concat(name) FROM pragma_table_info('events')"); got != want {
+	if got := queryFile(t, f.path, "SELECT group_concat(name) FROM pragma_table_info('events')"); got != want {
 		t.Errorf("the columns are %s, want %s", got, want)
 	}
 	var metadata map[string]string
-	must(t, json.Unmarshal([]byte(f.sql("SELECT metadata FROM events")), &metadata))
+	must(t, json.Unmarshal([]byte(queryFile(t, f.path, "SELECT metadata FROM events")), &metadata))
 	if metadata["k"] != "v" {
 		t.Errorf("the metadata is %v", metadata)
 	}
@@ -105,7 +105,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		began := time.Now()
 		f.publish(1)
 		line := func() string {
-			return f.sql("SELECT status || ' ' || retry_count || ' ' || coalesce(json_array_length(last_error), 'none') || ' ' || updated_at FROM events")
+			return queryFile(t, f.path, "SELECT status || ' ' || retry_count || ' ' || coalesce(json_array_length(last_error), 'none') || ' ' || updated_at FROM events")
 		}
 		check := func(when, want string, updated time.Duration) {
 			t.Helper()
@@ -143,7 +143,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		must(t, err)
 		f.idle()
 		check("handled by both", "done 0 none", 5*time.Second+200*time.Millisecond) // when the bus has seen the redrive
-		if n := f.sql("SELECT count(*) FROM attempts"); n != "7" {
+		if n := queryFile(t, f.path, "SELECT count(*) FROM attempts"); n != "7" {
 			t.Errorf("%s attempts are on record, want all 7", n)
 		}
 
@@ -158,7 +158,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		f.start()
 		time.Sleep(3 * time.Hour)
 		for _, remains := range []string{"outcomes", "attempts", "log"} {
-			if n := f.sql("SELECT count(*) FROM " + remains + " WHERE seq = 1"); n != "0" {
+			if n := queryFile(t, f.path, "SELECT count(*) FROM "+remains+" WHERE seq = 1"); n != "0" {
 				t.Errorf("the event was pruned, and %s has something of it", remains)
 			}
 		}
@@ -177,7 +177,7 @@ func TestASuccessAfterFailuresUpdatesTheEventsView(t *testing.T) {
 		f.start()
 		f.publish(1)
 		f.idle()
-		if got := f.sql("SELECT status || ' ' || retry_count || ' ' || (unixepoch(updated_at) - unixepoch(created_at)) FROM events"); got != "done 1 5" {
+		if got := queryFile(t, f.path, "SELECT status || ' ' || retry_count || ' ' || (unixepoch(updated_at) - unixepoch(created_at)) FROM events"); got != "done 1 5" {
 			t.Errorf("the view says %s, want done 1 5", got)
 		}
 	})
@@ -187,10 +187,10 @@ func TestTheSubscriptionsViewHasTheColumnsOfItsSpecification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t)
 		f.handle("reader", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
-		if got := f.sql("SELECT group_concat(name) FROM pragma_table_info('event_subscriptions')"); got != "id,event_type,created_at" {
+		if got := queryFile(t, f.path, "SELECT group_concat(name) FROM pragma_table_info('event_subscriptions')"); got != "id,event_type,created_at" {
 			t.Errorf("the columns are %s", got)
 		}
-		if got := f.sql("SELECT id || ' ' || event_type || ' ' || created_at FROM event_subscriptions"); got != "reader order.placed 2000-01-01T00:00:00.000Z" {
+		if got := queryFile(t, f.path, "SELECT id || ' ' || event_type || ' ' || created_at FROM event_subscriptions"); got != "reader order.placed 2000-01-01T00:00:00.000Z" {
 			t.Errorf("the view shows %s", got)
 		}
 	})
@@ -282,4 +282,20 @@ func must1[T any](value T, err error) T {
 		panic(err)
 	}
 	return value
+}
+
+func TestADedupeKeyIsForgottenAfterItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, runtime.WithDedupeWindow(time.Hour))
+		publish := func(number int) {
+			_, err := runtime.Publish(t.Context(), f.Bus, placedType, orderPlaced{Number: number}, runtime.WithDedupeKey("a"))
+			must(t, err)
+		}
+		publish(1)
+		time.Sleep(time.Hour)
+		publish(2)
+		if n := queryFile(t, f.path, "SELECT count(*) FROM dedupe"); n != "1" {
+			t.Errorf("%s keys are remembered, want the new one only", n)
+		}
+	})
 }

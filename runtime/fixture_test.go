@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -131,35 +130,19 @@ func (f *fixture) publish(numbers ...int) (receipts []*runtime.Receipt) {
 	return receipts
 }
 
+// publishRaw stores an event whose payload is this text.
+func (f *fixture) publishRaw(eventType runtime.AnyEventType, payload string) {
+	f.t.Helper()
+	_, err := testhook.Append(f.t.Context(), f.Bus, eventType.Name(), eventType.Version(), []byte(payload))
+	must(f.t, err)
+}
+
 // handle subscribes to order.placed.
 func (f *fixture) handle(name string, handler runtime.Handler[orderPlaced], opts ...runtime.SubscribeOption) *runtime.Subscription {
 	f.t.Helper()
 	s, err := runtime.Subscribe(f.Bus, placedType, name, handler, opts...)
 	must(f.t, err)
 	return s
-}
-
-// sql returns the first column of the first row.
-func (f *fixture) sql(query string) string {
-	f.t.Helper()
-	return queryFile(f.t, f.path, query)
-}
-
-func queryFile(t *testing.T, path, query string) string {
-	t.Helper()
-	c, err := sqlite3.Open(path)
-	must(t, err)
-	defer c.Close()
-	must(t, c.BusyTimeout(time.Second))
-	s, _, err := c.Prepare(query)
-	must(t, err)
-	defer s.Close()
-	text := ""
-	if s.Step() {
-		text = s.ColumnText(0)
-	}
-	must(t, s.Err())
-	return text
 }
 
 func must(t *testing.T, err error) {
@@ -223,12 +206,3 @@ func (l *logLines) level(t *testing.T, level string) (lines []map[string]any) {
 }
 
 var errBoom = errors.New("boom")
-
-func execFile(path, statements string) error {
-	c, err := sqlite3.Open(path)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return errors.Join(c.BusyTimeout(time.Second), c.Exec(statements))
-}

@@ -59,7 +59,7 @@ func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsThePublish(t *testin
 				}
 				unlock()
 				f.publish(100)
-				if got := f.sql("SELECT count(*) || ' ' || max(json_extract(payload, '$.number')) FROM events"); got != "2 100" {
+				if got := queryFile(t, f.path, "SELECT count(*) || ' ' || max(json_extract(payload, '$.number')) FROM events"); got != "2 100" {
 					t.Errorf("stored are %s, want those that returned nil", got)
 				}
 			})

@@ -125,17 +125,6 @@ func TestEventsOfAllVersionsAreHandledAsTheNewest(t *testing.T) {
 	})
 }
 
-// dead lists the dead letters of a file.
-func dead(t *testing.T, path string) (letters []dlq.Letter) {
-	t.Helper()
-	inspector, err := dlq.Open(path)
-	must(t, err)
-	defer inspector.Close()
-	letters, _, err = inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
-	must(t, err)
-	return letters
-}
-
 func TestAnEventThatCannotBeUpcastIsDeadAfterOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")

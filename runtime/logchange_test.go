@@ -52,7 +52,7 @@ func restoreInto(t *testing.T, path, backup string) {
 func backUp(t *testing.T, f *fixture) string {
 	t.Helper()
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	f.sql("VACUUM INTO '" + backup + "'")
+	queryFile(t, f.path, "VACUUM INTO '"+backup+"'")
 	return backup
 }
 
@@ -90,7 +90,7 @@ func TestABusGoesOnWithABackupThatIsRestoredWhileItRuns(t *testing.T) {
 					t.Fatalf("event %d of the restored log is number %d", i, n)
 				}
 			}
-			if got := f.sql("SELECT count(*) || ' ' || group_concat(DISTINCT status) FROM events"); got != "150 done" {
+			if got := queryFile(t, f.path, "SELECT count(*) || ' ' || group_concat(DISTINCT status) FROM events"); got != "150 done" {
 				t.Errorf("the file has %s, want 150 done", got)
 			}
 			if lines := f.log.level(t, "ERROR"); len(lines) != 1 || !strings.HasPrefix(lines[0]["msg"].(string), "the file was restored while the bus ran") {
@@ -145,7 +145,7 @@ func TestABackupOfAnotherLogHasItsOwnTypesAndSubscriptions(t *testing.T) {
 	f.publish(2)
 	eventually(t, "the events of the other log are handled", func() bool { return len(seen.all()) == 3 })
 	f.idle()
-	if got := f.sql("SELECT group_concat(type || ' ' || status, ', ') FROM (SELECT * FROM events ORDER BY id)"); got != "user.created done, order.placed done, order.placed done" {
+	if got := queryFile(t, f.path, "SELECT group_concat(type || ' ' || status, ', ') FROM (SELECT * FROM events ORDER BY id)"); got != "user.created done, order.placed done, order.placed done" {
 		t.Errorf("the file has %s", got)
 	}
 	f.stop()
@@ -168,7 +168,7 @@ func TestAFileOfAnotherProgramThatIsRestoredStopsTheBus(t *testing.T) {
 		t.Errorf("Publish returned %v, want that the file is not an event log", err)
 	}
 	eventually(t, "the bus says that it has stopped", func() bool { return f.Health().Stopped != "" })
-	if got := f.sql("SELECT count(*) FROM theirs"); got != "1" {
+	if got := queryFile(t, f.path, "SELECT count(*) FROM theirs"); got != "1" {
 		t.Errorf("the other program's table has %s rows", got)
 	}
 }
@@ -298,7 +298,7 @@ func TestAnOwnerThatHasBeenReplacedWritesNothingMore(t *testing.T) {
 	f.start()
 	f.publish(1)
 	<-started
-	f.sql("UPDATE owner SET pid = 4711, since = since + 1 RETURNING 1")
+	queryFile(t, f.path, "UPDATE owner SET pid = 4711, since = since + 1 RETURNING 1")
 	close(release) // its success must not be written
 	f.publish(2)
 	eventually(t, "the bus says that it has stopped", func() bool { return f.Health().Stopped != "" })
@@ -306,10 +306,10 @@ func TestAnOwnerThatHasBeenReplacedWritesNothingMore(t *testing.T) {
 		t.Errorf("it says %q, want the process that has taken over", got)
 	}
 	f.publish(3) // the other one handles it
-	if got := f.sql("SELECT group_concat(status) FROM events"); strings.Contains(got, "done") {
+	if got := queryFile(t, f.path, "SELECT group_concat(status) FROM events"); strings.Contains(got, "done") {
 		t.Errorf("the events are %s", got)
 	}
-	if got := f.sql("SELECT count(*) FROM events"); got != "3" {
+	if got := queryFile(t, f.path, "SELECT count(*) FROM events"); got != "3" {
 		t.Errorf("%s events are stored, want 3", got)
 	}
 	f.Shutdown(context.Background())

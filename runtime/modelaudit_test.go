@@ -12,7 +12,7 @@ import (
 
 // auditFile compares everything in the file with the model, once all is settled.
 func (w *world) auditFile() {
-	if got := w.bus.sql("PRAGMA integrity_check"); got != "ok" {
+	if got := queryFile(w.T, w.bus.path, "PRAGMA integrity_check"); got != "ok" {
 		w.Errorf("integrity_check says %s", got)
 	}
 	place := w.auditLog()

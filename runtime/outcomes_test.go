@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -35,30 +35,6 @@ func steered(t *testing.T, do func(e runtime.Event[orderPlaced]) error, busOpts 
 	outcome, err := f.publish(1)[0].Wait(t.Context())
 	must(t, err)
 	return ran.all(), f, outcome
-}
-
-// letter returns the only dead letter of a file.
-func letter(t *testing.T, path string) dlq.Letter {
-	t.Helper()
-	i, err := dlq.Open(path)
-	must(t, err)
-	defer i.Close()
-	letters, _, err := i.List(t.Context(), dlq.Filter{}, dlq.Page{})
-	must(t, err)
-	if len(letters) != 1 {
-		t.Fatalf("there are %d dead letters, want one", len(letters))
-	}
-	return letters[0]
-}
-
-// redrive retries a dead letter by hand.
-func redrive(t *testing.T, path string, key dlq.Key) {
-	t.Helper()
-	i, err := dlq.Open(path)
-	must(t, err)
-	defer i.Close()
-	_, err = i.Retry(t.Context(), dlq.Only(key))
-	must(t, err)
 }
 
 func TestAHandlerSteersByWhatItReturns(t *testing.T) {
@@ -166,8 +142,10 @@ func TestADiscardedEventIsSettledAndNoDeadLetter(t *testing.T) {
 			t.Errorf("the outcome is %+v", d)
 		}
 		f.idle()
-		if n := f.sql("SELECT count(*) FROM deliveries"); n != "0" {
-			t.Errorf("%s rows are left", n)
+		for _, d := range f.peek().deliveries() {
+			if d.State != admin.StateDiscarded {
+				t.Errorf("the delivery is %s, want discarded", d.State)
+			}
 		}
 		f.stop()
 		// It stays settled.
@@ -192,8 +170,8 @@ func TestWhatADiscardingHandlerHasPublishedIsNotStored(t *testing.T) {
 		f.start()
 		f.publish(1)
 		f.idle()
-		if n := f.sql("SELECT count(*) FROM log"); n != "1" {
-			t.Errorf("%s events are stored", n)
+		if n := f.peek().stored(); n != 1 {
+			t.Errorf("%d events are stored", n)
 		}
 	})
 }

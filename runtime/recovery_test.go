@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -146,7 +147,7 @@ func TestShutdownWaitsForRunningHandlers(t *testing.T) {
 		if !finished {
 			t.Error("the handler was interrupted")
 		}
-		if n := queryFile(t, f.path, "SELECT group_concat(status) FROM (SELECT status FROM events ORDER BY created_at, id)"); n != "done,pending" {
+		if n := strings.Join(f.peek().statuses(), ","); n != "done,pending" {
 			t.Errorf("the events are %s, want done,pending", n)
 		}
 		must(t, f.Shutdown(t.Context()))
@@ -235,9 +236,14 @@ func TestShutdownInterruptsAtItsDeadlineAndCountsWhoIgnoresIt(t *testing.T) {
 		if got := attempts.all(); !slices.Equal(got, []int{2, 2}) {
 			t.Errorf("after the restart the attempts are %v, want 2 and 2", got)
 		}
-		failed := again.sql("SELECT group_concat(s.name || ' ' || a.kind || ': ' || a.error) FROM attempts a JOIN subscriptions s ON s.id = a.subscription")
-		if failed != "deaf interrupted: the handler did not return within 1s after a shutdown had cancelled its context" {
-			t.Errorf("the failed attempts are %s, want that of the deaf handler", failed)
+		var failed []string
+		for _, d := range again.peek().deliveries() {
+			for _, a := range d.Attempts {
+				failed = append(failed, fmt.Sprintf("%s %s: %s", d.Subscription, a.Kind, a.Error))
+			}
+		}
+		if want := []string{"deaf interrupted: the handler did not return within 1s after a shutdown had cancelled its context"}; !slices.Equal(failed, want) {
+			t.Errorf("the failed attempts are %q, want that of the deaf handler", failed)
 		}
 	})
 }

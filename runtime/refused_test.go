@@ -25,7 +25,11 @@ func TestAnAliasThatIsRefusedChangesNothing(t *testing.T) {
 	nothing := func(context.Context, runtime.Event[orderPlaced]) error { return nil }
 	f.handle("old", nothing)
 	state := func() string {
-		return f.sql("SELECT (SELECT group_concat(name || pattern) FROM subscriptions) || (SELECT count(*) FROM former_names) || (SELECT count(*) FROM audit)")
+		subscriptions, err := f.peek().file.Subscriptions(t.Context())
+		must(t, err)
+		names, err := f.peek().file.Names(t.Context())
+		must(t, err)
+		return fmt.Sprintf("%+v, with former names %q, and %d changes", subscriptions, names.Subscriptions, len(f.peek().audit()))
 	}
 	before := state()
 	_, err := runtime.Subscribe(f.Bus, placedType, "new", nothing, runtime.WithAliases("old"))
@@ -45,8 +49,8 @@ func TestANamespaceThatMatchesOtherPayloadsIsRefused(t *testing.T) {
 	if !is[*runtime.SubscribeError](err) || !strings.Contains(err.Error(), "order.* matches order.placed, whose payload runtime_test.orderPlaced") {
 		t.Errorf("got %v", err)
 	}
-	if got := f.sql("SELECT count(*) FROM subscriptions"); got != "0" {
-		t.Errorf("%s subscriptions are stored", got)
+	if got := f.peek().subscriptions(); len(got) != 0 {
+		t.Errorf("the subscriptions %q are stored", got)
 	}
 	_, err = runtime.SubscribeNamespace(f.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Payload]) error { return nil })
 	must(t, err)
@@ -71,8 +75,8 @@ func TestAHandlerCannotPublishWithAContextThatHasEnded(t *testing.T) {
 		f.start()
 		f.publish(1)
 		f.idle()
-		if got := f.sql("SELECT group_concat(payload) FROM events WHERE type = 'order.paid'"); got != `{"order_id":"in time"}` {
-			t.Errorf("the events %s were stored", got)
+		if got := f.peek().events("order.paid"); len(got) != 1 || string(got[0].Payload) != `{"order_id":"in time"}` {
+			t.Errorf("the events %+v were stored", got)
 		}
 	})
 }
@@ -127,8 +131,8 @@ func TestADueTimeThatCannotBeStoredIsRefused(t *testing.T) {
 		if ran {
 			t.Error("an event of the far future was delivered at once")
 		}
-		if got := f.sql("SELECT count(*) FROM events"); got != "2" {
-			t.Errorf("%s events are stored, want 2", got)
+		if got := f.peek().stored(); got != 2 {
+			t.Errorf("%d events are stored, want 2", got)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func TestAWriteAheadLogWithoutItsFileIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := reopen(t, path)
-			if got := f.sql("SELECT count(*) FROM events"); got != "400" {
+			if got := queryFile(t, f.path, "SELECT count(*) FROM events"); got != "400" {
 				t.Errorf("the file has %s events when it is back, want all 400", got)
 			}
 			f.start()
@@ -124,7 +124,7 @@ func TestAFileThatIsDeletedAfterACleanEndBeginsAnew(t *testing.T) {
 	f.stop()
 	must(t, os.Remove(f.path))
 	again := reopen(t, f.path)
-	if got := again.sql("SELECT count(*) FROM events"); got != "0" {
+	if got := queryFile(t, again.path, "SELECT count(*) FROM events"); got != "0" {
 		t.Errorf("the new file has %s events", got)
 	}
 }

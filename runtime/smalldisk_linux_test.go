@@ -169,7 +169,7 @@ func TestAFileIsNotOpenedOnAFullDiskUntilThereIsSpace(t *testing.T) {
 	reopen(t, filepath.Join(folder, "new.db")).publish(1)
 	f = reopen(t, path)
 	f.publish(4)
-	if got := f.sql("SELECT count(*) FROM events"); got != "4" {
+	if got := queryFile(t, f.path, "SELECT count(*) FROM events"); got != "4" {
 		t.Errorf("there are %s events, want 4", got)
 	}
 }

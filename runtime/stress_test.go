@@ -283,7 +283,7 @@ func (s *stress) watch() {
 // subscription: handled once, or given up.
 func (s *stress) audit() {
 	stored := map[uuid.UUID]bool{}
-	for id := range strings.FieldsSeq(s.sql("SELECT group_concat(id, ' ') FROM events WHERE type = 'order.placed'")) {
+	for id := range strings.FieldsSeq(queryFile(s.T, s.path, "SELECT group_concat(id, ' ') FROM events WHERE type = 'order.placed'")) {
 		stored[uuid.MustParse(id)] = true
 	}
 	children, handled, dead := 0, 0, 0
@@ -311,13 +311,13 @@ func (s *stress) audit() {
 	if len(stored) > 0 {
 		s.Errorf("%d events are stored that nobody was told of", len(stored))
 	}
-	if got := s.sql("SELECT count(*) FROM events WHERE type = 'order.paid'"); got != fmt.Sprint(children) {
+	if got := queryFile(s.T, s.path, "SELECT count(*) FROM events WHERE type = 'order.paid'"); got != fmt.Sprint(children) {
 		s.Errorf("%s events of handlers are stored, want %d", got, children)
 	}
-	if got := s.sql("SELECT count(*) FROM events WHERE status NOT IN ('done', 'dlq')"); got != "0" {
+	if got := queryFile(s.T, s.path, "SELECT count(*) FROM events WHERE status NOT IN ('done', 'dlq')"); got != "0" {
 		s.Errorf("%s events are not settled", got)
 	}
-	if got := s.sql("PRAGMA integrity_check"); got != "ok" {
+	if got := queryFile(s.T, s.path, "PRAGMA integrity_check"); got != "ok" {
 		s.Errorf("integrity_check says %s", got)
 	}
 	s.Logf("%d events acknowledged, %d published by handlers, %d deliveries handled, %d dead at least once",

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -12,6 +13,12 @@ func init() {
 	testhook.WithIntercept = func(intercept testhook.Intercept) any {
 		return Option(func(c *config) error {
 			c.intercept = intercept
+			return nil
+		})
+	}
+	testhook.WithWallClock = func(now func() time.Time) any {
+		return Option(func(c *config) error {
+			c.wall = now
 			return nil
 		})
 	}

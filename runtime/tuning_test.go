@@ -137,8 +137,14 @@ func TestDeadLettersAreRedrivenAsTheCatalogueSays(t *testing.T) {
 		if got := strings.Join(times.all(), ", "); got != want {
 			t.Errorf("ran %s\nwant %s", got, want)
 		}
-		if n := f.sql("SELECT sum(count) FROM audit WHERE action = 'redrive'"); n != "3" {
-			t.Errorf("the audit says %s redrives", n)
+		redrives := 0
+		for _, a := range f.peek().audit() {
+			if a.Action == "redrive" {
+				redrives += a.Count
+			}
+		}
+		if redrives != 3 {
+			t.Errorf("the audit says %d redrives, want 3", redrives)
 		}
 	})
 }

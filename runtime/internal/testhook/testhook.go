@@ -1,9 +1,12 @@
-// Package testhook is the back door through which package runtimetest reaches
-// into package runtime. Package runtime sets its variables when the program
+// Package testhook is the back door through which package runtimetest, and the
+// tests of the bus, reach into package runtime. Package runtime sets its variables when the program
 // starts, and nothing changes them after that.
 package testhook
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Intercept is called in place of a handler of the named subscription; call
 // calls the handler.
@@ -13,6 +16,9 @@ var (
 	// WithIntercept returns a runtime.Option that has an Intercept called for
 	// every attempt of the bus.
 	WithIntercept func(Intercept) any
+	// WithWallClock returns a runtime.Option that gives the bus a wall clock that a
+	// test can set.
+	WithWallClock func(now func() time.Time) any
 	// Decode returns the payload of a stored event of the named type, for a
 	// *runtime.Catalogue. It is a value of the type's Go type.
 	Decode func(catalogue any, eventType string, version int, payload []byte) (any, error)

@@ -1,0 +1,37 @@
+package runtime_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// queryFile returns the first column of the first row of a query.
+func queryFile(t *testing.T, path, query string) string {
+	t.Helper()
+	c, err := sqlite3.Open(path)
+	must(t, err)
+	defer c.Close()
+	must(t, c.BusyTimeout(time.Second))
+	s, _, err := c.Prepare(query)
+	must(t, err)
+	defer s.Close()
+	text := ""
+	if s.Step() {
+		text = s.ColumnText(0)
+	}
+	must(t, s.Err())
+	return text
+}
+
+// execFile changes the file at path behind the back of the bus.
+func execFile(path, statements string) error {
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return errors.Join(c.BusyTimeout(time.Second), c.Exec(statements))
+}
