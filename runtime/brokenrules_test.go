@@ -7,8 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // brokenRule is a change of the code that breaks a rule of docs/semantics.md, and
@@ -61,9 +64,9 @@ var breakRules = flag.Bool("break", false, "break the rules of docs/semantics.md
 // with -break it sees them fail, each with a change that only the compiler sees.
 func TestWhatIsMarkedInTheSemanticsWasSeenToFail(t *testing.T) {
 	root, err := filepath.Abs("..")
-	must(t, err)
+	conformance.Must(t, err)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "semantics.md"))
-	must(t, err)
+	conformance.Must(t, err)
 	marked := map[string]bool{}
 	for _, match := range regexp.MustCompile("`(Test[A-Za-z0-9]*)`\\s✓").FindAllSubmatch(page, -1) {
 		marked[string(match[1])] = true
@@ -74,7 +77,7 @@ func TestWhatIsMarkedInTheSemanticsWasSeenToFail(t *testing.T) {
 		}
 		delete(marked, rule.test)
 		source, err := os.ReadFile(filepath.Join(root, rule.file))
-		must(t, err)
+		conformance.Must(t, err)
 		if n := strings.Count(string(source), rule.old); n != 1 {
 			t.Errorf("%s: %q occurs %d times in %s, want once: change the list with the code", rule.test, rule.old, n, rule.file)
 		} else if *breakRules {
@@ -90,14 +93,19 @@ func TestWhatIsMarkedInTheSemanticsWasSeenToFail(t *testing.T) {
 func (rule brokenRule) breaks(t *testing.T, root, source string) {
 	folder := t.TempDir()
 	changed, overlay := filepath.Join(folder, "changed.go"), filepath.Join(folder, "overlay.json")
-	must(t, os.WriteFile(changed, []byte(strings.Replace(source, rule.old, rule.new, 1)), 0o600))
+	conformance.Must(t, os.WriteFile(changed, []byte(strings.Replace(source, rule.old, rule.new, 1)), 0o600))
 	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, rule.file): changed}})
-	must(t, err)
-	must(t, os.WriteFile(overlay, content, 0o600))
-	test := exec.Command("go", "test", "-overlay", overlay, "-timeout", "5m", "-run", "^"+rule.test+"$", "./runtime", "./runtime/admin")
+	conformance.Must(t, err)
+	conformance.Must(t, os.WriteFile(overlay, content, 0o600))
+	name := rule.test
+	if slices.Contains(conformance.Names(), name) {
+		name = "TestConformance/" + name
+	}
+	run := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+	test := exec.Command("go", "test", "-overlay", overlay, "-timeout", "5m", "-run", run, "./runtime", "./runtime/admin", "./runtime/internal/systest")
 	test.Dir = root
 	output, _ := test.CombinedOutput()
-	if !strings.Contains(string(output), "--- FAIL: "+rule.test) {
+	if !strings.Contains(string(output), "--- FAIL: "+name) {
 		t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
 	}
 }

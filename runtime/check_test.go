@@ -8,8 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 const validOrder = `{"order_id":"018f3c5e-0000-7000-8000-000000000001","number":7,` +
@@ -99,7 +100,7 @@ func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 		"ml.trial.finished": events.MLTrialFinished{RunID: id, Trial: 1, State: events.TrialStateCompleted, Losses: [][]float64{{1, 2}, nil}},
 	} {
 		encoded, err := json.Marshal(payload)
-		must(t, err)
+		conformance.Must(t, err)
 		if err := events.Catalogue.Check(eventType, 1, encoded); err != nil {
 			t.Errorf("%s: %v", encoded, err)
 		}
@@ -109,7 +110,7 @@ func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 func TestJSONOfOthersThatIsNoTextIsNotPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus, err := events.Open(t.Context(), t.TempDir()+"/events.db")
-		must(t, err)
+		conformance.Must(t, err)
 		defer bus.Shutdown(t.Context())
 		run := events.MLRunStarted{RunID: customer, Model: "m", Devices: []string{"cpu"}, Parameters: json.RawMessage("{\"a\":[\"x\xff\"]}")}
 		_, err = events.PublishMLRunStarted(t.Context(), bus, run)
@@ -128,7 +129,7 @@ func TestJSONOfOthersThatIsNoTextIsNotPublished(t *testing.T) {
 }
 
 func TestATypeThatIsNotInTheCatalogueIsNotChecked(t *testing.T) {
-	unknown, ok := errors.AsType[*runtime.UnknownTypeError](catalogue.Check("order.gone", 1, []byte("{}")))
+	unknown, ok := errors.AsType[*runtime.UnknownTypeError](conformance.Catalogue.Check("order.gone", 1, []byte("{}")))
 	if !ok || unknown.EventType != "order.gone" {
 		t.Errorf("got %v", unknown)
 	}

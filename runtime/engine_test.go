@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 func TestATargetOfAnotherEngineNamesTheMissingImport(t *testing.T) {
@@ -16,7 +17,7 @@ func TestATargetOfAnotherEngineNamesTheMissingImport(t *testing.T) {
 		"kafka://a/shop":                "no engine for this is known",
 		"file:///var/lib/shop.db":       "without file://",
 	} {
-		_, err := runtime.Open(t.Context(), target, catalogue)
+		_, err := runtime.Open(t.Context(), target, conformance.Catalogue)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error with %q", target, err, want)
 		}
@@ -27,7 +28,7 @@ func TestATargetOfAnotherEngineNamesTheMissingImport(t *testing.T) {
 }
 
 func TestWithEngineNeedsAnEngine(t *testing.T) {
-	if _, err := runtime.Open(t.Context(), "shop", catalogue, runtime.WithEngine(nil)); err == nil {
+	if _, err := runtime.Open(t.Context(), "shop", conformance.Catalogue, runtime.WithEngine(nil)); err == nil {
 		t.Error("nil was accepted")
 	}
 }

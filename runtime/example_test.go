@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/dlq"
 	"github.com/busgen/busgen/runtime/retry"

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 func TestADurationIsCountedInTheBucketItsBoundBelongsTo(t *testing.T) {
@@ -117,7 +118,7 @@ func TestTheMeanIsNoEstimateAndDoesNotOverflow(t *testing.T) {
 
 func TestAHistogramAsJSONSaysWhatAPersonWantsToKnow(t *testing.T) {
 	encoded, err := json.Marshal(runtime.HistogramOf(3*time.Millisecond, 4*time.Millisecond, 2*time.Hour))
-	must(t, err)
+	conformance.Must(t, err)
 	want := `{"count":3,"seconds":7200.007,"mean":"40m0.002333s","p50":"4.25ms","p90":"1h0m0s","p99":"1h0m0s",` +
 		`"buckets":[{"up_to":"5ms","count":2},{"up_to":"more","count":1}]}`
 	if string(encoded) != want {

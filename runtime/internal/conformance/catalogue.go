@@ -1,0 +1,64 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// The catalogue of the tests, written the way busgen writes it.
+
+type OrderPlaced struct {
+	OrderID string  `json:"order_id"`
+	Number  int     `json:"number"`
+	Weight  float64 `json:"weight"`
+}
+
+func (p OrderPlaced) Validate() error {
+	var problems runtime.Problems
+	problems.Text("order_id", p.OrderID)
+	return problems.Err()
+}
+
+func (OrderPlaced) isOrderEvent() {}
+
+type OrderPaid struct {
+	OrderID string `json:"order_id"`
+}
+
+func (p OrderPaid) Validate() error { return nil }
+
+func (OrderPaid) isOrderEvent() {}
+
+type OrderEvent interface{ isOrderEvent() }
+
+type UserCreated struct {
+	Name string `json:"name"`
+}
+
+func (p UserCreated) Validate() error { return nil }
+
+// Exact returns a policy without jitter, so that virtual time can be compared.
+func Exact(opts ...retry.Option) retry.Policy {
+	return retry.Default().With(append([]retry.Option{retry.Jitter(0)}, opts...)...)
+}
+
+// Within returns the default settings but for these two, and without a breaker.
+func Within(timeout time.Duration, policy retry.Policy) runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Timeout, s.Retry, s.Breaker.Off = timeout, policy, true
+	return s
+}
+
+var (
+	PlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
+		Name: "order.placed", Doc: "A customer placed an order.", Settings: Within(30*time.Second, Exact()),
+		PartitionBy: func(p OrderPlaced) string { return p.OrderID },
+	})
+	PaidType = runtime.Define(runtime.Spec[OrderPaid]{
+		Name: "order.paid", Settings: Within(30*time.Second, Exact()),
+	})
+	UserType  = runtime.Define(runtime.Spec[UserCreated]{Name: "user.created", Settings: Within(30*time.Second, Exact())})
+	Catalogue = runtime.NewCatalogue(PlacedType, PaidType, UserType)
+)

@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+)
+
+// Env is an engine under test. Its methods are what the tests need of the engine, and
+// the tests.
+type Env struct {
+	// Options make a bus use the engine.
+	Options []runtime.Option
+	// NewTarget returns the target of a log that does not exist yet.
+	NewTarget func(t *testing.T) string
+	// Copy copies a log as it would be found if its process was killed at this moment,
+	// and returns the target of the copy. It is nil for an engine whose logs end with
+	// the process.
+	Copy func(t *testing.T, target string) string
+}
+
+// SQLite is the engine that buses use by default.
+var SQLite = &Env{
+	NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
+	Copy: func(t *testing.T, target string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "events.db")
+		for _, suffix := range []string{"", "-wal", "-claims"} {
+			content, err := os.ReadFile(target + suffix)
+			Must(t, err)
+			Must(t, os.WriteFile(path+suffix, content, 0o600))
+		}
+		return path
+	},
+}
+
+// Target returns the target of a log that does not exist yet.
+func (env *Env) Target(t *testing.T) string {
+	t.Helper()
+	return env.NewTarget(t)
+}
+
+// OpenBus is runtime.Open with the engine.
+func (env *Env) OpenBus(ctx context.Context, target string, catalogue *runtime.Catalogue, opts ...runtime.Option) (*runtime.Bus, error) {
+	return runtime.Open(ctx, target, catalogue, slices.Concat(opts, env.Options)...)
+}
+
+// OpenInspector is dlq.Open with the engine.
+func (env *Env) OpenInspector(target string, opts ...dlq.Option) (*dlq.Inspector, error) {
+	return dlq.Open(target, opts...)
+}
+
+// OpenFile is admin.Open with the engine.
+func (env *Env) OpenFile(target string, opts ...admin.Option) (*admin.File, error) {
+	return admin.Open(target, opts...)
+}
+
+// Open opens a bus on a new log with the catalogue of the tests. Like all buses that an
+// Env opens, it is shut down when the test ends.
+func (env *Env) Open(t *testing.T, opts ...runtime.Option) *Fixture {
+	t.Helper()
+	return env.Reopen(t, env.Target(t), opts...)
+}
+
+// Reopen opens a bus on a log that may exist.
+func (env *Env) Reopen(t *testing.T, target string, opts ...runtime.Option) *Fixture {
+	t.Helper()
+	return env.ReopenWith(t, target, Catalogue, opts...)
+}
+
+// ReopenWith opens a bus with a catalogue of its own.
+func (env *Env) ReopenWith(t *testing.T, target string, catalogue *runtime.Catalogue, opts ...runtime.Option) *Fixture {
+	t.Helper()
+	lines := &LogLines{}
+	logger := slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	bus, err := env.OpenBus(t.Context(), target, catalogue, append([]runtime.Option{runtime.WithLogger(logger)}, opts...)...)
+	Must(t, err)
+	t.Cleanup(func() { bus.Shutdown(context.Background()) })
+	return &Fixture{Bus: bus, Env: env, T: t, Path: target, Log: lines}
+}

@@ -1,0 +1,41 @@
+package conformance
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Run runs the tests on an engine, each as a subtest of its name. The exceptions are
+// tests that do not hold for the engine, by the reason why; they are skipped.
+func Run(t *testing.T, env *Env, exceptions map[string][]string) {
+	names, reasons := Names(), map[string]string{}
+	for reason, tests := range exceptions {
+		for _, name := range tests {
+			if !slices.Contains(names, name) || reasons[name] != "" {
+				t.Errorf("the exception %s is no test of the suite, or there twice", name)
+			}
+			reasons[name] = reason
+		}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			if reason := reasons[name]; reason != "" {
+				t.Skip(reason)
+			}
+			reflect.ValueOf(env).MethodByName(name).Interface().(func(*testing.T))(t)
+		})
+	}
+}
+
+// Names returns the names of the tests, sorted.
+func Names() (names []string) {
+	methods := reflect.TypeFor[*Env]()
+	for i := range methods.NumMethod() {
+		if name := methods.Method(i).Name; strings.HasPrefix(name, "Test") {
+			names = append(names, name)
+		}
+	}
+	return names
+}

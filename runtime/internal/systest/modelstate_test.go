@@ -1,0 +1,303 @@
+package systest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// model knows what a bus has to do. It is told of every execution when it
+// begins and ends, and works out what the disposition must be; it objects to
+// executions that must not happen.
+type model struct {
+	t             *testing.T
+	seed          uint64
+	subscriptions []*modelSubscription // in the order in which they may be made
+
+	mu          sync.Mutex
+	made        []*modelSubscription // in the order in which they were made
+	events      map[uint64]*modelEvent
+	healthy     bool            // handlers succeed
+	serial      time.Time       // when a suspect was last about to run, ran or was cleared
+	interrupted int             // deliveries that the next start has to find interrupted
+	paused      map[string]bool // by name of the subscription
+	pausedTypes map[string]bool // by pattern
+	resumed     time.Time       // when a pause last ended
+}
+
+// modelEvent is an event that is stored, or is about to be.
+type modelEvent struct {
+	number uint64 // in its payload; handlers know it by that
+	id     uuid.UUID
+	typ    string
+	key    string           // of its partition
+	due    time.Time        // zero unless it is delayed
+	pairs  map[string]*pair // by subscription
+}
+
+type pairState int
+
+const (
+	pairOpen pairState = iota
+	pairDone
+	pairDead
+	pairPurged // was dead, and is forgotten
+)
+
+// pair is a delivery: one event for one subscription.
+type pair struct {
+	event *modelEvent
+	sub   *modelSubscription
+
+	state    pairState
+	failures int       // attempts that count since it was new or retried by hand
+	others   int       // executions that do not
+	together int       // of those, that ended with the process, since the last other end
+	attempts []string  // kinds of the failed attempts on record
+	runs     int       // executions
+	ran      time.Time // when it was first executed; zero if never
+	settled  time.Time // when it was first settled; zero if never
+	current  *run      // the execution that has no disposition yet
+
+	due     time.Time // no execution before
+	waits   bool      // until due, for a retry
+	exact   bool      // nothing has happened since due was set that may delay it
+	doneAt  time.Time
+	isFinal bool // somebody was told that it is settled
+	isPlain bool // its success needs no row, so it may be written up to 5 ms late
+	forgot  bool // done, and a kill may have lost that
+	killed  bool // a kill happened since it was published: it may be announced as attempt 2
+	crashed bool // the last attempt that counts ended with the process
+	suspect bool // the last execution did
+	held    bool // its type was paused meanwhile
+}
+
+// doomed says that the last attempt ended with the process: it is dead as soon
+// as it is looked at.
+func (p *pair) doomed() bool {
+	return p.state == pairOpen && p.crashed && p.failures >= p.sub.policy.MaxAttempts
+}
+
+func (p *pair) String() string { return fmt.Sprintf("%d/%s", p.event.number, p.sub.name) }
+
+func newModel(t *testing.T, seed uint64, random *rand.Rand) *model {
+	return &model{
+		t: t, seed: seed, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
+		paused: map[string]bool{}, pausedTypes: map[string]bool{},
+	}
+}
+
+// add takes an event in, for every subscription that exists.
+func (m *model) add(e *modelEvent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.addLocked(e)
+}
+
+func (m *model) addLocked(e *modelEvent) {
+	e.pairs = map[string]*pair{}
+	m.events[e.number] = e
+	for _, s := range m.made {
+		m.join(e, s)
+	}
+}
+
+func (m *model) join(e *modelEvent, s *modelSubscription) {
+	if s.wants(e.typ) {
+		p := &pair{event: e, sub: s, due: e.due, exact: !e.due.IsZero()}
+		m.noteHeld(p)
+		e.pairs[s.name] = p
+	}
+}
+
+// attach notes a handler, and that its name exists from now on.
+func (m *model) attach(s *modelSubscription, bus *runtime.Bus) *attachment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !s.exists {
+		s.exists = true
+		m.made = append(m.made, s)
+		if s.fromBeginning {
+			for _, e := range m.events {
+				m.join(e, s)
+			}
+		}
+	}
+	at := &attachment{model: m, sub: s, bus: bus, since: time.Now(), gone: make(chan struct{}), running: map[*run]bool{}}
+	s.attachments = append(s.attachments, at)
+	return at
+}
+
+// each visits all deliveries, after time has given the dispositions it gives.
+func (m *model) each(visit func(p *pair)) {
+	now := time.Now()
+	for _, e := range m.events {
+		for _, p := range e.pairs {
+			if p.current != nil {
+				p.current.overdue(now)
+			}
+			visit(p)
+		}
+	}
+}
+
+// shutDown ends a life in order: what has no disposition was given back.
+func (m *model) shutDown() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.each(func(p *pair) {
+		if p.current != nil {
+			m.t.Errorf("%v still runs after the shutdown", p)
+		}
+	})
+}
+
+// interrupt notes when handlers that still run will be interrupted.
+func (m *model) interrupt(at *attachment, when time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at.cancelled = when
+}
+
+// kill ends the process that the bus is of: what ran is suspected, what is not
+// written is lost.
+func (m *model) kill(bus *runtime.Bus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	m.each(func(*pair) {}) // dispositions that time has given
+	ran := map[*pair]bool{}
+	for _, s := range m.subscriptions {
+		for _, at := range s.attachments {
+			for r := range at.running {
+				if at.bus == bus {
+					ran[r.pair] = true
+				}
+			}
+		}
+	}
+	m.each(func(p *pair) {
+		if ran[p] {
+			m.serial = now
+		}
+		switch {
+		case p.current != nil:
+			p.crash(len(ran) == 1, now)
+			m.interrupted++
+		case ran[p] && p.state != pairDone && p.state != pairPurged: // left behind
+			p.suspect = true
+		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= writeDelay:
+			p.forgot = true
+		}
+		p.killed = true
+	})
+	m.vanish()
+}
+
+// stepClock moves what waits for a time. What was due already may have been
+// taken up and given back: then it no longer waits for one. Retries are due earlier
+// when the bus notices that the clock was set back.
+func (m *model) stepClock(step, back time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	m.each(func(p *pair) {
+		if p.due.After(now) {
+			p.due = p.due.Add(-step)
+			if p.waits {
+				p.due = p.due.Add(-back)
+			}
+		} else {
+			p.exact = false
+		}
+	})
+	for _, e := range m.events { // for subscriptions that are yet to come
+		if e.due.After(now) {
+			e.due = e.due.Add(-step)
+		}
+	}
+}
+
+// vanish ends the handlers of all attachments there were.
+func (m *model) vanish() {
+	for _, s := range m.subscriptions {
+		for _, at := range s.attachments {
+			close(at.gone)
+		}
+		s.attachments = nil
+	}
+}
+
+// end lets a failed round end at once.
+func (m *model) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.vanish()
+}
+
+// redrive gives a dead delivery a fresh count.
+func (m *model) redrive(p *pair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.others, p.failures, p.together = p.others+p.failures, 0, 0
+	p.state, p.crashed = pairOpen, false
+	p.due, p.exact = time.Time{}, false
+}
+
+// purge forgets a dead delivery.
+func (m *model) purge(p *pair) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.state, p.attempts = pairPurged, nil
+}
+
+// heal makes handlers succeed from now on.
+func (m *model) heal() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.healthy = true
+}
+
+// final notes that somebody was told that deliveries are settled.
+func (m *model) final(which func(p *pair) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.each(func(p *pair) {
+		if which(p) {
+			p.isFinal, p.forgot = true, false
+		}
+	})
+}
+
+// open returns the deliveries to the given names that are not settled.
+func (m *model) open(names map[string]*attachment) (open []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.each(func(p *pair) {
+		if p.state == pairOpen && !p.doomed() && names[p.sub.name] != nil {
+			open = append(open, p.String())
+		}
+	})
+	slices.Sort(open)
+	return open
+}
+
+// pair returns a delivery by the id of its event.
+func (m *model) pair(id uuid.UUID, name string) *pair {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		if e.id == id && e.pairs[name] != nil {
+			return e.pairs[name]
+		}
+	}
+	m.t.Fatalf("%s is dead for event %v, and it is not for it", name, id)
+	return nil
+}

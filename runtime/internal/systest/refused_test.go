@@ -1,0 +1,31 @@
+package systest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/dlq"
+	. "github.com/busgen/busgen/runtime/internal/conformance"
+)
+
+func TestANameWithANULIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a\x00b")
+	_, opened := runtime.Open(t.Context(), path, Catalogue)
+	_, inspected := dlq.Open(path)
+	_, administered := admin.Open(path)
+	for what, err := range map[string]error{"Open": opened, "dlq.Open": inspected, "admin.Open": administered} {
+		if !Is[*runtime.StorageError](err) || !strings.Contains(err.Error(), "NUL") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	Must(t, err)
+	if len(entries) > 0 {
+		t.Errorf("%v was created", entries)
+	}
+}
