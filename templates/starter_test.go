@@ -40,7 +40,7 @@ func TestTheStarterShowsTheDefaults(t *testing.T) {
 		if want := builtInList[i]; setting.Key != want.Key || setting.Value != want.Value {
 			t.Errorf("the starter shows %s %v, built in is %s %v", setting.Key, setting.Value, want.Key, want.Value)
 		}
-		if setting.Pos == (catalog.Position{}) && setting.Key != "priority" {
+		if !setting.Pos.IsKnown() && setting.Key != "priority" {
 			t.Errorf("the starter does not show %s", setting.Key)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 func newBreaking() *cobra.Command {
-	v := breakingVerb{direction: direction(breaking.Both)}
+	v := breakingVerb{direction: direction(diag.Both)}
 	list := false
 	cmd := &cobra.Command{
 		Use:   "breaking [events.yaml]",
@@ -85,10 +85,10 @@ type breakingVerb struct {
 }
 
 // direction is a flag.
-type direction breaking.Direction
+type direction diag.Direction
 
 func directionWords() []string {
-	return []string{breaking.Backward.String(), breaking.Forward.String(), breaking.Both.String()}
+	return []string{diag.Backward.String(), diag.Forward.String(), diag.Both.String()}
 }
 
 // Set implements [pflag.Value].
@@ -102,7 +102,7 @@ func (d *direction) Set(text string) error {
 }
 
 // String implements [pflag.Value].
-func (d *direction) String() string { return breaking.Direction(*d).String() }
+func (d *direction) String() string { return diag.Direction(*d).String() }
 
 // Type implements [pflag.Value].
 func (d *direction) Type() string { return "direction" }
@@ -115,7 +115,7 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 	if err != nil {
 		return v.form.of("", nil, err)
 	}
-	var all []lint.Finding
+	var all diag.Findings
 	var answers []string
 	if v.against != "" {
 		before, err := formerCatalogue(cmd.Context(), v.against, c.File)
@@ -134,31 +134,31 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 			return "", err
 		}
 		all = append(all, rows.findings()...)
-		breaking.Sort(all, c)
+		all.Sort(c.Files)
 		answers = append(answers, rows.answer())
 	}
 	return v.report(c, all, answers)
 }
 
 // wanted leaves out what is about the other direction.
-func (v *breakingVerb) wanted(all []lint.Finding) []lint.Finding {
-	return slices.DeleteFunc(all, func(f lint.Finding) bool {
-		return v.direction != direction(breaking.Both) && f.Direction != v.direction.String() && f.Direction != breaking.Both.String()
+func (v *breakingVerb) wanted(all diag.Findings) diag.Findings {
+	return slices.DeleteFunc(all, func(f *diag.Finding) bool {
+		return f.Direction&diag.Direction(v.direction) == 0
 	})
 }
 
 // answers has a line for each direction that was asked for.
-func (v *breakingVerb) answers(all []lint.Finding) []string {
+func (v *breakingVerb) answers(all diag.Findings) []string {
 	var lines []string
 	for _, one := range []struct {
-		direction breaking.Direction
+		direction diag.Direction
 		text      string
-	}{{breaking.Backward, "backward (old rows, new program): "}, {breaking.Forward, "forward (new rows, old program): "}} {
-		if breaking.Direction(v.direction)&one.direction == 0 {
+	}{{diag.Backward, "backward (old rows, new program): "}, {diag.Forward, "forward (new rows, old program): "}} {
+		if diag.Direction(v.direction)&one.direction == 0 {
 			continue
 		}
-		part := slices.DeleteFunc(slices.Clone(all), func(f lint.Finding) bool {
-			return f.Severity == lint.Note || f.Direction != one.direction.String() && f.Direction != breaking.Both.String()
+		part := slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool {
+			return f.Severity == diag.Note || f.Direction&one.direction == 0
 		})
 		if len(part) == 0 {
 			lines = append(lines, one.text+"compatible")
@@ -169,14 +169,14 @@ func (v *breakingVerb) answers(all []lint.Finding) []string {
 	return lines
 }
 
-func (v *breakingVerb) report(c *catalog.Catalogue, all []lint.Finding, answers []string) (report string, err error) {
+func (v *breakingVerb) report(c *catalog.Catalogue, all diag.Findings, answers []string) (report string, err error) {
 	found := &lintError{c.File, all}
 	if v.form == "text" {
 		report = rendered(all) + strings.Join(answers, "\n") + "\n"
 	} else if report, err = v.form.document(all); err != nil {
 		return "", err
 	}
-	if found.worst() >= lint.Warning {
+	if found.findings.Worst() >= diag.Warning {
 		return report, cli.No(found)
 	}
 	return report, nil
@@ -186,7 +186,7 @@ func (v *breakingVerb) report(c *catalog.Catalogue, all []lint.Finding, answers 
 func breakingRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range breaking.Rules() {
-		text := fmt.Sprintf("%s (%s, %s)\n  %s\n", screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Direction, rule.Purpose)
+		text := fmt.Sprintf("%s (%s, %s)\n  %s\n", screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Direction, rule.Doc)
 		if rule.Before != "" {
 			text += fmt.Sprintf("\n  before:\n%s\n\n  reported:\n%s\n\n  fine:\n%s\n", excerpt(rule.Before), excerpt(rule.Bad), excerpt(rule.Good))
 		}

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/admin"
 )
 
@@ -81,9 +81,9 @@ func (s *stored) add(e admin.Unsettled) {
 }
 
 // findings has one for each group, at the event of the catalogue.
-func (s *stored) findings() []lint.Finding {
-	source := lint.NewSource(catalog.Disk{}.ReadFile)
-	var all []lint.Finding
+func (s *stored) findings() diag.Findings {
+	source := diag.NewSource(catalog.Disk{}.ReadFile)
+	var all diag.Findings
 	for _, g := range slices.SortedFunc(maps.Values(s.groups), func(a, b *rowGroup) int {
 		return cmp.Or(strings.Compare(a.eventType, b.eventType), cmp.Compare(a.version, b.version), strings.Compare(a.reason, b.reason))
 	}) {
@@ -91,14 +91,11 @@ func (s *stored) findings() []lint.Finding {
 		if e := s.catalogue.EventNamed(g.eventType); e != nil {
 			at = e.Name.Pos
 		}
-		all = append(all, lint.Finding{
-			Finding: &catalog.Finding{
-				Place: source.Place(at), Rule: catalog.Rule(breaking.StoredRows.ID), Hint: g.hint(),
-				Message: fmt.Sprintf("%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s", terminal.Counted(g.rows, "row"), terminal.Clean(g.eventType),
-					g.version, s.path, cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, g.reason),
-			},
-			Severity: lint.Error, Subject: g.eventType, Direction: breaking.Backward.String(),
-		})
+		f := rules.StoredRows.At(source.Place(at), "%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s",
+			terminal.Counted(g.rows, "row"), terminal.Clean(g.eventType), g.version, s.path,
+			cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, g.reason)
+		f.Hint, f.Subject, f.Direction = g.hint(), g.eventType, diag.Backward
+		all = append(all, f)
 	}
 	return all
 }

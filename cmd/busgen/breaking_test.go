@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // Orders before and after: number has become a text.
@@ -172,8 +173,7 @@ func TestWhatBreaksForPrograms(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	got = busgen(t, "breaking --against old.yaml --format sarif")
-	rule, _ := breaking.RuleOf("type-changed")
-	for _, text := range []string{rule.Purpose, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`, `"busgenKey/v1": "type-changed order.placed 1 number int->string"`} {
+	for _, text := range []string{rules.TypeChanged.Doc, "tools.md#what-a-change-breaks", `"uri": "old.yaml"`, `"busgenKey/v1": "type-changed order.placed 1 number int->string"`} {
 		if !strings.Contains(got.Stdout, text) {
 			t.Errorf("the SARIF lacks %s:\n%s", text, got.Stdout)
 		}
@@ -184,7 +184,7 @@ func TestWhatBreaksForPrograms(t *testing.T) {
 func TestEveryRuleOfBreakingIsListed(t *testing.T) {
 	got := busgen(t, "breaking --rules")
 	for _, rule := range breaking.Rules() {
-		if !strings.Contains(got.Stdout, rule.ID+" ("+rule.Severity.String()+", "+rule.Direction.String()+")\n  "+rule.Purpose) {
+		if !strings.Contains(got.Stdout, rule.ID+" ("+rule.Severity.String()+", "+rule.Direction.String()+")\n  "+rule.Doc) {
 			t.Errorf("%s is not listed", rule.ID)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 func newCheck() *cobra.Command {
@@ -50,7 +50,7 @@ Exit status: 0 up to date, 1 not up to date or a change that is refused,
 	return cmd
 }
 
-func check(ctx context.Context, args []string, out string) (report string, noted []lint.Finding, err error) {
+func check(ctx context.Context, args []string, out string) (report string, noted diag.Findings, err error) {
 	now, err := compare(ctx, args, out, false)
 	var refused *refusedError
 	switch {
@@ -105,8 +105,8 @@ func (e *staleError) stale() []emit.Step {
 }
 
 // list makes a finding of each file, for the formats that are for programs.
-func (e *staleError) list() []lint.Finding {
-	var all []lint.Finding
+func (e *staleError) list() diag.Findings {
+	var all diag.Findings
 	for _, step := range e.stale() {
 		path := filepath.Join(e.plan.Dir, step.File.Name)
 		message := fmt.Sprintf("%s is %s", path, step.State)
@@ -115,12 +115,9 @@ func (e *staleError) list() []lint.Finding {
 				message += "; " + line
 			}
 		}
-		all = append(all, lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
-			Place:   catalog.Place{Pos: catalog.Position{File: path, Line: 1, Column: 1}},
-			Rule:    "out-of-date",
-			Message: message,
-			Hint:    "run \"" + e.advice + "\"",
-		}})
+		f := rules.OutOfDate.At(diag.Place{Pos: diag.Position{File: path, Line: 1, Column: 1}}, "%s", message)
+		f.Hint = "run \"" + e.advice + "\""
+		all = append(all, f)
 	}
 	return all
 }

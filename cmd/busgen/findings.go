@@ -10,14 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // format is the form of findings: a flag.
-type format string
+type format diag.Format
 
-// formats are the words of the flag.
-var formats = []string{"text", "json", "github", "sarif"}
+// formats lists the words of the flag.
+func formats() []string {
+	var words []string
+	for _, f := range diag.Formats() {
+		words = append(words, string(f))
+	}
+	return words
+}
 
 // formatHelp is a paragraph of the manual of each verb that has findings.
 const formatHelp = `With --format, findings go to standard output in a form for programs, and
@@ -30,14 +37,14 @@ same in each.`
 // formatFlag adds --format.
 func formatFlag(cmd *cobra.Command, f *format) {
 	*f = "text"
-	cmd.Flags().Var(f, "format", "`form` of findings: "+strings.Join(formats, ", "))
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().Var(f, "format", "`form` of findings: "+strings.Join(formats(), ", "))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set implements [pflag.Value].
 func (f *format) Set(text string) error {
-	if !slices.Contains(formats, text) {
-		return fmt.Errorf("want one of %s", strings.Join(formats, ", "))
+	if !slices.Contains(formats(), text) {
+		return fmt.Errorf("want one of %s", strings.Join(formats(), ", "))
 	}
 	*f = format(text)
 	return nil
@@ -52,13 +59,13 @@ func (f *format) Type() string { return "form" }
 // reportable is an error that consists of findings.
 type reportable interface {
 	error
-	list() []lint.Finding
+	list() diag.Findings
 }
 
 // listOf returns the findings of an error, and whether it consists of findings.
-func listOf(err error) ([]lint.Finding, bool) {
+func listOf(err error) (diag.Findings, bool) {
 	if found, ok := errors.AsType[*cli.FindingsError](err); ok {
-		return lint.Errors(found.Findings), true
+		return found.Findings, true
 	}
 	if found, ok := errors.AsType[reportable](err); ok {
 		return found.list(), true
@@ -76,7 +83,7 @@ func (p *printed) Render(io.Writer) {}
 
 // of returns what a verb prints whose report is for people and whose findings
 // are noted or in err. Programs get one document, or none if there was trouble.
-func (f format) of(report string, noted []lint.Finding, err error) (string, error) {
+func (f format) of(report string, noted diag.Findings, err error) (string, error) {
 	if f == "text" {
 		return report, err
 	}
@@ -91,13 +98,8 @@ func (f format) of(report string, noted []lint.Finding, err error) (string, erro
 	return text, errors.Join(formatErr, err)
 }
 
-// document writes findings for programs.
-func (f format) document(all []lint.Finding) (string, error) {
-	switch f {
-	case "json":
-		return findingsJSON(all)
-	case "github":
-		return findingsGitHub(all), nil
-	}
-	return findingsSARIF(all)
+// document returns findings for programs.
+func (f format) document(all diag.Findings) (string, error) {
+	text, err := all.In(diag.Format(f))
+	return terminal.CleanJSON(text), err
 }

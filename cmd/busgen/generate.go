@@ -13,10 +13,10 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/gomod"
-	"github.com/busgen/busgen/internal/lint"
 	"github.com/busgen/busgen/internal/record/git"
 	"github.com/busgen/busgen/templates"
 )
@@ -85,7 +85,7 @@ func outFlag(cmd *cobra.Command, out *string) {
 	cmd.ValidArgsFunction = cli.CompleteCatalogue
 }
 
-func generate(ctx context.Context, args []string, out string, accept bool) (report string, noted []lint.Finding, err error) {
+func generate(ctx context.Context, args []string, out string, accept bool) (report string, noted diag.Findings, err error) {
 	done, err := compare(ctx, args, out, accept)
 	var found *cli.FindingsError
 	var refused *refusedError
@@ -108,8 +108,8 @@ func generate(ctx context.Context, args []string, out string, accept bool) (repo
 type comparison struct {
 	*catalog.Catalogue
 	plan  *emit.Plan
-	noted []lint.Finding // what the change does to stored events, and need not be refused
-	wire  []string       // lines of the record in the folder that change, with - or + in front
+	noted diag.Findings // what the change does to stored events, and need not be refused
+	wire  []string      // lines of the record in the folder that change, with - or + in front
 }
 
 // compare makes the code of a catalogue, and the record beside it. The error is a *refusedError if

@@ -65,7 +65,7 @@ func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
 		"check", "generate", "lint", "describe", "docs", "breaking fine.yaml --against events.yaml", "breaking fine.yaml --against ../old/events.yaml",
 		"breaking fine.yaml --against HEAD:shop/events.yaml", "fmt link.yaml", "fmt --diff link.yaml", "check link.yaml", "check pipe.yaml",
 	} {
-		for _, form := range formats {
+		for _, form := range formats() {
 			if form != "text" && !strings.HasPrefix(line, "check") && !strings.HasPrefix(line, "lint") && !strings.HasPrefix(line, "breaking") {
 				continue
 			}

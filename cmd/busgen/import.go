@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/importer"
 	"github.com/busgen/busgen/internal/input"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 func newImport() *cobra.Command {
@@ -157,7 +157,7 @@ func importFindings(stderr io.Writer, file string, form format, report string, r
 		return report, cli.WithStatus(statusKeys, found)
 	case !found.imported:
 		return report, cli.NotFound(found)
-	case found.worst() >= lint.Warning:
+	case found.findings.Worst() >= diag.Warning:
 		return report, cli.No(found)
 	}
 	return report, nil

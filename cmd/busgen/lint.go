@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -70,7 +71,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	} else if report, err = form.document(all); err != nil {
 		return "", err
 	}
-	if found.worst() >= lint.Warning {
+	if found.findings.Worst() >= diag.Warning {
 		return report, cli.No(found)
 	}
 	return report, nil
@@ -79,16 +80,16 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 // lintError is what lint has found in a catalogue.
 type lintError struct {
 	file     string
-	findings []lint.Finding
+	findings diag.Findings
 }
 
 // Error counts by severity: 1 error and 2 notes in events.yaml.
 func (e *lintError) Error() string { return tally(e.findings) + " in " + e.file }
 
 // tally counts by severity, the worst first.
-func tally(findings []lint.Finding) string {
+func tally(findings diag.Findings) string {
 	var parts []string
-	for severity := lint.Error; severity > lint.Off; severity-- {
+	for severity := diag.Error; severity > diag.Off; severity-- {
 		n := 0
 		for _, f := range findings {
 			if f.Severity == severity {
@@ -106,43 +107,21 @@ func tally(findings []lint.Finding) string {
 	return text
 }
 
-func (e *lintError) worst() lint.Severity {
-	worst := lint.Off
-	for _, f := range e.findings {
-		worst = max(worst, f.Severity)
-	}
-	return worst
-}
-
 // report shows the findings. Notes alone are no error, so that the report has to
 // count them itself.
 func (e *lintError) report() string {
 	text := rendered(e.findings)
-	if e.worst() == lint.Note {
+	if e.findings.Worst() == diag.Note {
 		text += e.Error() + "\n"
 	}
 	return text
 }
 
-// rendered shows each finding with its line, and its severity before the message.
-func rendered(findings []lint.Finding) string {
-	var all catalog.Findings
-	for _, f := range findings {
-		all = append(all, shown(f))
-	}
+// rendered shows each finding with its line.
+func rendered(findings diag.Findings) string {
 	var b strings.Builder
-	all.Render(&b) // a Builder takes everything
+	findings.Render(&b) // a Builder takes everything
 	return b.String()
-}
-
-// shown is a finding as people see it: with its severity, and its key if it has one.
-func shown(f lint.Finding) *catalog.Finding {
-	one := *f.Finding
-	one.Message = f.Severity.String() + ": " + one.Message
-	if f.Key != "" {
-		one.Rule = catalog.Rule(f.Key) // which begins with it
-	}
-	return &one
 }
 
 // lintRules is a page about the rules.
@@ -150,7 +129,7 @@ func lintRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range lint.Rules() {
 		parts = append(parts, fmt.Sprintf("%s (%s)\n  %s\n\n  reported:\n%s\n\n  fine:\n%s\n",
-			screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)))
+			screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Doc, excerpt(rule.Bad), excerpt(rule.Good)))
 	}
 	return strings.Join(parts, "\n")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -84,7 +85,7 @@ func TestLintAsSARIFDescribesItsRules(t *testing.T) {
 	if err := essentials.Validate(document); err != nil {
 		t.Error(err)
 	}
-	if rule, _ := lint.RuleOf("secret-field"); !strings.Contains(text, rule.Purpose) {
+	if !strings.Contains(text, rules.SecretField.Doc) {
 		t.Errorf("the purpose is missing in %s", text)
 	}
 }
@@ -93,7 +94,7 @@ func TestLintListsItsRules(t *testing.T) {
 	inFolder(t, nil)
 	got := busgen(t, "lint --rules")
 	for _, rule := range lint.Rules() {
-		for _, text := range []string{rule.ID + " (" + rule.Severity.String() + ")\n  " + rule.Purpose, excerpt(rule.Bad), excerpt(rule.Good)} {
+		for _, text := range []string{rule.ID + " (" + rule.Severity.String() + ")\n  " + rule.Doc, excerpt(rule.Bad), excerpt(rule.Good)} {
 			if !strings.Contains(got.Stdout, text) {
 				t.Errorf("the list lacks %q", text)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -106,8 +107,8 @@ func settingText(value any) string {
 
 const builtIn = "built in"
 
-func origin(pos catalog.Position) string {
-	if pos == (catalog.Position{}) {
+func origin(pos diag.Position) string {
+	if !pos.IsKnown() {
 		return builtIn
 	}
 	return fmt.Sprintf("%s:%d", pos.File, pos.Line)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A State is a catalogue at one time.
@@ -23,7 +23,7 @@ type State struct {
 // Compare returns what the change from one catalogue to another does to stored events,
 // in the order of the new files. What the new catalogue accepts is a note that says why.
 // The error is one of Read.
-func Compare(before, after State) ([]lint.Finding, error) {
+func Compare(before, after State) (diag.Findings, error) {
 	c := &comparison{before: before.Catalogue, after: after.Catalogue, was: before.EventsByName(), is: after.EventsByName(), known: map[sameDraft]*draft{}}
 	for _, e := range c.before.Events {
 		c.event(e)
@@ -40,7 +40,7 @@ type comparison struct {
 	before, after *catalog.Catalogue
 	was, is       map[string]*catalog.Event // by their names and former names
 	current       *catalog.Event            // that of after, for advice
-	seen          map[pair]Direction        // what was compared for it
+	seen          map[pair]diag.Direction   // what was compared for it
 	breaks        bool                      // set by every finding that is no note
 	drafts        []*draft
 	known         map[sameDraft]*draft
@@ -49,8 +49,8 @@ type comparison struct {
 // sameDraft is what drafts have in common that are about the same.
 type sameDraft struct {
 	rule     string
-	severity lint.Severity
-	at, was  catalog.Position
+	severity diag.Severity
+	at, was  diag.Position
 	message  string
 }
 
@@ -60,9 +60,9 @@ type pair struct{ before, after *catalog.Type }
 // A draft is a finding in the making: another event, or another direction, may add to it.
 type draft struct {
 	rule      Rule
-	severity  lint.Severity
-	direction Direction
-	at, was   catalog.Position // after and before
+	severity  diag.Severity
+	direction diag.Direction
+	at, was   diag.Position // after and before
 	subject   string
 	key       string // what it is about, for the finding's key; without the rule
 	message   string
@@ -75,10 +75,10 @@ type draft struct {
 
 // report adds a finding. The position before may be missing.
 func (c *comparison) report(d draft) {
-	if d.severity == lint.Off {
+	if d.severity == diag.Off {
 		d.severity = d.rule.Severity
 	}
-	c.breaks = c.breaks || d.severity > lint.Note
+	c.breaks = c.breaks || d.severity > diag.Note
 	key := sameDraft{d.rule.ID, d.severity, d.at, d.was, d.message}
 	if same := c.known[key]; same != nil {
 		same.direction |= d.direction
@@ -96,54 +96,48 @@ func (d *draft) addEvent(e *catalog.Event) {
 	}
 }
 
-func (c *comparison) findings(before, after State) ([]lint.Finding, error) {
+func (c *comparison) findings(before, after State) (diag.Findings, error) {
 	was, is := placesIn(before), placesIn(after)
 	accepted := map[string]string{}
 	for _, a := range after.Accepted {
 		accepted[a.Key.V] = strings.Join(strings.Fields(a.Reason.V), " ")
 	}
-	var all []lint.Finding
+	var all diag.Findings
 	for _, d := range c.drafts {
-		f := &catalog.Finding{Place: is.place(d.at), Rule: catalog.Rule(d.rule.ID), Message: d.message, Hint: d.advice()}
+		message := d.message
 		if text := d.effect.in(d.direction); text != "" {
-			f.Message += ": " + text
+			message += ": " + text
 		}
-		if d.was != (catalog.Position{}) {
-			f.Related = append(f.Related, catalog.Related{Place: was.place(d.was), Message: "it was here"})
+		f := d.rule.At(is.place(d.at), "%s", message)
+		f.Severity, f.Hint, f.Subject, f.Direction = d.severity, d.advice(), d.subject, d.direction
+		f.Key = d.rule.ID + " " + d.key
+		if d.was.IsKnown() {
+			f.See(was.place(d.was), "it was here")
 		}
-		key := d.rule.ID + " " + d.key
-		if reason, ok := accepted[key]; ok {
-			d.severity, f.Hint = lint.Note, "accepted: "+reason
+		if reason, ok := accepted[f.Key]; ok {
+			f.Severity, f.Hint = diag.Note, "accepted: "+reason
 		}
-		all = append(all, lint.Finding{Finding: f, Severity: d.severity, Subject: d.subject, Direction: d.direction.String(), Key: key})
+		all = append(all, f)
 	}
-	Sort(all, after.Catalogue)
+	all.Sort(after.Files)
 	return all, cmp.Or(was.Err(), is.Err())
-}
-
-// Sort puts findings into the order of the files of a catalogue.
-func Sort(all []lint.Finding, c *catalog.Catalogue) {
-	slices.SortStableFunc(all, func(a, b lint.Finding) int {
-		return cmp.Or(cmp.Compare(slices.Index(c.Files, a.Pos.File), slices.Index(c.Files, b.Pos.File)),
-			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
-	})
 }
 
 // places are those of one state.
 type places struct {
-	*lint.Source
+	*diag.Source
 	name func(file string) string
 }
 
 func placesIn(s State) places {
-	p := places{lint.NewSource(s.Read), s.Name}
+	p := places{diag.NewSource(s.Read), s.Name}
 	if p.name == nil {
 		p.name = func(file string) string { return file }
 	}
 	return p
 }
 
-func (p places) place(at catalog.Position) catalog.Place {
+func (p places) place(at diag.Position) diag.Place {
 	place := p.Place(at)
 	place.Pos.File = p.name(at.File)
 	return place
@@ -152,9 +146,9 @@ func (p places) place(at catalog.Position) catalog.Place {
 // advice is the hint, with the way of a new version where there is one.
 func (d *draft) advice() string {
 	switch {
-	case d.versioned && d.direction == Forward && d.hint == "":
+	case d.versioned && d.direction == diag.Forward && d.hint == "":
 		return "deploy it everywhere before something is published that old programs cannot read"
-	case !d.versioned || d.direction == Forward:
+	case !d.versioned || d.direction == diag.Forward:
 		return d.hint
 	}
 	text := "raise the version of " + someOf(d.events) + " and keep the old payload under history"

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // constraints reports what a field asks for more than before. Stored events are read
 // without them; but one that is corrected, or published again, must keep them.
 func (c *comparison) constraints(p part, old, now *catalog.Field) {
-	report := func(name, is, was string, at catalog.Position) {
+	report := func(name, is, was string, at diag.Position) {
 		if was != "" {
 			was = " and was " + was
 		}
-		c.report(draft{rule: constraintTightened, direction: Backward, at: at, was: old.Name.Pos, subject: c.current.Name.V,
+		c.report(draft{rule: constraintTightened, direction: diag.Backward, at: at, was: old.Name.Pos, subject: c.current.Name.V,
 			key: p.key + " " + name, message: fmt.Sprintf("%s of %s is %s%s", name, p.what, is, was)})
 	}
 	o, n := old.Constraints, now.Constraints
@@ -76,14 +76,11 @@ func (c *comparison) defaults(p part, old, now *catalog.Field) {
 		return
 	}
 	is, was := strings.TrimSpace(string(now.Default.V)), strings.TrimSpace(string(old.Default.V))
-	at := now.Default.Pos
-	if at == (catalog.Position{}) {
-		at = now.Name.Pos
-	}
-	r := draft{rule: defaultChanged, severity: lint.Note, direction: Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
+	at := placeOr(now.Default.Pos, now.Name.Pos)
+	r := draft{rule: defaultChanged, severity: diag.Note, direction: diag.Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
 		key: p.key, message: fmt.Sprintf("the default of %s is %s and was %s", p.what, orNothing(is), orNothing(was))}
 	if !old.Type.Optional && !now.Type.Optional && !now.Default.Written() {
-		r.severity, r.effect, r.hint, r.versioned, r.ofType = lint.Warning, zeroValue, "keep it", true, p.ofType
+		r.severity, r.effect, r.hint, r.versioned, r.ofType = diag.Warning, zeroValue, "keep it", true, p.ofType
 	}
 	c.report(r)
 }

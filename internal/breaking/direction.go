@@ -1,25 +1,12 @@
 package breaking
 
-// Direction says which program reads whose rows. It is a set.
-type Direction int
-
-// The directions.
-const (
-	Backward Direction = 1 << iota // the new program reads rows of the old one
-	Forward                        // the old program reads rows of the new one
-	Both     = Backward | Forward
-)
-
-// String returns the word that the command takes and prints.
-func (d Direction) String() string {
-	return map[Direction]string{Backward: "backward", Forward: "forward", Both: "both"}[d]
-}
+import "github.com/busgen/busgen/internal/diag"
 
 // An effect says what goes wrong in each direction, and in both.
 type effect struct{ backward, forward, both string }
 
-func (e effect) in(d Direction) string {
-	return map[Direction]string{Backward: e.backward, Forward: e.forward, Both: e.both}[d]
+func (e effect) in(d diag.Direction) string {
+	return map[diag.Direction]string{diag.Backward: e.backward, diag.Forward: e.forward, diag.Both: e.both}[d]
 }
 
 // The effects of most rules.

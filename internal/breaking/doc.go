@@ -2,7 +2,7 @@
 // stored events.
 //
 // A file of a bus outlives the program that writes it, so that a change has two
-// directions ([Direction]): the new program reads rows that the old one has stored, from
+// directions ([diag.Direction]): the new program reads rows that the old one has stored, from
 // its first start on; and the old program reads rows of the new one, while both run,
 // or after a rollback. [Compare] reports what goes wrong in each of them: rows that do
 // not decode, values that are not what the catalogue says, events that nobody handles.

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // enums compares enums by what their values are in JSON. In an enum of integers a name
 // can be replaced: only its number is stored.
-func (c *comparison) enums(old, now *catalog.Type, d Direction) {
+func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 	report := func(r draft, name string) {
 		r.subject, r.ofType, r.versioned, r.key = c.current.Name.V, now.Name.V, true, now.Name.V+" "+name
 		c.report(r)
@@ -25,26 +26,26 @@ func (c *comparison) enums(old, now *catalog.Type, d Direction) {
 			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"}, fmt.Sprintf("%s %d->%d", v.Name.V, before.Number, v.Number))
 	}
 	for _, v := range now.Values {
-		if d&Backward == 0 || !now.Integer || holds(old, now, v) {
+		if d&diag.Backward == 0 || !now.Integer || holds(old, now, v) {
 			continue
 		}
 		for _, before := range old.RemovedValues {
 			if before.Number == v.Number && before.Name.V != v.Name.V {
-				report(draft{rule: enumRenumbered, direction: Backward, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
+				report(draft{rule: enumRenumbered, direction: diag.Backward, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
 					message: fmt.Sprintf("value %s of type %s is %d, which was value %s before that was removed", v.Name.V, now.Name.V, v.Number, before.Name.V),
 					hint:    "give it a number that no value ever had"}, fmt.Sprintf("%s->%s %d", before.Name.V, v.Name.V, v.Number))
 			}
 		}
 	}
 	for _, v := range old.Values {
-		if d&Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
-			report(draft{rule: enumValueRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
+		if d&diag.Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
+			report(draft{rule: enumValueRemoved, direction: diag.Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
 				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: keptValue(v, now)}, v.Name.V)
 		}
 	}
 	for _, v := range now.Values {
-		if d&Forward != 0 && !moved[v.Number] && !holds(old, now, v) {
-			report(draft{rule: enumValueAdded, direction: Forward, at: v.Name.Pos, effect: notAsSaid,
+		if d&diag.Forward != 0 && !moved[v.Number] && !holds(old, now, v) {
+			report(draft{rule: enumValueAdded, direction: diag.Forward, at: v.Name.Pos, effect: notAsSaid,
 				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
 		}
 	}

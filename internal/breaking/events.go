@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // event compares an event with what has become of it.
 func (c *comparison) event(old *catalog.Event) {
-	c.current, c.seen = c.is[old.Name.V], map[pair]Direction{}
+	c.current, c.seen = c.is[old.Name.V], map[pair]diag.Direction{}
 	if c.current == nil {
-		c.report(draft{rule: eventRemoved, direction: Backward, at: c.after.Package.Pos, was: old.Name.Pos, subject: old.Name.V,
+		c.report(draft{rule: eventRemoved, direction: diag.Backward, at: c.after.Package.Pos, was: old.Name.Pos, subject: old.Name.V,
 			key: old.Name.V, message: "event " + old.Name.V + " is gone", hint: c.successor(old)})
 		return
 	}
@@ -40,10 +41,10 @@ func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
 	switch now := c.is[alias.V]; now {
 	case c.current:
 	case nil:
-		c.report(draft{rule: aliasRemoved, direction: Backward, at: c.current.Name.Pos, was: alias.Pos, subject: c.current.Name.V,
+		c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: c.current.Name.Pos, was: alias.Pos, subject: c.current.Name.V,
 			key: c.current.Name.V + " " + alias.V, message: "alias " + alias.V + " of event " + c.current.Name.V + " is gone", hint: "keep it until --db finds no row of it"})
 	default:
-		c.report(draft{rule: aliasMoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
+		c.report(draft{rule: aliasMoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
 			key: now.Name.V + " " + alias.V, message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
 			hint: "rows of that name are of the former event: leave it the alias"})
 	}
@@ -59,17 +60,17 @@ func (c *comparison) versions(old *catalog.Event) {
 	}
 	switch {
 	case now.Version.V > old.Version.V:
-		c.report(draft{rule: versionRaised, direction: Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
+		c.report(draft{rule: versionRaised, direction: diag.Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
 			hint: "deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone"})
 	case now.Version.V < old.Version.V:
-		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
+		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
 			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
 	}
 }
 
-func placeOfVersion(e *catalog.Event) catalog.Position {
+func placeOfVersion(e *catalog.Event) diag.Position {
 	if e.Version.Written() {
 		return e.Version.Pos
 	}
@@ -83,10 +84,10 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 	switch {
 	case v > now.Version.V: // reported as a whole
 	case !read:
-		c.report(draft{rule: historyDropped, direction: Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
+		c.report(draft{rule: historyDropped, direction: diag.Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
 			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
 	case v == now.Version.V:
-		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, presentFields(old, v, before), newFieldSet(after, now.Reserved), Both, now.Name.Pos)
+		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, presentFields(old, v, before), newFieldSet(after, now.Reserved), diag.Both, now.Name.Pos)
 	default:
 		c.frozen(old, v, before, after)
 	}
@@ -95,10 +96,10 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 // frozen compares an old payload with what history says of it.
 func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.Field) {
 	what, at := fmt.Sprintf("version %d of event %s", v, c.current.Name.V), placeOfShape(c.current, v)
-	c.seen, c.breaks = map[pair]Direction{}, false
-	c.fields(part{what: what, key: versionKey(c.current, v), history: true}, newFieldSet(before, nil), newFieldSet(after, nil), Backward, at)
+	c.seen, c.breaks = map[pair]diag.Direction{}, false
+	c.fields(part{what: what, key: versionKey(c.current, v), history: true}, newFieldSet(before, nil), newFieldSet(after, nil), diag.Backward, at)
 	if !c.breaks && loses(before, after, map[pair]bool{}) {
-		c.report(draft{rule: historyEdited, direction: Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
+		c.report(draft{rule: historyEdited, direction: diag.Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
 			key: versionKey(c.current, v), message: what + " leaves out what it had", hint: "history says what was stored: leave it as it was"})
 	}
 }
@@ -109,18 +110,18 @@ func (c *comparison) removedVersions(old *catalog.Event) {
 	if now == nil {
 		return
 	}
-	c.current, c.seen = now, map[pair]Direction{}
+	c.current, c.seen = now, map[pair]diag.Direction{}
 	newest := 0
 	for _, shape := range old.History {
 		v := shape.Version.V
 		newest = max(newest, v)
 		if after, read := now.FieldsOf(v); read {
 			what, at := fmt.Sprintf("version %d of event %s", v, now.Name.V), placeOfShape(now, v)
-			c.fields(part{what: what, key: versionKey(now, v), history: v < now.Version.V}, newFieldSet(shape.Type.Fields, nil), newFieldSet(after, nil), Backward, at)
+			c.fields(part{what: what, key: versionKey(now, v), history: v < now.Version.V}, newFieldSet(shape.Type.Fields, nil), newFieldSet(after, nil), diag.Backward, at)
 		}
 	}
 	if c.was[old.Name.V] == nil && newest > now.Version.V {
-		c.report(draft{rule: versionLowered, direction: Backward, at: placeOfVersion(now), was: old.Name.Pos, subject: now.Name.V,
+		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Name.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, newest, now.Version.V), message: fmt.Sprintf("event %s is version %d, and was %d before it was removed", now.Name.V, now.Version.V, newest),
 			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", newest+1)})
 	}
@@ -138,7 +139,7 @@ func presentFields(e *catalog.Event, v int, fields []*catalog.Field) fieldSet {
 func versionKey(e *catalog.Event, v int) string { return fmt.Sprintf("%s %d", e.Name.V, v) }
 
 // placeOfShape is where a version of an event is declared.
-func placeOfShape(e *catalog.Event, v int) catalog.Position {
+func placeOfShape(e *catalog.Event, v int) diag.Position {
 	for _, shape := range e.History {
 		if shape.Version.V == v {
 			return shape.Version.Pos
@@ -156,7 +157,7 @@ func (c *comparison) newEvents() {
 		}
 		if !known {
 			c.current = e
-			c.report(draft{rule: eventAdded, direction: Forward, at: e.Name.Pos, subject: e.Name.V, key: e.Name.V, message: "event " + e.Name.V + " is new"})
+			c.report(draft{rule: eventAdded, direction: diag.Forward, at: e.Name.Pos, subject: e.Name.V, key: e.Name.V, message: "event " + e.Name.V + " is new"})
 		}
 	}
 }
@@ -173,7 +174,7 @@ func (c *comparison) partition(old *catalog.Event) {
 	if old.PartitionBy != nil {
 		was = old.PartitionBy.Name.Pos
 	}
-	c.report(draft{rule: partitionChanged, direction: Backward, at: at, was: was, subject: c.current.Name.V,
+	c.report(draft{rule: partitionChanged, direction: diag.Backward, at: at, was: was, subject: c.current.Name.V,
 		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, orNothing(before), orNothing(after)), message: fmt.Sprintf("events %s are kept in order by %s, and were by %s", c.current.Name.V, orNothing(after), orNothing(before))})
 }
 

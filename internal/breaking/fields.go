@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A fieldComparison is that of the fields of one payload or struct. Fields are compared by the
@@ -15,8 +15,8 @@ type fieldComparison struct {
 	*comparison
 	in            part
 	before, after fieldSet
-	direction     Direction
-	at            catalog.Position // of findings about a field that is gone
+	direction     diag.Direction
+	at            diag.Position // of findings about a field that is gone
 
 	// open are the fields that each new one could have been, and that are gone without a word.
 	open map[*catalog.Field][]*catalog.Field
@@ -26,7 +26,7 @@ type fieldComparison struct {
 
 // fields compares the fields of a payload or a struct type. at is the place of findings
 // about a field that is gone.
-func (c *comparison) fields(in part, before, after fieldSet, d Direction, at catalog.Position) {
+func (c *comparison) fields(in part, before, after fieldSet, d diag.Direction, at diag.Position) {
 	f := fieldComparison{comparison: c, in: in, before: before, after: after, direction: d, at: at}
 	f.findOpen()
 	for _, now := range after.fields {
@@ -66,8 +66,8 @@ func (f *fieldComparison) field(now *catalog.Field) {
 	case slices.Contains(keysOf(old), now.Name.V):
 		f.comparison.field(p, old, now, d)
 	default:
-		if f.comparison.field(p, old, now, d&Backward); d&Forward != 0 {
-			f.report(draft{rule: fieldRenamed, direction: Forward, at: now.Name.Pos, was: old.Name.Pos, effect: renamedEffect,
+		if f.comparison.field(p, old, now, d&diag.Backward); d&diag.Forward != 0 {
+			f.report(draft{rule: fieldRenamed, direction: diag.Forward, at: now.Name.Pos, was: old.Name.Pos, effect: renamedEffect,
 				message: fmt.Sprintf("field %s of %s was %s", now.Name.V, f.in.what, old.Name.V), hint: twoSteps}, old.Name.V+"->"+now.Name.V)
 		}
 	}
@@ -75,7 +75,7 @@ func (f *fieldComparison) field(now *catalog.Field) {
 	for _, key := range keysOf(now) {
 		for _, other := range f.before.byKey[key] {
 			if other != old {
-				f.types(p, operand{other.Type, other.Constraints}, operand{now.Type, now.Constraints}, d&Backward)
+				f.types(p, operand{other.Type, other.Constraints}, operand{now.Type, now.Constraints}, d&diag.Backward)
 			}
 		}
 	}
@@ -127,8 +127,8 @@ func (f *fieldComparison) added(now *catalog.Field) {
 			hint:    f.renameHint(open[0])}, namesOf(open, ",")+"->"+now.Name.V)
 		return
 	}
-	if f.direction&Backward != 0 && !now.Type.Optional && !now.Default.Written() {
-		f.report(draft{rule: fieldAdded, direction: Backward, at: now.Name.Pos, effect: zeroValue,
+	if f.direction&diag.Backward != 0 && !now.Type.Optional && !now.Default.Written() {
+		f.report(draft{rule: fieldAdded, direction: diag.Backward, at: now.Name.Pos, effect: zeroValue,
 			message: fmt.Sprintf("field %s of %s is new, and not optional", now.Name.V, f.in.what), hint: orDefault("make it optional", now)}, now.Name.V)
 	}
 }
@@ -169,27 +169,27 @@ func orDefault(hint string, f *catalog.Field) string {
 
 // gone reports a field that old programs miss in new rows. They can do without an optional one.
 func (f *fieldComparison) gone(old *catalog.Field) {
-	if f.direction&Forward == 0 || f.asked[old] {
+	if f.direction&diag.Forward == 0 || f.asked[old] {
 		return
 	}
 	if now := f.after.reader(old.Name.V); now != nil && f.predecessor(now) == old {
 		return // it is there, or was renamed
 	}
-	removed := draft{rule: fieldRemoved, direction: Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
+	removed := draft{rule: fieldRemoved, direction: diag.Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
 		message: fmt.Sprintf("field %s of %s is gone", old.Name.V, f.in.what),
 		hint:    "make it optional first, and remove it when no program needs it any more"}
 	if old.Type.Optional {
 		if f.after.reserves[old.Name.V] {
 			return
 		}
-		removed.severity, removed.effect, removed.hint = lint.Note, effect{}, "wire.golden keeps its name for the type that it had"
+		removed.severity, removed.effect, removed.hint = diag.Note, effect{}, "wire.golden keeps its name for the type that it had"
 	}
 	f.report(removed, old.Name.V)
 }
 
 // formerNames reports former names of a field under which its value is not found any more.
 func (f *fieldComparison) formerNames(old *catalog.Field) {
-	if f.direction&Backward == 0 {
+	if f.direction&diag.Backward == 0 {
 		return
 	}
 	successor := f.after.reader(old.Name.V)
@@ -197,11 +197,11 @@ func (f *fieldComparison) formerNames(old *catalog.Field) {
 		switch now := f.after.reader(was.V); {
 		case now == successor:
 		case now != nil:
-			f.report(draft{rule: wasMoved, direction: Backward, at: now.Name.Pos, was: was.Pos, effect: anotherField,
+			f.report(draft{rule: wasMoved, direction: diag.Backward, at: now.Name.Pos, was: was.Pos, effect: anotherField,
 				message: fmt.Sprintf("%s is a name of field %s of %s, and was one of field %s", was.V, now.Name.V, f.in.what, old.Name.V),
 				hint:    "leave it to the field that had it"}, was.V)
 		case !f.after.reserves[was.V]:
-			f.report(draft{rule: wasRemoved, direction: Backward, at: successor.Name.Pos, was: was.Pos, effect: notRead,
+			f.report(draft{rule: wasRemoved, direction: diag.Backward, at: successor.Name.Pos, was: was.Pos, effect: notRead,
 				message: fmt.Sprintf("former name %s of field %s of %s is gone", was.V, successor.Name.V, f.in.what),
 				hint:    "keep it as long as a file has events from before the rename"}, was.V)
 		}
@@ -210,7 +210,7 @@ func (f *fieldComparison) formerNames(old *catalog.Field) {
 
 // reservedNames reports names that were reserved and are not any more.
 func (f *fieldComparison) reservedNames() {
-	if f.direction&Backward == 0 {
+	if f.direction&diag.Backward == 0 {
 		return
 	}
 	for _, name := range f.before.reserved {
@@ -218,10 +218,10 @@ func (f *fieldComparison) reservedNames() {
 		switch {
 		case f.after.reserves[name.V]:
 		case now == nil:
-			f.report(draft{rule: reservedRemoved, severity: lint.Note, direction: Backward, at: f.at, was: name.Pos,
+			f.report(draft{rule: reservedRemoved, severity: diag.Note, direction: diag.Backward, at: f.at, was: name.Pos,
 				message: fmt.Sprintf("name %s of %s is no longer reserved", name.V, f.in.what)}, name.V)
 		case len(f.before.byKey[name.V]) == 0: // otherwise its type is known, and compared
-			f.report(draft{rule: reservedRemoved, direction: Backward, at: now.Name.Pos, was: name.Pos, effect: anotherField,
+			f.report(draft{rule: reservedRemoved, direction: diag.Backward, at: now.Name.Pos, was: name.Pos, effect: anotherField,
 				message: fmt.Sprintf("%s is a name of field %s of %s, and was reserved", name.V, now.Name.V, f.in.what),
 				hint:    "give the field another name"}, name.V)
 		}
@@ -229,20 +229,20 @@ func (f *fieldComparison) reservedNames() {
 }
 
 // field compares two fields of which one reads what the other writes.
-func (c *comparison) field(p part, old, now *catalog.Field, d Direction) {
+func (c *comparison) field(p part, old, now *catalog.Field, d diag.Direction) {
 	report := func(r draft) {
 		r.at, r.was, r.subject, r.ofType, r.versioned, r.key = now.Type.Pos, old.Type.Pos, c.current.Name.V, p.ofType, true, p.key
 		c.report(r)
 	}
 	switch {
-	case old.Type.Optional && !now.Type.Optional && !now.Default.Written() && d&Backward != 0:
-		report(draft{rule: fieldRequired, direction: Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: orDefault("leave it optional", now)})
-	case !old.Type.Optional && now.Type.Optional && d&Forward != 0:
-		report(draft{rule: fieldOptional, direction: Forward, effect: zeroValue, message: p.what + " has become optional",
+	case old.Type.Optional && !now.Type.Optional && !now.Default.Written() && d&diag.Backward != 0:
+		report(draft{rule: fieldRequired, direction: diag.Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: orDefault("leave it optional", now)})
+	case !old.Type.Optional && now.Type.Optional && d&diag.Forward != 0:
+		report(draft{rule: fieldOptional, direction: diag.Forward, effect: zeroValue, message: p.what + " has become optional",
 			hint: "go on filling it in until no old program is left"})
 	}
 	c.types(p, operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}, d)
-	if d&Backward != 0 {
+	if d&diag.Backward != 0 {
 		c.constraints(p, old, now)
 		c.defaults(p, old, now)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // What is said of fields that were renamed or removed. The pieces are payloads of one event.
@@ -144,7 +145,7 @@ func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
 		if diff := cmp.Diff(want, told(all)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", after, diff)
 		}
-		if len(all) == 1 && all[0].Rule == "type-changed" && !strings.HasPrefix(all[0].Hint, "choose another name for it, or raise the version of a.b") {
+		if len(all) == 1 && all[0].Rule == rules.TypeChanged && !strings.HasPrefix(all[0].Hint, "choose another name for it, or raise the version of a.b") {
 			t.Errorf("%s: %s", after, all[0].Hint)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A key names a finding, in the catalogue's own words, wherever its lines are.
@@ -34,7 +34,7 @@ events:
   a.c: { version: 3, payload: { s: string }, history: { 1: dropped, 2: { payload: { s: string } } } }
   a.d: { subscriptions: { x: {} } }
   a.f: { aliases: [a.z] }`
-	keys := func(all []lint.Finding) (keys []string) {
+	keys := func(all diag.Findings) (keys []string) {
 		for _, f := range all {
 			keys = append(keys, f.Key)
 		}
@@ -70,7 +70,7 @@ events: { a.b: { payload: { n: int, email: string, phone: string } } }`
 		var got []string
 		for _, f := range compare(t, before, accepted+after) {
 			text := f.Severity.String() + " " + f.Key
-			if f.Severity == lint.Note {
+			if f.Severity == diag.Note {
 				text += " " + f.Hint
 			}
 			got = append(got, text)
@@ -80,7 +80,7 @@ events: { a.b: { payload: { n: int, email: string, phone: string } } }`
 		}
 	}
 	// What was accepted before is not accepted now.
-	if all := compare(t, "\naccepted: { field-added a.b 1 email: x }"+before, after); len(all) != 2 || all[0].Severity != lint.Warning {
+	if all := compare(t, "\naccepted: { field-added a.b 1 email: x }"+before, after); len(all) != 2 || all[0].Severity != diag.Warning {
 		t.Errorf("%v", told(all))
 	}
 }

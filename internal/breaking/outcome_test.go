@@ -12,7 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // Whatever becomes of a catalogue: a payload that does not decode any more was told of,
@@ -24,13 +24,13 @@ func TestNoPayloadFailsToDecodeUnlessAFindingSaysSo(t *testing.T) {
 		texts := map[string]string{"old.yaml": before, "new.yaml": after}
 		c := map[string]*catalog.Catalogue{}
 		for file, text := range texts {
-			var findings catalog.Findings
+			var findings diag.Findings
 			if c[file], findings = catalog.Parse(file, []byte(text)); findings != nil {
 				t.Skip(findings.Error()) // such as a type that contains itself
 			}
 		}
 		all := compareTexts(t, before, after)
-		for direction, pair := range map[string][2]string{"backward": {"old.yaml", "new.yaml"}, "forward": {"new.yaml", "old.yaml"}} {
+		for direction, pair := range map[diag.Direction][2]string{diag.Backward: {"old.yaml", "new.yaml"}, diag.Forward: {"new.yaml", "old.yaml"}} {
 			event := c[pair[0]].Events[0]
 			payload := writer{t}.object(event.Fields, 0)
 			if err := c[pair[0]].CheckDecode(event.Name.V, 1, []byte(payload)); err != nil {
@@ -69,7 +69,7 @@ func TestARecordOfACatalogueGivesTheSameFindings(t *testing.T) {
 		var lines []string
 		for _, f := range states[0].Facts() {
 			lines = append(lines, f.String())
-			read, err := catalog.ParseFact(f.String(), catalog.Position{File: "record", Line: len(lines), Column: 1})
+			read, err := catalog.ParseFact(f.String(), diag.Position{File: "record", Line: len(lines), Column: 1})
 			if err != nil {
 				t.Fatal(f, err)
 			}
@@ -107,9 +107,9 @@ func sorted(texts []string) []string {
 	return texts
 }
 
-func toldError(all []lint.Finding, direction string) bool {
+func toldError(all diag.Findings, direction diag.Direction) bool {
 	for _, f := range all {
-		if f.Severity == lint.Error && (f.Direction == direction || f.Direction == "both") {
+		if f.Severity == diag.Error && f.Direction&direction != 0 {
 			return true
 		}
 	}

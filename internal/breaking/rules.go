@@ -1,14 +1,12 @@
 package breaking
 
-import "github.com/busgen/busgen/internal/lint"
+import "github.com/busgen/busgen/internal/diag"
 
-// Rule is one kind of change. Before, Bad and Good are pieces of a catalogue: what it
+// Rule is one kind of change, with an example. Before, Bad and Good are pieces of a catalogue: what it
 // was, a change that is reported, and one that is not.
 type Rule struct {
-	ID        string
-	Severity  lint.Severity // the worst that it reports
-	Direction Direction     // in which it can go wrong
-	Purpose   string        // what goes wrong, in a sentence
+	*diag.Rule
+	Direction diag.Direction // in which it can go wrong
 	Before    string
 	Bad       string
 	Good      string
@@ -26,16 +24,6 @@ func Rules() []Rule {
 		subscriptionRemoved, subscriptionMoved,
 		StoredRows,
 	}
-}
-
-// RuleOf returns the rule of an id.
-func RuleOf(id string) (Rule, bool) {
-	for _, rule := range Rules() {
-		if rule.ID == id {
-			return rule, true
-		}
-	}
-	return Rule{}, false
 }
 
 // Effects of single rules.

@@ -1,10 +1,12 @@
 package breaking
 
-import "github.com/busgen/busgen/internal/lint"
+import (
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 var partitionChanged = Rule{
-	ID: "partition-changed", Severity: lint.Note, Direction: Backward,
-	Purpose: "Rows that wait are put in order by the new key from the first start on.",
+	Rule: rules.PartitionChanged, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { partition_by: order_id, payload: { order_id: uuid, customer_id: uuid } }`,
@@ -17,8 +19,7 @@ events:
 }
 
 var expiresSooner = Rule{
-	ID: "expires-sooner", Severity: lint.Note, Direction: Backward,
-	Purpose: "Rows that have waited for longer become dead letters at the first start.",
+	Rule: rules.ExpiresSooner, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { expires_after: 2d }`,
@@ -31,8 +32,7 @@ events:
 }
 
 var subscriptionRemoved = Rule{
-	ID: "subscription-removed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "A file does not forget a subscription: what waits for it waits for ever, unless the program still handles it.",
+	Rule: rules.SubscriptionRemoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { subscriptions: { send-receipt: {} } }`,
@@ -45,8 +45,7 @@ events:
 }
 
 var subscriptionMoved = Rule{
-	ID: "subscription-moved", Severity: lint.Error, Direction: Both,
-	Purpose: "Pending events of the former event become dead letters of the subscription.",
+	Rule: rules.SubscriptionMoved, Direction: diag.Both,
 	Before: `
 events:
   order.placed: { subscriptions: { send-receipt: {} } }
@@ -63,6 +62,5 @@ events:
 
 // StoredRows is the rule of rows that were found in a file.
 var StoredRows = Rule{
-	ID: "stored-rows", Severity: lint.Error, Direction: Backward,
-	Purpose: "The file has open events or dead letters that the catalogue's code does not decode (--db).",
+	Rule: rules.StoredRows, Direction: diag.Backward,
 }

@@ -1,10 +1,12 @@
 package breaking
 
-import "github.com/busgen/busgen/internal/lint"
+import (
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 var eventRemoved = Rule{
-	ID: "event-removed", Severity: lint.Error, Direction: Backward,
-	Purpose: "Rows of an event that is not in the catalogue decode for nobody: they wait, or become dead letters.",
+	Rule: rules.EventRemoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { order_id: uuid } }
@@ -20,8 +22,7 @@ events:
 }
 
 var eventAdded = Rule{
-	ID: "event-added", Severity: lint.Note, Direction: Forward,
-	Purpose: "Old programs that subscribe to a pattern set events that they do not know aside as dead letters.",
+	Rule: rules.EventAdded, Direction: diag.Forward,
 	Before: `
 events:
   order.placed: {}`,
@@ -35,8 +36,7 @@ events:
 }
 
 var aliasRemoved = Rule{
-	ID: "alias-removed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Rows that are still stored under a former name, and subscriptions of one, are found by the alias only.",
+	Rule: rules.AliasRemoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { aliases: [order.made] }`,
@@ -49,8 +49,7 @@ events:
 }
 
 var aliasMoved = Rule{
-	ID: "alias-moved", Severity: lint.Error, Direction: Backward,
-	Purpose: "Rows of a former name are delivered as another event than the one that they were.",
+	Rule: rules.AliasMoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { aliases: [order.made] }
@@ -66,8 +65,7 @@ events:
 }
 
 var versionRaised = Rule{
-	ID: "version-raised", Severity: lint.Error, Direction: Forward,
-	Purpose: "An old program sets events of a version that it does not know aside as dead letters.",
+	Rule: rules.VersionRaised, Direction: diag.Forward,
 	Before: `
 events:
   order.placed: { payload: { total: int64 } }`,
@@ -80,8 +78,7 @@ events:
 }
 
 var versionLowered = Rule{
-	ID: "version-lowered", Severity: lint.Error, Direction: Backward,
-	Purpose: "Rows of a version that the new program does not know become dead letters.",
+	Rule: rules.VersionLowered, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { version: 2, payload: { total: string }, history: { 1: { payload: { total: int64 } } } }`,
@@ -94,8 +91,7 @@ events:
 }
 
 var historyDropped = Rule{
-	ID: "history-dropped", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Rows of a version that was dropped become dead letters, if there are any left.",
+	Rule: rules.HistoryDropped, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { version: 2, payload: { total: string }, history: { 1: { payload: { total: int64 } } } }`,
@@ -108,8 +104,7 @@ events:
 }
 
 var historyEdited = Rule{
-	ID: "history-edited", Severity: lint.Warning, Direction: Backward,
-	Purpose: "History says what was stored. What it leaves out of an old payload is lost before an upcast sees it.",
+	Rule: rules.HistoryEdited, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { total: int64, note: "string?" } }`,

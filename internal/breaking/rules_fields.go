@@ -1,10 +1,12 @@
 package breaking
 
-import "github.com/busgen/busgen/internal/lint"
+import (
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 var fieldAdded = Rule{
-	ID: "field-added", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Old rows lack a new field, so that handlers find its zero value, which the catalogue says cannot be.",
+	Rule: rules.FieldAdded, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { order_id: uuid } }`,
@@ -17,8 +19,7 @@ events:
 }
 
 var fieldRemoved = Rule{
-	ID: "field-removed", Severity: lint.Warning, Direction: Forward,
-	Purpose: "New rows lack a field that old programs rely on.",
+	Rule: rules.FieldRemoved, Direction: diag.Forward,
 	Before: `
 events:
   order.placed: { payload: { order_id: uuid, email: string, note: "string?" } }`,
@@ -31,8 +32,7 @@ events:
 }
 
 var fieldRenamed = Rule{
-	ID: "field-renamed", Severity: lint.Warning, Direction: Both,
-	Purpose: "The name of a field is its key in stored JSON: a field that goes while another comes was renamed (was) or removed (reserved).",
+	Rule: rules.FieldRenamed, Direction: diag.Both,
 	Before: `
 events:
   order.placed: { payload: { email: string } }`,
@@ -45,8 +45,7 @@ events:
 }
 
 var wasRemoved = Rule{
-	ID: "was-removed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Rows from before a rename are read by the former name of the field only.",
+	Rule: rules.WasRemoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { email: { type: string, was: mail } } }`,
@@ -59,8 +58,7 @@ events:
 }
 
 var wasMoved = Rule{
-	ID: "was-moved", Severity: lint.Error, Direction: Backward,
-	Purpose: "What rows hold under a former name is read as another field than the one that it was.",
+	Rule: rules.WasMoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { email: { type: string, was: mail }, note: "string?" } }`,
@@ -73,8 +71,7 @@ events:
 }
 
 var reservedRemoved = Rule{
-	ID: "reserved-removed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Rows may still hold the value of a removed field, which another field of the name would read.",
+	Rule: rules.ReservedRemoved, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { reserved: [note], payload: { order_id: uuid } }`,
@@ -87,8 +84,7 @@ events:
 }
 
 var fieldRequired = Rule{
-	ID: "field-required", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Old rows may lack a field that was optional, and handlers find its zero value.",
+	Rule: rules.FieldRequired, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { email: "string?" } }`,
@@ -101,8 +97,7 @@ events:
 }
 
 var fieldOptional = Rule{
-	ID: "field-optional", Severity: lint.Warning, Direction: Forward,
-	Purpose: "New rows may lack a field that old programs rely on.",
+	Rule: rules.FieldOptional, Direction: diag.Forward,
 	Before: `
 events:
   order.placed: { payload: { email: string } }`,
@@ -115,8 +110,7 @@ events:
 }
 
 var constraintTightened = Rule{
-	ID: "constraint-tightened", Severity: lint.Note, Direction: Backward,
-	Purpose: "Old rows are delivered all the same, but cannot be corrected or imported unless they keep the constraint.",
+	Rule: rules.ConstraintTightened, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { number: { type: int64, min: 1 } } }`,
@@ -129,8 +123,7 @@ events:
 }
 
 var defaultChanged = Rule{
-	ID: "default-changed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Old rows that lack the field mean something else from now on, or are read with the zero value.",
+	Rule: rules.DefaultChanged, Direction: diag.Backward,
 	Before: `
 events:
   order.placed: { payload: { copies: { type: int, default: 1 } } }`,

@@ -1,10 +1,12 @@
 package breaking
 
-import "github.com/busgen/busgen/internal/lint"
+import (
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 var typeChanged = Rule{
-	ID: "type-changed", Severity: lint.Error, Direction: Both,
-	Purpose: "JSON of another type does not decode, or decodes to another value: a string is no number, and a float64 rounds a large one.",
+	Rule: rules.TypeChanged, Direction: diag.Both,
 	Before: `
 types:
   Money: { fields: { amount: int32, currency: string } }
@@ -23,8 +25,7 @@ events:
 }
 
 var customChanged = Rule{
-	ID: "custom-type-changed", Severity: lint.Warning, Direction: Both,
-	Purpose: "What a custom Go type reads is known to nobody but itself.",
+	Rule: rules.CustomChanged, Direction: diag.Both,
 	Before: `
 events:
   host.seen: { payload: { address: string } }`,
@@ -39,8 +40,7 @@ events:
 }
 
 var enumValueRemoved = Rule{
-	ID: "enum-value-removed", Severity: lint.Warning, Direction: Backward,
-	Purpose: "Old rows hold a value that switches over the enum do not expect any more.",
+	Rule: rules.EnumValueRemoved, Direction: diag.Backward,
 	Before: `
 types:
   Currency: { enum: [EUR, USD] }
@@ -59,8 +59,7 @@ events:
 }
 
 var enumValueAdded = Rule{
-	ID: "enum-value-added", Severity: lint.Warning, Direction: Forward,
-	Purpose: "New rows hold a value that switches over the enum in old programs do not expect.",
+	Rule: rules.EnumValueAdded, Direction: diag.Forward,
 	Before: `
 types:
   Currency: { enum: [EUR, USD] }
@@ -79,8 +78,7 @@ events:
 }
 
 var enumRenumbered = Rule{
-	ID: "enum-renumbered", Severity: lint.Error, Direction: Both,
-	Purpose: "The number is what is stored. Under another number, rows mean another value.",
+	Rule: rules.EnumRenumbered, Direction: diag.Both,
 	Before: `
 types:
   Level: { enum: { low: 1, high: 2 } }
@@ -99,8 +97,7 @@ events:
 }
 
 var variantRemoved = Rule{
-	ID: "variant-removed", Severity: lint.Error, Direction: Backward,
-	Purpose: "A union does not decode as a variant that it does not have.",
+	Rule: rules.VariantRemoved, Direction: diag.Backward,
 	Before: `
 types:
   Payment: { one_of: { card: { fields: { last_four: string } }, cash: { fields: {} } } }
@@ -119,9 +116,8 @@ events:
 }
 
 var variantAdded = Rule{
-	ID: "variant-added", Severity: lint.Error, Direction: Forward,
-	Purpose: "Old programs do not decode a variant that they do not know.",
-	Before:  variantRemoved.Before,
+	Rule: rules.VariantAdded, Direction: diag.Forward,
+	Before: variantRemoved.Before,
 	Bad: `
 types:
   Payment: { one_of: { card: { fields: { last_four: string } }, cash: { fields: {} }, invoice: { fields: {} } } }
@@ -131,9 +127,8 @@ events:
 }
 
 var discriminatorChanged = Rule{
-	ID: "discriminator-changed", Severity: lint.Error, Direction: Both,
-	Purpose: "The discriminator is the key by which a union is told what it is.",
-	Before:  variantRemoved.Before,
+	Rule: rules.DiscriminatorChanged, Direction: diag.Both,
+	Before: variantRemoved.Before,
 	Bad: `
 types:
   Payment: { discriminator: kind, one_of: { card: { fields: { last_four: string } }, cash: { fields: {} } } }

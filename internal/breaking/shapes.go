@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A part is a payload, a type, or something inside of one.
@@ -34,7 +34,7 @@ func (p part) elements(word string) part {
 }
 
 // types compares types, inside and out.
-func (c *comparison) types(p part, old, now operand, d Direction) {
+func (c *comparison) types(p part, old, now operand, d diag.Direction) {
 	o, n := old.wire(), now.wire()
 	switch {
 	case custom(old.t) != custom(now.t): // by what is declared for it
@@ -55,11 +55,11 @@ func sameSort(a, b *catalog.Type) bool {
 }
 
 // changed reports types of which one does not hold the values of the other.
-func (c *comparison) changed(p part, old, now operand, d Direction) {
+func (c *comparison) changed(p part, old, now operand, d diag.Direction) {
 	for _, one := range []struct {
-		direction     Direction
+		direction     diag.Direction
 		writer, reads operand
-	}{{Backward, old, now}, {Forward, now, old}} {
+	}{{diag.Backward, old, now}, {diag.Forward, now, old}} {
 		if d&one.direction == 0 {
 			continue
 		}
@@ -67,13 +67,13 @@ func (c *comparison) changed(p part, old, now operand, d Direction) {
 			key: p.changedKey(old.t, now.t), message: fmt.Sprintf("%s is %s and was %s", p.what, nameOf(now.t, old.t), nameOf(old.t, now.t))}
 		switch fit(one.writer, one.reads) {
 		case broken:
-			r.severity, r.effect = lint.Error, undecodable
+			r.severity, r.effect = diag.Error, undecodable
 		case altered:
-			r.severity, r.effect = lint.Warning, otherValue
+			r.severity, r.effect = diag.Warning, otherValue
 		case bounded:
-			r.severity, r.effect = lint.Warning, onlyWithin
+			r.severity, r.effect = diag.Warning, onlyWithin
 		case loose:
-			r.severity, r.effect = lint.Warning, notAsSaid
+			r.severity, r.effect = diag.Warning, notAsSaid
 		default:
 			continue
 		}
@@ -96,7 +96,7 @@ func keyName(t *catalog.TypeRef) string {
 
 // customs reports a custom Go type that has taken the place of another type, or is
 // another one: nobody knows what it reads.
-func (c *comparison) customs(p part, old, now operand, d Direction) {
+func (c *comparison) customs(p part, old, now operand, d diag.Direction) {
 	known := c.breaks
 	c.breaks = false
 	c.changed(p, old, now, d)
@@ -106,10 +106,10 @@ func (c *comparison) customs(p part, old, now operand, d Direction) {
 		return
 	}
 	if custom(old.t) == "" {
-		d &= Backward // what is no custom type reads all that is declared
+		d &= diag.Backward // what is no custom type reads all that is declared
 	}
 	if custom(now.t) == "" {
-		d &= Forward
+		d &= diag.Forward
 	}
 	if d != 0 {
 		c.report(draft{rule: customChanged, direction: d, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: p.ofType, effect: customEffect, key: p.changedKey(old.t, now.t),
@@ -137,7 +137,7 @@ func nameOf(t, other *catalog.TypeRef) string {
 }
 
 // named compares declared types of the same sort.
-func (c *comparison) named(old, now *catalog.Type, d Direction) {
+func (c *comparison) named(old, now *catalog.Type, d diag.Direction) {
 	if d &^= c.seen[pair{old, now}]; d == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (c *comparison) named(old, now *catalog.Type, d Direction) {
 	}
 }
 
-func (c *comparison) unions(old, now *catalog.Type, d Direction) {
+func (c *comparison) unions(old, now *catalog.Type, d diag.Direction) {
 	report := func(r draft, name string) {
 		r.subject, r.ofType, r.versioned, r.effect, r.key = c.current.Name.V, now.Name.V, true, undecodable, now.Name.V+" "+name
 		c.report(r)
@@ -166,19 +166,19 @@ func (c *comparison) unions(old, now *catalog.Type, d Direction) {
 		switch other := variantNamed(now, v.Name.V); {
 		case other != nil:
 			c.named(v.Type, other.Type, d)
-		case d&Backward != 0:
-			report(draft{rule: variantRemoved, direction: Backward, at: now.Name.Pos, was: v.Name.Pos,
+		case d&diag.Backward != 0:
+			report(draft{rule: variantRemoved, direction: diag.Backward, at: now.Name.Pos, was: v.Name.Pos,
 				message: "variant " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it, and say in its doc that nobody writes it any more"}, v.Name.V)
 		}
 	}
 	for _, v := range old.RemovedVariants {
 		if other := variantNamed(now, v.Name.V); other != nil {
-			c.named(v.Type, other.Type, d&Backward)
+			c.named(v.Type, other.Type, d&diag.Backward)
 		}
 	}
 	for _, v := range now.Variants {
-		if variantNamed(old, v.Name.V) == nil && d&Forward != 0 {
-			report(draft{rule: variantAdded, direction: Forward, at: v.Name.Pos, message: "variant " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
+		if variantNamed(old, v.Name.V) == nil && d&diag.Forward != 0 {
+			report(draft{rule: variantAdded, direction: diag.Forward, at: v.Name.Pos, message: "variant " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
 		}
 	}
 }
@@ -195,8 +195,8 @@ func variantNamed(t *catalog.Type, name string) *catalog.Variant {
 	return nil
 }
 
-func placeOr(at, other catalog.Position) catalog.Position {
-	if at == (catalog.Position{}) {
+func placeOr(at, other diag.Position) diag.Position {
+	if !at.IsKnown() {
 		return other
 	}
 	return at

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // declared is a subscription with its event.
@@ -42,18 +43,18 @@ func (c *comparison) allSubscriptions() {
 		now := after[old.Name.V]
 		switch {
 		case now == nil:
-			c.report(draft{rule: subscriptionRemoved, direction: Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
+			c.report(draft{rule: subscriptionRemoved, direction: diag.Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
 				key: old.event.Name.V + " " + old.Name.V, message: "subscription " + old.Name.V + " of event " + old.event.Name.V + " is gone",
 				hint: "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, remove it from the file with \"busgen subscriptions remove\""})
 			continue
 		case now.event != c.current:
-			c.report(draft{rule: subscriptionMoved, direction: Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
+			c.report(draft{rule: subscriptionMoved, direction: diag.Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
 				key: now.Name.V + " " + old.event.Name.V + "->" + now.event.Name.V, message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
 				hint: "give the new one a name of its own, and let the old one come to its end"})
 		}
 		for _, alias := range old.Aliases {
 			if after[alias.V] == nil {
-				c.report(draft{rule: aliasRemoved, direction: Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
+				c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
 					key: now.event.Name.V + " " + now.Name.V + " " + alias.V, message: "alias " + alias.V + " of subscription " + now.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
 			}
 		}
@@ -63,7 +64,7 @@ func (c *comparison) allSubscriptions() {
 }
 
 // formerEvent is the place of the event of a subscription that is gone.
-func (c *comparison) formerEvent() catalog.Position {
+func (c *comparison) formerEvent() diag.Position {
 	if c.current == nil {
 		return c.after.Package.Pos
 	}
@@ -80,6 +81,6 @@ func (c *comparison) expiry(old, now catalog.Settings) {
 	if before.V != 0 {
 		was = before.V.String()
 	}
-	c.report(draft{rule: expiresSooner, direction: Backward, at: after.Pos, was: before.Pos, subject: c.current.Name.V,
+	c.report(draft{rule: expiresSooner, direction: diag.Backward, at: after.Pos, was: before.Pos, subject: c.current.Name.V,
 		key: c.current.Name.V, message: fmt.Sprintf("expires_after is %s and was %s", after.V, was)})
 }

@@ -3,25 +3,15 @@ package catalog
 import (
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // Accepted is an entry of `accepted:`: a finding of busgen breaking that is taken as it is.
 type Accepted struct {
 	Key    Value[string] // as the finding prints it: field-added order.placed 1 email
 	Reason Value[string]
-}
-
-// ChangeRules lists the ids of the rules whose findings can be accepted. They are those of package
-// breaking that are about changes, in its order.
-func ChangeRules() []string {
-	return []string{
-		"event-removed", "event-added", "alias-removed", "alias-moved",
-		"version-raised", "version-lowered", "history-dropped", "history-edited",
-		"field-added", "field-removed", "field-renamed", "field-required", "field-optional", "was-removed", "was-moved", "reserved-removed",
-		"type-changed", "custom-type-changed", "enum-value-removed", "enum-value-added", "enum-renumbered", "variant-removed", "variant-added", "discriminator-changed",
-		"constraint-tightened", "default-changed", "partition-changed", "expires-sooner",
-		"subscription-removed", "subscription-moved",
-	}
 }
 
 // accepted reads `accepted:`. Whether there is a finding of a key shows when two states of the
@@ -36,14 +26,14 @@ func (r *reader) accepted(root object) []*Accepted {
 	for _, e := range entries {
 		rule, about, _ := strings.Cut(e.name, " ")
 		switch {
-		case !slices.Contains(ChangeRules(), rule):
-			f := r.report(r.place(e.key), RuleAccepted, "accepted has a key %s, and there is no rule %s", label(e.name), label(rule))
-			if f.Hint = didYouMean(rule, ChangeRules()); f.Hint == "" {
+		case !slices.Contains(rules.Changes(), rule):
+			f := r.report(r.place(e.key), rules.Accepted, "accepted has a key %s, and there is no rule %s", label(e.name), label(rule))
+			if f.Hint = diag.DidYouMean(rule, rules.Changes()); f.Hint == "" {
 				f.Hint = keyHint
 			}
 			continue
 		case strings.TrimSpace(about) == "":
-			r.report(r.place(e.key), RuleAccepted, "accepted has a key %s, which is a rule and no finding", label(e.name)).Hint = keyHint
+			r.report(r.place(e.key), rules.Accepted, "accepted has a key %s, which is a rule and no finding", label(e.name)).Hint = keyHint
 			continue
 		}
 		a := &Accepted{Key: Value[string]{V: e.name, Pos: r.position(e.key)}}

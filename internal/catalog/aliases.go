@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 
 	"gopkg.in/yaml.v3"
@@ -34,7 +36,7 @@ func (r *reader) formerNames(o object, valid func(name Value[string], item *yaml
 func (r *reader) eventAliases(o object) []Value[string] {
 	return r.formerNames(o, func(name Value[string], item *yaml.Node, what string) bool {
 		if err := glob.ValidName(name.V); err != nil {
-			r.syntaxOf(entry{name: name.V, key: item}, err, RuleBadName, "an alias of "+o.what+": %s is not a name for an event: %s")
+			r.syntaxOf(entry{name: name.V, key: item}, err, rules.BadName, "an alias of "+o.what+": %s is not a name for an event: %s")
 			return false
 		}
 		return true
@@ -53,7 +55,7 @@ func (r *reader) subscriptionAliases(o object) []Value[string] {
 func (r *reader) checkEventAliases(events []*Event) {
 	type holder struct {
 		what string
-		at   Place
+		at   diag.Place
 	}
 	names := map[string]holder{}
 	for _, e := range events {
@@ -63,8 +65,8 @@ func (r *reader) checkEventAliases(events []*Event) {
 		for _, alias := range e.Aliases {
 			what, at := "alias "+alias.V+" of event "+e.Name.V, r.nameAt(alias)
 			if first, taken := names[alias.V]; taken {
-				r.report(at, RuleDuplicateName, "%s is the name of %s too", what, first.what).
-					see(first.at, "it is here").
+				r.report(at, rules.DuplicateName, "%s is the name of %s too", what, first.what).
+					See(first.at, "it is here").
 					Hint = "a stored event has one type: an alias is a name that nothing else has any more"
 				continue
 			}

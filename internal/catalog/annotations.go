@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // tagName is the alphabet of tags.
@@ -18,7 +20,7 @@ func (r *reader) sentence(o object, key string) Value[string] {
 	}
 	v, ok := r.text(e.value, key+" of "+o.what)
 	if v.V = strings.TrimSpace(v.V); ok && v.V == "" {
-		r.report(r.place(e.value), RuleWrongKind, "%s of %s is empty", key, o.what).
+		r.report(r.place(e.value), rules.WrongKind, "%s of %s is empty", key, o.what).
 			Hint = "write something, or leave the key out"
 	}
 	return v
@@ -38,7 +40,7 @@ func (r *reader) deprecated(o object) Value[string] {
 func (r *reader) owner(o object) Value[string] {
 	v := r.sentence(o, "owner")
 	if strings.ContainsAny(v.V, "\n\r") {
-		r.report(r.place(o.entries["owner"].value), RuleWrongKind, "owner of %s has several lines", o.what).
+		r.report(r.place(o.entries["owner"].value), rules.WrongKind, "owner of %s has several lines", o.what).
 			Hint = "write a name or an address on one line"
 	}
 	return v
@@ -61,11 +63,11 @@ func (r *reader) tags(o object) []Value[string] {
 		switch {
 		case !ok:
 		case !tagName.MatchString(tag.V):
-			r.report(r.place(item), RuleBadName, "tag %s of %s is not a name for one", label(tag.V), o.what).
+			r.report(r.place(item), rules.BadName, "tag %s of %s is not a name for one", label(tag.V), o.what).
 				Hint = "use lower-case letters and digits, with single -, _ or . between them"
 		case first[tag.V] != nil:
-			r.report(r.place(item), RuleDuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).
-				see(r.place(first[tag.V]), "it is here")
+			r.report(r.place(item), rules.DuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).
+				See(r.place(first[tag.V]), "it is here")
 		default:
 			first[tag.V] = item
 			tags = append(tags, tag)

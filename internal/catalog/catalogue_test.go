@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -54,8 +55,8 @@ func parse(t *testing.T, source string) *catalog.Catalogue {
 	return c
 }
 
-func at(line, column int) catalog.Position {
-	return catalog.Position{File: "shop.yaml", Line: line, Column: column}
+func at(line, column int) diag.Position {
+	return diag.Position{File: "shop.yaml", Line: line, Column: column}
 }
 
 func TestTypesAreReadInFileOrderAndResolved(t *testing.T) {

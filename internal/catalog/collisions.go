@@ -3,13 +3,16 @@ package catalog
 import (
 	"slices"
 	"strconv"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A claim is something in a catalogue that makes Go names in the package that
 // is generated from it.
 type claim struct {
 	what  string // for messages: event order.placed
-	at    Place
+	at    diag.Place
 	names []string
 }
 
@@ -82,14 +85,14 @@ func (r *reader) checkCollisions(c *Catalogue) {
 					continue // an event and its namespace, which is the same word
 				}
 				owner[name] = cl
-				r.report(cl.at, RuleReserved, "%s makes the Go name %s, which generated code needs for itself", cl.what, name).
+				r.report(cl.at, rules.Reserved, "%s makes the Go name %s, which generated code needs for itself", cl.what, name).
 					Hint = "rename it, or give it another go_name"
 			case !taken:
 				owner[name] = cl
 			case !reported[pair{first.what, cl.what}]:
 				reported[pair{first.what, cl.what}] = true
-				r.report(cl.at, RuleCollision, "%s makes the Go name %s, and so does %s", cl.what, name, first.what).
-					see(first.at, "%s is here", first.what).
+				r.report(cl.at, rules.Collision, "%s makes the Go name %s, and so does %s", cl.what, name, first.what).
+					See(first.at, "%s is here", first.what).
 					Hint = "rename one of them, or give it another go_name"
 			}
 		}
@@ -114,13 +117,13 @@ func (r *reader) checkFieldCollisions(what string, fields []*Field) {
 			first := owner[name]
 			switch {
 			case methodNames[name]:
-				r.report(at, RuleReserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, name).
+				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, name).
 					Hint = "rename it, or give it another go_name"
 			case first == nil:
 				owner[name] = f
 			default:
-				r.report(at, RuleCollision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, name, first.Name.V).
-					see(r.nameAt(first.Name), "field %s is here", first.Name.V).
+				r.report(at, rules.Collision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, name, first.Name.V).
+					See(r.nameAt(first.Name), "field %s is here", first.Name.V).
 					Hint = "rename one of them, or give it another go_name"
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/format"
 )
 
@@ -76,8 +77,8 @@ func (r *reader) constraints(o object, t *TypeRef) Constraints {
 			continue
 		}
 		if fit := constrained[key]; !fit.takes(t) {
-			r.report(r.place(e.key), RuleConstraint, "%s of %s does not fit its type %s", key, o.what, t.Text).
-				see(r.typeAt(t), "the type is here").
+			r.report(r.place(e.key), rules.Constraint, "%s of %s does not fit its type %s", key, o.what, t.Text).
+				See(r.typeAt(t), "the type is here").
 				Hint = "it is for " + fit.nouns + otherConstraint(key, t)
 			continue
 		}
@@ -131,7 +132,7 @@ func (r *reader) constraint(c *Constraints, e entry, what string, t *TypeRef) {
 func (r *reader) bound(e entry, what string, t *TypeRef) Value[string] {
 	bare := *t
 	bare.Optional = false
-	text, ok := r.payload(e.value, e.name+" of "+what, &bare, true, RuleConstraint)
+	text, ok := r.payload(e.value, e.name+" of "+what, &bare, true, rules.Constraint)
 	if !ok {
 		return Value[string]{}
 	}
@@ -148,7 +149,7 @@ func (r *reader) pattern(e entry, what string) Value[string] {
 	}
 	at := r.place(e.value)
 	if len(v.V) > maxPattern {
-		r.report(at, RuleConstraint, "pattern of %s is longer than %d bytes", what, maxPattern)
+		r.report(at, rules.Constraint, "pattern of %s is longer than %d bytes", what, maxPattern)
 		return v
 	}
 	if _, err := regexp.Compile(v.V); err != nil {
@@ -159,7 +160,7 @@ func (r *reader) pattern(e entry, what string) Value[string] {
 				at = r.placeIn(e.value, i, len(wrong.Expr))
 			}
 		}
-		r.report(at, RuleConstraint, "pattern of %s is not a regular expression: %s", what, reason).
+		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", what, reason).
 			Hint = "the syntax is that of RE2, which Go uses"
 	}
 	return v
@@ -179,8 +180,8 @@ func (r *reader) truth(e entry, what string) Value[bool] {
 func (r *reader) checkBounds(o object, t *TypeRef, c Constraints) {
 	crossed := func(least, most string, wrong bool) {
 		if wrong {
-			r.report(r.place(o.entries[most].value), RuleConstraint, "%s of %s is below its %s", most, o.what, least).
-				see(r.place(o.entries[least].value), "%s is here", least).
+			r.report(r.place(o.entries[most].value), rules.Constraint, "%s of %s is below its %s", most, o.what, least).
+				See(r.place(o.entries[least].value), "%s is here", least).
 				Hint = "no value is between them"
 		}
 	}

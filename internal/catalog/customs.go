@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/module"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // importPathProblem says why Go can import nothing by a path. It is empty for a good one.
@@ -49,7 +51,7 @@ func (r *reader) custom(o object, t *Type) {
 	}
 	t.Custom.JSON = r.typeRef(e.value, o.what, nil)
 	if ref := t.Custom.JSON; ref != nil && (ref.Optional || ref.named() != nil) {
-		r.report(r.place(e.value), RuleBadType, "the type of %s is %s; its JSON must be that of a built-in type, or a list or map of one", o.what, ref.Text).
+		r.report(r.place(e.value), rules.BadType, "the type of %s is %s; its JSON must be that of a built-in type, or a list or map of one", o.what, ref.Text).
 			Hint = "use json if nothing else fits"
 		t.Custom.JSON = nil
 	}
@@ -67,7 +69,7 @@ func (r *reader) goPart(o object, key, hint string, problem func(string) string)
 	v, ok := r.text(e.value, key+" of "+o.what)
 	if ok {
 		if reason := problem(v.V); reason != "" {
-			r.report(r.place(e.value), RuleBadName, "%s of %s cannot be %s: %s", key, o.what, label(v.V), reason).
+			r.report(r.place(e.value), rules.BadName, "%s of %s cannot be %s: %s", key, o.what, label(v.V), reason).
 				Hint = "write " + hint
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // An entry is a key of a mapping with its value.
@@ -67,9 +70,9 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 			continue
 		}
 		if !slices.Contains(known, e.name) {
-			f := r.report(r.place(e.key), RuleUnknownKey, "unknown key %q in %s", e.name, what)
+			f := r.report(r.place(e.key), rules.UnknownKey, "unknown key %q in %s", e.name, what)
 			if f.Hint = elsewhere[e.name]; f.Hint == "" {
-				f.Hint = didYouMean(e.name, known)
+				f.Hint = diag.DidYouMean(e.name, known)
 			}
 			if f.Hint == "" && n.Style&yaml.FlowStyle != 0 && isNull(e.value) && e.value.Value == "" {
 				f.Hint = "a text with a comma in it needs quotes inside { }"
@@ -104,8 +107,8 @@ func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
 			continue
 		}
 		if before := first[name.V]; before != nil {
-			r.report(r.place(key), RuleDuplicateKey, "key %q is already in %s", name.V, what).
-				see(r.place(before), "it is here")
+			r.report(r.place(key), rules.DuplicateKey, "key %q is already in %s", name.V, what).
+				See(r.place(before), "it is here")
 			continue
 		}
 		first[name.V] = key
@@ -118,7 +121,7 @@ func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
 func (r *reader) required(o object, key, hint string) (entry, bool) {
 	e, ok := o.entries[key]
 	if !ok {
-		r.report(r.place(o.node), RuleMissingKey, "%s has no %q", o.what, key).Hint = hint
+		r.report(r.place(o.node), rules.MissingKey, "%s has no %q", o.what, key).Hint = hint
 	}
 	return e, ok
 }
@@ -137,12 +140,12 @@ func (r *reader) text(n *yaml.Node, what string) (Value[string], bool) {
 func (r *reader) wrongKind(n *yaml.Node, what, want string) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
-		r.report(r.place(n), RuleAlias, "catalogues have no YAML aliases and merge keys").
+		r.report(r.place(n), rules.Alias, "catalogues have no YAML aliases and merge keys").
 			Hint = "share settings through defaults and policies, and fields through types"
 	case isNull(n) && n.Value == "":
-		r.report(r.place(n), RuleWrongKind, "%s must be %s, but nothing is written", what, want)
+		r.report(r.place(n), rules.WrongKind, "%s must be %s, but nothing is written", what, want)
 	default:
-		f := r.report(r.place(n), RuleWrongKind, "%s must be %s, not %s", what, want, kindOf(n))
+		f := r.report(r.place(n), rules.WrongKind, "%s must be %s, not %s", what, want, kindOf(n))
 		switch {
 		case want == "text" && n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle == 0:
 			f.Hint = "to use it as text, put it in quotes: " + strconv.Quote(n.Value)

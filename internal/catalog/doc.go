@@ -2,7 +2,7 @@
 // events, and turns it into a checked model.
 //
 // [Load] reads a file, [Parse] the bytes of one. Both return a [Catalogue] that
-// is ready to be emitted as Go, or [Findings] that say everything that is wrong
+// is ready to be emitted as Go, or [diag.Findings] that say everything that is wrong
 // with the file, each at its line and column. There is nothing in between: a
 // Catalogue never comes with findings.
 //
@@ -40,11 +40,11 @@
 // one line for the file of a bus. sample.go and samplevalues.go make up a payload for an event without examples.
 //
 // model.go and model_settings.go are the result. A value in it knows where it was written, so that
-// everything built on the model can point at the catalogue too. findings.go,
-// render.go and rules.go are the other result; suggest.go makes "did you mean".
+// everything built on the model can point at the catalogue too. Findings are the other
+// result: package diag has their type, and package rules all kinds of them.
 //
 // To add a setting, start in model_settings.go and settings.go; to add a field type, in typeref.go and at
-// [Kind] in model.go. A new check gets a rule in rules.go and a catalogue
+// [Kind] in model.go. A new check gets a rule in internal/diag/rules and a catalogue
 // in testdata/cases. The language is described in docs/catalogue.md, whose
 // examples and tables are checked by this package's tests.
 package catalog

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // The reference of the language must not promise what is not so. A ```yaml
@@ -90,16 +92,12 @@ func TestEveryBlockInTheReferenceIsOfAKindThatIsChecked(t *testing.T) {
 }
 
 func TestTheReferenceListsEveryRule(t *testing.T) {
-	source, err := os.ReadFile("rules.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want [][]string
-	for _, m := range regexp.MustCompile(`Rule = "(.+)" +// (.+)`).FindAllStringSubmatch(string(source), -1) {
-		want = append(want, []string{"`" + m[1] + "`", m[2]})
+	for _, rule := range rules.Of(diag.Reader) {
+		want = append(want, []string{"`" + rule.ID + "`", rule.Doc})
 	}
 	if diff := cmp.Diff(want, table(t, "Rule")); diff != "" {
-		t.Errorf("the table differs from rules.go (-rules.go +table):\n%s", diff)
+		t.Errorf("the table differs from package rules (-rules +table):\n%s", diff)
 	}
 }
 

@@ -6,10 +6,14 @@ import (
 	"io"
 	"regexp"
 	"sort"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // document parses the text of a file and returns the root of its only YAML document, or
@@ -25,7 +29,7 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 	var doc, next yaml.Node
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) || err == nil && isNull(doc.Content[0]) {
-		r.report(r.placeAt(Position{file, 1, 1}, 1), RuleOneDocument, "the catalogue is empty").
+		r.report(r.placeAt(diag.Position{File: file, Line: 1, Column: 1}, 1), rules.OneDocument, "the catalogue is empty").
 			Hint = "\"busgen init\" writes one to start from"
 		return nil
 	}
@@ -43,7 +47,7 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 	case err != nil:
 		r.syntaxError(src, text, err)
 	default:
-		r.report(r.placeAt(Position{file, next.Line, next.Column}, 1), RuleOneDocument, "a second YAML document begins here").
+		r.report(r.placeAt(diag.Position{File: file, Line: next.Line, Column: next.Column}, 1), rules.OneDocument, "a second YAML document begins here").
 			Hint = "a catalogue is one document: move this into a file of its own"
 	}
 	src.number(doc.Content[0])
@@ -94,10 +98,10 @@ func (r *reader) checkEncoding(src *source) bool {
 			_, width := utf8.DecodeRuneInString(line[at:])
 			switch {
 			case c == utf8.RuneError && width == 1:
-				r.report(r.placeAt(Position{src.file, i + 1, column}, 1), RuleEncoding, "this byte is not UTF-8").
+				r.report(r.placeAt(diag.Position{File: src.file, Line: i + 1, Column: column}, 1), rules.Encoding, "this byte is not UTF-8").
 					Hint = "save the file as UTF-8"
 			case unicode.IsControl(c) && c != '\t' || c == '\uFEFF' || c == '\uFFFE' || c == '\uFFFF':
-				r.report(r.placeAt(Position{src.file, i + 1, column}, 1), RuleEncoding, "control character %U is not allowed", c).
+				r.report(r.placeAt(diag.Position{File: src.file, Line: i + 1, Column: column}, 1), rules.Encoding, "control character %U is not allowed", c).
 					Hint = "remove it, or write it as an escape in double quotes"
 			default:
 				continue
@@ -120,17 +124,14 @@ func (r *reader) syntaxError(src *source, text []byte, err error) {
 	if src.hidden {
 		message = "and it does not begin as a catalogue does, with version: 1"
 	}
-	lines := bytes.SplitAfter(lineEndsOnly(text), []byte("\n"))
+	lines := strings.SplitAfter(diag.Normalize(text), "\n")
 	first := sort.Search(len(lines), func(n int) bool {
-		partial := parseError(bytes.Join(lines[:n+1], nil))
+		partial := parseError([]byte(strings.Join(lines[:n+1], "")))
 		return partial != nil && partial.Error() == err.Error()
 	})
 	at := r.lineContent(src.file, first+1)
-	r.report(at, RuleSyntax, "this is not well-formed YAML: %s", message).Hint = syntaxHint(at.Line, message)
+	r.report(at, rules.Syntax, "this is not well-formed YAML: %s", message).Hint = syntaxHint(at.Line, message)
 }
-
-// lineEndsOnly gives source the line ends that the reader counts in.
-func lineEndsOnly(source []byte) []byte { return []byte(lineEnds.Replace(string(source))) }
 
 // parseError parses all documents of source and returns the first error.
 func parseError(source []byte) error {

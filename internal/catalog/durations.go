@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -43,7 +44,7 @@ func (r *reader) duration(o object, key string, within span) Value[time.Duration
 	}
 	broken := Value[time.Duration]{V: unreadable, Pos: r.position(n)}
 	if isNumber(n) {
-		r.report(r.place(n), RuleBadDuration, "%s of %s has no unit", key, o.what).
+		r.report(r.place(n), rules.BadDuration, "%s of %s has no unit", key, o.what).
 			Hint = "write " + n.Value + "s for seconds or " + n.Value + "ms for milliseconds"
 		return broken
 	}
@@ -54,10 +55,10 @@ func (r *reader) duration(o object, key string, within span) Value[time.Duration
 	d, ok := parseDuration(text.V)
 	switch {
 	case !ok:
-		r.report(r.place(n), RuleBadDuration, "%s of %s is %q, which is not a duration", key, o.what, text.V).
+		r.report(r.place(n), rules.BadDuration, "%s of %s is %q, which is not a duration", key, o.what, text.V).
 			Hint = "write a number with its unit, such as 500ms, 30s, 5m, 1h30m or 7d" + within.alternative()
 	case d < within.least || d > within.most:
-		r.report(r.place(n), RuleOutOfRange, "%s of %s is %s", key, o.what, text.V).
+		r.report(r.place(n), rules.OutOfRange, "%s of %s is %s", key, o.what, text.V).
 			Hint = "it must be " + within.String()
 	default:
 		return Value[time.Duration]{V: d, Pos: text.Pos}

@@ -9,10 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // timeout reads text as the timeout of an event.
-func timeout(text string) (time.Duration, catalog.Findings) {
+func timeout(text string) (time.Duration, diag.Findings) {
 	c, findings := catalog.Parse("events.yaml", fmt.Appendf(nil, "version: 1\npackage: events\nevents: { e: { timeout: %q } }\n", text))
 	if len(findings) > 0 {
 		return 0, findings
@@ -44,9 +46,9 @@ func TestDurationsAreReadInEverySpelling(t *testing.T) {
 }
 
 func TestWhatIsNoDurationIsToldFromOneThatIsTooLong(t *testing.T) {
-	for rule, texts := range map[catalog.Rule][]string{
-		catalog.RuleBadDuration: {"", "0", "s", "d", ".s", "1d1", "1d-1h", "1.5d", "1h1d", "1 d", "5 s", "five", "1m30", "-", "1D", "1w"},
-		catalog.RuleOutOfRange: {
+	for rule, texts := range map[*diag.Rule][]string{
+		rules.BadDuration: {"", "0", "s", "d", ".s", "1d1", "1d-1h", "1.5d", "1h1d", "1 d", "5 s", "five", "1m30", "-", "1D", "1w"},
+		rules.OutOfRange: {
 			"0s", "-1s", "-1d", "31d", "30d1ns", "721h", "300d", "65536d", "99999999999d", "99999999999999999999d",
 			"100000000000h", "1d99999999999h", "-99999999999d", strings.Repeat("9", 400) + "s",
 		},

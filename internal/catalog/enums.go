@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // enumReader reads the values of one enum.
@@ -26,7 +28,7 @@ func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
 	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
 		r.wrongKind(n, e.what, "a list or a mapping")
 	case len(n.Content) == 0:
-		r.report(r.place(n), RuleEnum, "%s has no values", e.what)
+		r.report(r.place(n), rules.Enum, "%s has no values", e.what)
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
 			if text, ok := r.text(item, "a value of "+e.what); ok {
@@ -44,11 +46,11 @@ func (r *reader) enumValues(n *yaml.Node, t *Type) []*EnumValue {
 func (e *enumReader) value(text Value[string], n *yaml.Node, goName string) *EnumValue {
 	switch {
 	case e.named[text.V] != nil:
-		e.report(e.place(n), RuleEnum, "value %q is already in %s", text.V, e.what).
-			see(e.place(e.named[text.V]), "it is here")
+		e.report(e.place(n), rules.Enum, "value %q is already in %s", text.V, e.what).
+			See(e.place(e.named[text.V]), "it is here")
 		return nil
 	case goName == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
-		e.report(e.place(n), RuleEnum, "value %q of %s cannot be the name of a Go constant", text.V, e.what).
+		e.report(e.place(n), rules.Enum, "value %q of %s cannot be the name of a Go constant", text.V, e.what).
 			Hint = "a value needs a letter or a digit and no control characters"
 		return nil
 	}
@@ -75,8 +77,8 @@ func (e *enumReader) detailed(n *yaml.Node) {
 		return
 	}
 	for _, v := range others {
-		e.report(e.place(e.named[v.Name.V]), RuleEnum, "value %s of %s has no number, and value %s has one", label(v.Name.V), e.what, label(numbered[0].Name.V)).
-			see(e.place(e.named[numbered[0].Name.V]), "it is here").
+		e.report(e.place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one", label(v.Name.V), e.what, label(numbered[0].Name.V)).
+			See(e.place(e.named[numbered[0].Name.V]), "it is here").
 			Hint = "give a number to all values or to none"
 	}
 }
@@ -112,13 +114,13 @@ func (e *enumReader) number(v *EnumValue, what string, entry entry) {
 		return
 	}
 	if n.V < math.MinInt32 || n.V > math.MaxInt32 {
-		e.report(e.place(entry.value), RuleOutOfRange, "number of %s is %d", what, n.V).
+		e.report(e.place(entry.value), rules.OutOfRange, "number of %s is %d", what, n.V).
 			Hint = "it must fit 32 bits, so that generated code compiles on every machine"
 		return
 	}
 	if first := e.numbers[n.V]; first != nil {
-		e.report(e.place(entry.value), RuleEnum, "value %s of %s has the number of value %s", label(v.Name.V), e.what, label(first.Name.V)).
-			see(e.place(e.named[first.Name.V]), "that is here")
+		e.report(e.place(entry.value), rules.Enum, "value %s of %s has the number of value %s", label(v.Name.V), e.what, label(first.Name.V)).
+			See(e.place(e.named[first.Name.V]), "that is here")
 		return
 	}
 	e.numbers[n.V] = v

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // className is the alphabet of error classes: it must make a Go constant.
@@ -20,19 +23,19 @@ func (r *reader) errorRules(settings object) []*ErrorRule {
 		return nil
 	}
 	entries, _ := r.mapping(e.value, "errors of "+settings.what)
-	var rules []*ErrorRule
+	var all []*ErrorRule
 	for _, e := range entries {
 		what := "error class " + label(e.name) + " of " + settings.what
 		rule := r.errorRule(e, what)
 		if !className.MatchString(e.name) {
-			r.report(r.place(e.key), RuleBadName, "%s is not a name for one", what).
+			r.report(r.place(e.key), rules.BadName, "%s is not a name for one", what).
 				Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single _ between them, as in card_declined"
 			continue
 		}
 		r.declareClass(rule)
-		rules = append(rules, rule)
+		all = append(all, rule)
 	}
-	return rules
+	return all
 }
 
 func (r *reader) errorRule(e entry, what string) *ErrorRule {
@@ -48,8 +51,8 @@ func (r *reader) errorRule(e entry, what string) *ErrorRule {
 	case n.ShortTag() == "!!str" && n.Value == permanent:
 		rule.Permanent.V = true
 	case n.ShortTag() == "!!str":
-		f := r.report(r.place(n), RuleUnknownValue, "%s is %q", what, n.Value)
-		if f.Hint = didYouMean(n.Value, []string{permanent}); f.Hint == "" {
+		f := r.report(r.place(n), rules.UnknownValue, "%s is %q", what, n.Value)
+		if f.Hint = diag.DidYouMean(n.Value, []string{permanent}); f.Hint == "" {
 			f.Hint = "it is permanent or a mapping with retry"
 		}
 	default:

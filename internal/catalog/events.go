@@ -3,6 +3,8 @@ package catalog
 import (
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -40,10 +42,10 @@ func (r *reader) checkSomeEvents(parts []*part) {
 	}
 	switch {
 	case empty != nil:
-		r.report(r.place(empty), RuleNoEvents, "the catalogue has no events").
+		r.report(r.place(empty), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
 	case !r.incomplete:
-		r.report(r.place(parts[0].node), RuleNoEvents, "the catalogue has no events").
+		r.report(r.place(parts[0].node), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one under the key events"
 	}
 }
@@ -52,7 +54,7 @@ func (r *reader) checkSomeEvents(parts []*part) {
 func (r *reader) event(e entry) *Event {
 	nameErr := glob.ValidName(e.name)
 	if nameErr != nil {
-		r.syntaxOf(e, nameErr, RuleBadName, "event %s is not a name for an event: %s")
+		r.syntaxOf(e, nameErr, rules.BadName, "event %s is not a name for an event: %s")
 	}
 	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
@@ -101,8 +103,8 @@ func (r *reader) partition(o object, fields []*Field, payloadOK bool) *Field {
 		names = append(names, f.Name.V)
 	}
 	if payloadOK {
-		f := r.report(r.place(e.value), RulePartition, "partition_by of %s names %q, which is no field of its payload", o.what, name.V)
-		f.Hint = didYouMean(name.V, names)
+		f := r.report(r.place(e.value), rules.Partition, "partition_by of %s names %q, which is no field of its payload", o.what, name.V)
+		f.Hint = diag.DidYouMean(name.V, names)
 	}
 	return nil
 }
@@ -110,8 +112,8 @@ func (r *reader) partition(o object, fields []*Field, payloadOK bool) *Field {
 func (r *reader) checkPartitionType(e entry, what string, f *Field) {
 	at := r.place(e.value)
 	if f.Type.Optional {
-		r.report(at, RulePartition, "partition_by of %s names %s, which is optional", what, f.Name.V).
-			see(r.typeAt(f.Type), "the field is here").
+		r.report(at, rules.Partition, "partition_by of %s names %s, which is optional", what, f.Name.V).
+			See(r.typeAt(f.Type), "the field is here").
 			Hint = "events without it would have no order: choose a field that is always there"
 		return
 	}
@@ -123,7 +125,7 @@ func (r *reader) checkPartitionType(e entry, what string, f *Field) {
 			return
 		}
 	}
-	r.report(at, RulePartition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
-		see(r.typeAt(f.Type), "the field is here").
+	r.report(at, rules.Partition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
+		See(r.typeAt(f.Type), "the field is here").
 		Hint = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
 }

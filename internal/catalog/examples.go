@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // examples reads `examples:` of an event, and holds each against the payload
@@ -22,13 +25,13 @@ func (r *reader) examples(o object, fields []*Field, payloadOK bool) []*Example 
 		return nil
 	}
 	if len(e.value.Content) == 0 {
-		r.report(r.place(e.value), RuleExample, "examples of %s has no payload", o.what).
+		r.report(r.place(e.value), rules.Example, "examples of %s has no payload", o.what).
 			Hint = "write one, or leave the key out"
 	}
 	var examples []*Example
 	for i, item := range e.value.Content {
 		what := fmt.Sprintf("example %d of %s", i+1, o.what)
-		if text, ok := r.payload(item, what, &TypeRef{Kind: Named, Named: &Type{Fields: fields}}, payloadOK, RuleExample); ok {
+		if text, ok := r.payload(item, what, &TypeRef{Kind: Named, Named: &Type{Fields: fields}}, payloadOK, rules.Example); ok {
 			examples = append(examples, &Example{JSON: text, Pos: r.position(item)})
 		}
 	}
@@ -37,9 +40,9 @@ func (r *reader) examples(o object, fields []*Field, payloadOK bool) []*Example 
 
 // payload turns a piece of YAML into the JSON of a value of type t, and reports what
 // is wrong with it, by rule. Unless the types could be read, it only looks at the YAML.
-func (r *reader) payload(n *yaml.Node, what string, t *TypeRef, typesOK bool, rule Rule) (json.RawMessage, bool) {
+func (r *reader) payload(n *yaml.Node, what string, t *TypeRef, typesOK bool, rule *diag.Rule) (json.RawMessage, bool) {
 	before := len(r.findings)
-	c := converter{reader: r, rule: rule, what: what, places: map[string]Place{}, refused: map[string]bool{}}
+	c := converter{reader: r, rule: rule, what: what, places: map[string]diag.Place{}, refused: map[string]bool{}}
 	text := c.value("", n, t, 0)
 	if !typesOK {
 		return nil, false
@@ -61,10 +64,10 @@ const maxExampleDepth = 100
 // 2024-02-29, the type of the field decides.
 type converter struct {
 	*reader
-	rule    Rule
-	what    string           // for messages: example 1 of event order.placed
-	places  map[string]Place // of the values, by path
-	refused map[string]bool  // the paths of values with findings
+	rule    *diag.Rule
+	what    string                // for messages: example 1 of event order.placed
+	places  map[string]diag.Place // of the values, by path
+	refused map[string]bool       // the paths of values with findings
 }
 
 // refuse stands null in for a value with findings.
@@ -85,7 +88,7 @@ func (c *converter) isRefused(path string) bool {
 }
 
 // placeOf is where the value at path is, or what it is missing in.
-func (c *converter) placeOf(path string) Place {
+func (c *converter) placeOf(path string) diag.Place {
 	if _, known := c.places[path]; !known {
 		path = path[:max(0, strings.LastIndexByte(path, '.'))]
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A Fact is one thing about a catalogue that stored events rely on, as one line of text:
@@ -38,7 +40,7 @@ type Fact struct {
 	Words []string
 	Value string
 	// NameAt and ValueAt are where its last word and its value are, of one that was read.
-	NameAt, ValueAt Position
+	NameAt, ValueAt diag.Position
 }
 
 // IsRemoved tells whether the fact is about something that is gone.
@@ -76,7 +78,7 @@ func (f Fact) String() string {
 }
 
 // ParseFact reads a line, which is at a position. Whether there is such a fact is for [ReadFacts] to say.
-func ParseFact(line string, at Position) (Fact, error) {
+func ParseFact(line string, at diag.Position) (Fact, error) {
 	f := Fact{NameAt: at}
 	for rest := line; ; {
 		word, after, err := cutWord(rest)

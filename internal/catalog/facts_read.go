@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A FactError says what is wrong with a fact.
@@ -169,7 +171,7 @@ func (r *factReader) fieldFact(f Fact, words []string, isReserved bool) bool {
 	field.Name, field.Removed = name, isReserved
 	field.Default.Pos = f.ValueAt
 	if field.Default.V == nil {
-		field.Default.Pos = Position{}
+		field.Default.Pos = diag.Position{}
 	}
 	for i := range field.Was {
 		field.Was[i].Pos = f.ValueAt

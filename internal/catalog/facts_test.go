@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalogtest"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 func parsed(t fataler, text string) *catalog.Catalogue {
@@ -42,7 +43,7 @@ func readFacts(t fataler, lines []string) (*catalog.Catalogue, []catalog.FactErr
 	t.Helper()
 	var facts []catalog.Fact
 	for i, line := range lines {
-		f, err := catalog.ParseFact(line, catalog.Position{File: "record", Line: i + 1, Column: 1})
+		f, err := catalog.ParseFact(line, diag.Position{File: "record", Line: i + 1, Column: 1})
 		if err != nil {
 			t.Fatal(line, err)
 		}
@@ -234,7 +235,7 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 		`event a.b expires_after: "2d"`, "event a.b  alias x", `event "a.b alias x`, `event a.b: 1`, "struct T x", "enum T", `enum T red: "x"`, "union T: 1", "custom T: {}", `custom T x: {"custom":"string"}`, "reserved", "reserved event a.b", "reserved enum T red",
 		"subscription s", "subscription s event: 1", "nothing a.b", "event a.b 1 n:\"int\"", "<<<<<<< HEAD", "=======",
 	} {
-		f, err := catalog.ParseFact(line, catalog.Position{Line: 1, Column: 1})
+		f, err := catalog.ParseFact(line, diag.Position{Line: 1, Column: 1})
 		if err != nil {
 			continue
 		}

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // maxFormerNames is how many former names a field has at most: generated code looks for each of them.
@@ -23,7 +26,7 @@ func (r *reader) former(o object) []Value[string] {
 		}
 	}
 	if len(items) > maxFormerNames {
-		r.report(r.place(e.key), RuleOutOfRange, "was of %s has %d names", o.what, len(items)).
+		r.report(r.place(e.key), rules.OutOfRange, "was of %s has %d names", o.what, len(items)).
 			Hint = fmt.Sprintf("a field has at most %d former names", maxFormerNames)
 		return nil
 	}
@@ -50,7 +53,7 @@ func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
 		r.wrongKind(e.value, what, want)
 		return nil, false
 	case len(e.value.Content) == 0:
-		r.report(r.place(e.value), RuleWrongKind, "%s is empty", what).
+		r.report(r.place(e.value), rules.WrongKind, "%s is empty", what).
 			Hint = "name a field, or leave the key out"
 		return nil, false
 	}
@@ -66,11 +69,11 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []Value[string] {
 		switch {
 		case !ok:
 		case !fieldName.MatchString(name.V):
-			r.report(r.place(item), RuleBadName, "%s in %s is not a name for a field", label(name.V), what).
+			r.report(r.place(item), rules.BadName, "%s in %s is not a name for a field", label(name.V), what).
 				Hint = fieldNameHint
 		case first[name.V] != nil:
-			r.report(r.place(item), RuleDuplicateName, "%s is already in %s", name.V, what).
-				see(r.place(first[name.V]), "it is here")
+			r.report(r.place(item), rules.DuplicateName, "%s is already in %s", name.V, what).
+				See(r.place(first[name.V]), "it is here")
 		default:
 			first[name.V] = item
 			names = append(names, name)
@@ -89,7 +92,7 @@ func (f *Field) wasCalled(name string) bool {
 func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[string]) {
 	type holder struct {
 		what string
-		at   Place
+		at   diag.Place
 		hint string // if it is reserved
 	}
 	held := map[string]holder{}
@@ -99,14 +102,14 @@ func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[
 	for _, f := range fields {
 		for _, was := range f.Was {
 			if was.V == f.Name.V {
-				r.report(r.nameAt(was), RuleDuplicateName, "field %s of %s was %s, which is its name now", f.Name.V, what, was.V).
-					see(r.nameAt(f.Name), "it is here").
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is its name now", f.Name.V, what, was.V).
+					See(r.nameAt(f.Name), "it is here").
 					Hint = "remove the former name"
 				continue
 			}
 			if first, taken := held[was.V]; taken {
-				r.report(r.nameAt(was), RuleDuplicateName, "field %s of %s was %s, which is %s too", f.Name.V, what, was.V, first.what).
-					see(first.at, "it is here").
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is %s too", f.Name.V, what, was.V, first.what).
+					See(first.at, "it is here").
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
 				continue
 			}
@@ -115,8 +118,8 @@ func (r *reader) checkFieldNames(what string, fields []*Field, reserved []Value[
 	}
 	for _, name := range reserved {
 		if first, taken := held[name.V]; taken {
-			r.report(first.at, RuleReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
-				see(r.nameAt(name), "it is reserved here").
+			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
+				See(r.nameAt(name), "it is reserved here").
 				Hint = first.hint
 		}
 	}

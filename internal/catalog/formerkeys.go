@@ -1,5 +1,7 @@
 package catalog
 
+import "github.com/busgen/busgen/internal/diag/rules"
+
 // FormerKey is a key that is written by its former name.
 type FormerKey struct {
 	Key     Value[string] // as it is written: brake
@@ -37,7 +39,7 @@ func (r *reader) keyAndFormerKey(o object, one, other entry) {
 	if PresentKey(present.name) != present.name {
 		present, former = other, one
 	}
-	r.report(r.place(former.key), RuleConflict, "%s has %s and %s", o.what, present.name, former.name).
-		see(r.place(present.key), "%s is here", present.name).
+	r.report(r.place(former.key), rules.Conflict, "%s has %s and %s", o.what, present.name, former.name).
+		See(r.place(present.key), "%s is here", present.name).
 		Hint = "keep " + present.name + ": " + former.name + " is its former name"
 }

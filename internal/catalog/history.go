@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // maxVersion bounds the version of an event: beyond it somebody has written
@@ -28,7 +30,7 @@ func (r *reader) eventVersion(o object) Value[int] {
 	}
 	v, ok := r.wholeNumber(e, o.what)
 	if ok && (v.V < 1 || v.V > maxVersion) {
-		r.report(r.place(e.value), RuleOutOfRange, "version of %s is %d; versions are numbered from 1 to %d", o.what, v.V, maxVersion)
+		r.report(r.place(e.value), rules.OutOfRange, "version of %s is %d; versions are numbered from 1 to %d", o.what, v.V, maxVersion)
 		ok = false
 	}
 	if !ok {
@@ -43,7 +45,7 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 	e, written := o.entries["history"]
 	if !written {
 		if ev.Version.V > 1 {
-			r.report(r.place(o.entries["version"].value), RuleHistory, "%s is version %d, and has no history", o.what, ev.Version.V).
+			r.report(r.place(o.entries["version"].value), rules.History, "%s is version %d, and has no history", o.what, ev.Version.V).
 				Hint = "keep the payload of each version before under the key history, so that stored events can be read"
 		}
 		return nil
@@ -60,14 +62,14 @@ func (r *reader) history(o object, ev *Event) []*OldShape {
 		case !ok:
 			continue
 		case entries[number.V] != nil:
-			r.report(r.place(key), RuleDuplicateKey, "version %d is already in history of %s", number.V, o.what).
-				see(r.place(entries[number.V]), "it is here")
+			r.report(r.place(key), rules.DuplicateKey, "version %d is already in history of %s", number.V, o.what).
+				See(r.place(entries[number.V]), "it is here")
 			continue
 		case number.V < 1:
-			r.report(r.place(key), RuleHistory, "history of %s has a version %d; versions are numbered from 1", o.what, number.V)
+			r.report(r.place(key), rules.History, "history of %s has a version %d; versions are numbered from 1", o.what, number.V)
 			continue
 		case ev.Version.V > 0 && number.V >= ev.Version.V:
-			r.report(r.place(key), RuleHistory, "history of %s has version %d, and the event is at version %d", o.what, number.V, ev.Version.V).
+			r.report(r.place(key), rules.History, "history of %s has version %d, and the event is at version %d", o.what, number.V, ev.Version.V).
 				Hint = fmt.Sprintf("history is what was before: raise version to %d, or remove this", min(number.V+1, maxVersion))
 			continue
 		}
@@ -100,7 +102,7 @@ func (r *reader) oldShape(o object, ev *Event, version Value[int], key, n *yaml.
 	what := fmt.Sprintf("version %d of %s", version.V, o.what)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
-			r.report(r.place(n), RuleHistory, "%s is %s", what, label(n.Value)).
+			r.report(r.place(n), rules.History, "%s is %s", what, label(n.Value)).
 				Hint = "write the payload that it had, or " + dropped + " if no event of it is left in any file"
 		}
 		return nil
@@ -127,13 +129,13 @@ func (r *reader) checkHistory(o object, ev *Event, section entry, entries map[in
 	for n := 1; n < ev.Version.V; n++ {
 		switch {
 		case entries[n] == nil:
-			r.report(r.place(section.key), RuleHistory, "%s is version %d, and its history has no version %d", o.what, ev.Version.V, n).
+			r.report(r.place(section.key), rules.History, "%s is version %d, and its history has no version %d", o.what, ev.Version.V, n).
 				Hint = fmt.Sprintf("add the payload that it had, or \"%d: %s\" if no event of it is left in any file", n, dropped)
 		case shapes[n] != nil && kept == 0:
 			kept = n
 		case shapes[n] == nil && kept > 0:
-			r.report(r.place(entries[n]), RuleHistory, "version %d of %s is dropped, and version %d is not", n, o.what, kept).
-				see(r.place(entries[kept]), "it is kept here").
+			r.report(r.place(entries[n]), rules.History, "version %d of %s is dropped, and version %d is not", n, o.what, kept).
+				See(r.place(entries[kept]), "it is kept here").
 				Hint = "events of an older version become the present one in steps through all that follow: drop the older first"
 		}
 	}

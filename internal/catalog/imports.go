@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // importName is the alphabet of what imported catalogues are called: it must stand in front of
@@ -31,7 +34,7 @@ func (r *reader) imports(root object) []*Package {
 	var all []*Package
 	for _, e := range entries {
 		if !importName.MatchString(e.name) {
-			r.report(r.place(e.key), RuleBadName, "%s is not a name for an imported catalogue", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "%s is not a name for an imported catalogue", label(e.name)).
 				Hint = "use lower-case letters and digits, and begin with a letter, as in shared"
 			continue
 		}
@@ -76,8 +79,8 @@ func (r *reader) checkImportPaths(c *Catalogue) {
 			continue
 		}
 		if other, taken := first[p.Path]; taken && p.Path != "" {
-			r.report(r.nameAt(p.Name), RuleImport, "import %s has the import path %s, and so has %s", p.Name.V, p.Path, label(other.V)).
-				see(r.nameAt(other), "that is here")
+			r.report(r.nameAt(p.Name), rules.Import, "import %s has the import path %s, and so has %s", p.Name.V, p.Path, label(other.V)).
+				See(r.nameAt(other), "that is here")
 		}
 		first[p.Path] = p.Name
 	}
@@ -103,7 +106,7 @@ func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *Catalogu
 	c := other.catalogue(root)
 	if len(other.findings) > 0 {
 		r.findings = append(r.findings, other.findings...)
-		r.report(r.place(n), RuleImport, "the imported catalogue %s has findings", label(file))
+		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", label(file))
 		return nil
 	}
 	return c
@@ -115,15 +118,15 @@ func (r *reader) mayImport(file string, n *yaml.Node) bool {
 	for by := r; by != nil; by = by.importer {
 		chain = label(by.root) + " → " + chain
 		if identity(by.root) == identity(file) {
-			r.report(r.place(n), RuleImport, "%s imports itself: %s", label(file), chain).
+			r.report(r.place(n), rules.Import, "%s imports itself: %s", label(file), chain).
 				Hint = "Go packages cannot import one another in a circle: move what both need into a third catalogue"
 			return false
 		}
 	}
 	for name, other := range r.imported {
 		if other.file != "" && identity(other.file) == identity(file) {
-			r.report(r.place(n), RuleImport, "%s is imported already, as %s", label(file), name).
-				see(r.place(other.key), "it is here").
+			r.report(r.place(n), rules.Import, "%s is imported already, as %s", label(file), name).
+				See(r.place(other.key), "it is here").
 				Hint = "leave one of them out"
 			return false
 		}
@@ -178,7 +181,7 @@ func (t *TypeRef) qualify(prefix string) {
 }
 
 // importedType returns a type of another catalogue, or nil after a finding.
-func (r *reader) importedType(at Place, text, what string) *Type {
+func (r *reader) importedType(at diag.Place, text, what string) *Type {
 	from, name, _ := strings.Cut(text, ".")
 	other := r.imported[from]
 	switch {
@@ -188,8 +191,8 @@ func (r *reader) importedType(at Place, text, what string) *Type {
 			names = append(names, known+"."+name)
 		}
 		slices.Sort(names)
-		f := r.report(at, RuleUnknownType, "unknown type %q in %s: no catalogue is imported as %s", text, what, from)
-		if f.Hint = didYouMean(text, names); f.Hint == "" {
+		f := r.report(at, rules.UnknownType, "unknown type %q in %s: no catalogue is imported as %s", text, what, from)
+		if f.Hint = diag.DidYouMean(text, names); f.Hint == "" {
 			f.Hint = "name the catalogue that has it under the key imports, at the top"
 		}
 		return nil
@@ -201,7 +204,7 @@ func (r *reader) importedType(at Place, text, what string) *Type {
 			names = append(names, from+"."+known)
 		}
 		slices.Sort(names)
-		r.report(at, RuleUnknownType, "unknown type %q in %s: %s does not declare it", text, what, label(other.file)).Hint = didYouMean(text, names)
+		r.report(at, rules.UnknownType, "unknown type %q in %s: %s does not declare it", text, what, label(other.file)).Hint = diag.DidYouMean(text, names)
 		return nil
 	}
 	return other.types[name]

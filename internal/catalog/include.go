@@ -9,15 +9,18 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A part is one file of a catalogue: the root, which somebody asked for, or one that another includes.
 type part struct {
-	object          // its top-level keys
-	file   string   // its name
-	in     *part    // the one that includes it; nil for the root
-	at     Place    // where
-	home   *Package // where its code goes; nil for the root's package
+	object            // its top-level keys
+	file   string     // its name
+	in     *part      // the one that includes it; nil for the root
+	at     diag.Place // where
+	home   *Package   // where its code goes; nil for the root's package
 }
 
 // What is included has these limits. They are for those who have included
@@ -80,7 +83,7 @@ func (r *reader) includes(p *part) []*part {
 func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 	refuse := func(hint, format string, args ...any) []string {
 		r.incomplete = true
-		r.report(r.place(item), RuleInclude, format, args...).Hint = hint
+		r.report(r.place(item), rules.Include, format, args...).Hint = hint
 		return nil
 	}
 	_, badPattern := path.Match(text, "")
@@ -117,7 +120,7 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 // checkPath reports what cannot be a path of a file.
 func (r *reader) checkPath(n *yaml.Node, text string) bool {
 	refuse := func(hint, format string, args ...any) bool {
-		r.report(r.place(n), RuleInclude, format, args...).Hint = hint
+		r.report(r.place(n), rules.Include, format, args...).Hint = hint
 		return false
 	}
 	switch {
@@ -170,7 +173,7 @@ func (r *reader) includedFile(name string, item *yaml.Node, p *part) *part {
 }
 
 // mayInclude refuses what is a part already.
-func (r *reader) mayInclude(name string, at Place, p *part) bool {
+func (r *reader) mayInclude(name string, at diag.Place, p *part) bool {
 	first, known := r.included[identity(name)]
 	if !known {
 		return true
@@ -179,12 +182,12 @@ func (r *reader) mayInclude(name string, at Place, p *part) bool {
 	for by := p; by != nil; by = by.in {
 		chain = label(by.file) + " → " + chain
 		if by == first {
-			r.report(at, RuleInclude, "%s includes itself: %s", label(name), chain).Hint = "leave this one out"
+			r.report(at, rules.Include, "%s includes itself: %s", label(name), chain).Hint = "leave this one out"
 			return false
 		}
 	}
-	r.report(at, RuleInclude, "%s is included already", label(name)).
-		see(first.at, "it is included here").
+	r.report(at, rules.Include, "%s is included already", label(name)).
+		See(first.at, "it is included here").
 		Hint = "a file is a part of the catalogue once: leave one of them out"
 	return false
 }
@@ -203,18 +206,18 @@ func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 		for _, other := range r.files.Glob(filepath.Dir(name), "*") {
 			names = append(names, path.Join(path.Dir(n.Value), filepath.Base(other)))
 		}
-		r.report(at, RuleInclude, "there is no file %s", label(name)).Hint = didYouMean(n.Value, names)
+		r.report(at, rules.Include, "there is no file %s", label(name)).Hint = diag.DidYouMean(n.Value, names)
 		return nil
 	case err != nil:
 		var inner *fs.PathError
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		r.report(at, RuleInclude, "%s cannot be read: %v", label(name), err)
+		r.report(at, rules.Include, "%s cannot be read: %v", label(name), err)
 		return nil
 	case len(r.sources.all) > maxFiles || r.bytes > maxIncluded:
 		r.full = true
-		r.report(at, RuleInclude, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
+		r.report(at, rules.Include, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
 			Hint = "include fewer, or make catalogues of their own"
 		return nil
 	}
@@ -238,8 +241,8 @@ func (r *reader) sections(parts []*part, section, what string) []entry {
 		entries, _ := r.mapping(e.value, in)
 		for _, e := range entries {
 			if before, taken := first[e.name]; taken {
-				r.report(r.place(e.key), RuleDuplicateName, "%s %s is declared in two files", what, label(e.name)).
-					see(r.place(before.key), "the first one is here").
+				r.report(r.place(e.key), rules.DuplicateName, "%s %s is declared in two files", what, label(e.name)).
+					See(r.place(before.key), "the first one is here").
 					Hint = "the files of a catalogue share their names: rename one of them, or leave it out"
 				continue
 			}

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // folder writes files into a new folder, and enters it.
@@ -143,13 +145,13 @@ func TestWhatCannotBeReadIsAFindingWhereItIsNamed(t *testing.T) {
 func TestParseIncludesNothing(t *testing.T) {
 	folder(t, map[string]string{"a.yaml": "version: 1\n"})
 	_, findings := catalog.Parse("events.yaml", []byte(includes+"[a.yaml]"))
-	if len(findings) != 1 || findings[0].Rule != catalog.RuleInclude {
+	if len(findings) != 1 || findings[0].Rule != rules.Include {
 		t.Errorf("got %v", findings)
 	}
 }
 
 // imports are the texts of a catalogue and of another that it imports.
-func importing(root, shared string) (*catalog.Catalogue, catalog.Findings) {
+func importing(root, shared string) (*catalog.Catalogue, diag.Findings) {
 	files := catalog.Texts{Text: map[string][]byte{"shared/events.yaml": []byte(shared)}}
 	return catalog.ParseWith(files, "events.yaml", []byte("version: 1\npackage: p\nimports: { shared: shared/events.yaml }\n"+root))
 }

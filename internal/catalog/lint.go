@@ -1,10 +1,10 @@
 package catalog
 
 import (
-	"slices"
-
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -12,7 +12,7 @@ import (
 // `busgen lint`.
 type LintSetting struct {
 	Rule     Value[string]
-	Severity Value[string] // not written if it stays what it is
+	Severity Value[diag.Severity] // not written if it stays what it is
 	Except   []glob.Pattern
 }
 
@@ -35,9 +35,10 @@ func (r *reader) lint(root object) []*LintSetting {
 	if !ok {
 		return nil
 	}
-	o, _ := r.object(section.value, "lint", LintRules()...)
+	ids := rules.IDs(rules.Of(diag.Lint))
+	o, _ := r.object(section.value, "lint", ids...)
 	var all []*LintSetting
-	for _, id := range LintRules() {
+	for _, id := range ids {
 		e, ok := o.entries[id]
 		if !ok {
 			continue
@@ -55,9 +56,10 @@ func (r *reader) lint(root object) []*LintSetting {
 	return all
 }
 
-func (r *reader) severity(o object, key string) Value[string] {
-	return oneOf(r, o, key, LintSeverities(), func(word string) (string, bool) {
-		return word, slices.Contains(LintSeverities(), word)
+func (r *reader) severity(o object, key string) Value[diag.Severity] {
+	return oneOf(r, o, key, diag.SeverityWords(), func(word string) (diag.Severity, bool) {
+		severity, err := diag.ParseSeverity(word)
+		return severity, err == nil
 	})
 }
 
@@ -80,7 +82,7 @@ func (r *reader) exceptions(o object) []glob.Pattern {
 		}
 		pattern, err := glob.Parse(text.V)
 		if err != nil {
-			r.syntaxOf(entry{text.V, item, item}, err, RuleBadGlob, "%s in "+what+" is not a pattern: %s")
+			r.syntaxOf(entry{text.V, item, item}, err, rules.BadGlob, "%s in "+what+" is not a pattern: %s")
 			continue
 		}
 		all = append(all, pattern)

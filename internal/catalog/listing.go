@@ -3,14 +3,15 @@ package catalog
 import (
 	"time"
 
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // Setting is one of the settings in force, on its own.
 type Setting struct {
-	Key   string   // as a path: retry.max_attempts, errors.card_declined
-	Value any      // a number, a list of texts, or a text as the language writes it
-	Pos   Position // zero for what is built in
+	Key   string        // as a path: retry.max_attempts, errors.card_declined
+	Value any           // a number, a list of texts, or a text as the language writes it
+	Pos   diag.Position // zero for what is built in
 }
 
 // List returns every setting that means something, in a fixed order. What is
@@ -77,7 +78,7 @@ func (rule *ErrorRule) list() []Setting {
 	}
 	var own []Setting
 	for _, setting := range rule.Retry.list(key + ".") {
-		if setting.Pos != (Position{}) {
+		if setting.Pos.IsKnown() {
 			own = append(own, setting)
 		}
 	}

@@ -7,13 +7,15 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/input"
 )
 
 // Load reads the catalogue at path, with the files that it includes. The error is
 // about the file itself, such as one that does not exist; everything wrong inside it is in
 // the Findings, and then the Catalogue is nil.
-func Load(path string) (*Catalogue, Findings, error) {
+func Load(path string) (*Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
@@ -30,20 +32,20 @@ func Load(path string) (*Catalogue, Findings, error) {
 
 // Parse reads a catalogue from text; file is only its name in positions. It includes
 // nothing. The Catalogue is nil exactly if there are findings. It is safe for concurrent use.
-func Parse(file string, text []byte) (*Catalogue, Findings) {
+func Parse(file string, text []byte) (*Catalogue, diag.Findings) {
 	return ParseWith(Texts{}, file, text)
 }
 
 // ParseWith is [Parse] for a catalogue that includes some of files. Their names begin in
 // the folder of file.
-func ParseWith(files Files, file string, text []byte) (*Catalogue, Findings) {
+func ParseWith(files Files, file string, text []byte) (*Catalogue, diag.Findings) {
 	r := newReader(files, &sources{}, file)
 	var c *Catalogue
 	if root := r.document(file, text); root != nil {
 		c = r.catalogue(root)
 	}
 	if len(r.findings) > 0 {
-		return nil, r.findings.tidy(r.compare)
+		return nil, r.tidied()
 	}
 	return c, nil
 }
@@ -80,7 +82,7 @@ type reader struct {
 	subscribed       map[string]subscribed // the subscriptions so far, by name
 	classes          []*ErrorClass         // the error classes so far
 	formerKeys       []*FormerKey          // the keys with their former names so far
-	findings         Findings
+	findings         diag.Findings
 }
 
 func (r *reader) catalogue(node *yaml.Node) *Catalogue {
@@ -136,8 +138,27 @@ func (r *reader) version(o object) Value[int] {
 	}
 	v, ok := r.wholeNumber(e, o.what)
 	if ok && v.V != languageVersion {
-		r.report(r.place(e.value), RuleVersion, "version %d of the catalogue language is not known", v.V).
+		r.report(r.place(e.value), rules.Version, "version %d of the catalogue language is not known", v.V).
 			Hint = "this busgen reads version 1; a newer one may read yours"
 	}
 	return v
+}
+
+// report adds a finding and returns it, for a hint or related places.
+func (r *reader) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
+	f := rule.At(at, format, args...)
+	r.findings = append(r.findings, f)
+	return f
+}
+
+// tidied returns the findings in the order of the files.
+func (r *reader) tidied() diag.Findings {
+	var files []string
+	for _, src := range r.all {
+		files = append(files, src.file)
+	}
+	for _, f := range r.findings {
+		f.Hint = diag.Visible(f.Hint)
+	}
+	return r.findings.Tidy(files)
 }

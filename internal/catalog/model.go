@@ -2,29 +2,20 @@ package catalog
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
+
+	"github.com/busgen/busgen/internal/diag"
 )
-
-// Position is a place in a catalogue file. Line and Column count from 1;
-// Column counts runes, the way editors do.
-type Position struct {
-	File         string
-	Line, Column int
-}
-
-// String formats the position as compilers do: file:line:col.
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
 // A Value is a decoded value that remembers where it was written. A value
 // that nobody wrote (a built-in default) has a zero Pos.
 type Value[T any] struct {
 	V   T
-	Pos Position
+	Pos diag.Position
 }
 
 // Written reports whether somebody wrote the value.
-func (v Value[T]) Written() bool { return v.Pos != Position{} }
+func (v Value[T]) Written() bool { return v.Pos.IsKnown() }
 
 // Catalogue is a checked events.yaml: every name is resolved, every policy is
 // inherited, and nothing in it can fail to compile once it is emitted.
@@ -214,7 +205,7 @@ type TypeRef struct {
 	Named    *Type    // of a Named
 	Optional bool
 	Text     string // as written
-	Pos      Position
+	Pos      diag.Position
 }
 
 // Event is an entry of `events:`, with its settings inherited.
@@ -258,7 +249,7 @@ type OldShape struct {
 // Example is a payload that an event shows. It is valid.
 type Example struct {
 	JSON json.RawMessage // as it travels, without blanks
-	Pos  Position
+	Pos  diag.Position
 }
 
 // Subscription is an entry of an event's `subscriptions:`. Its name is the only

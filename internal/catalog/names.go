@@ -11,6 +11,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -85,7 +87,7 @@ func (r *reader) readInitialisms(o object) {
 		switch {
 		case !ok:
 		case !initialism.MatchString(word.V):
-			r.report(r.place(item), RuleBadName, "%s is not an initialism", label(word.V)).
+			r.report(r.place(item), rules.BadName, "%s is not an initialism", label(word.V)).
 				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
 		default:
 			r.initialisms[word.V] = true
@@ -103,7 +105,7 @@ func (r *reader) ownGoName(o object, usual string) string {
 	switch {
 	case !ok:
 	case !typeName.MatchString(name.V):
-		r.report(r.place(e.value), RuleBadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
+		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
 			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 	default:
 		return name.V
@@ -155,7 +157,7 @@ func (r *reader) goPackage(e entry) (Value[string], bool) {
 		reason = "generated code imports a package of that name"
 	}
 	if reason != "" {
-		r.report(r.place(e.value), RulePackage, "package cannot be named %s: %s", label(name.V), reason).
+		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", label(name.V), reason).
 			Hint = "use a short lower-case name, such as events"
 	}
 	return name, reason == ""
@@ -170,7 +172,7 @@ func (r *reader) ownImportPath(o object) Value[string] {
 	v, ok := r.text(e.value, "import_path")
 	if ok {
 		if reason := importPathProblem(v.V); reason != "" {
-			r.report(r.place(e.value), RuleBadName, "import_path cannot be %s: %s", label(v.V), reason).
+			r.report(r.place(e.value), rules.BadName, "import_path cannot be %s: %s", label(v.V), reason).
 				Hint = "write what others import the generated package by, such as example.org/shop/events"
 		}
 	}
@@ -185,7 +187,7 @@ func (r *reader) testKit(o object) bool {
 
 // syntaxOf reports a key that is no event name or pattern, at the character
 // where err says that it goes wrong. The format takes the key and the reason.
-func (r *reader) syntaxOf(e entry, err error, rule Rule, format string) {
+func (r *reader) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
 	at, reason := r.place(e.key), err.Error()
 	var syntax *glob.SyntaxError
 	if errors.As(err, &syntax) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // YAML has numbers in forms that its readers take for different values, such as 010, which is 8
@@ -38,7 +40,7 @@ func (r *reader) wholeNumber(e entry, what string) (Value[int], bool) {
 	}
 	i, err := strconv.Atoi(n.Value)
 	if err != nil {
-		r.report(r.place(n), RuleOutOfRange, "%s is far out of range", what)
+		r.report(r.place(n), rules.OutOfRange, "%s is far out of range", what)
 		return Value[int]{}, false
 	}
 	return Value[int]{V: i, Pos: r.position(n)}, true
@@ -52,7 +54,7 @@ func (r *reader) number(e entry, what string) (Value[float64], bool) {
 	case !isNumber(n):
 		r.wrongKind(n, what, "a number")
 	case infinite.MatchString(n.Value) || plainNumber.MatchString(n.Value) && err != nil:
-		r.report(r.place(n), RuleOutOfRange, "%s is %s, which is no finite number", what, n.Value)
+		r.report(r.place(n), rules.OutOfRange, "%s is %s, which is no finite number", what, n.Value)
 	case !plainNumber.MatchString(n.Value):
 		r.notPlain(n, what)
 	default:
@@ -63,7 +65,7 @@ func (r *reader) number(e entry, what string) (Value[float64], bool) {
 
 // notPlain reports a number that JSON writes in another form.
 func (r *reader) notPlain(n *yaml.Node, what string) {
-	f := r.report(r.place(n), RuleNumber, "%s is %s, which is not a plain decimal number", what, n.Value)
+	f := r.report(r.place(n), rules.Number, "%s is %s, which is not a plain decimal number", what, n.Value)
 	value, ok := valueOf(n)
 	if !ok {
 		return

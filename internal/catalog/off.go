@@ -1,6 +1,11 @@
 package catalog
 
-import "gopkg.in/yaml.v3"
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 // off is the word that switches a setting off.
 const off = "off"
@@ -15,8 +20,8 @@ func (r *reader) neitherOffNor(e entry, what, want string) {
 		r.wrongKind(n, e.name+" of "+what, off+" or "+want)
 		return
 	}
-	f := r.report(r.place(n), RuleUnknownValue, "%s of %s is %q", e.name, what, n.Value)
-	if f.Hint = didYouMean(n.Value, []string{off}); f.Hint == "" {
+	f := r.report(r.place(n), rules.UnknownValue, "%s of %s is %q", e.name, what, n.Value)
+	if f.Hint = diag.DidYouMean(n.Value, []string{off}); f.Hint == "" {
 		f.Hint = "it is " + off + " or " + want
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // subPackage is the alphabet of packages below that of the root: each is the name of a folder and a
@@ -52,7 +55,7 @@ func (r *reader) checkSubPackage(name Value[string], e entry) bool {
 	default:
 		return true
 	}
-	r.report(r.place(e.value), RulePackage, "package below that of the root cannot be named %s: %s", label(name.V), reason).
+	r.report(r.place(e.value), rules.Package, "package below that of the root cannot be named %s: %s", label(name.V), reason).
 		Hint = "use a short lower-case name, such as payments"
 	return false
 }
@@ -71,7 +74,7 @@ func (r *reader) setHomes(c *Catalogue) {
 type need struct {
 	from, to *Package
 	t        *Type
-	at       Place
+	at       diag.Place
 }
 
 // checkPackages reports what Go does not allow between the packages of a catalogue.
@@ -91,14 +94,14 @@ func (r *reader) checkPackages(c *Catalogue) {
 		note(t.Home, t.Fields)
 		for _, v := range t.Variants {
 			if v.Type.Home != t.Home {
-				r.report(r.nameAt(v.Name), RuleUnion, "variant %s of type %s is %s, which is in %s", v.Name.V, t.Name.V, v.Type.Name.V, v.Type.Home.called()).
+				r.report(r.nameAt(v.Name), rules.Union, "variant %s of type %s is %s, which is in %s", v.Name.V, t.Name.V, v.Type.Name.V, v.Type.Home.called()).
 					Hint = "a struct is made a variant in its own Go package: declare both in files of one"
 			}
 		}
 	}
 	for _, n := range needs {
 		if n.from != nil && n.to == nil {
-			r.report(n.at, RulePackages, "package %s needs type %s of the root's package, which imports it for its Catalogue", n.from.Name.V, n.t.Name.V).
+			r.report(n.at, rules.Packages, "package %s needs type %s of the root's package, which imports it for its Catalogue", n.from.Name.V, n.t.Name.V).
 				Hint = "move type " + n.t.Name.V + " into a file of package " + n.from.Name.V + ", or of one that both can import"
 		}
 	}
@@ -140,9 +143,9 @@ func (r *reader) circle(needs []need) {
 	for _, n := range needs {
 		chain += " → " + n.to.Name.V
 	}
-	f := r.report(last.at, RulePackages, "package %s needs type %s of package %s, and they import one another: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
+	f := r.report(last.at, rules.Packages, "package %s needs type %s of package %s, and they import one another: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
 	for _, n := range needs[:len(needs)-1] {
-		f.see(n.at, "package %s needs type %s of package %s", n.from.Name.V, n.t.Name.V, n.to.Name.V)
+		f.See(n.at, "package %s needs type %s of package %s", n.from.Name.V, n.t.Name.V, n.to.Name.V)
 	}
 	f.Hint = "move type " + last.t.Name.V + " into a file of package " + last.from.Name.V + ", or of one that both can import"
 }

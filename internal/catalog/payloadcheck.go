@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/plainjson"
 )
@@ -101,7 +102,7 @@ func (c *Catalogue) event(name string) (*Event, error) {
 	for _, e := range c.Events {
 		names = append(names, e.Name.V)
 	}
-	return nil, &UnknownEventError{EventType: name, Catalogue: c.File, hint: didYouMean(name, names)}
+	return nil, &UnknownEventError{EventType: name, Catalogue: c.File, hint: diag.DidYouMean(name, names)}
 }
 
 // unknownVersion says of a payload that nobody knows its version.
@@ -156,7 +157,7 @@ func unknownField(fields []*Field, name string) string {
 		}
 		names = append(names, f.Name.V)
 	}
-	if hint := didYouMean(name, names); hint != "" {
+	if hint := diag.DidYouMean(name, names); hint != "" {
 		return "there is no such field; " + hint
 	}
 	return "there is no such field"

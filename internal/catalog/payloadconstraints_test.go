@@ -3,7 +3,7 @@ package catalog_test
 import (
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // Each bound is the last that is taken, for every type that can have one.
@@ -75,7 +75,7 @@ events:
 `)
 	const want = `{"first":1000,"second":{"a":2,"b":1},"third":{"z":16,"a":["2024-01-01",null,"<&>"]},"day":"2024-02-29","wait":"24h0m0s","payment":{"kind":"cash","a":1,"b":2}}`
 	example := c.Events[0].Examples[0]
-	if string(example.JSON) != want || example.Pos != (catalog.Position{File: "shop.yaml", Line: 9, Column: 9}) {
+	if string(example.JSON) != want || example.Pos != (diag.Position{File: "shop.yaml", Line: 9, Column: 9}) {
 		t.Errorf("got %s at %v, want %s", example.JSON, example.Pos, want)
 	}
 	if string(c.Events[0].Sample()) != want {

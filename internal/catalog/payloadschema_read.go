@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // ReadSchema returns a catalogue with the one event of a text that [Event.Schema] has made. Nothing
@@ -142,7 +144,7 @@ func written[T any](v *T) Value[T] {
 	if v == nil {
 		return Value[T]{}
 	}
-	return Value[T]{V: *v, Pos: Position{Line: 1, Column: 1}}
+	return Value[T]{V: *v, Pos: diag.Position{Line: 1, Column: 1}}
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

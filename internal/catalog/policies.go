@@ -7,6 +7,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -41,7 +43,7 @@ func (r *reader) policies(parts []*part, events []*Event) []policy {
 		p := policy{key: e.key, settings: r.settings(o)}
 		var err error
 		if p.pattern, err = glob.Parse(e.name); err != nil {
-			r.syntaxOf(e, err, RuleBadGlob, "policy %s is not a pattern: %s")
+			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
 			continue
 		}
 		r.checkUsed(p, events, byFirst)
@@ -62,7 +64,7 @@ func (r *reader) checkUsed(p policy, events []*Event, byFirst map[string][]*Even
 		return
 	}
 	if r.misspelt++; r.misspelt > maxMisspelt {
-		r.report(r.place(p.key), RulePolicyUnused, "policy %s matches no event", p.pattern).Hint = correctPattern
+		r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern).Hint = correctPattern
 		return
 	}
 	var patterns []string
@@ -72,8 +74,8 @@ func (r *reader) checkUsed(p policy, events []*Event, byFirst map[string][]*Even
 	for _, e := range events {
 		patterns = append(patterns, e.Name.V)
 	}
-	f := r.report(r.place(p.key), RulePolicyUnused, "policy %s matches no event", p.pattern)
-	if f.Hint = didYouMean(p.pattern.String(), patterns); f.Hint == "" {
+	f := r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern)
+	if f.Hint = diag.DidYouMean(p.pattern.String(), patterns); f.Hint == "" {
 		f.Hint = correctPattern
 	}
 }
@@ -93,7 +95,7 @@ func firstSegment(name string) string {
 func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) {
 	ascending := slices.Clone(policies)
 	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
-	ties, orders := map[[2]*yaml.Node]bool{}, map[[2]Position]bool{}
+	ties, orders := map[[2]*yaml.Node]bool{}, map[[2]diag.Position]bool{}
 	byFirst := map[string][]int{} // an event meets only policies that begin as it does, or with a *
 	for i, p := range ascending {
 		first := firstSegment(p.pattern.String())
@@ -129,14 +131,14 @@ func (r *reader) inherit(events []*Event, defaults Settings, policies []policy) 
 
 // policyTie reports two policies of which neither can be said to go first.
 func (r *reader) policyTie(e *Event, first, second policy) {
-	r.report(r.place(second.key), RulePolicyTie, "policies %s and %s are equally specific and both match event %s",
+	r.report(r.place(second.key), rules.PolicyTie, "policies %s and %s are equally specific and both match event %s",
 		first.pattern, second.pattern, e.Name.V).
-		see(r.place(first.key), "the other one is here").
+		See(r.place(first.key), "the other one is here").
 		Hint = "make one of them more specific, or give the event its settings itself"
 }
 
 // effective lays the layers over what is built in.
-func (r *reader) effective(what string, layers []Settings, reported map[[2]Position]bool) Settings {
+func (r *reader) effective(what string, layers []Settings, reported map[[2]diag.Position]bool) Settings {
 	s := builtin()
 	var retries []Retry
 	for _, layer := range layers {
@@ -152,7 +154,7 @@ func (r *reader) effective(what string, layers []Settings, reported map[[2]Posit
 
 // checkDelays reports a base delay above the cap that results from the layers,
 // at the later of the two and once for each pair.
-func (r *reader) checkDelays(what string, layers []Retry, reported map[[2]Position]bool) {
+func (r *reader) checkDelays(what string, layers []Retry, reported map[[2]diag.Position]bool) {
 	s := builtinRetry()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
@@ -164,7 +166,7 @@ func (r *reader) checkDelays(what string, layers []Retry, reported map[[2]Positi
 			capLayer = i
 		}
 	}
-	pair := [2]Position{s.BaseDelay.Pos, s.MaxDelay.Pos}
+	pair := [2]diag.Position{s.BaseDelay.Pos, s.MaxDelay.Pos}
 	fine := s.BaseDelay.V <= s.MaxDelay.V || s.MaxDelay.V == unreadable || s.Backoff.V == retry.None
 	if fine || reported[pair] {
 		return
@@ -182,10 +184,10 @@ func (r *reader) delayOrder(what, key string, at Value[time.Duration], otherKey 
 	if key == "max_delay" {
 		relation = "shorter"
 	}
-	f := r.report(r.wordAt(at.Pos), RuleDelayOrder, "%s %s of %s is %s than its %s %s",
+	f := r.report(r.wordAt(at.Pos), rules.DelayOrder, "%s %s of %s is %s than its %s %s",
 		key, Short(at.V), what, relation, otherKey, Short(other.V))
 	if other.Written() {
-		f.see(r.wordAt(other.Pos), "%s is here", otherKey)
+		f.See(r.wordAt(other.Pos), "%s is here", otherKey)
 	} else {
 		f.Message += ", which is built in"
 	}

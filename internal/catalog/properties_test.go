@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A layer is what one place of a catalogue sets; nil is what it leaves out.
@@ -155,7 +156,7 @@ func checkSettings(t *testing.T, what string, s catalog.Settings) {
 
 var yamlLineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-func checkInside(t *testing.T, p catalog.Place, lines []string) {
+func checkInside(t *testing.T, p diag.Place, lines []string) {
 	t.Helper()
 	if p.Pos.Line < 1 || p.Pos.Line > len(lines) {
 		t.Fatalf("line %d is not in a file of %d lines", p.Pos.Line, len(lines))

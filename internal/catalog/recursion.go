@@ -3,13 +3,16 @@ package catalog
 import (
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // An edge leads from a type to one of which its values must have or may have
 // a value.
 type edge struct {
 	to   *Type
-	at   Place
+	at   diag.Place
 	hint string
 }
 
@@ -133,7 +136,7 @@ func (r *reader) recursive(e edge, cycle []*Type) {
 	for _, t := range cycle {
 		chain.WriteString(t.Name.V + " → ")
 	}
-	r.report(e.at, RuleRecursiveType, "type %s contains itself: %s%s", cycle[0].Name.V, chain.String(), cycle[0].Name.V).
+	r.report(e.at, rules.RecursiveType, "type %s contains itself: %s%s", cycle[0].Name.V, chain.String(), cycle[0].Name.V).
 		Hint = e.hint
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -67,7 +69,7 @@ func (r *reader) reasons(o object) Value[[]string] {
 		return Value[[]string]{}
 	}
 	if len(e.value.Content) == 0 {
-		r.report(r.place(e.value), RuleReasons, "%s names none", what).Hint = "leave reasons out for all of them"
+		r.report(r.place(e.value), rules.Reasons, "%s names none", what).Hint = "leave reasons out for all of them"
 	}
 	reasons := Value[[]string]{Pos: r.position(e.value)}
 	first := map[string]*yaml.Node{}
@@ -76,11 +78,11 @@ func (r *reader) reasons(o object) Value[[]string] {
 		switch {
 		case !ok:
 		case first[text.V] != nil:
-			r.report(r.place(item), RuleReasons, "%s names %s twice", what, label(text.V)).
-				see(r.place(first[text.V]), "it is here")
+			r.report(r.place(item), rules.Reasons, "%s names %s twice", what, label(text.V)).
+				See(r.place(first[text.V]), "it is here")
 		case !slices.Contains(RedriveReasons(), text.V):
-			f := r.report(r.place(item), RuleUnknownValue, "one of %s is %q", what, text.V)
-			if f.Hint = didYouMean(text.V, RedriveReasons()); f.Hint == "" {
+			f := r.report(r.place(item), rules.UnknownValue, "one of %s is %q", what, text.V)
+			if f.Hint = diag.DidYouMean(text.V, RedriveReasons()); f.Hint == "" {
 				f.Hint = "it is one of " + strings.Join(RedriveReasons(), ", ")
 			}
 		default:

@@ -3,6 +3,7 @@ package catalog
 import (
 	"time"
 
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -62,8 +63,8 @@ func (r *reader) attempts(o object) Value[int] {
 		if r.compare(r.position(retries.key), r.position(attempts.key)) < 0 {
 			first, second = retries, attempts
 		}
-		r.report(r.place(second.key), RuleConflict, "%s has max_attempts and max_retries", o.what).
-			see(r.place(first.key), "%s is here", first.name).
+		r.report(r.place(second.key), rules.Conflict, "%s has max_attempts and max_retries", o.what).
+			See(r.place(first.key), "%s is here", first.name).
 			Hint = "keep one: max_attempts counts the first execution, max_retries does not"
 		return Value[int]{}
 	case hasRetries:

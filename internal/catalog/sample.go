@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // Sample returns the JSON of a payload of e: the first of its examples, or one
@@ -51,11 +53,11 @@ func (r *reader) checkSamples(events []*Event) {
 		}
 		text, problem := madeUp(e)
 		if e.madeUp = text; problem != nil {
-			r.report(r.nameAt(e.Name), RuleExample, "no example of event %s can be made up: %s", e.Name.V, problem).
+			r.report(r.nameAt(e.Name), rules.Example, "no example of event %s can be made up: %s", e.Name.V, problem).
 				Hint = "add one under its key examples"
 		}
 		if bytes += len(text); bytes > maxSamples {
-			r.report(r.nameAt(e.Name), RuleExample, "the examples that are made up would be larger than %d MiB in all", maxSamples>>20).
+			r.report(r.nameAt(e.Name), rules.Example, "the examples that are made up would be larger than %d MiB in all", maxSamples>>20).
 				Hint = "add short ones under the key examples of events with large payloads, or make several catalogues"
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -86,7 +88,7 @@ func (r *reader) settings(o object) Settings {
 func (r *reader) count(e entry, what string, lo, hi int, meaning string) Value[int] {
 	v, ok := r.wholeNumber(e, what)
 	if ok && (v.V < lo || v.V > hi) {
-		r.report(r.place(e.value), RuleOutOfRange, "%s of %s is %d", e.name, what, v.V).
+		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %d", e.name, what, v.V).
 			Hint = meaning + " and must be between " + strconv.Itoa(lo) + " and " + strconv.Itoa(hi)
 		return Value[int]{}
 	}
@@ -137,7 +139,7 @@ func (r *reader) fraction(o object, key string, within limits) Value[float64] {
 	}
 	v, ok := r.number(e, o.what)
 	if ok && !within.allow(v.V) {
-		r.report(r.place(e.value), RuleOutOfRange, "%s of %s is %s", key, o.what, e.value.Value).Hint = "it must be " + within.String()
+		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %s", key, o.what, e.value.Value).Hint = "it must be " + within.String()
 		return Value[float64]{}
 	}
 	return v
@@ -155,8 +157,8 @@ func oneOf[T any](r *reader, o object, key string, words []string, parse func(st
 	}
 	v, ok := parse(text.V)
 	if !ok {
-		f := r.report(r.place(e.value), RuleUnknownValue, "%s of %s is %q", key, o.what, text.V)
-		if f.Hint = didYouMean(text.V, words); f.Hint == "" {
+		f := r.report(r.place(e.value), rules.UnknownValue, "%s of %s is %q", key, o.what, text.V)
+		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
 			f.Hint = "it is one of " + strings.Join(words, ", ")
 		}
 		return Value[T]{}

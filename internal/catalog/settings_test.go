@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
@@ -143,7 +144,7 @@ func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
-	for name, pos := range map[string]catalog.Position{
+	for name, pos := range map[string]diag.Position{
 		"breaker off":                    paid.Breaker.Off.Pos,
 		"breaker on":                     placed.Breaker.Off.Pos,
 		"threshold":                      placed.Breaker.Threshold.Pos,
@@ -153,7 +154,7 @@ func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		"failure throttle of the policy": paid.FailureThrottle.Pos,
 		"expires_after, switched":        c.Events[0].Subscriptions[0].Settings.ExpiresAfter.Pos,
 	} {
-		want := map[string]catalog.Position{
+		want := map[string]diag.Position{
 			"breaker off": at(14, 14), "breaker on": at(23, 14), "threshold": at(5, 25), "redrive off": at(15, 14), "reasons": at(6, 23),
 			"slow_after off": at(21, 17), "failure throttle of the policy": at(13, 23), "expires_after, switched": at(30, 24),
 		}[name]
@@ -191,7 +192,7 @@ func TestErrorClassesAreInheritedOneByOneTheMostSpecificFirst(t *testing.T) {
 		}
 	}
 	merged := c.Events[1].Settings.Errors[1].Retry
-	if merged.BaseDelay.Pos != at(8, 41) || merged.Jitter.Pos != at(18, 39) || merged.MaxAttempts.Pos != (catalog.Position{}) {
+	if merged.BaseDelay.Pos != at(8, 41) || merged.Jitter.Pos != at(18, 39) || merged.MaxAttempts.Pos != (diag.Position{}) {
 		t.Errorf("the rule of unreachable comes from %v, %v and %v", merged.BaseDelay.Pos, merged.Jitter.Pos, merged.MaxAttempts.Pos)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A source is the text of one file, in lines the way YAML counts them, which
@@ -33,8 +35,7 @@ type sources struct {
 }
 
 func (s *sources) add(file string, text []byte) *source {
-	plain := lineEnds.Replace(strings.TrimPrefix(string(text), byteOrderMark))
-	src := &source{file: file, lines: strings.Split(plain, "\n"), rank: len(s.all)}
+	src := &source{file: file, lines: strings.Split(diag.Normalize(text), "\n"), rank: len(s.all)}
 	for _, line := range src.lines {
 		src.runes = append(src.runes, []rune(line))
 	}
@@ -49,10 +50,6 @@ func (s *sources) add(file string, text []byte) *source {
 	return src
 }
 
-const byteOrderMark = "\uFEFF"
-
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
 // number moves the lines of n, and of what is inside, behind those of the files
 // before.
 func (s *source) number(n *yaml.Node) {
@@ -66,31 +63,31 @@ func (s *source) number(n *yaml.Node) {
 }
 
 // position is where a node begins.
-func (s *sources) position(n *yaml.Node) Position {
+func (s *sources) position(n *yaml.Node) diag.Position {
 	i := sort.Search(len(s.all), func(i int) bool { return s.all[i].before >= n.Line }) - 1
 	src := s.all[max(i, 0)]
-	return Position{File: src.file, Line: n.Line - src.before, Column: n.Column}
+	return diag.Position{File: src.file, Line: n.Line - src.before, Column: n.Column}
 }
 
 // compare sorts positions by file, in the order in which they were read, and then by place.
-func (s *sources) compare(a, b Position) int {
+func (s *sources) compare(a, b diag.Position) int {
 	if a.File != b.File {
 		return cmp.Compare(s.byName[a.File].rank, s.byName[b.File].rank)
 	}
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	return a.Compare(b)
 }
 
 // placeAt makes a place of a position and a length in characters, both moved
 // into the file where they are outside of it.
-func (s *sources) placeAt(pos Position, length int) Place {
+func (s *sources) placeAt(pos diag.Position, length int) diag.Place {
 	src := s.byName[pos.File]
 	pos.Line = min(max(pos.Line, 1), len(src.lines))
 	width := len(src.runes[pos.Line-1])
 	pos.Column = min(max(pos.Column, 1), width+1)
 	if src.hidden {
-		return Place{Pos: pos, Length: 1}
+		return diag.Place{Pos: pos, Length: 1}
 	}
-	return Place{
+	return diag.Place{
 		Pos:    pos,
 		Length: min(max(length, 1), max(1, width-pos.Column+1)),
 		Line:   src.lines[pos.Line-1],
@@ -98,13 +95,13 @@ func (s *sources) placeAt(pos Position, length int) Place {
 }
 
 // from is the rest of the line in which p is, from p on.
-func (s *sources) from(p Place) []rune {
+func (s *sources) from(p diag.Place) []rune {
 	return s.byName[p.Pos.File].runes[p.Pos.Line-1][p.Pos.Column-1:]
 }
 
 // lineContent is the place of what a line says, without its indentation.
-func (s *sources) lineContent(file string, line int) Place {
-	p := s.placeAt(Position{file, line, 1}, 1)
+func (s *sources) lineContent(file string, line int) diag.Place {
+	p := s.placeAt(diag.Position{File: file, Line: line, Column: 1}, 1)
 	content := strings.TrimSpace(p.Line)
 	indent := utf8.RuneCountInString(p.Line[:strings.Index(p.Line, content)])
 	p.Pos.Column = indent + 1
@@ -113,7 +110,7 @@ func (s *sources) lineContent(file string, line int) Place {
 
 // place is where a node is written: all of a scalar that fits its line, and
 // the beginning of everything else.
-func (s *sources) place(n *yaml.Node) Place {
+func (s *sources) place(n *yaml.Node) diag.Place {
 	length := 1
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -139,7 +136,7 @@ func isQuoted(n *yaml.Node) bool {
 
 // quotedAt is the place of a quoted scalar up to its closing quote, or to the
 // end of the line if it goes on in the next.
-func (s *sources) quotedAt(pos Position) Place {
+func (s *sources) quotedAt(pos diag.Position) diag.Place {
 	p := s.placeAt(pos, 1)
 	text := s.from(p)
 	for i := 1; i < len(text); i++ {
@@ -159,7 +156,7 @@ func (s *sources) quotedAt(pos Position) Place {
 
 // placeIn is the place of length bytes from offset on in a scalar's text. Where
 // escapes or folding make text and source differ, it is the whole scalar.
-func (s *sources) placeIn(n *yaml.Node, offset, length int) Place {
+func (s *sources) placeIn(n *yaml.Node, offset, length int) diag.Place {
 	p := s.place(n)
 	text, skip := s.from(p), 0
 	if isQuoted(n) && len(text) > 0 {
@@ -176,7 +173,7 @@ func (s *sources) placeIn(n *yaml.Node, offset, length int) Place {
 }
 
 // wordAt is the place of a value without spaces that was read before.
-func (s *sources) wordAt(pos Position) Place {
+func (s *sources) wordAt(pos diag.Position) diag.Place {
 	p := s.placeAt(pos, 1)
 	for _, c := range s.from(p)[1:] {
 		if strings.ContainsRune(" \t,}]#", c) {
@@ -188,7 +185,7 @@ func (s *sources) wordAt(pos Position) Place {
 }
 
 // nameAt is the place of a name that was read before.
-func (s *sources) nameAt(name Value[string]) Place {
+func (s *sources) nameAt(name Value[string]) diag.Place {
 	p := s.placeAt(name.Pos, utf8.RuneCountInString(name.V))
 	if text := s.from(p); len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
 		return s.quotedAt(name.Pos)

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -43,7 +45,7 @@ func (r *reader) field(e entry, of owner) *Field {
 	f := &Field{Name: Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	here := "field " + label(e.name) + " of " + of.what
 	if !fieldName.MatchString(e.name) {
-		r.report(r.place(e.key), RuleBadName, "%s is not a name for a field", here).
+		r.report(r.place(e.key), rules.BadName, "%s is not a name for a field", here).
 			Hint = fieldNameHint
 	}
 	if e.value.Kind != yaml.MappingNode {
@@ -82,7 +84,7 @@ func (r *reader) inline(o object, f *Field, of owner) *Type {
 	e, ok := o.entries["fields"]
 	if !ok {
 		if extra, written := o.entries["reserved"]; written {
-			r.report(r.place(extra.key), RuleConflict, "%s has reserved, and no fields", o.what).
+			r.report(r.place(extra.key), rules.Conflict, "%s has reserved, and no fields", o.what).
 				Hint = "reserved is about the fields of a struct: write it beside fields, or beside the payload of the event"
 		}
 		return nil
@@ -94,7 +96,7 @@ func (r *reader) inline(o object, f *Field, of owner) *Type {
 func (r *reader) inlineStruct(o object, fields entry, goName Value[string], of owner) *Type {
 	t := &Type{Name: goName, GoName: goName.V, Inline: true}
 	if of.depth > maxNesting {
-		r.report(r.place(fields.key), RuleBadType, "%s is inside of %d other structs", of.what, maxNesting).
+		r.report(r.place(fields.key), rules.BadType, "%s is inside of %d other structs", of.what, maxNesting).
 			Hint = "declare a type for a part of it"
 		return t
 	}
@@ -122,19 +124,19 @@ func (r *reader) defaultOf(o object, f *Field) Value[json.RawMessage] {
 	bare := *f.Type
 	bare.Optional = false
 	if !f.Type.TakesDefault() {
-		r.report(r.place(e.key), RuleDefault, "default of %s does not fit its type %s", o.what, f.Type.Text).
-			see(r.typeAt(f.Type), "the type is here").
+		r.report(r.place(e.key), rules.Default, "default of %s does not fit its type %s", o.what, f.Type.Text).
+			See(r.typeAt(f.Type), "the type is here").
 			Hint = "it is for scalars: texts, numbers, truth values, dates, durations, UUIDs and enums"
 		return Value[json.RawMessage]{}
 	}
-	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, RuleDefault)
+	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, rules.Default)
 	if !ok {
 		return Value[json.RawMessage]{}
 	}
 	var check payloadCheck
 	check.field("", &Field{Type: &bare, Constraints: f.Constraints}, text)
 	for _, problem := range check.problems {
-		r.report(r.place(e.value), RuleDefault, "default of %s: %s", o.what, problem.Message)
+		r.report(r.place(e.value), rules.Default, "default of %s: %s", o.what, problem.Message)
 	}
 	return Value[json.RawMessage]{V: text, Pos: r.position(e.value)}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // subscriptionName is narrower than what the runtime takes for a name: it must
@@ -49,16 +51,16 @@ func (r *reader) subscriptions(event object, eventGoName string) []*Subscription
 func (r *reader) checkSubscriptionName(e entry, what string) bool {
 	switch first, taken := r.subscribed[e.name]; {
 	case !subscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), RuleBadName, "%s is not a name for a subscription", what).
+		r.report(r.place(e.key), rules.BadName, "%s is not a name for a subscription", what).
 			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
 		return false
 	case len(e.name) > maxSubscriptionName:
-		r.report(r.place(e.key), RuleBadName, "%s has a name of %d characters", what, len(e.name)).
+		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
 			Hint = "a name has at most " + strconv.Itoa(maxSubscriptionName)
 		return false
 	case taken:
-		r.report(r.place(e.key), RuleDuplicateName, "%s has the same name as %s", what, first.what).
-			see(r.place(first.key), "the first one is here").
+		r.report(r.place(e.key), rules.DuplicateName, "%s has the same name as %s", what, first.what).
+			See(r.place(first.key), "the first one is here").
 			Hint = "each needs a name of its own, by which the file remembers what it has handled"
 		return false
 	}

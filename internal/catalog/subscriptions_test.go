@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // subscribed declares subscriptions that set nothing, one thing, and much.
@@ -37,7 +38,7 @@ func TestSubscriptionsAreReadInFileOrder(t *testing.T) {
 	c := parse(t, subscribed)
 	type declared struct {
 		name, goName, doc string
-		pos               catalog.Position
+		pos               diag.Position
 	}
 	var got []declared
 	for _, e := range c.Events {

@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // scalarKinds are the built-in types by the name that a catalogue gives them.
@@ -44,17 +47,17 @@ func (r *reader) typeRef(n *yaml.Node, what string, inline *Type) *TypeRef {
 	}
 	inner, optional := strings.CutSuffix(text.V, "?")
 	if i := strings.IndexByte(inner, '?'); i >= 0 {
-		r.report(r.placeIn(n, i, 1), RuleBadType, "the type of %s has a ? inside", what).
+		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? inside", what).
 			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
 		return nil
 	}
 	if strings.Count(inner, "[") > maxNesting {
-		r.report(r.place(n), RuleBadType, "the type of %s is nested more than %d deep", what, maxNesting).
+		r.report(r.place(n), rules.BadType, "the type of %s is nested more than %d deep", what, maxNesting).
 			Hint = "declare a type for a part of it"
 		return nil
 	}
 	if inline != nil && !strings.HasSuffix(inner, inPlace) {
-		r.report(r.place(n), RuleConflict, "%s has a type and fields, and they are not about the same", what).
+		r.report(r.place(n), rules.Conflict, "%s has a type and fields, and they are not about the same", what).
 			Hint = "in the type, {} stands for the struct that has the fields, as in \"[]{}\"; or leave one of them out"
 		return nil
 	}
@@ -97,18 +100,18 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		return nil
 	}
 	if !isWord(text) {
-		r.report(at, RuleBadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
+		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
 		return nil
 	}
 	if r.incomplete {
 		return nil // it may be declared in a file that could not be read
 	}
-	r.report(at, RuleUnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
+	r.report(at, rules.UnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
 	return nil
 }
 
 // typeAt is the place of a type that was read before.
-func (r *reader) typeAt(t *TypeRef) Place {
+func (r *reader) typeAt(t *TypeRef) diag.Place {
 	return r.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
 }
 
@@ -156,7 +159,7 @@ func (r *reader) typeHint(text string) string {
 		known = append(known, name)
 	}
 	slices.Sort(known) // so that ties are resolved the same way every time
-	if hint := didYouMean(text, known); hint != "" {
+	if hint := diag.DidYouMean(text, known); hint != "" {
 		return hint
 	}
 	return declareType

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var typeName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
@@ -18,7 +20,7 @@ func (r *reader) typeSection(parts []*part) []*Type {
 		types = append(types, t)
 		r.types[e.name] = t
 		if !typeName.MatchString(e.name) {
-			r.report(r.place(e.key), RuleBadName, "type %s is not a name for a type", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "type %s is not a name for a type", label(e.name)).
 				Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 		}
 	}
@@ -64,18 +66,18 @@ func (r *reader) typeForm(e entry, o object) string {
 		case form == "":
 			form = key
 		default:
-			r.report(r.place(second.key), RuleConflict, "%s has %s and %s", o.what, form, key).
-				see(r.place(o.entries[form].key), "%s is here", form).
+			r.report(r.place(second.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
+				See(r.place(o.entries[form].key), "%s is here", form).
 				Hint = typeFormsHint + ": keep one of them"
 			return ""
 		}
 	}
 	if form == "" {
-		r.report(r.place(e.key), RuleMissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
+		r.report(r.place(e.key), rules.MissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
 	}
 	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields"} {
 		if extra, written := o.entries[key]; written && form != "" && form != of {
-			r.report(r.place(extra.key), RuleConflict, "%s has %s and %s", o.what, form, key).
+			r.report(r.place(extra.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
 				Hint = key + " belongs to a type with " + of
 		}
 	}

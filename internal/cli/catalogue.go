@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
 )
 
@@ -52,7 +53,7 @@ func IsCatalogue(arg string) bool {
 // FindingsError stops a verb because its catalogue has findings.
 type FindingsError struct {
 	File     string
-	Findings catalog.Findings
+	Findings diag.Findings
 }
 
 func (e *FindingsError) Error() string {

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/busgen/busgen/internal/suggest"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // Nearest asks whether the name closest to a word was meant, or the first that
 // begins with it. It returns nothing if no name is close.
 func Nearest(word string, names []string) string {
-	best := suggest.Closest(word, names)
+	best := diag.Closest(word, names)
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, word) }); best == "" && i >= 0 {
 		best = names[i]
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/templates"
 )
@@ -446,7 +447,7 @@ func TestNamesAreRefusedOrCompile(t *testing.T) {
 			}
 			_, findings := catalog.Parse("events.yaml", []byte(catalogueOf(ofType, ofEvents)))
 			for _, f := range findings {
-				if f.Rule != catalog.RuleReserved && f.Rule != catalog.RuleCollision {
+				if f.Rule != rules.Reserved && f.Rule != rules.Collision {
 					t.Errorf("%s %s: %v", what, name, f)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 func parse(t *testing.T, source string) *catalog.Catalogue {
@@ -51,7 +52,7 @@ func entryOf(t *testing.T, page, id string) string {
 
 // complete is a catalogue with all that a page can show.
 func complete() *catalog.Catalogue {
-	at := catalog.Position{File: "shop/events.yaml", Line: 7, Column: 3}
+	at := diag.Position{File: "shop/events.yaml", Line: 7, Column: 3}
 	text := func(s string) catalog.Value[string] { return catalog.Value[string]{V: s, Pos: at} }
 	number := func(n int) catalog.Value[int] { return catalog.Value[int]{V: n, Pos: at} }
 	plain := func(kind catalog.Kind, text string) *catalog.TypeRef {

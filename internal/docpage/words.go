@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A paragraph is a text in which some parts are code.
@@ -44,7 +45,7 @@ func paragraphs(doc string) []paragraph {
 func number(n int) string { return strconv.Itoa(n) }
 
 // place is where something is written, seen from the folder of the catalogue.
-func place(c *catalog.Catalogue, pos catalog.Position) string {
+func place(c *catalog.Catalogue, pos diag.Position) string {
 	file, err := filepath.Rel(filepath.Dir(c.File), pos.File)
 	if err != nil {
 		file = filepath.Base(pos.File)

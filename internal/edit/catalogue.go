@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A File is one of those that a catalogue consists of.
@@ -25,7 +26,7 @@ type Catalogue struct {
 }
 
 // parse reads the catalogue with new texts for some of its files.
-func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, catalog.Findings) {
+func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, diag.Findings) {
 	texts := catalog.Texts{Text: map[string][]byte{}, Below: c.Below}
 	for _, file := range append(c.Files[:len(c.Files):len(c.Files)], changed...) {
 		texts.Text[file.Name] = file.Text
@@ -49,7 +50,7 @@ func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
 }
 
 // RefusedError says that a catalogue would have findings after a change.
-type RefusedError struct{ Finding *catalog.Finding }
+type RefusedError struct{ Finding *diag.Finding }
 
 // Error has the first finding, without its place: the text in which that is was
 // never written.

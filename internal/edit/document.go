@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A document is the text of a catalogue and what YAML makes of it.
@@ -26,10 +28,8 @@ type insert struct {
 	line  string
 }
 
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
 func read(source []byte) (*document, error) {
-	text := lineEnds.Replace(strings.TrimPrefix(string(source), "\uFEFF"))
+	text := diag.Normalize(source)
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); err != nil {

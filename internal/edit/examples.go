@@ -4,12 +4,13 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // inExamples renames a field, whose key is given, wherever an example has it.
 func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
 	from := key.Value
-	at := catalog.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
+	at := diag.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
 	e.walkExamples(c, exampleWalker{field: func(f *catalog.Field, key *yaml.Node) {
 		if f.Name.Pos == at {
 			e.scalar(key, from, to)

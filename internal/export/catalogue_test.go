@@ -21,49 +21,51 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
 )
 
 // beyondASchema lists the findings that a schema cannot have: those of a rule
 // whose text matches.
 var beyondASchema = []struct {
-	rule catalog.Rule
+	rule *diag.Rule
 	text string
 	why  string
 }{
-	{catalog.RuleEncoding, "", "a schema sees values, not bytes"},
-	{catalog.RuleSyntax, "", "a schema sees values, not bytes"},
-	{catalog.RuleOneDocument, "", "a schema sees one document"},
-	{catalog.RuleAlias, "", "a schema sees what an alias stands for"},
-	{catalog.RuleDuplicateKey, "", "a schema sees one of two equal keys"},
-	{catalog.RulePackage, "below that of the root", "a package of the root may have such a name"},
-	{catalog.RulePackages, "", "what is declared elsewhere"},
-	{catalog.RuleImport, "", "what is on the disk"},
-	{catalog.RuleInclude, "there is|no file|cannot be read|already|itself|not a pattern|wildcards", "what is on the disk"},
-	{catalog.RuleDuplicateName, "subscription|alias|in two files|field .* was", "names in different places"},
-	{catalog.RuleHistory, "is version|at version|dropped, and", "keys and values in different places"},
-	{catalog.RuleReserved, "", "Go names"},
-	{catalog.RuleReservedField, "", "keys and values in different places"},
-	{catalog.RuleCollision, "", "Go names"},
-	{catalog.RuleUnknownType, `unknown type "([a-z]+\.)?[A-Z]`, "what is declared elsewhere"},
-	{catalog.RuleRecursiveType, "", "what is declared elsewhere"},
-	{catalog.RuleUnion, "no struct|both|told apart|another catalogue|is in package", "what is declared elsewhere"},
-	{catalog.RulePolicyTie, "", "keys in different places"},
-	{catalog.RulePolicyUnused, "", "keys in different places"},
-	{catalog.RuleDelayOrder, "", "values in different places"},
-	{catalog.RulePartition, "", "what is declared elsewhere"},
-	{catalog.RuleExample, "", "values by types that are declared elsewhere"},
-	{catalog.RuleDefault, "", "values by types that are declared elsewhere"},
-	{catalog.RuleConstraint, "", "values by types that are declared elsewhere"},
-	{catalog.RuleAccepted, "there is no rule", "the words are those of another verb"},
-	{catalog.RuleEnum, "has the number of", "values in different places"},
-	{catalog.RuleBadType, "is inside of", "how deep a value is in others"},
-	{catalog.RuleNumber, "", "a schema sees the value of a number, not how it is written"},
-	{catalog.RuleWrongKind, "tagged|a key of", "a schema sees values without tags, and all keys as texts"},
-	{catalog.RuleOutOfRange, `is -?[\d.]+(ns|us|µs|ms|s|m|h|d)|\d+d\d*h?`, "a duration is a text"},
+	{rules.Encoding, "", "a schema sees values, not bytes"},
+	{rules.Syntax, "", "a schema sees values, not bytes"},
+	{rules.OneDocument, "", "a schema sees one document"},
+	{rules.Alias, "", "a schema sees what an alias stands for"},
+	{rules.DuplicateKey, "", "a schema sees one of two equal keys"},
+	{rules.Package, "below that of the root", "a package of the root may have such a name"},
+	{rules.Packages, "", "what is declared elsewhere"},
+	{rules.Import, "", "what is on the disk"},
+	{rules.Include, "there is|no file|cannot be read|already|itself|not a pattern|wildcards", "what is on the disk"},
+	{rules.DuplicateName, "subscription|alias|in two files|field .* was", "names in different places"},
+	{rules.History, "is version|at version|dropped, and", "keys and values in different places"},
+	{rules.Reserved, "", "Go names"},
+	{rules.ReservedField, "", "keys and values in different places"},
+	{rules.Collision, "", "Go names"},
+	{rules.UnknownType, `unknown type "([a-z]+\.)?[A-Z]`, "what is declared elsewhere"},
+	{rules.RecursiveType, "", "what is declared elsewhere"},
+	{rules.Union, "no struct|both|told apart|another catalogue|is in package", "what is declared elsewhere"},
+	{rules.PolicyTie, "", "keys in different places"},
+	{rules.PolicyUnused, "", "keys in different places"},
+	{rules.DelayOrder, "", "values in different places"},
+	{rules.Partition, "", "what is declared elsewhere"},
+	{rules.Example, "", "values by types that are declared elsewhere"},
+	{rules.Default, "", "values by types that are declared elsewhere"},
+	{rules.Constraint, "", "values by types that are declared elsewhere"},
+	{rules.Accepted, "there is no rule", "the words are those of another verb"},
+	{rules.Enum, "has the number of", "values in different places"},
+	{rules.BadType, "is inside of", "how deep a value is in others"},
+	{rules.Number, "", "a schema sees the value of a number, not how it is written"},
+	{rules.WrongKind, "tagged|a key of", "a schema sees values without tags, and all keys as texts"},
+	{rules.OutOfRange, `is -?[\d.]+(ns|us|µs|ms|s|m|h|d)|\d+d\d*h?`, "a duration is a text"},
 }
 
-func beyond(f *catalog.Finding) bool {
+func beyond(f *diag.Finding) bool {
 	for _, b := range beyondASchema {
 		if b.rule == f.Rule && regexp.MustCompile(b.text).MatchString(f.Message) {
 			return true
@@ -82,7 +84,7 @@ func TestTheSchemaOfCataloguesAgreesWithTheReader(t *testing.T) {
 	}
 	ofRoot, ofIncluded := schemaIn(t, export.CatalogueSchema(), ""), schemaIn(t, included, "")
 	judged := map[bool]int{}
-	used := map[catalog.Rule]bool{}
+	used := map[*diag.Rule]bool{}
 	for _, path := range everyCatalogue(t) {
 		source, err := os.ReadFile(path)
 		if err != nil {
@@ -117,9 +119,9 @@ func TestTheSchemaOfCataloguesAgreesWithTheReader(t *testing.T) {
 }
 
 // judge compares what a schema and the reader say of a file.
-func judge(t *testing.T, schema *jsonschema.Schema, path string, source []byte, findings catalog.Findings) {
+func judge(t *testing.T, schema *jsonschema.Schema, path string, source []byte, findings diag.Findings) {
 	t.Helper()
-	findings = slices.DeleteFunc(slices.Clone(findings), func(f *catalog.Finding) bool { return f.Pos.File != path })
+	findings = slices.DeleteFunc(slices.Clone(findings), func(f *diag.Finding) bool { return f.Pos.File != path })
 	root, ok := yamlRoot(source)
 	if !ok {
 		return
@@ -131,7 +133,7 @@ func judge(t *testing.T, schema *jsonschema.Schema, path string, source []byte, 
 		}
 	}
 	for line, said := range complaints {
-		if !slices.ContainsFunc(findings, func(f *catalog.Finding) bool { return f.Pos.Line == line }) {
+		if !slices.ContainsFunc(findings, func(f *diag.Finding) bool { return f.Pos.Line == line }) {
 			t.Errorf("%s:%d: only the schema minds: %v", path, line, said)
 		}
 	}
@@ -322,7 +324,7 @@ func agree(t *testing.T, schema *jsonschema.Schema, piece string) {
 		}
 	}
 	_, findings := catalog.Parse("events.yaml", []byte(source))
-	findings = slices.DeleteFunc(findings, func(f *catalog.Finding) bool { return f.Rule == catalog.RulePolicyUnused })
+	findings = slices.DeleteFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.PolicyUnused })
 	root, ok := yamlRoot([]byte(source))
 	if !ok {
 		t.Fatalf("not YAML: %s", source)
@@ -340,8 +342,8 @@ func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pointer, want := range map[string][]string{
-		"#/definitions/lint/propertyNames/enum":                       catalog.LintRules(),
-		"#/definitions/severity/enum":                                 catalog.LintSeverities(),
+		"#/definitions/lint/propertyNames/enum":                       rules.IDs(rules.Of(diag.Lint)),
+		"#/definitions/severity/enum":                                 diag.SeverityWords(),
 		"#/definitions/field/properties/format/enum":                  catalog.Formats(),
 		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": catalog.RedriveReasons(),
 	} {

@@ -1,22 +1,20 @@
 package frozen
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/lint"
 )
-
-// Rule is the id of findings about the file itself.
-const Rule catalog.Rule = "wire-form"
 
 // A Result is what becomes of a record.
 type Result struct {
-	File     emit.File      // as it should be
-	Findings []lint.Finding // what the change does to stored events, in the order of the catalogue
-	Changes  []string       // lines of the file in the folder that go (-) and come (+), sorted
+	File     emit.File     // as it should be
+	Findings diag.Findings // what the change does to stored events, in the order of the catalogue
+	Changes  []string      // lines of the file in the folder that go (-) and come (+), sorted
 }
 
 // Options say how to compare.
@@ -31,17 +29,14 @@ type Options struct {
 
 // Compare compares a catalogue with a record, or with nothing if that is nil.
 func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
-	source := lint.NewSource(o.Read)
+	source := diag.NewSource(o.Read)
 	facts := c.Facts()
 	lines := linesOf(facts)
 	if before == nil {
 		return result(file(o.Catalogue, c.File, lines), nil, o.Present), nil
 	}
 	r := comparison{after: c, before: before, options: o, facts: facts, lines: lines, removed: map[string]bool{}}
-	for _, f := range before.findings {
-		r.findings = append(r.findings, lint.Finding{Finding: f, Severity: lint.Error, Direction: breaking.Backward.String(), Key: string(Rule) + " " + f.Line})
-	}
-	r.findings = append(r.findings, checkSamples(c, before.samples, source.Place)...)
+	r.findings = append(slices.Clone(before.findings), checkSamples(c, before.samples, source.Place)...)
 	if err := r.compare(); err != nil {
 		return Result{}, err
 	}
@@ -61,7 +56,7 @@ type comparison struct {
 	facts    []catalog.Fact
 	lines    []string // the same, of the catalogue now
 	removed  map[string]bool
-	findings []lint.Finding
+	findings diag.Findings
 }
 
 // compare has package breaking compare the catalogue with each variant of the record, and of earlier ones.
@@ -84,7 +79,7 @@ func (r *comparison) compare() error {
 			return err
 		}
 		for _, f := range found {
-			if id := f.String() + f.Direction; !seen[id] {
+			if id := fmt.Sprint(f.Pos, f.Rule, f.Message, f.Hint, f.Direction); !seen[id] {
 				seen[id] = true
 				r.findings = append(r.findings, f)
 			}
@@ -93,7 +88,7 @@ func (r *comparison) compare() error {
 			r.removed[f.String()] = true
 		}
 	}
-	breaking.Sort(r.findings, r.after)
+	r.findings.Sort(r.after.Files)
 	return nil
 }
 
@@ -152,14 +147,9 @@ func (r *comparison) read(facts []catalog.Fact) *catalog.Catalogue {
 }
 
 func (r *comparison) lineFinding(wrong catalog.FactError) {
-	at := wrong.NameAt
-	at.Column = 1
-	line := wrong.String()
-	finding := &catalog.Finding{
-		Place: catalog.Place{Pos: at, Length: max(1, len([]rune(line))), Line: line}, Rule: Rule, Message: wrong.Message,
-		Hint: "use the busgen that has written it, or generate with --accept-wire to begin a new record",
-	}
-	r.findings = append(r.findings, lint.Finding{Finding: finding, Severity: lint.Error, Direction: breaking.Backward.String(), Key: string(Rule) + " " + line})
+	f := lineFinding(wrong.NameAt, wrong.String(), wrong.Message)
+	f.Hint = "use the busgen that has written it, or generate with --accept-wire to begin a new record"
+	r.findings = append(r.findings, f)
 }
 
 // accept marks the findings that somebody has accepted in the file, and returns the keys that the
@@ -175,10 +165,8 @@ func (r *comparison) accept() []string {
 		if !Refused(f) || !r.options.Accept && !isNew {
 			continue
 		}
-		r.findings[i].Severity = lint.Note
-		one := *f.Finding
-		one.Hint = "accepted with --accept-wire"
-		r.findings[i].Finding = &one
+		r.findings[i] = f.With(diag.Note)
+		r.findings[i].Hint = "accepted with --accept-wire"
 		keys = append(keys, f.Key)
 	}
 	slices.Sort(keys)
@@ -187,6 +175,6 @@ func (r *comparison) accept() []string {
 
 // Refused tells whether code must not be generated because of a finding: stored events would be
 // lost, or changed.
-func Refused(f lint.Finding) bool {
-	return f.Severity >= lint.Warning && f.Direction != breaking.Forward.String()
+func Refused(f *diag.Finding) bool {
+	return f.Severity >= diag.Warning && f.Direction != diag.Forward
 }

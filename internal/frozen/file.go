@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 // header explains the file to people who open it.
@@ -20,7 +20,7 @@ const header = `
 `
 
 // result compares the file with the one that lies in the folder.
-func result(file emit.File, findings []lint.Finding, present []byte) Result {
+func result(file emit.File, findings diag.Findings, present []byte) Result {
 	r := Result{File: file, Findings: findings}
 	if present == nil {
 		return r

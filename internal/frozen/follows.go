@@ -7,7 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // AlsoSince has the catalogue compared with earlier records, too: those that a later one does not follow.
@@ -30,7 +30,7 @@ func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []stri
 	if now == nil {
 		now, _ = catalog.ReadFacts(after)
 	}
-	isRefused := func(f lint.Finding) bool {
+	isRefused := func(f *diag.Finding) bool {
 		return Refused(f) && !slices.Contains(accepted, f.Key) && !slices.Contains(r.accepted, f.Key)
 	}
 	for _, facts := range variants(before.facts) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
 )
 
@@ -21,7 +23,7 @@ type Record struct {
 	samples   []sample  // lines of an older form
 	catalogue string    // the path of the catalogue, from the folder of the file; empty in an older form
 	earlier   []*Record // that count as well; see AlsoSince
-	findings  catalog.Findings
+	findings  diag.Findings
 	texts     map[string][]byte // by the name of the file
 }
 
@@ -43,7 +45,7 @@ func Read(name string, text []byte) *Record {
 			continue
 		}
 		seen[line] = true
-		at := catalog.Position{File: name, Line: n, Column: 1}
+		at := diag.Position{File: name, Line: n, Column: 1}
 		if s, ok := parseSample(line, at); ok {
 			r.samples = append(r.samples, s)
 			continue
@@ -97,11 +99,17 @@ func (r *Record) Events() []string {
 	return names
 }
 
-func (r *Record) refuse(line string, at catalog.Position, problem string) {
-	r.findings = append(r.findings, &catalog.Finding{
-		Place: catalog.Place{Pos: at, Length: max(1, len([]rune(line))), Line: line}, Rule: Rule, Message: "this line cannot be read: " + problem,
-		Hint: "take the file of a commit that was generated, or generate with --accept-wire to begin a new one",
-	})
+func (r *Record) refuse(line string, at diag.Position, problem string) {
+	f := lineFinding(at, line, "this line cannot be read: "+problem)
+	f.Hint = "take the file of a commit that was generated, or generate with --accept-wire to begin a new one"
+	r.findings = append(r.findings, f)
+}
+
+// lineFinding is a finding about a whole line of a record.
+func lineFinding(at diag.Position, line, message string) *diag.Finding {
+	f := rules.WireRecord.At(diag.LineOf(at.File, at.Line, line), "%s", message)
+	f.Direction, f.Key = diag.Backward, f.Rule.ID+" "+line
+	return f
 }
 
 // Merge returns the record of two branches, each of which has begun with base: the lines that

@@ -8,7 +8,8 @@ import (
 	"strconv"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A sample is a line of an older form: a payload of a version of an event. The first record of
@@ -18,12 +19,12 @@ type sample struct {
 	version int
 	json    string
 	line    string
-	at      catalog.Position
+	at      diag.Position
 }
 
 var sampleLine = regexp.MustCompile(`^(\S+) (\d+) (\{.*)$`)
 
-func parseSample(line string, at catalog.Position) (sample, bool) {
+func parseSample(line string, at diag.Position) (sample, bool) {
 	parts := sampleLine.FindStringSubmatch(line)
 	if parts == nil || !json.Valid([]byte(parts[3])) {
 		return sample{}, false
@@ -36,11 +37,11 @@ func parseSample(line string, at catalog.Position) (sample, bool) {
 func (s sample) String() string { return s.line }
 
 // checkSamples reports versions of events whose samples the catalogue does not decode.
-func checkSamples(c *catalog.Catalogue, samples []sample, place func(catalog.Position) catalog.Place) []lint.Finding {
-	var all []lint.Finding
+func checkSamples(c *catalog.Catalogue, samples []sample, place func(diag.Position) diag.Place) diag.Findings {
+	var all diag.Findings
 	reported := map[string]bool{}
 	for _, s := range samples {
-		key := fmt.Sprintf("%s %s %d", Rule, s.event, s.version)
+		key := fmt.Sprintf("%s %s %d", rules.WireRecord.ID, s.event, s.version)
 		e, err := c.EventNamed(s.event), c.CheckDecode(s.event, s.version, []byte(s.json))
 		if err == nil || reported[key] || e != nil && isDropped(e, s.version) {
 			continue
@@ -50,14 +51,10 @@ func checkSamples(c *catalog.Catalogue, samples []sample, place func(catalog.Pos
 		if e != nil {
 			at = e.Name.Pos
 		}
-		all = append(all, lint.Finding{
-			Finding: &catalog.Finding{
-				Place: place(at), Rule: Rule, Message: fmt.Sprintf("%s, version %d: what is stored could not be decoded: %s", s.event, s.version, reason(err)),
-				Hint:    "raise its version and keep the old payload under history",
-				Related: []catalog.Related{{Place: catalog.Place{Pos: s.at, Length: len([]rune(s.line)), Line: s.line}, Message: "it is stored like this"}},
-			},
-			Severity: lint.Error, Subject: s.event, Direction: "backward", Key: key,
-		})
+		f := rules.WireRecord.At(place(at), "%s, version %d: what is stored could not be decoded: %s", s.event, s.version, reason(err))
+		f.Hint, f.Subject, f.Direction, f.Key = "raise its version and keep the old payload under history", s.event, diag.Backward, key
+		f.See(diag.LineOf(s.at.File, s.at.Line, s.line), "it is stored like this")
+		all = append(all, f)
 	}
 	return all
 }

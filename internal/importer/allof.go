@@ -3,6 +3,7 @@ package importer
 import (
 	"slices"
 
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
 )
 
@@ -87,7 +88,7 @@ func (im *importer) merge(to, part *node) {
 }
 
 func (im *importer) differ(m member) {
-	im.report(m.at, RuleKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
+	im.report(m.at, rules.ImportKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
 }
 
 func setMember(n *node, name string, value *node) {

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // An alternative is one of the payloads that a schema describes.
 type alternative struct {
 	name    string // what the document calls it; empty if it does not
 	defined bool   // it is the name of a definition
-	at      catalog.Place
+	at      diag.Place
 	schema  *node
 }
 
@@ -41,7 +42,7 @@ func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
 		return []alternative{a}
 	}
 	if s.get("anyOf") != nil && s.get("oneOf") == nil {
-		im.report(s.at("anyOf"), RuleKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
+		im.report(s.at("anyOf"), rules.ImportKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
 	}
 	im.absorbed[s], im.absorbed[u.def] = true, true
 	var all []alternative
@@ -174,7 +175,7 @@ func (im *importer) taggedBranches(s *node) []alternative {
 		return nil
 	}
 	for _, c := range others {
-		im.report(c.at("if"), RuleKeyword, "%s has no counterpart in a catalogue; what it asks for is left out", quoted("if")).Hint = checkWherePublished
+		im.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; what it asks for is left out", quoted("if")).Hint = checkWherePublished
 	}
 	return all
 }
@@ -214,7 +215,7 @@ func (im *importer) divide(examples []*node, all []alternative, payload func(exa
 			i = slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, false) })
 		}
 		if i < 0 {
-			im.report(e.place, RuleRefused, "the example is none of the payloads, and is left out")
+			im.report(e.place, rules.ImportRefused, "the example is none of the payloads, and is left out")
 			continue
 		}
 		of[i] = append(of[i], e)

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // AsyncAPI makes a catalogue of an AsyncAPI document of version 3 or 2, in JSON or YAML; file is
@@ -17,11 +19,11 @@ func (im *importer) asyncAPI() {
 	version := im.root.str("asyncapi")
 	major, _, _ := strings.Cut(version, ".")
 	if version == "" || major != "2" && major != "3" {
-		im.report(im.root.at("asyncapi"), RuleDocument, "this is no AsyncAPI document of version 2 or 3").Hint = "it begins with asyncapi: 3.0.0, or the like"
+		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is no AsyncAPI document of version 2 or 3").Hint = "it begins with asyncapi: 3.0.0, or the like"
 		return
 	}
 	if im.Event != "" {
-		im.report(im.root.place, RuleDocument, "the messages have names, so that no event can be named %s", quoted(im.Event))
+		im.report(im.root.place, rules.ImportDocument, "the messages have names, so that no event can be named %s", quoted(im.Event))
 		return
 	}
 	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
@@ -135,7 +137,7 @@ func (r *asyncReader) rest(components *node) {
 		case "asyncapi", "info", "channels", "operations", "components":
 		case "defaultContentType":
 			if !strings.Contains(m.value.text, "json") {
-				r.report(m.at, RulePayload, "the content is %s; that of an event is JSON", quoted(m.value.text))
+				r.report(m.at, rules.ImportPayload, "the content is %s; that of an event is JSON", quoted(m.value.text))
 			}
 		default:
 			r.note(m.at, "a catalogue has no place for %s of the document", m.name)

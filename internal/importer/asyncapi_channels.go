@@ -1,6 +1,10 @@
 package importer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 // channels3 reads the messages of the channels of version 3.
 func (r *asyncReader) channels3() {
@@ -40,9 +44,9 @@ func (r *asyncReader) operations3() {
 			switch m.name {
 			case "action", "channel", "messages", "description", "x-busgen":
 			case "reply":
-				r.report(m.at, RuleKeyword, "the reply of an operation has no counterpart in a catalogue").Hint = "publish an answer as an event of its own"
+				r.report(m.at, rules.ImportKeyword, "the reply of an operation has no counterpart in a catalogue").Hint = "publish an answer as an event of its own"
 			case "traits":
-				r.report(m.at, RuleKeyword, "the traits of an operation have no counterpart in a catalogue")
+				r.report(m.at, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
 			default:
 				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 			}
@@ -114,7 +118,7 @@ func (r *asyncReader) operation2(channel string, o member) {
 				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 			}
 		case "traits":
-			r.report(m.at, RuleKeyword, "the traits of an operation have no counterpart in a catalogue")
+			r.report(m.at, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
 		default:
 			r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
 		}

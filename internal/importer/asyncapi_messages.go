@@ -6,7 +6,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // message makes events of a message, once: one, or one of each payload that it can have. There are
@@ -51,7 +52,7 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 }
 
 // messageEvent makes an event of a message with one of its payloads.
-func (r *asyncReader) messageEvent(n *node, name string, at catalog.Place, payload *node, examples []*node) []*asyncEvent {
+func (r *asyncReader) messageEvent(n *node, name string, at diag.Place, payload *node, examples []*node) []*asyncEvent {
 	e := &asyncEvent{settings: n.get("x-busgen").get("settings")}
 	e.body = r.event(name, at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n, examples) })
 	if e.body == nil {
@@ -71,11 +72,11 @@ func (r *asyncReader) payload(n *node) *node {
 		format, at = other.str("schemaFormat"), other.at("schemaFormat")
 	}
 	if !isJSONSchema(format) {
-		r.report(at, RulePayload, "the payload is described in %s, so that the event is left out", quoted(format)).Hint = "only JSON Schema is read"
+		r.report(at, rules.ImportPayload, "the payload is described in %s, so that the event is left out", quoted(format)).Hint = "only JSON Schema is read"
 		return nil
 	}
 	if of := n.str("contentType"); of != "" && !strings.Contains(of, "json") {
-		r.report(n.at("contentType"), RulePayload, "the content is %s; that of an event is JSON", quoted(of))
+		r.report(n.at("contentType"), rules.ImportPayload, "the content is %s; that of an event is JSON", quoted(of))
 	}
 	return payload
 }
@@ -124,7 +125,7 @@ func (r *asyncReader) describe(body *yaml.Node, u *use, n *node, examples []*nod
 		switch {
 		case slices.Contains(messageKeys, m.name):
 		case m.name == "headers", m.name == "traits":
-			r.report(m.at, RuleKeyword, "the %s of a message have no counterpart in a catalogue", m.name).Hint = "put what handlers need into the payload, or into the metadata of an event"
+			r.report(m.at, rules.ImportKeyword, "the %s of a message have no counterpart in a catalogue", m.name).Hint = "put what handlers need into the payload, or into the metadata of an event"
 		default:
 			r.note(m.at, "a catalogue has no place for %s of a message", m.name)
 		}

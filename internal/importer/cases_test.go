@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/importer"
 )
 
@@ -57,14 +56,8 @@ func imported(t testing.TB, folder string) *importer.Result {
 
 // rendered shows findings as the command does.
 func rendered(r *importer.Result) string {
-	var shown catalog.Findings
-	for _, f := range r.Findings {
-		one := *f.Finding
-		one.Message = f.Severity.String() + ": " + one.Message
-		shown = append(shown, &one)
-	}
 	var b bytes.Buffer
-	shown.Render(&b)
+	r.Findings.Render(&b)
 	return b.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/edit"
 )
 
@@ -34,7 +35,7 @@ func (im *importer) catalogue() []byte {
 			return nil
 		}
 	}
-	im.report(im.root.place, RuleDocument, "what comes of the document is no catalogue, and taking parts out does not make it one")
+	im.report(im.root.place, rules.ImportDocument, "what comes of the document is no catalogue, and taking parts out does not make it one")
 	return nil
 }
 
@@ -48,7 +49,7 @@ func (im *importer) document() *yaml.Node {
 	}
 	set(root, "package", textNode(im.packageName(title)))
 	if len(im.types) > 0 {
-		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return comparePositions(a.at.Pos, b.at.Pos) })
+		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return a.at.Pos.Compare(b.at.Pos) })
 		types := mapping()
 		for _, t := range im.types {
 			im.add(types, t.name, t.body, t.at)
@@ -57,13 +58,6 @@ func (im *importer) document() *yaml.Node {
 	}
 	set(root, "events", im.events)
 	return root
-}
-
-func comparePositions(a, b catalog.Position) int {
-	if a.Line != b.Line {
-		return a.Line - b.Line
-	}
-	return a.Column - b.Column
 }
 
 // maxWidth is how wide a mapping in one line may be.

@@ -2,6 +2,8 @@ package importer
 
 import (
 	"slices"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // conditional are the keywords with schemas that hold for some values only.
@@ -106,11 +108,11 @@ func (im *importer) takeProperties(to, own *node, m member) {
 		}
 	}
 	if taken {
-		im.report(m.at, RuleKeyword, "what %s says holds only sometimes; its properties become optional fields", quoted(m.name)).
+		im.report(m.at, rules.ImportKeyword, "what %s says holds only sometimes; its properties become optional fields", quoted(m.name)).
 			Hint = checkWherePublished
 		return
 	}
-	im.report(m.at, RuleKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = checkWherePublished
+	im.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = checkWherePublished
 }
 
 const checkWherePublished = "check it where the event is published"

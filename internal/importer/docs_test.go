@@ -9,19 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // The page about the verbs has a table of the rules.
 func TestThePageAboutTheVerbsListsTheRules(t *testing.T) {
-	const page, head = "../../docs/tools.md", "| Import rule | Severity | Asks for |\n|---|---|---|\n"
+	const page, head = "../../docs/tools.md", "| Import rule | Severity | What it checks |\n|---|---|---|\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rows strings.Builder
-	for _, rule := range importer.Rules() {
-		fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", rule.ID, rule.Severity, rule.Asks)
+	for _, rule := range rules.Of(diag.Import) {
+		fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", rule.ID, rule.Severity, rule.Doc)
 	}
 	table := regexp.MustCompile(regexp.QuoteMeta(head) + `((?:\|[^\n]+\n)*)`)
 	got := table.FindStringSubmatch(string(text))

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A value is one of an enum.
@@ -35,7 +36,7 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 		}
 		if strings.ContainsFunc(v.json.text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			im.refused[s.get(key)] = true
-			im.report(v.json.place, RuleEnum, "a value of an enum has no control characters; the field takes all values of its type")
+			im.report(v.json.place, rules.ImportEnum, "a value of an enum has no control characters; the field takes all values of its type")
 			return nil, ""
 		}
 	}
@@ -47,7 +48,7 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 		return nil, ""
 	}
 	im.refused[s.get(key)] = true
-	im.report(s.at(key), RuleEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")
+	im.report(s.at(key), rules.ImportEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")
 	return nil, ""
 }
 

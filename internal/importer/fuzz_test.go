@@ -8,27 +8,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 // requireLoads checks what is true of every import.
 func requireLoads(t testing.TB, r *importer.Result) {
 	t.Helper()
-	worst := lint.Off
+	worst := diag.Off
 	for _, f := range r.Findings {
 		worst = max(worst, f.Severity)
 		if f.Pos.Line < 1 || f.Pos.Column < 1 || f.Length < 1 {
 			t.Fatalf("%s has no place", f)
 		}
-		if _, known := importer.RuleOf(string(f.Rule)); !known {
+		if f.Rule.Tool != diag.Import {
 			t.Fatalf("%s has no rule", f)
 		}
 	}
 	if r.Catalogue == nil {
-		if worst < lint.Error {
+		if worst < diag.Error {
 			t.Fatal("nothing was imported, and nobody is told why")
 		}
 		return

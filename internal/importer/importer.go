@@ -10,8 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 // Options are what a document does not say.
@@ -24,8 +25,8 @@ type Options struct {
 
 // A Result is what came of an import.
 type Result struct {
-	Catalogue []byte         // formatted, and free of findings; nil if there is none
-	Findings  []lint.Finding // about the document, in its order, behind one about all keys that change
+	Catalogue []byte        // formatted, and free of findings; nil if there is none
+	Findings  diag.Findings // about the document, in its order, behind one about all keys that change
 	// KeysWouldChange says that the catalogue is nil only because Options.RenameKeys is not set.
 	KeysWouldChange bool
 }
@@ -47,7 +48,7 @@ type importer struct {
 	file string
 	root *node
 	// places says what of the document a key or an item of the catalogue was made of.
-	places map[*yaml.Node]catalog.Place
+	places map[*yaml.Node]diag.Place
 
 	resources  resources
 	events     *yaml.Node // name → event
@@ -71,13 +72,13 @@ type importer struct {
 	inPlace     int                  // structs in place around the current field
 	nested      int                  // lists and maps around it
 
-	findings []lint.Finding
+	findings diag.Findings
 }
 
 // A typeDraft is an entry of `types:`.
 type typeDraft struct {
 	name string
-	at   catalog.Place
+	at   diag.Place
 	body *yaml.Node
 }
 
@@ -85,21 +86,21 @@ type typeDraft struct {
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
 		Options: o, file: file, resources: newResources(),
-		places: map[*yaml.Node]catalog.Place{}, events: mapping(),
+		places: map[*yaml.Node]diag.Place{}, events: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
 		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}
 	var err error
-	im.root, err = parse(file, source, func(at catalog.Place, name string) {
-		im.report(at, RuleSyntax, "%q is in the same object twice; the first one counts", name)
+	im.root, err = parse(file, source, func(at diag.Place, name string) {
+		im.report(at, rules.ImportSyntax, "%q is in the same object twice; the first one counts", name)
 	})
 	var wrong *sourceError
 	if errors.As(err, &wrong) {
-		im.report(wrong.at, RuleSyntax, "%s", wrong.message)
+		im.report(wrong.at, rules.ImportSyntax, "%s", wrong.message)
 		return im.result(nil)
 	}
 	if !im.root.is(object) {
-		im.report(im.root.place, RuleDocument, "the document is no object")
+		im.report(im.root.place, rules.ImportDocument, "the document is no object")
 		return im.result(nil)
 	}
 	im.resources.identify(im.root, "", map[*node]bool{})
@@ -110,9 +111,9 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 
 // result is the catalogue or, without one, the reason why there is none.
 func (im *importer) result(catalogue []byte) *Result {
-	refused := slices.ContainsFunc(im.findings, func(f lint.Finding) bool { return f.Severity == lint.Error })
+	refused := slices.ContainsFunc(im.findings, func(f *diag.Finding) bool { return f.Severity == diag.Error })
 	if catalogue == nil && !refused {
-		im.report(im.root.place, RuleDocument, "nothing in the document can be an event").
+		im.report(im.root.place, rules.ImportDocument, "nothing in the document can be an event").
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
 	}
 	im.noteNewNames()
@@ -182,7 +183,7 @@ func validPackage(name string) bool {
 	set(root, "package", textNode(name))
 	set(root, "events", flow(mapping()))
 	_, findings := catalog.Parse("", encode(root))
-	return !slices.ContainsFunc(findings, func(f *catalog.Finding) bool { return f.Rule == catalog.RulePackage || f.Rule == catalog.RuleWrongKind })
+	return !slices.ContainsFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.Package || f.Rule == rules.WrongKind })
 }
 
 // baseName is the name of the file without folder and endings.

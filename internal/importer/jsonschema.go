@@ -4,6 +4,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -18,14 +20,14 @@ func JSONSchema(file string, source []byte, o Options) *Result {
 
 func (im *importer) jsonSchema() {
 	if im.root.get("asyncapi") != nil {
-		im.report(im.root.at("asyncapi"), RuleDocument, "this is an AsyncAPI document")
+		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document")
 		return
 	}
 	defs := im.definitions()
 	if !onlySays(im.root, "") {
 		im.rootEvents()
 	} else if im.Event != "" {
-		im.report(im.root.place, RuleDocument, "the document only has definitions, so that no payload can be named %s", quoted(im.Event))
+		im.report(im.root.place, rules.ImportDocument, "the document only has definitions, so that no payload can be named %s", quoted(im.Event))
 	} else {
 		im.definedEvents(im.eventDefs(defs))
 	}
@@ -125,7 +127,7 @@ func (im *importer) declareAll(defs []member) {
 }
 
 // event adds an event with what more says of it, and returns its body; nil after a finding.
-func (im *importer) event(name string, at catalog.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
+func (im *importer) event(name string, at diag.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
 	wanted := eventName(name)
 	if wanted == "" {
 		wanted = "event"
@@ -134,7 +136,7 @@ func (im *importer) event(name string, at catalog.Place, payload *node, more fun
 	if payload != nil {
 		u = im.look(payload)
 		if !isPayload(u.schema) {
-			im.report(payload.place, RulePayload, "the payload of %s is no object with known properties, so that the event is left out", quoted(name)).
+			im.report(payload.place, rules.ImportPayload, "the payload of %s is no object with known properties, so that the event is left out", quoted(name)).
 				Hint = "the payload of an event has fields: put the value into one"
 			return nil
 		}

@@ -3,6 +3,8 @@ package importer
 import (
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // keywordHints say what to do about keywords that a catalogue has nothing for.
@@ -58,7 +60,7 @@ func (im *importer) leftovers(s *node, known ...string) {
 		case about != "":
 			im.note(m.at, "%s is about values of another type, so it says nothing here", m.name)
 		default:
-			im.report(m.at, RuleKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
+			im.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
 		}
 	}
 }

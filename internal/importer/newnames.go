@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/lint"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A newName is what something is called in the catalogue that cannot have the name that it has in
 // the document.
 type newName struct {
 	old, name string // name is empty for what is left out
-	at        catalog.Place
+	at        diag.Place
 }
 
 // What can have new names. Those of properties are keys of the JSON.
@@ -24,7 +24,7 @@ const (
 )
 
 // rename remembers a new name.
-func (im *importer) rename(kind, old, name string, at catalog.Place) {
+func (im *importer) rename(kind, old, name string, at diag.Place) {
 	im.newNames[kind] = append(im.newNames[kind], newName{old, name, at})
 }
 
@@ -32,9 +32,9 @@ func (im *importer) rename(kind, old, name string, at catalog.Place) {
 const firstNames = 3
 
 // summary says how many names are new, as in: 4 keys of the JSON would change: "aB" becomes a_b, ….
-func summary(all []newName, what func(n int) string) (string, catalog.Place) {
+func summary(all []newName, what func(n int) string) (string, diag.Place) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b newName) int { return comparePositions(a.at.Pos, b.at.Pos) })
+	slices.SortStableFunc(all, func(a, b newName) int { return a.at.Pos.Compare(b.at.Pos) })
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(n newName) bool {
 		before := seen[n.old]
@@ -58,20 +58,22 @@ func summary(all []newName, what func(n int) string) (string, catalog.Place) {
 	if more := len(all) - firstNames; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
-	return shown(text), all[0].at
+	return text, all[0].at
 }
 
-// changedKeys is the finding about all keys of the JSON that change.
-func (im *importer) changedKeys() lint.Finding {
-	rule, _ := RuleOf(string(RuleKeys))
-	f := &catalog.Finding{Rule: RuleKeys, Hint: "payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys"}
-	severity, one, many := rule.Severity, "1 key of the JSON would change", "%d keys of the JSON would change"
+// changedKeys returns the finding about all keys of the JSON that change.
+func (im *importer) changedKeys() *diag.Finding {
+	one, many := "1 key of the JSON would change", "%d keys of the JSON would change"
 	if im.RenameKeys {
-		f.Hint = "payloads with the old keys lose these values"
-		severity, one, many = lint.Warning, "1 key of the JSON has changed", "%d keys of the JSON have changed"
+		one, many = "1 key of the JSON has changed", "%d keys of the JSON have changed"
 	}
-	f.Message, f.Place = summary(im.newNames[aKey], counting(one, many))
-	return lint.Finding{Finding: f, Severity: severity}
+	text, at := summary(im.newNames[aKey], counting(one, many))
+	f := rules.ImportKeys.At(at, "%s", text)
+	f.Hint = "payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys"
+	if im.RenameKeys {
+		f.Severity, f.Hint = diag.Warning, "payloads with the old keys lose these values"
+	}
+	return f
 }
 
 func counting(one, many string) func(n int) string {

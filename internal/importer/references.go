@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A use is a schema somewhere in the document, followed to the one that says what
@@ -24,7 +25,7 @@ type use struct {
 }
 
 // anything is the schema of which every value is.
-func anything(at catalog.Place) *node { return &node{kind: object, place: at} }
+func anything(at diag.Place) *node { return &node{kind: object, place: at} }
 
 // maxReferences is how many references may be on the way.
 const maxReferences = 50
@@ -48,7 +49,7 @@ func (im *importer) follow(s *node) use {
 		if isMultiFormat(s) {
 			u.schema = s.get("schema")
 			if format := s.str("schemaFormat"); !isJSONSchema(format) {
-				im.report(s.at("schemaFormat"), RulePayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
+				im.report(s.at("schemaFormat"), rules.ImportPayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
 				u.schema = anything(s.place)
 			}
 			continue
@@ -84,7 +85,7 @@ func (im *importer) follow(s *node) use {
 			u.schema = alternatives(s, key, rest)
 		}
 	}
-	im.report(s.place, RuleReference, "more than %d references lead from here", maxReferences)
+	im.report(s.place, rules.ImportReference, "more than %d references lead from here", maxReferences)
 	return use{schema: anything(s.place)}
 }
 
@@ -201,12 +202,12 @@ func (im *importer) resolve(s *node) (def *node, name string) {
 	case def.is(object), def.is(boolean):
 		return def, name
 	case !strings.HasPrefix(to, "#"):
-		im.report(at, RuleReference, "$ref leads to %s, which is not in this file", quoted(to)).
+		im.report(at, rules.ImportReference, "$ref leads to %s, which is not in this file", quoted(to)).
 			Hint = "bundle the document and what it refers to into one document first, and import that"
 	case def == nil:
-		im.report(at, RuleReference, "$ref leads to %s, and nothing is there", quoted(to))
+		im.report(at, rules.ImportReference, "$ref leads to %s, and nothing is there", quoted(to))
 	default:
-		im.report(at, RuleReference, "$ref leads to %s, which is no schema", quoted(to))
+		im.report(at, rules.ImportReference, "$ref leads to %s, which is no schema", quoted(to))
 	}
 	return nil, ""
 }

@@ -9,6 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A repairer takes out of a catalogue what its reader refuses.
@@ -55,9 +57,9 @@ func (m *repairer) walk(n, written *yaml.Node, path []step) {
 }
 
 // at is the path to what is written at a position: the last that begins there or before.
-func (m *repairer) at(pos catalog.Position) []step {
+func (m *repairer) at(pos diag.Position) []step {
 	behind := sort.Search(len(m.all), func(i int) bool {
-		return comparePositions(catalog.Position{Line: m.all[i].line, Column: m.all[i].column}, pos) > 0
+		return diag.Position{Line: m.all[i].line, Column: m.all[i].column}.Compare(pos) > 0
 	})
 	return m.all[max(behind-1, 0)].path
 }
@@ -70,15 +72,15 @@ var droppable = []string{
 }
 
 // repair does away with the reason of a finding.
-func (m *repairer) repair(f *catalog.Finding) {
+func (m *repairer) repair(f *diag.Finding) {
 	path := m.at(f.Pos)
 	if slices.ContainsFunc(path, func(s step) bool { return m.gone[s.value] }) {
 		return
 	}
-	if (f.Rule == catalog.RuleCollision || f.Rule == catalog.RuleReserved) && m.rename(path) {
+	if (f.Rule == rules.Collision || f.Rule == rules.Reserved) && m.rename(path) {
 		return
 	}
-	if f.Rule == catalog.RuleExample && len(path) == 2 && m.loosen(path[1], f) {
+	if f.Rule == rules.Example && len(path) == 2 && m.loosen(path[1], f) {
 		return
 	}
 	for i, s := range slices.Backward(path) {
@@ -111,7 +113,7 @@ func (m *repairer) repair(f *catalog.Finding) {
 }
 
 // refuse reports what the reader of catalogues has found.
-func (m *repairer) refuse(s step, f *catalog.Finding, outcome string) {
+func (m *repairer) refuse(s step, f *diag.Finding, outcome string) {
 	at, ok := m.places[s.key]
 	if s.key == nil {
 		at, ok = m.places[s.value]
@@ -119,11 +121,11 @@ func (m *repairer) refuse(s step, f *catalog.Finding, outcome string) {
 	if !ok {
 		at = m.importer.root.place
 	}
-	m.report(at, RuleRefused, "%s; %s", f.Message, outcome)
+	m.report(at, rules.ImportRefused, "%s; %s", f.Message, outcome)
 }
 
 // take takes an entry or item out.
-func (m *repairer) take(s step, f *catalog.Finding, outcome string) {
+func (m *repairer) take(s step, f *diag.Finding, outcome string) {
 	m.refuse(s, f, outcome)
 	m.remove(s)
 }
@@ -206,7 +208,7 @@ func (m *repairer) detailed(s step) {
 
 // loosen takes out constraints of an event of which no example can be made up: patterns
 // at first, and then all.
-func (m *repairer) loosen(event step, f *catalog.Finding) bool {
+func (m *repairer) loosen(event step, f *diag.Finding) bool {
 	for _, keys := range [][]string{{"pattern"}, {"min", "max", "min_length", "max_length", "format", "min_items", "max_items", "unique"}} {
 		found := false
 		for _, body := range append([]*yaml.Node{event.value}, m.typesOf(event.value, map[string]bool{})...) {
@@ -241,7 +243,7 @@ func (m *repairer) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 }
 
 // strip takes keys out of the fields below n.
-func (m *repairer) strip(n *yaml.Node, keys []string, f *catalog.Finding, found *bool) {
+func (m *repairer) strip(n *yaml.Node, keys []string, f *diag.Finding, found *bool) {
 	eachField(n, func(fields *yaml.Node, value int) {
 		body := fields.Content[value]
 		for i := len(body.Content) - 2; i >= 0; i -= 2 {

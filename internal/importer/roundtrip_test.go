@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 // catalogues are all in the repository that have no findings, by their path.
@@ -62,7 +62,7 @@ func TestWhatIsExportedComesBack(t *testing.T) {
 				}
 				imported := form.back("export.json", document, importer.Options{Package: c.Package.V})
 				for _, f := range imported.Findings {
-					if f.Severity > lint.Note {
+					if f.Severity > diag.Note {
 						t.Errorf("%s", f)
 					}
 				}

@@ -1,6 +1,10 @@
 package importer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/diag/rules"
+)
 
 // commonType makes one schema of alternatives whose values are all of the same JSON type, or of
 // integers and numbers; nil for others. Objects are none of these: they may be a union.
@@ -49,7 +53,7 @@ func (im *importer) commonType(s *node) *use {
 			either := &node{kind: object, place: s.place, members: []member{{"anyOf", s.at(key), &node{kind: list, place: s.place, items: items}}}}
 			common.members = append(common.members, member{"items", s.at(key), either})
 		}
-		im.report(s.at(key), RuleKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
+		im.report(s.at(key), rules.ImportKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
 			Hint = checkWherePublished
 	}
 	im.commons[s] = &use{schema: common, nullable: nullable}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
 )
 
@@ -47,7 +49,7 @@ func (im *importer) textType(s *node) typing {
 		t.scalar = t.text != "time"
 		for _, key := range []string{"minLength", "maxLength", "pattern"} {
 			if s.get(key) != nil {
-				im.report(s.at(key), RuleConstraint, "%s has no counterpart for a %s", key, t.text)
+				im.report(s.at(key), rules.ImportConstraint, "%s has no counterpart for a %s", key, t.text)
 			}
 		}
 		return t
@@ -73,7 +75,7 @@ func (im *importer) format(s *node, name string) []entry {
 	if slices.Contains(catalog.Formats(), name) {
 		return []entry{{"format", textNode(name), s.at("format")}}
 	}
-	f := im.report(s.at("format"), RuleFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
+	f := im.report(s.at("format"), rules.ImportFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
 	switch name {
 	case "uri":
 		f.Hint = "the format url of a catalogue wants a host, which urn:isbn:0451450523 has not"
@@ -92,10 +94,10 @@ func (im *importer) pattern(s *node) []entry {
 	_, err := regexp.Compile(p.text)
 	switch {
 	case err != nil || !p.is(text):
-		im.report(s.at("pattern"), RuleConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any string")
+		im.report(s.at("pattern"), rules.ImportConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any string")
 		return nil
 	case len(p.text) > limitPattern:
-		im.report(s.at("pattern"), RuleConstraint, "the pattern is longer than %d bytes; the field takes any string", limitPattern)
+		im.report(s.at("pattern"), rules.ImportConstraint, "the pattern is longer than %d bytes; the field takes any string", limitPattern)
 		return nil
 	}
 	value := textNode(p.text)
@@ -119,7 +121,7 @@ func (im *importer) bytesType(s *node) typing {
 		t.more = append(t.more, entry{"max_length", plain(strconv.Itoa(n / 4 * 3)), s.at("maxLength")})
 	}
 	if s.get("pattern") != nil {
-		im.report(s.at("pattern"), RuleConstraint, "pattern has no counterpart for bytes")
+		im.report(s.at("pattern"), rules.ImportConstraint, "pattern has no counterpart for bytes")
 	}
 	im.leftovers(s, "contentEncoding", "format", "minLength", "maxLength", "pattern")
 	return t
@@ -148,7 +150,7 @@ func (im *importer) whole(s *node, keyword string, limit int) (int, bool) {
 			return 0, false // as good as none
 		}
 	}
-	im.report(s.at(keyword), RuleConstraint, "%s is no whole number from 0 to %d", keyword, limit)
+	im.report(s.at(keyword), rules.ImportConstraint, "%s is no whole number from 0 to %d", keyword, limit)
 	return 0, false
 }
 
@@ -199,12 +201,12 @@ func (im *importer) numberType(s *node, kind string) typing {
 		format = ""
 	}
 	if format != "" {
-		im.report(s.at("format"), RuleFormat, "the format %s of a number has no counterpart", quoted(format))
+		im.report(s.at("format"), rules.ImportFormat, "the format %s of a number has no counterpart", quoted(format))
 	}
 	t.more = append(t.more, im.bound(s, t.text, "minimum", "exclusiveMinimum", "min", size.least)...)
 	t.more = append(t.more, im.bound(s, t.text, "maximum", "exclusiveMaximum", "max", size.most)...)
 	if by, ok := rational(s.get("multipleOf")); s.get("multipleOf") != nil && !(ok && kind == "integer" && by.Cmp(big.NewRat(1, 1)) == 0) {
-		im.report(s.at("multipleOf"), RuleConstraint, "multipleOf has no counterpart")
+		im.report(s.at("multipleOf"), rules.ImportConstraint, "multipleOf has no counterpart")
 	}
 	im.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 	return t
@@ -213,7 +215,7 @@ func (im *importer) numberType(s *node, kind string) typing {
 // bound is a limit that says more than the type; usual is that of the format.
 func (im *importer) bound(s *node, kind, keyword, exclusive, key, usual string) []entry {
 	var bounds []limit
-	add := func(n *node, at catalog.Place, open bool) {
+	add := func(n *node, at diag.Place, open bool) {
 		if b, ok := im.limit(n, at, kind, open, key == "min"); ok {
 			bounds = append(bounds, b)
 		}
@@ -246,19 +248,19 @@ func (im *importer) bound(s *node, kind, keyword, exclusive, key, usual string) 
 type limit struct {
 	value *big.Rat
 	text  string
-	at    catalog.Place
+	at    diag.Place
 }
 
 // limit reads a bound; of integers, the next one that is allowed.
-func (im *importer) limit(n *node, at catalog.Place, kind string, open, least bool) (limit, bool) {
+func (im *importer) limit(n *node, at diag.Place, kind string, open, least bool) (limit, bool) {
 	value, ok := rational(n)
 	if !ok {
-		im.report(at, RuleConstraint, "the limit is no number that a catalogue can have")
+		im.report(at, rules.ImportConstraint, "the limit is no number that a catalogue can have")
 		return limit{}, false
 	}
 	if kind == "float64" {
 		if open {
-			im.report(at, RuleConstraint, "the limit itself is allowed in a catalogue")
+			im.report(at, rules.ImportConstraint, "the limit itself is allowed in a catalogue")
 		}
 		return limit{value, n.text, at}, true
 	}

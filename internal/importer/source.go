@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 type kind int
@@ -30,7 +30,7 @@ type node struct {
 	text    string   // of a text; of a number and a truth value, as JSON writes it
 	members []member // of an object, in order, each name once
 	items   []*node  // of a list
-	place   catalog.Place
+	place   diag.Place
 
 	// Of schemas that were put together of others:
 	sometimes []*node // parts that hold for some values only
@@ -39,7 +39,7 @@ type node struct {
 
 type member struct {
 	name  string
-	at    catalog.Place
+	at    diag.Place
 	value *node
 }
 
@@ -72,7 +72,7 @@ func (n *node) elements() []*node {
 }
 
 // at is the place of a member's name; that of n if it has no such member.
-func (n *node) at(name string) catalog.Place {
+func (n *node) at(name string) diag.Place {
 	for _, m := range n.members {
 		if m.name == name {
 			return m.at
@@ -102,7 +102,7 @@ const maxDepth = 500
 
 // A sourceError says where a document cannot be read.
 type sourceError struct {
-	at      catalog.Place
+	at      diag.Place
 	message string
 }
 
@@ -110,7 +110,7 @@ func (e *sourceError) Error() string { return e.message }
 
 // parse reads JSON or, if it is not that, YAML. Names that an object has twice are
 // given to repeated.
-func parse(file string, source []byte, repeated func(at catalog.Place, name string)) (*node, error) {
+func parse(file string, source []byte, repeated func(at diag.Place, name string)) (*node, error) {
 	source = bytes.TrimPrefix(source, []byte("\uFEFF"))
 	if json.Valid(source) {
 		r := &jsonReader{places: newPlaces(file, source), source: source, repeated: repeated, line: 1, column: 1}
@@ -145,20 +145,18 @@ type places struct {
 	lines []string
 }
 
-var yamlLineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
 func newPlaces(file string, source []byte) places {
 	return places{file, strings.Split(string(source), "\n")}
 }
 
 // place makes a place of a line, a column and a length, moved into the document.
-func (p places) place(line, column, length int) catalog.Place {
+func (p places) place(line, column, length int) diag.Place {
 	line = min(max(line, 1), len(p.lines))
 	content := strings.TrimSuffix(p.lines[line-1], "\r")
 	width := utf8.RuneCountInString(content)
 	column = min(max(column, 1), width+1)
-	return catalog.Place{
-		Pos:    catalog.Position{File: p.file, Line: line, Column: column},
+	return diag.Place{
+		Pos:    diag.Position{File: p.file, Line: line, Column: column},
 		Length: min(max(length, 1), max(1, width-column+1)),
 		Line:   content,
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A jsonReader reads JSON that is known to be valid.
@@ -15,13 +15,13 @@ type jsonReader struct {
 	places
 	source       []byte
 	decoder      *json.Decoder
-	repeated     func(at catalog.Place, name string)
+	repeated     func(at diag.Place, name string)
 	offset       int // line and column are those of this byte
 	line, column int
 }
 
 // token returns the next token and where it begins.
-func (r *jsonReader) token() (json.Token, catalog.Place) {
+func (r *jsonReader) token() (json.Token, diag.Place) {
 	start := int(r.decoder.InputOffset())
 	for start < len(r.source) && strings.IndexByte(" \t\r\n,:", r.source[start]) >= 0 {
 		start++
@@ -39,9 +39,9 @@ func (r *jsonReader) token() (json.Token, catalog.Place) {
 
 // lineAt is a place of that length. Lines of JSON can be very long, so nothing is
 // counted that was counted before.
-func (r *jsonReader) lineAt(length int) catalog.Place {
-	return catalog.Place{
-		Pos:    catalog.Position{File: r.file, Line: r.line, Column: r.column},
+func (r *jsonReader) lineAt(length int) diag.Place {
+	return diag.Place{
+		Pos:    diag.Position{File: r.file, Line: r.line, Column: r.column},
 		Length: max(length, 1), Line: strings.TrimSuffix(r.lines[r.line-1], "\r"),
 	}
 }

@@ -20,7 +20,7 @@ func TestANumberThatReadersOfYAMLDisagreeOnIsRefused(t *testing.T) {
 			said = append(said, f.String())
 		}
 		refused := result.Catalogue == nil && len(said) == 1 &&
-			strings.Contains(said[0], "thing.yaml:4:33: readers of YAML take the number "+number+" for different values")
+			strings.Contains(said[0], "thing.yaml:4:33: error: readers of YAML take the number "+number+" for different values")
 		if refused == fits {
 			t.Errorf("%s: %q", number, said)
 		}

@@ -14,13 +14,13 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A yamlReader reads YAML.
 type yamlReader struct {
 	places
-	repeated func(at catalog.Place, name string)
+	repeated func(at diag.Place, name string)
 	nodes    map[*yaml.Node]*node // so far
 }
 
@@ -30,7 +30,7 @@ func (r *yamlReader) document(source []byte) (*node, error) {
 	if !utf8.Valid(source) {
 		return nil, &sourceError{r.place(1, 1, 1), "it is not UTF-8 text"}
 	}
-	r.lines = strings.Split(yamlLineEnds.Replace(string(source)), "\n")
+	r.lines = strings.Split(diag.Normalize(source), "\n")
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	var doc yaml.Node
 	err := decoder.Decode(&doc)

@@ -6,7 +6,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // objectType is a struct, or a map if the properties are not known.
@@ -47,7 +48,7 @@ func (im *importer) mapType(s *node, at spot) typing {
 	t := typing{text: "map[string]json"}
 	rest := s.get("additionalProperties")
 	if patterns := s.get("patternProperties"); rest == nil && len(patterns.properties()) == 1 {
-		im.report(s.at("patternProperties"), RuleConstraint, "the keys of a map have no constraints in a catalogue")
+		im.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
 		rest = patterns.members[0].value
 		s = without(s, "patternProperties")
 	}
@@ -91,7 +92,7 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 	case rest.is(boolean) && rest.text == "false":
 		im.note(s.at("additionalProperties"), "a payload with properties that are not in the catalogue is read, without them, and not refused")
 	case rest.is(object), rest.is(boolean):
-		im.report(s.at("additionalProperties"), RuleKeyword, "an object has other properties besides those that are named; a struct has fields only, and loses them").
+		im.report(s.at("additionalProperties"), rules.ImportKeyword, "an object has other properties besides those that are named; a struct has fields only, and loses them").
 			Hint = "put the others into a map of their own, or make the object a map[string]json"
 	}
 	im.leftovers(s, "properties", "required", "additionalProperties")
@@ -101,7 +102,7 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 func (im *importer) required(s *node) map[string]bool {
 	required := map[string]bool{}
 	if s.isTrue("required") {
-		im.report(s.at("required"), RuleKeyword, "required is a list of names since draft 4 of JSON Schema")
+		im.report(s.at("required"), rules.ImportKeyword, "required is a list of names since draft 4 of JSON Schema")
 	}
 	for _, r := range s.get("required").elements() {
 		if r.is(text) {
@@ -113,19 +114,19 @@ func (im *importer) required(s *node) map[string]bool {
 
 // fieldName is the name of a property as a field; empty after a finding if it cannot
 // have one.
-func (im *importer) fieldName(name string, at catalog.Place, taken names) string {
+func (im *importer) fieldName(name string, at diag.Place, taken names) string {
 	if fieldSyntax.MatchString(name) {
 		return name
 	}
 	field := snake(signed(name))
 	if !fieldSyntax.MatchString(field) {
-		im.report(at, RuleName, "the property %s cannot be a field, and is left out", quoted(name)).
+		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out", quoted(name)).
 			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
 		im.rename(aKey, name, "", at)
 		return ""
 	}
 	field = taken.unique(field)
-	im.report(at, RuleName, "the property %s becomes the field %s", quoted(name), field)
+	im.report(at, rules.ImportName, "the property %s becomes the field %s", quoted(name), field)
 	im.rename(aKey, name, field, at)
 	return field
 }
@@ -150,7 +151,7 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	u := t.use
 	optional := !required
 	if u.nullable && required && !t.hasNil() {
-		im.report(u.schema.place, RuleNull, "%s is required and may be null; the field may be absent instead", name)
+		im.report(u.schema.place, rules.ImportNull, "%s is required and may be null; the field may be absent instead", name)
 		optional = true
 	}
 	kind := t.text
@@ -171,7 +172,7 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	switch {
 	case u.fallback == nil || u.fallback.is(null):
 	case !t.scalar:
-		im.report(u.fallback.place, RuleDefault, "%s has a default and is no scalar", name)
+		im.report(u.fallback.place, rules.ImportDefault, "%s has a default and is no scalar", name)
 	default:
 		if value := im.yamlOf(u.fallback); value != nil {
 			im.add(f, "default", value, u.fallback.place)

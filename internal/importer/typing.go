@@ -7,6 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A typing is what a field says of its values.
@@ -21,7 +23,7 @@ type typing struct {
 type entry struct {
 	key   string
 	value *yaml.Node
-	at    catalog.Place
+	at    diag.Place
 }
 
 // hasNil tells types whose Go value can be nil, and is null in JSON then.
@@ -47,7 +49,7 @@ func (im *importer) typeOf(s *node, at spot) typing {
 	u := im.look(s)
 	if im.schemas++; im.schemas > im.maxSchemas() {
 		if im.schemas == im.maxSchemas()+1 {
-			im.report(s.place, RuleReference, "the document uses its own parts so often that from here on fields take any JSON")
+			im.report(s.place, rules.ImportReference, "the document uses its own parts so often that from here on fields take any JSON")
 		}
 		return typing{text: "json", use: u}
 	}
@@ -60,13 +62,13 @@ func (im *importer) shape(u use, at spot) typing {
 	s := u.schema
 	if !s.is(object) {
 		if !s.is(boolean) || s.text != "true" {
-			im.report(s.place, RuleType, "no value is of this schema")
+			im.report(s.place, rules.ImportType, "no value is of this schema")
 		}
 		return typing{text: "json"}
 	}
 	if u.def != nil && im.drafts[u.def] == nil {
 		if im.expanding[u.def] {
-			im.report(s.place, RuleType, "%s contains itself and is no object", quoted(u.name))
+			im.report(s.place, rules.ImportType, "%s contains itself and is no object", quoted(u.name))
 			return typing{text: "json"}
 		}
 		im.expanding[u.def] = true
@@ -167,12 +169,12 @@ func (im *importer) kindOf(s *node) string {
 	kinds := kindsOf(s)
 	switch {
 	case len(kinds) > 1:
-		im.report(s.at("type"), RuleType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
+		im.report(s.at("type"), rules.ImportType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
 			Hint = "write a union of structs, or a type for each"
 		return ""
 	case len(kinds) == 1:
 		if !slices.Contains([]string{"object", "array", "string", "integer", "number", "boolean"}, kinds[0]) {
-			im.report(s.at("type"), RuleType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
+			im.report(s.at("type"), rules.ImportType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
 			return ""
 		}
 		return kinds[0]
@@ -186,7 +188,7 @@ func (im *importer) listType(s *node, at spot) typing {
 	items := s.get("items")
 	switch {
 	case s.get("prefixItems") != nil, items.is(list):
-		im.report(s.at("prefixItems"), RuleType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
+		im.report(s.at("prefixItems"), rules.ImportType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
 	case items != nil:
 		t = im.element("[]", items, at)
 	}
@@ -194,7 +196,7 @@ func (im *importer) listType(s *node, at spot) typing {
 	t.more = append(t.more, im.count(s, "maxItems", "max_items", limitItems)...)
 	if s.isTrue("uniqueItems") {
 		if !t.scalar || t.text == "[]bytes" || t.text == "[]time" {
-			im.report(s.at("uniqueItems"), RuleConstraint, "uniqueItems has a counterpart only for lists of scalars")
+			im.report(s.at("uniqueItems"), rules.ImportConstraint, "uniqueItems has a counterpart only for lists of scalars")
 		} else {
 			t.more = append(t.more, entry{"unique", plain("true"), s.at("uniqueItems")})
 		}
@@ -209,15 +211,15 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 	im.nested++
 	defer func() { im.nested-- }()
 	if im.nested > maxNesting {
-		im.report(s.place, RuleType, "lists and maps are more than %d deep inside one another; the field takes any JSON", maxNesting)
+		im.report(s.place, rules.ImportType, "lists and maps are more than %d deep inside one another; the field takes any JSON", maxNesting)
 		return typing{text: "json"}
 	}
 	inner := im.typeOf(s, at)
 	for _, c := range inner.more {
-		im.report(c.at, RuleConstraint, "the items of a list or map have no constraints in a catalogue").Hint = "declare a struct for the items, or check them in the handler"
+		im.report(c.at, rules.ImportConstraint, "the items of a list or map have no constraints in a catalogue").Hint = "declare a struct for the items, or check them in the handler"
 	}
 	if inner.use.nullable && !inner.hasNil() {
-		im.report(inner.use.schema.place, RuleNull, "the items of a list or map cannot be null in a catalogue")
+		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue")
 	}
 	if inner.use.def == nil {
 		im.unsaid(inner.use, "an item of a list or map")

@@ -6,19 +6,21 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // variants are what a schema can be one of.
 type variants struct {
 	key   string // that tells them apart
 	field string // the same as a name of the language
-	at    catalog.Place
+	at    diag.Place
 	all   []variant
 }
 
 type variant struct {
 	tag    string
-	at     catalog.Place
+	at     diag.Place
 	struc  use  // a struct
 	tagged bool // it has the key among its properties
 }
@@ -33,7 +35,7 @@ func (im *importer) variantsOf(s *node) *variants {
 	switch {
 	case no != nil && !im.refused[no.branches]:
 		im.refused[no.branches] = true
-		im.report(no.at, RuleUnion, "%s; the field takes any JSON", no.why).Hint = no.hint
+		im.report(no.at, rules.ImportUnion, "%s; the field takes any JSON", no.why).Hint = no.hint
 		return nil
 	case v == nil:
 		return nil
@@ -50,7 +52,7 @@ func (im *importer) variantsOf(s *node) *variants {
 // A noUnion says why alternatives are no union.
 type noUnion struct {
 	branches  *node
-	at        catalog.Place
+	at        diag.Place
 	why, hint string
 }
 

@@ -8,7 +8,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
@@ -54,12 +55,12 @@ func set(m *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 }
 
 // add adds a key that was made of what is at a place.
-func (im *importer) add(m *yaml.Node, key string, value *yaml.Node, at catalog.Place) {
+func (im *importer) add(m *yaml.Node, key string, value *yaml.Node, at diag.Place) {
 	im.places[set(m, key, value)] = at
 }
 
 // addText adds a text unless it is empty.
-func (im *importer) addText(m *yaml.Node, key, value string, at catalog.Place) {
+func (im *importer) addText(m *yaml.Node, key, value string, at diag.Place) {
 	if value != "" {
 		im.add(m, key, textNode(value), at)
 	}
@@ -111,7 +112,7 @@ func (im *importer) yamlOf(n *node) *yaml.Node {
 	}
 	converted := convert(n)
 	if left < 0 {
-		im.report(n.place, RuleReference, "the value contains parts of the document again and again, and is left out")
+		im.report(n.place, rules.ImportReference, "the value contains parts of the document again and again, and is left out")
 		return nil
 	}
 	return converted

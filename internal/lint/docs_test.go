@@ -24,7 +24,7 @@ func TestTheReferenceListsTheRules(t *testing.T) {
 	}
 	var rows strings.Builder
 	for _, rule := range lint.Rules() {
-		fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", rule.ID, rule.Severity, rule.Purpose)
+		fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", rule.ID, rule.Severity, rule.Doc)
 	}
 	table := regexp.MustCompile(regexp.QuoteMeta(head) + `((?:[^\n]+\n)*)`)
 	got := table.FindStringSubmatch(string(text))

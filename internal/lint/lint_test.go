@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -17,7 +19,7 @@ import (
 const header = "version: 1\npackage: p"
 
 // found lints a catalogue that has no findings of the reader's.
-func found(t *testing.T, source string) []lint.Finding {
+func found(t *testing.T, source string) diag.Findings {
 	t.Helper()
 	c, findings := catalog.Parse("events.yaml", []byte(source))
 	if findings != nil {
@@ -31,16 +33,16 @@ func found(t *testing.T, source string) []lint.Finding {
 }
 
 // lines are findings as people read them, with their severity.
-func lines(all []lint.Finding) []string {
+func lines(all diag.Findings) []string {
 	var texts []string
 	for _, f := range all {
-		texts = append(texts, f.Severity.String()+" "+f.String())
+		texts = append(texts, f.String())
 	}
 	return texts
 }
 
-func ofRule(all []lint.Finding, id string) []lint.Finding {
-	return slices.DeleteFunc(slices.Clone(all), func(f lint.Finding) bool { return string(f.Rule) != id })
+func ofRule(all diag.Findings, id string) diag.Findings {
+	return slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return f.Rule.ID != id })
 }
 
 // switchedOn makes a rule report even if it is off by itself.
@@ -54,7 +56,7 @@ func TestEachRuleReportsItsBadExampleAndNotTheGoodOne(t *testing.T) {
 				t.Error("the bad example is not reported")
 			}
 			for _, f := range bad {
-				if f.Severity != lint.Error || f.Hint == "" || f.Subject == "" || f.Line == "" || f.Pos.Column+f.Length-1 > len(f.Line) {
+				if f.Severity != diag.Error || f.Hint == "" || f.Subject == "" || f.Line == "" || f.Pos.Column+f.Length-1 > len(f.Line) {
 					t.Errorf("incomplete: %+v", f)
 				}
 			}
@@ -65,21 +67,14 @@ func TestEachRuleReportsItsBadExampleAndNotTheGoodOne(t *testing.T) {
 	}
 }
 
+// Package rules and this one have the same rules, in the same order.
 func TestTheReaderOfCataloguesKnowsTheRules(t *testing.T) {
-	var ids []string
+	var own []*diag.Rule
 	for _, rule := range lint.Rules() {
-		ids = append(ids, rule.ID)
-		if !strings.HasSuffix(rule.Purpose, ".") || rule.Severity.String() == "" {
-			t.Errorf("%s: %+v", rule.ID, rule)
-		}
+		own = append(own, rule.Rule)
 	}
-	if diff := cmp.Diff(catalog.LintRules(), ids); diff != "" {
-		t.Errorf("rules (-catalogue +lint):\n%s", diff)
-	}
-	for _, word := range catalog.LintSeverities() {
-		if s, err := lint.ParseSeverity(word); err != nil || s.String() != word {
-			t.Errorf("%s is read as %v, %v", word, s, err)
-		}
+	if diff := cmp.Diff(rules.IDs(rules.Of(diag.Lint)), rules.IDs(own)); diff != "" {
+		t.Errorf("rules (-package rules +lint):\n%s", diff)
 	}
 }
 
@@ -109,8 +104,8 @@ lint:
   type-doc: { except: ["*"] }
 `
 	want := []string{
-		`warning events.yaml:5:3: event order.placed has no doc; add a doc that says what happened [event-doc]`,
-		`note events.yaml:6:35: no event uses type Unit; remove it, or use it [unused-type]`,
+		`events.yaml:5:3: warning: event order.placed has no doc; add a doc that says what happened [event-doc]`,
+		`events.yaml:6:35: note: no event uses type Unit; remove it, or use it [unused-type]`,
 	}
 	if diff := cmp.Diff(want, lines(found(t, source))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -133,9 +128,9 @@ events:
 `
 	all := found(t, source)
 	want := []string{
-		`warning events.yaml:5:26: slow_after 7s of event order.placed (and 2 more) is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
-		`warning events.yaml:5:26: slow_after 7s of subscription audit of event order.placed is never reached: the timeout is 6s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
-		`warning events.yaml:10:29: slow_after 10s of event order.sent is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+		`events.yaml:5:26: warning: slow_after 7s of event order.placed (and 2 more) is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+		`events.yaml:5:26: warning: slow_after 7s of subscription audit of event order.placed is never reached: the timeout is 6s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
+		`events.yaml:10:29: warning: slow_after 10s of event order.sent is never reached: the timeout is 5s; make it shorter than the timeout, or write slow_after: off [slow-after-unreached]`,
 	}
 	if diff := cmp.Diff(want, lines(all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -167,7 +162,7 @@ func TestTheExampleCatalogueIsClean(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(path, "templates") { // where docs would be in the way
-			all = slices.DeleteFunc(all, func(f lint.Finding) bool { return f.Rule == "field-doc" })
+			all = slices.DeleteFunc(all, func(f *diag.Finding) bool { return f.Rule == rules.FieldDoc })
 		}
 		if len(all) > 0 {
 			t.Errorf("%s", strings.Join(lines(all), "\n"))
@@ -185,11 +180,10 @@ func TestAFileThatCannotBeShownIsAnError(t *testing.T) {
 
 func TestWhatTheReaderFindsAreErrors(t *testing.T) {
 	_, findings := catalog.Parse("events.yaml", []byte("version: 2\n"))
-	all := lint.Errors(findings)
-	if len(all) != len(findings) || len(all) == 0 || all[0].Severity != lint.Error || all[0].Finding != findings[0] {
-		t.Errorf("got %+v", all)
+	if len(findings) == 0 || findings[0].Severity != diag.Error {
+		t.Errorf("got %+v", findings)
 	}
-	if _, err := lint.ParseSeverity("grave"); err == nil || err.Error() != `there is no severity "grave": it is off, note, warning or error` {
+	if _, err := diag.ParseSeverity("grave"); err == nil || err.Error() != `there is no severity "grave": it is off, note, warning or error` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -241,7 +235,7 @@ events:
 		t.Fatal(err)
 	}
 	for _, f := range found {
-		if f.Rule == "unused-type" {
+		if f.Rule == rules.UnusedType {
 			t.Error(f)
 		}
 	}

@@ -1,13 +1,13 @@
 package lint
 
-// Rule finds one kind of bad idea.
+import "github.com/busgen/busgen/internal/diag"
+
+// Rule finds one kind of bad idea, and has an example of it.
 type Rule struct {
-	ID       string
-	Severity Severity // unless the catalogue says otherwise
-	Purpose  string   // why it is a bad idea, in a sentence
-	Bad      string   // what it reports: a piece of a catalogue
-	Good     string   // what it is content with
-	check    func(*pass)
+	*diag.Rule
+	Bad   string // a piece of a catalogue that the rule reports
+	Good  string // one that it does not report
+	check func(*pass)
 }
 
 // Rules lists the rules: what is said, names, payloads, settings.
@@ -17,14 +17,4 @@ func Rules() []Rule {
 		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation,
 		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, oneBudget,
 	}
-}
-
-// RuleOf returns the rule of an id.
-func RuleOf(id string) (Rule, bool) {
-	for _, rule := range Rules() {
-		if rule.ID == id {
-			return rule, true
-		}
-	}
-	return Rule{}, false
 }

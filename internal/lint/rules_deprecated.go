@@ -4,12 +4,11 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var deprecatedSubscribed = Rule{
-	ID:       "deprecated-subscribed",
-	Severity: Warning,
-	Purpose:  "An event that should not be used any more still has handlers that wait for it.",
+	Rule: rules.DeprecatedSubscribed,
 	Bad: `
 events:
   order.placed: { deprecated: use order.accepted, subscriptions: { send-receipt: {} } }`,
@@ -32,9 +31,7 @@ events:
 }
 
 var deprecatedType = Rule{
-	ID:       "deprecated-type",
-	Severity: Warning,
-	Purpose:  "A type that should not be used any more is carried by a field that may be used.",
+	Rule: rules.DeprecatedType,
 	Bad: `
 types:
   Price: { deprecated: use Money, fields: { cents: int64 } }
@@ -67,9 +64,7 @@ events:
 }
 
 var deprecatedKey = Rule{
-	ID:       "deprecated-key",
-	Severity: Note,
-	Purpose:  "A key has a better name now. The former one works, and is not in the reference.",
+	Rule: rules.DeprecatedKey,
 	Bad: `
 defaults: { brake: 5 }
 events:

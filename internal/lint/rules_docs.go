@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var eventDoc = Rule{
-	ID:       "event-doc",
-	Severity: Warning,
-	Purpose:  "Whoever handles an event must know when it happens, which its name alone does not say.",
+	Rule: rules.EventDoc,
 	Bad: `
 events:
   order.placed: { payload: { order_id: uuid } }`,
@@ -29,9 +28,7 @@ events:
 }
 
 var typeDoc = Rule{
-	ID:       "type-doc",
-	Severity: Note,
-	Purpose:  "A type is used in many places, and each of its users asks what it means.",
+	Rule: rules.TypeDoc,
 	Bad: `
 types:
   Currency: { enum: [EUR, USD] }
@@ -52,9 +49,7 @@ events:
 }
 
 var fieldDoc = Rule{
-	ID:       "field-doc",
-	Severity: Note,
-	Purpose:  "A name says what a field is called, a doc in what unit it is, who fills it in, and when it is absent.",
+	Rule: rules.FieldDoc,
 	Bad: `
 events:
   payment.captured: { payload: { amount: int64 } }`,
@@ -73,9 +68,7 @@ events:
 }
 
 var eventOwner = Rule{
-	ID:       "event-owner",
-	Severity: Off,
-	Purpose:  "In a catalogue of several teams somebody must answer for each event.",
+	Rule: rules.EventOwner,
 	Bad: `
 events:
   order.placed: { doc: A customer placed an order. }`,
@@ -92,9 +85,7 @@ events:
 }
 
 var eventExample = Rule{
-	ID:       "event-example",
-	Severity: Off,
-	Purpose:  "An example says more than a list of types, and tests, pages and exports use it.",
+	Rule: rules.EventExample,
 	Bad: `
 events:
   order.placed: { payload: { order_id: uuid, email: string } }`,

@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var flowCorrelation = Rule{
-	ID:       "flow-correlation",
-	Severity: Note,
-	Purpose:  "The events of one flow belong together by a field that all of them have. Without it nobody can follow one from start to end.",
+	Rule: rules.FlowCorrelation,
 	Bad: `
 events:
   order.placed: { payload: { order_id: uuid } }

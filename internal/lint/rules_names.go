@@ -3,12 +3,12 @@ package lint
 import (
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var pastTense = Rule{
-	ID:       "past-tense",
-	Severity: Note,
-	Purpose:  "An event is a fact. A name in the imperative reads like a command, and sooner or later somebody refuses it.",
+	Rule: rules.PastTense,
 	Bad: `
 events:
   order.place: {}`,
@@ -28,9 +28,7 @@ events:
 }
 
 var genericName = Rule{
-	ID:       "generic-name",
-	Severity: Note,
-	Purpose:  "A name that fits everything says nothing: no subscription and no policy can be about one kind of it.",
+	Rule: rules.GenericName,
 	Bad: `
 events:
   system.error: {}

@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 var secretField = Rule{
-	ID:       "secret-field",
-	Severity: Warning,
-	Purpose:  "Payloads are kept in the file, shown by tools and quoted in dead letters, all in clear text.",
+	Rule: rules.SecretField,
 	Bad: `
 events:
   user.registered: { payload: { email: string, password: string } }`,
@@ -36,9 +35,7 @@ var secretWords = []string{
 }
 
 var floatMoney = Rule{
-	ID:       "float-money",
-	Severity: Warning,
-	Purpose:  "Floating point does not add up: a sum of prices is off by a cent, and nobody finds out where.",
+	Rule: rules.FloatMoney,
 	Bad: `
 events:
   payment.captured: { payload: { amount: float64 } }`,
@@ -59,9 +56,7 @@ events:
 var moneyWords = []string{"amount", "balance", "cost", "costs", "discount", "fee", "fees", "money", "payout", "price", "refund", "salary", "subtotal", "tax"}
 
 var unusedType = Rule{
-	ID:       "unused-type",
-	Severity: Warning,
-	Purpose:  "A type that no event carries is left over, or an event forgot to use it.",
+	Rule: rules.UnusedType,
 	Bad: `
 types:
   Currency: { enum: [EUR, USD] }
@@ -92,9 +87,7 @@ events:
 }
 
 var sampleOfCustom = Rule{
-	ID:       "sample-of-custom",
-	Severity: Warning,
-	Purpose:  "What a custom Go type accepts is only known to its code. Without an example, Sample… may panic on what was made up.",
+	Rule: rules.SampleOfCustom,
 	Bad: `
 types:
   Address: { go: { import: net/netip, type: Addr }, type: string }
@@ -157,9 +150,7 @@ func among(name string, words []string) string {
 }
 
 var partitionGap = Rule{
-	ID:       "partition-gap",
-	Severity: Note,
-	Purpose:  "Events of one thing are kept in order by partition_by. One that lacks it can overtake the others.",
+	Rule: rules.PartitionGap,
 	Bad: `
 events:
   order.placed: { partition_by: order_id, payload: { order_id: uuid } }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -16,9 +17,7 @@ const (
 )
 
 var retryDelays = Rule{
-	ID:       "retry-delays",
-	Severity: Note,
-	Purpose:  "First waits of 100ms to 5s and longest waits of 10s to 10m fit most failures: less is no rest, more is idle time.",
+	Rule: rules.RetryDelays,
 	Bad: `
 defaults: { retry: { base_delay: 10ms, max_delay: 1h, max_attempts: 20 } }
 events:
@@ -93,9 +92,7 @@ func capped(s catalog.Settings) int {
 const manyEvents, manyNamespaces = 12, 3
 
 var oneBudget = Rule{
-	ID:       "one-budget",
-	Severity: Note,
-	Purpose:  "A person who waits wants a quick failure, and expensive work a long patience: one retry budget does not fit all events.",
+	Rule: rules.OneBudget,
 	Bad: `
 defaults: { retry: { max_attempts: 10 } }
 events:
@@ -148,7 +145,7 @@ events:
 		}
 		first := events[0]
 		at := first.Settings.MaxAttempts.Pos
-		if at == (catalog.Position{}) {
+		if !at.IsKnown() {
 			at = first.Name.Pos
 		}
 		p.report(first.Name.V, at, "add policies: fewer attempts where a person waits, more where work is expensive",

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 var slowAfterUnreached = Rule{
-	ID:       "slow-after-unreached",
-	Severity: Warning,
-	Purpose:  "An attempt ends at its timeout, so a slow_after that is not shorter is never logged.",
+	Rule: rules.SlowAfterUnreached,
 	Bad: `
 defaults: { timeout: 5s, slow_after: 10s }
 events:
@@ -36,9 +36,7 @@ events:
 }
 
 var timeoutBeyondExpiry = Rule{
-	ID:       "timeout-beyond-expiry",
-	Severity: Warning,
-	Purpose:  "An attempt that may take longer than the event lives leaves no time for another one.",
+	Rule: rules.TimeoutBeyondExpiry,
 	Bad: `
 defaults: { timeout: 1m, expires_after: 30s }
 events:
@@ -62,9 +60,7 @@ events:
 }
 
 var attemptsBeyondExpiry = Rule{
-	ID:       "attempts-beyond-expiry",
-	Severity: Warning,
-	Purpose:  "Attempts that the waits alone put behind the expiry are never made: max_attempts promises too much.",
+	Rule: rules.AttemptsBeyondExpiry,
 	Bad: `
 defaults: { expires_after: 10s, timeout: 2s, retry: { max_attempts: 8 } }
 events:
@@ -104,9 +100,7 @@ func lateAttempt(s catalog.Settings) int {
 }
 
 var neverRetried = Rule{
-	ID:       "never-retried",
-	Severity: Note,
-	Purpose:  "With one attempt and no redrive, a moment's trouble makes a dead letter that waits for a person.",
+	Rule: rules.NeverRetried,
 	Bad: `
 defaults: { retry: { max_attempts: 1 } }
 events:
@@ -130,9 +124,7 @@ events:
 }
 
 var noJitter = Rule{
-	ID:       "no-jitter",
-	Severity: Note,
-	Purpose:  "Without jitter everything that failed together is tried again together, and fails together again.",
+	Rule: rules.NoJitter,
 	Bad: `
 defaults: { retry: { jitter: 0 } }
 events:
@@ -154,8 +146,8 @@ events:
 
 // A flaw is what is wrong with the settings of one event or subscription.
 type flaw struct {
-	at       catalog.Position // of the setting that is to be changed
-	also     catalog.Position // of the one that it does not go with, if it is written
+	at       diag.Position // of the setting that is to be changed
+	also     diag.Position // of the one that it does not go with, if it is written
 	alsoWhat string
 	what     string // with %s for those who have the settings
 	hint     string
@@ -164,7 +156,7 @@ type flaw struct {
 // eachSettings judges the settings of every event and subscription. Settings are
 // inherited: what comes from the same lines is reported once, for all who have it.
 func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
-	type origin struct{ at, also catalog.Position }
+	type origin struct{ at, also diag.Position }
 	type group struct {
 		flaw           *flaw
 		subject, first string

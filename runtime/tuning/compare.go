@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -44,9 +45,9 @@ func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning,
 	return c.tuning, c.report
 }
 
-func (c *comparison) needsBuild(pos catalog.Position, format string, args ...any) {
+func (c *comparison) needsBuild(pos diag.Position, format string, args ...any) {
 	at := pos.String()
-	if pos == (catalog.Position{}) {
+	if !pos.IsKnown() {
 		at = c.file
 	}
 	c.report.NeedsBuild = append(c.report.NeedsBuild, at+": "+fmt.Sprintf(format, args...))
@@ -60,7 +61,7 @@ func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 		c.learn(s.Settings)
 	}
 	if e == nil {
-		c.needsBuild(catalog.Position{}, "event type %s is gone", t.Name())
+		c.needsBuild(diag.Position{}, "event type %s is gone", t.Name())
 		return
 	}
 	c.tuning.Types[t.Name()] = c.tuned(t.Name(), t.Settings(), e.Settings)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // A watched catalogue, and what was seen of it.
@@ -52,7 +53,7 @@ func (w *watched) look(patient bool) (changed *snapshot, settled bool, err error
 type snapshot struct {
 	path     string
 	c        *catalog.Catalogue
-	findings catalog.Findings
+	findings diag.Findings
 
 	signs []sign
 	trace catalog.Trace // what patterns have matched

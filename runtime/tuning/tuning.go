@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -68,14 +68,14 @@ func (e *FindingsError) Error() string {
 	return b.String()
 }
 
-func findingsError(path string, findings catalog.Findings) *FindingsError {
+func findingsError(path string, findings diag.Findings) *FindingsError {
 	e := &FindingsError{Path: path}
 	for _, f := range findings {
 		problem := f.Message
 		if f.Hint != "" {
 			problem += "; " + f.Hint
 		}
-		e.Findings = append(e.Findings, Finding{f.Pos.String(), problem, string(f.Rule)})
+		e.Findings = append(e.Findings, Finding{f.Pos.String(), problem, f.Rule.ID})
 	}
 	return e
 }

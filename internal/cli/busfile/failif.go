@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/suggest"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/admin"
 )
 
@@ -46,7 +46,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	switch {
 	case !slices.Contains(thresholdFields, t.field):
 		hint := ": there are " + strings.Join(thresholdFields, ", ")
-		if best := suggest.Closest(t.field, thresholdFields); best != "" {
+		if best := diag.Closest(t.field, thresholdFields); best != "" {
 			hint = ": did you mean " + best + "?"
 		}
 		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, hint)

@@ -18,10 +18,11 @@ import (
 	"path/filepath"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/input"
-	"github.com/busgen/busgen/internal/lint"
 )
 
 // Compare compares a catalogue with the record of the code in the folder out.
@@ -38,7 +39,7 @@ func Compare(ctx context.Context, c *catalog.Catalogue, out string, accept bool)
 		return frozen.Result{}, err
 	}
 	if finding := w.otherCatalogue(); finding != nil {
-		return frozen.Result{Findings: []lint.Finding{*finding}}, nil
+		return frozen.Result{Findings: diag.Findings{finding}}, nil
 	}
 	before, err := w.record()
 	if err != nil {
@@ -91,12 +92,9 @@ func (w *generated) relative(file string) string {
 	return filepath.Base(file) // on another drive
 }
 
-// ruleOtherCatalogue is the rule about code of another catalogue.
-const ruleOtherCatalogue catalog.Rule = "other-catalogue"
-
 // otherCatalogue returns a finding if the code in the folder was generated from
 // another catalogue that still exists: both would write the same files.
-func (w *generated) otherCatalogue() *lint.Finding {
+func (w *generated) otherCatalogue() *diag.Finding {
 	header, ok := emit.SourceOf(w.present)
 	claim := struct{ path, catalogue string }{w.path, header}
 	if !ok && len(w.existing) > 0 {
@@ -118,11 +116,9 @@ func (w *generated) otherCatalogue() *lint.Finding {
 	if info, err := os.Stat(other); err != nil || !info.Mode().IsRegular() || w.isPart(other) {
 		return nil // it was renamed, was removed, or is included in this one
 	}
-	return &lint.Finding{Severity: lint.Error, Finding: &catalog.Finding{
-		Place: headerOf(claim.path), Rule: ruleOtherCatalogue,
-		Message: fmt.Sprintf("%s was generated from %s, and not from %s", claim.path, other, w.catalogue.File),
-		Hint:    fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other),
-	}}
+	f := rules.OtherCatalogue.At(headerOf(claim.path), "%s was generated from %s, and not from %s", claim.path, other, w.catalogue.File)
+	f.Hint = fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other)
+	return f
 }
 
 // isPart reports whether a file is the catalogue or included in it. Links count.
@@ -140,15 +136,13 @@ func (w *generated) isPart(file string) bool {
 }
 
 // headerOf returns the place of the first line of a generated file.
-func headerOf(path string) catalog.Place {
-	return lint.NewSource(catalog.Disk{}.ReadFile).Place(catalog.Position{File: path, Line: 1, Column: 1})
+func headerOf(path string) diag.Place {
+	return diag.NewSource(catalog.Disk{}.ReadFile).Place(diag.Position{File: path, Line: 1, Column: 1})
 }
 
 // missing returns the finding about code without a record.
-func (w *generated) missing() lint.Finding {
-	return lint.Finding{Severity: lint.Error, Direction: "backward", Finding: &catalog.Finding{
-		Place: headerOf(w.existing[0].Path), Rule: frozen.Rule,
-		Message: fmt.Sprintf("%s is missing beside generated code, so that nobody knows what the types of stored events were", w.path),
-		Hint:    "restore the file, or generate with --accept-wire to begin a new one",
-	}}
+func (w *generated) missing() *diag.Finding {
+	f := rules.WireRecord.At(headerOf(w.existing[0].Path), "%s is missing beside generated code, so that nobody knows what the types of stored events were", w.path)
+	f.Hint, f.Direction = "restore the file, or generate with --accept-wire to begin a new one", diag.Backward
+	return f
 }

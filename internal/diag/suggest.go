@@ -1,7 +1,18 @@
-// Package suggest finds what somebody meant who has misspelt a name.
-package suggest
+package diag
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// DidYouMean returns a hint with the candidate closest to word, or "" if none is close enough to be
+// what was meant.
+func DidYouMean(word string, candidates []string) string {
+	if best := Closest(word, candidates); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
 
 // Closest returns the candidate closest to word, or "" if none is close enough
 // to be what was meant. Case does not count.

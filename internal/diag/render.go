@@ -1,4 +1,4 @@
-package catalog
+package diag
 
 import (
 	"fmt"
@@ -29,8 +29,8 @@ func (fs Findings) Render(w io.Writer) error {
 	return err
 }
 
-// An excerpt of a longer line, such as a catalogue written as one line of
-// JSON, begins this far before the place, and is this long.
+// An excerpt of a longer line, such as a catalogue in one line of JSON, begins this many characters
+// before the place and has this many.
 const (
 	excerptBefore = 60
 	excerptWidth  = 160

@@ -1,0 +1,27 @@
+package rules
+
+import "github.com/busgen/busgen/internal/diag"
+
+// The rules of busgen import.
+var (
+	ImportSyntax     = importing(diag.Error, "import-syntax", "The document is JSON or YAML, and no object has a name twice.")
+	ImportDocument   = importing(diag.Error, "import-document", "The document is of the kind that was named, and has an event.")
+	ImportKeys       = importing(diag.Error, "import-keys", "Keys of the JSON stay as they are. With `--rename-keys` a change is a warning.")
+	ImportPayload    = importing(diag.Warning, "import-payload", "Payloads are JSON objects.")
+	ImportReference  = importing(diag.Warning, "import-reference", "References lead to schemas in the same file.")
+	ImportKeyword    = importing(diag.Warning, "import-keyword", "Keywords have a counterpart in a catalogue, which `not`, `if` and `anyOf`, for example, do not have.")
+	ImportType       = importing(diag.Warning, "import-type", "All values of a schema are of one type.")
+	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields, because they are keys in the JSON.")
+	ImportNull       = importing(diag.Warning, "import-null", "A property that may be null may be absent, too.")
+	ImportEnum       = importing(diag.Warning, "import-enum", "Enums have strings only, or integers only, that can be Go constants.")
+	ImportUnion      = importing(diag.Warning, "import-union", "The alternatives of `oneOf` are objects, and one property tells them apart.")
+	ImportFormat     = importing(diag.Warning, "import-format", "A catalogue has the format.")
+	ImportConstraint = importing(diag.Warning, "import-constraint", "A catalogue has the constraint, on a property and not on the items of a list.")
+	ImportDefault    = importing(diag.Warning, "import-default", "Defaults are scalars.")
+	ImportRefused    = importing(diag.Warning, "import-refused", "The reader of catalogues accepts what is imported, such as examples.")
+	ImportDetail     = importing(diag.Note, "import-detail", "A description has no counterpart and is left out; payloads stay the same.")
+)
+
+func importing(severity diag.Severity, id, doc string) *diag.Rule {
+	return add(diag.Import, severity, id, doc)
+}
