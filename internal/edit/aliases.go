@@ -7,15 +7,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A former is something whose old name is kept when it is renamed.
+// A former is something that keeps its old name as an alias when it is renamed.
 type former struct {
 	home  *document
 	path  []string // to its body, with the old name
 	about *context
 }
 
-// keepName adds a name to the aliases of what had it. If the new name is among them,
-// because it comes back, the two change places.
+// keepName adds a name to the aliases of what had it. If the new name is an alias already, because it is a
+// former name, keepName replaces that alias with the old name.
 func (e *editor) keepName(f former, from, to string) {
 	body := f.home.at(f.path...)
 	aliases := below(body, "aliases")
@@ -30,7 +30,7 @@ func (e *editor) keepName(f former, from, to string) {
 	}
 }
 
-// openBrace puts an entry in front of the others in { }.
+// openBrace inserts an entry before the others in { }.
 func (e *editor) openBrace(d *document, body *yaml.Node, entry string) {
 	line := []rune(d.lines[body.Line-1])
 	if body.Column > len(line) || line[body.Column-1] != '{' {
@@ -46,7 +46,7 @@ func (e *editor) openBrace(d *document, body *yaml.Node, entry string) {
 	e.places[d] = append(e.places[d], replacement{body.Line, body.Column, 1 + space, text})
 }
 
-// lengthen adds a name to a list of aliases, or puts it in the place of another.
+// lengthen adds a name to a list of aliases, or replaces another one with it.
 func (e *editor) lengthen(d *document, aliases *yaml.Node, name, instead string) {
 	for _, item := range aliases.Content {
 		if item.Value == instead {
@@ -77,8 +77,7 @@ func (e *editor) lengthen(d *document, aliases *yaml.Node, name, instead string)
 	e.places[d] = append(e.places[d], replacement{last.Line, last.Column + width, 0, ", " + quoted(name)})
 }
 
-// place is the index of the line in front of which a key belongs that the block at a
-// path does not have.
+// place returns the index of the line before which to insert a key in the block at a path.
 func (d *document) place(path []string, key string, about *context) int {
 	f := &formatter{document: d}
 	n, from, end := d.root, 0, len(d.lines)
@@ -100,7 +99,7 @@ func (d *document) place(path []string, key string, about *context) int {
 	return f.split(last, d.contentEnd(last), last.key.Column-1)
 }
 
-// insertBefore remembers a line to be put in front of the one with that index, or at the end.
+// insertBefore remembers to insert a line before the one with that index, or at the end.
 func (d *document) insertBefore(index int, line string) {
 	d.inserts = append(d.inserts, insert{index, line})
 }

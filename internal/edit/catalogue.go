@@ -12,14 +12,14 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A File is one of those that a catalogue consists of.
+// A File is a file of a catalogue.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// A Catalogue is what is to be changed: its files, the root first, in the order of
-// catalog.Catalogue's Files. What else it refers to is Below, unless that is nil.
+// A Catalogue has the files to change, the root first, in the order of catalog.Catalogue's Files. Other
+// files that it refers to are in Below, unless that is nil.
 type Catalogue struct {
 	Files []File
 	Below catalog.Files
@@ -35,13 +35,13 @@ func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, diag.Findings) {
 	return catalog.ParseWith(texts, root, texts.Text[root])
 }
 
-// A Change is a catalogue with something renamed or added.
+// A Change is the result of renaming or adding something.
 type Change struct {
-	Files  []File // those that are others now
-	Places int    // that were changed
+	Files  []File // the files that changed
+	Places int    // how many places changed
 }
 
-// checked returns a change unless the catalogue would have findings with it.
+// checked returns a change, or an error if the catalogue would have findings after it.
 func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
 	if _, findings := c.parse(changed); findings != nil {
 		return nil, &RefusedError{Finding: findings[0]}
@@ -49,14 +49,13 @@ func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
 	return &Change{changed, places}, nil
 }
 
-// RefusedError says that a catalogue would have findings after a change.
+// RefusedError reports that a catalogue would have findings after a change.
 type RefusedError struct{ Finding *diag.Finding }
 
-// Error has the first finding, without its place: the text in which that is was
-// never written.
+// Error returns the first finding, without its place, which is in a text that was not written.
 func (e *RefusedError) Error() string { return "the catalogue would be wrong: " + e.Reason() }
 
-// Reason is what the finding says.
+// Reason returns the message of the finding.
 func (e *RefusedError) Reason() string {
 	if e.Finding.Hint == "" {
 		return e.Finding.Message
@@ -68,7 +67,7 @@ func (e *RefusedError) Reason() string {
 type editor struct {
 	catalogue *Catalogue
 	documents []*document
-	home      map[*yaml.Node]*document // where each scalar is
+	home      map[*yaml.Node]*document // the file of each scalar
 	places    map[*document][]replacement
 	err       error // of the first scalar that cannot be replaced
 }
@@ -94,8 +93,7 @@ func (e *editor) settle(n *yaml.Node, d *document) {
 	}
 }
 
-// at goes down a path of keys, in the file in which it leads somewhere; nil if there
-// is none.
+// at returns the node at a path of keys, from the first file that has it, or nil if no file does.
 func (e *editor) at(path ...string) *yaml.Node {
 	for _, d := range e.documents {
 		if n := d.at(path...); n != nil {
@@ -105,7 +103,7 @@ func (e *editor) at(path ...string) *yaml.Node {
 	return nil
 }
 
-// key is that of an entry of a section, which is in one of the files.
+// key returns the key of an entry of a section, which is in one of the files.
 func (e *editor) key(section, name string) *yaml.Node {
 	for _, d := range e.documents {
 		if key, _ := value(d.at(section), name); key != nil {
@@ -122,15 +120,14 @@ func (e *editor) each(section string, visit func(key, val *yaml.Node)) {
 	}
 }
 
-// names are those in a section of all files.
+// names lists the names in a section of all files.
 func (e *editor) names(section string) []string {
 	var all []string
 	e.each(section, func(key, _ *yaml.Node) { all = append(all, key.Value) })
 	return all
 }
 
-// scalar replaces the text of a scalar, or a part of it: from is written as it is in
-// the file.
+// scalar replaces from with to in the text of a scalar. from is as written in the file.
 func (e *editor) scalar(n *yaml.Node, from, to string) {
 	d := e.home[n]
 	line := []rune(d.lines[n.Line-1])[n.Column-1:]
@@ -149,7 +146,7 @@ func (e *editor) scalar(n *yaml.Node, from, to string) {
 	e.places[d] = append(e.places[d], replacement{n.Line, column + before, length, to})
 }
 
-// stillFormatted brings a text into its canonical form if that of the file was in it.
+// stillFormatted formats a text if the file was formatted before.
 func stillFormatted(before File, text []byte) File {
 	if was, err := Format(before.Text); err == nil && bytes.Equal(was, before.Text) {
 		if now, err := Format(text); err == nil {
@@ -159,14 +156,14 @@ func stillFormatted(before File, text []byte) File {
 	return File{before.Name, text}
 }
 
-// fail remembers that something cannot be edited.
+// fail remembers the first error.
 func (e *editor) fail(n *yaml.Node, what string) {
 	if e.err == nil {
 		e.err = fmt.Errorf("line %d of %s: %s is written in a way that cannot be edited: rename it by hand", n.Line, e.home[n].name, what)
 	}
 }
 
-// change makes the replacements, and refuses a result that has findings.
+// change makes the replacements. It returns an error if the result has findings.
 func (e *editor) change() (*Change, error) {
 	if e.err != nil {
 		return nil, e.err

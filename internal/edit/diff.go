@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// around is how many lines are shown around a change.
+// around is the number of lines shown around a change.
 const around = 3
 
-// Diff returns what changes from before to after, in the unified form; it is empty
-// if nothing does.
+// Diff returns the changes from before to after in the unified format. It is empty if there are none.
 func Diff(name string, before, after []byte) string {
 	if string(before) == string(after) {
 		return ""
@@ -27,8 +26,8 @@ func Diff(name string, before, after []byte) string {
 	return out.String()
 }
 
-// linesOf splits a text. A last line without an end, or with another end than \n,
-// is another line than the one with it, and says so.
+// linesOf splits a text into lines. A last line without an end differs from the same line with one, and
+// says so.
 func linesOf(text []byte) []string {
 	s := strings.ReplaceAll(string(text), "\r", "␍")
 	if s == "" {
@@ -44,11 +43,11 @@ func linesOf(text []byte) []string {
 type step struct {
 	op          byte
 	text        string
-	left, right int // numbers of the line, from 1; of the next one where it has none
+	left, right int // numbers of the line, from 1; on a side without it, of the next line
 }
 
-// script returns the steps from a to b: as few as there can be, found as Myers does
-// (An O(ND) Difference Algorithm and Its Variations, 1986).
+// script returns the shortest list of steps from a to b, by the algorithm of Myers (An O(ND) Difference
+// Algorithm and Its Variations, 1986).
 func script(a, b []string) []step {
 	rounds := furthest(a, b)
 	if rounds == nil {
@@ -57,7 +56,7 @@ func script(a, b []string) []step {
 	var steps []step // from the end to the beginning
 	x, y := len(a), len(b)
 	for d := len(rounds) - 1; d >= 0; d-- {
-		k, before := x-y, 0 // of the diagonal, and of the one before
+		k, before := x-y, 0 // the diagonal, and the one before
 		if d > 0 {
 			before = k - 1
 			if k == -d || k != d && rounds[d-1].at(k-1) < rounds[d-1].at(k+1) {
@@ -87,17 +86,17 @@ func script(a, b []string) []step {
 	return steps
 }
 
-// A round is how far one gets in a with so many changes, by diagonal: x-y.
+// A round has, for each diagonal x-y, how far in a one gets with a number of changes.
 type round []int
 
 func (r round) at(diagonal int) int { return r[diagonal+len(r)/2] }
 
-// mostChanges bounds the work, which grows with their square. Texts that have less
-// in common are replaced as a whole.
+// mostChanges bounds the work, which is quadratic in the number of changes. Texts with more changes are
+// replaced as a whole.
 const mostChanges = 1500
 
-// furthest returns the rounds up to the one that reaches the end of both texts;
-// nil if there would be too many.
+// furthest returns the rounds up to the one that reaches the end of both texts, or nil if there are too
+// many.
 func furthest(a, b []string) []round {
 	var rounds []round
 	for d := 0; d <= mostChanges; d++ {
@@ -136,10 +135,10 @@ func replaced(a, b []string) []step {
 	return steps
 }
 
-// hunks are the changes with what is around them.
+// hunks returns the changes with the lines around them.
 func hunks(steps []step) [][]step {
 	var all [][]step
-	end := 0 // of the last hunk
+	end := 0 // the end of the last hunk
 	for i, s := range steps {
 		if s.op == ' ' {
 			continue
@@ -156,7 +155,7 @@ func hunks(steps []step) [][]step {
 	return all
 }
 
-// spanOf is where the lines with one of two operations are: 3,5.
+// spanOf returns the first line and the number of lines with one of two operations: 3,5.
 func spanOf(h []step, ops ...byte) string {
 	n := 0
 	for _, s := range h {

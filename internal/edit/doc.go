@@ -1,17 +1,17 @@
-// Package edit changes the text of a catalogue and leaves alone what it is not
-// about: comments, blank lines, quotes and alignment stay as a person wrote them.
+// Package edit changes the text of a catalogue. Comments, blank lines, quotes and alignment stay as a
+// person wrote them.
 //
 //	format.go     [Format]: keys in their canonical order, indentation, blank lines
-//	flow.go       the same inside { } in one line
-//	order.go      what the canonical order is
-//	catalogue.go  the files of a catalogue, and what is replaced in them
-//	rename.go     [RenameEvent], [RenameType]: a name and all that refers to it; [RenameField],
+//	flow.go       the same for { } in one line
+//	order.go      the canonical order of keys
+//	catalogue.go  the files of a catalogue, and replacements in them
+//	rename.go     [RenameEvent], [RenameType]: a name and all references to it; [RenameField],
 //	              [RenameValue] and [RenameSubscription] have files of their own
-//	aliases.go    the old names of what is renamed
-//	insert.go     [AddEvent]: a new event beside its relatives
-//	diff.go       [Diff]: what has changed, for people
+//	aliases.go    keeps the old name of a renamed thing as an alias
+//	insert.go     [AddEvent]: adds an event beside those of its namespace
+//	diff.go       [Diff]: the changes, for people
 //
-// YAML is only read to learn where things are; what is written are the lines of
-// the file, moved, indented or with words replaced. Format compares the result with
-// what it was given, and refuses to return one that means something else.
+// The package parses YAML only to learn where things are. It writes the lines of the file: moved,
+// indented, or with words replaced. Format compares the result with its input, and returns an error if it
+// means something else.
 package edit

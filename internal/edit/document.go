@@ -13,16 +13,16 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A document is the text of a catalogue and what YAML makes of it.
+// A document is the text of a catalogue with its YAML nodes.
 type document struct {
-	name  string     // of its file, for messages
-	lines []string   // without ends; line 1 is lines[0]
+	name  string     // the name of its file, for messages
+	lines []string   // without line ends; line 1 is lines[0]
 	root  *yaml.Node // a mapping
 
-	inserts []insert // to be made when what is replaced has been
+	inserts []insert // to make after the replacements
 }
 
-// An insert is a new line in front of the one with that index, or at the end.
+// An insert is a new line before the one with that index, or at the end.
 type insert struct {
 	index int
 	line  string
@@ -45,7 +45,7 @@ func read(source []byte) (*document, error) {
 	return &document{lines: strings.Split(strings.TrimRight(text, "\n"), "\n"), root: root}, nil
 }
 
-// text is the document with a line end after each line.
+// text returns the document with a line end after each line.
 func (d *document) text() []byte {
 	var b bytes.Buffer
 	for _, line := range d.lines {
@@ -54,7 +54,7 @@ func (d *document) text() []byte {
 	return b.Bytes()
 }
 
-// value returns the key and the value of an entry of a mapping; nil if there is none.
+// value returns the key and the value of an entry of a mapping, or nil if there is none.
 func value(mapping *yaml.Node, name string) (key, val *yaml.Node) {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil, nil
@@ -67,7 +67,7 @@ func value(mapping *yaml.Node, name string) (key, val *yaml.Node) {
 	return nil, nil
 }
 
-// at goes down a path of keys; nil if it leads nowhere.
+// at returns the node at a path of keys, or nil if there is none.
 func (d *document) at(path ...string) *yaml.Node {
 	node := d.root
 	for _, name := range path {
@@ -85,23 +85,23 @@ type replacement struct {
 
 // replace makes replacements that do not overlap.
 func (d *document) replace(all []replacement) {
-	slices.SortFunc(all, func(a, b replacement) int { return b.column - a.column }) // so that columns stay right
+	slices.SortFunc(all, func(a, b replacement) int { return b.column - a.column }) // from right to left, so that columns stay right
 	for _, r := range all {
 		line := []rune(d.lines[r.line-1])
 		d.lines[r.line-1] = string(slices.Replace(line, r.column-1, r.column-1+r.length, []rune(r.text)...))
 	}
 }
 
-// makeInserts puts the new lines in.
+// makeInserts inserts the new lines.
 func (d *document) makeInserts() {
-	slices.SortStableFunc(d.inserts, func(a, b insert) int { return b.index - a.index }) // so that indices stay right
+	slices.SortStableFunc(d.inserts, func(a, b insert) int { return b.index - a.index }) // from the end, so that indices stay right
 	for _, i := range d.inserts {
 		d.lines = slices.Insert(d.lines, i.index, i.line)
 	}
 	d.inserts = nil
 }
 
-// isBlock tells a mapping with an entry on each line from one in { }.
+// isBlock reports whether a mapping has an entry on each line, and is not in { }.
 func isBlock(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// inExamples renames a field, whose key is given, wherever an example has it.
+// inExamples renames a field, given by its key, in all examples.
 func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
 	from := key.Value
 	at := diag.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
@@ -28,8 +28,8 @@ func (e *editor) walkExamples(c *catalog.Catalogue, w exampleWalker) {
 	}
 }
 
-// An exampleWalker visits parts of an example, each with what it is of. What is nil is
-// not asked.
+// An exampleWalker visits the parts of an example, each with what it is an example of. A nil function is
+// not called.
 type exampleWalker struct {
 	field func(f *catalog.Field, key *yaml.Node)
 	value func(enum *catalog.Type, n *yaml.Node)

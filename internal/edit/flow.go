@@ -7,9 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// inFlow returns a line with the { } or [ ] that begins at a node written anew:
-// keys in order, single spaces. If it is not all in this line, or is anything out
-// of the ordinary, the line stays as it is.
+// inFlow formats the { } or [ ] of a node in a line: keys in order, single spaces. If it does not end in
+// this line, or is unusual in another way, inFlow returns the line as it is.
 func inFlow(line string, n *yaml.Node, about *context) string {
 	if n.Kind == yaml.ScalarNode {
 		return line
@@ -25,11 +24,11 @@ func inFlow(line string, n *yaml.Node, about *context) string {
 
 type flowWriter struct {
 	line []rune
-	n    int // the number of the line
+	n    int // the line number
 }
 
-// node returns the canonical text of a node that begins at a column (from 0), and
-// where it ends in the line.
+// node returns the canonical text of a node that begins at a column (from 0), and the column where it
+// ends.
 func (w flowWriter) node(n *yaml.Node, column int, about *context) (text string, end int, ok bool) {
 	if n.Line != w.n || column != n.Column-1 || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return "", 0, false
@@ -59,8 +58,7 @@ func (w flowWriter) scalar(n *yaml.Node, column int) (text string, end int, ok b
 	return text, end, n.Style != 0 || text == n.Value
 }
 
-// closingQuote is the place behind the quote that ends a text; 0 if it is not in
-// this line.
+// closingQuote returns the column after the quote that ends a text, or 0 if it is not in this line.
 func (w flowWriter) closingQuote(column int) int {
 	quote := w.line[column]
 	for i := column + 1; i < len(w.line); i++ {
@@ -127,7 +125,7 @@ func (w flowWriter) sequence(n *yaml.Node, column int, about *context) (text str
 	return "[" + strings.Join(texts, ", ") + "]", end, true
 }
 
-// closed finds the bracket that ends a mapping or a list, behind spaces and a comma.
+// closed finds the bracket that ends a mapping or a list, after spaces and a comma.
 func (w flowWriter) closed(from int, bracket rune) (end int, ok bool) {
 	for i := from; i < len(w.line); i++ {
 		switch w.line[i] {

@@ -9,24 +9,23 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// indentation of each level, in spaces.
+// indentation is the number of spaces for each level.
 const indentation = 2
 
-// Format returns a catalogue in its canonical form: known keys in their order, two
-// spaces of indentation, no more than one blank line in a row, no space at the end
-// of lines, and { } in one line with single spaces. Names (of events, types,
-// fields, …) stay in the order in which they are written, comments with what they
-// are about. Formatting twice is formatting once.
+// Format returns a catalogue in its canonical form: known keys in their order, indentation by two spaces,
+// at most one blank line in a row, no spaces at the end of lines, and { } in one line with single spaces.
+// Names (of events, types, fields, …) keep their order, and comments stay with what they are about.
+// Formatting twice gives the same result as formatting once.
 //
-// The catalogue need not be right, but it must be YAML. An error says why it is not,
-// or that the result would mean something else, which is a mistake in this package.
+// The catalogue may have findings, but it must be YAML. The error says why it is not, or that the result
+// would mean something else, which is a bug in this package.
 func Format(source []byte) ([]byte, error) {
 	d, err := read(source)
 	if err != nil {
 		return nil, err
 	}
 	if !isBlock(d.root) {
-		return d.text(), nil // all of it in { }: that is someone's choice
+		return d.text(), nil // the whole catalogue is in { }, which is the author's choice
 	}
 	if hasAliases(d.root) {
 		return nil, errors.New("it has YAML aliases, which catalogues cannot have")
@@ -41,15 +40,15 @@ func Format(source []byte) ([]byte, error) {
 	return result.text(), nil
 }
 
-// A formatter writes the lines of a document anew.
+// A formatter writes the lines of a document in canonical form.
 type formatter struct {
 	*document
-	from int // the first line that is no header
+	from int // the first line after the header
 	out  []string
 }
 
-// header passes what stands above the catalogue: comments with a blank line behind
-// them, and the beginning of the YAML document.
+// header copies the lines above the catalogue: comments that end with a blank line, and the beginning of
+// the YAML document.
 func (f *formatter) header() {
 	first := f.root.Content[0].Line - 1
 	for i := first - 1; i >= 0; i-- {
@@ -75,13 +74,13 @@ func (f *formatter) header() {
 	}
 }
 
-// A chunk is the lines of one entry: what stands above it, its key, its value.
+// A chunk has the lines of one entry: the comments above it, its key, its value.
 type chunk struct {
 	key, value       *yaml.Node
-	start, line, end int // of what is above, of the key, behind the value
+	start, line, end int // of the first comment, of the key, after the value
 }
 
-// mapping writes a block mapping whose entries are in lines from to end.
+// mapping writes a block mapping whose entries are in the lines from to end.
 func (f *formatter) mapping(n *yaml.Node, about *context, from, end, indent int) {
 	chunks := f.chunks(n, from, end)
 	slices.SortStableFunc(chunks, func(a, b chunk) int { return about.rank(a.key.Value) - about.rank(b.key.Value) })
@@ -107,9 +106,8 @@ func (f *formatter) chunks(n *yaml.Node, from, end int) []chunk {
 	return all
 }
 
-// split finds where the lines of an entry end that has another of the same
-// indentation after it, or nothing: behind its value, and behind comments that are
-// indented further than its key.
+// split returns the line where an entry ends: after its value, and after comments that are indented further
+// than its key.
 func (f *formatter) split(c chunk, next, indent int) int {
 	end := next
 	for end > c.line+1 && (isBlank(f.lines[end-1]) || isComment(f.lines[end-1])) {
@@ -130,7 +128,7 @@ func (f *formatter) split(c chunk, next, indent int) int {
 	return end
 }
 
-// above writes the comments above an entry, indented like it.
+// above writes the comments above an entry, with its indentation.
 func (f *formatter) above(lines []string, indent int, first bool) {
 	blank := false
 	for _, line := range lines {
@@ -151,8 +149,8 @@ func (f *formatter) blank(wanted bool) {
 	}
 }
 
-// entry writes the key, the value, and comments that are below it and indented
-// like the key, as at the end of the file.
+// entry writes the key, the value, and comments below them that are indented like the key, as at the end
+// of the file.
 func (f *formatter) entry(c chunk, about *context, indent int) {
 	own := indentOf(f.lines[c.line])
 	end := f.split(c, c.end, own)
@@ -165,7 +163,7 @@ func (f *formatter) entry(c chunk, about *context, indent int) {
 	f.above(f.lines[end:c.end], indent, false)
 }
 
-// verbatim writes an entry whose value is no block mapping.
+// verbatim writes an entry whose value is not a block mapping.
 func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
 	first := f.lines[c.line]
 	if c.value.Line == c.key.Line {
@@ -180,7 +178,7 @@ func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
 		switch {
 		case isText(c.value) && isBlank(line):
 			f.out = append(f.out, "")
-		case isText(c.value): // white space is part of it
+		case isText(c.value): // white space is part of the value
 			f.out = append(f.out, shifted(line, shift))
 		case isBlank(line):
 			f.blank(true)
@@ -190,7 +188,7 @@ func (f *formatter) verbatim(c chunk, about *context, end, shift int) {
 	}
 }
 
-// itemsByLine are the items of a block list that are in { } or [ ], by the lines in which they begin.
+// itemsByLine returns the items of a block list that are in { } or [ ], by the line in which each begins.
 func itemsByLine(n *yaml.Node) map[int]*yaml.Node {
 	items := map[int]*yaml.Node{}
 	if n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle == 0 {
@@ -203,7 +201,7 @@ func itemsByLine(n *yaml.Node) map[int]*yaml.Node {
 	return items
 }
 
-// isText tells a scalar that may go on for several lines.
+// isText reports whether a node is a scalar that may have several lines.
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Style != 0 }
 
 func shifted(line string, by int) string {
@@ -211,7 +209,7 @@ func shifted(line string, by int) string {
 	return strings.Repeat(" ", max(0, len(line)-len(text)+by)) + text
 }
 
-// tidyEnd drops blank lines at the end.
+// tidyEnd removes blank lines at the end.
 func tidyEnd(lines []string) []string {
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -223,7 +221,7 @@ func hasAliases(n *yaml.Node) bool {
 	return n.Kind == yaml.AliasNode || n.Anchor != "" || slices.ContainsFunc(n.Content, hasAliases)
 }
 
-// sameMeaning compares what was read with what is to be written.
+// sameMeaning compares the input with the result.
 func sameMeaning(before *document, after []byte) error {
 	now, err := read(after)
 	if err == nil && !same(before.root, now.root, rootKeys) {
@@ -238,7 +236,7 @@ func sameMeaning(before *document, after []byte) error {
 	return nil
 }
 
-// same compares nodes. The order of names counts, that of known keys does not.
+// same compares nodes. The order of names matters, and the order of known keys does not.
 func same(a, b *yaml.Node, about *context) bool {
 	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) {
 		return false

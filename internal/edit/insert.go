@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// An Event is one to be added.
+// An Event is an event to add.
 type Event struct {
 	Name          string
 	Doc           string
@@ -18,11 +18,11 @@ type Event struct {
 	Subscriptions []string
 }
 
-// A Field is one of its payload.
+// A Field is a field of its payload.
 type Field struct{ Name, Type, Doc string }
 
-// AddEvent adds an event behind the last one of its namespace, in the file that has
-// that, or else at the end of the events of the root. What events there are must be a block.
+// AddEvent adds an event after the last one of its namespace, in the file that has that one, or else at the
+// end of the events of the root. The events must be a block, and not in { }.
 func AddEvent(c *Catalogue, e Event) (*Change, error) {
 	ed, err := newEditor(c)
 	if err != nil {
@@ -49,7 +49,7 @@ func AddEvent(c *Catalogue, e Event) (*Change, error) {
 	return c.checked([]File{{c.Files[i].Name, d.text()}}, 1)
 }
 
-// fileFor is the index of the file in which an event belongs.
+// fileFor returns the index of the file in which an event belongs.
 func (ed *editor) fileFor(name string) int {
 	at := 0
 	for i, d := range ed.documents {
@@ -62,7 +62,7 @@ func (ed *editor) fileFor(name string) int {
 	return at
 }
 
-// behind is the index of the line in front of which an event belongs.
+// behind returns the index of the line before which an event belongs.
 func (d *document) behind(events *yaml.Node, name string) int {
 	f := &formatter{document: d}
 	_, end := d.section("events")
@@ -77,7 +77,7 @@ func (d *document) behind(events *yaml.Node, name string) int {
 	return f.split(c, d.contentEnd(c), events.Content[0].Column-1)
 }
 
-// contentEnd is where the lines of an entry end without the blank ones.
+// contentEnd returns the line where an entry ends, without blank lines.
 func (d *document) contentEnd(c chunk) int {
 	end := c.end
 	for end > c.line+1 && isBlank(d.lines[end-1]) {
@@ -86,7 +86,7 @@ func (d *document) contentEnd(c chunk) int {
 	return end
 }
 
-// section is where the lines of a top-level key begin, and end.
+// section returns the lines where a top-level key begins and ends.
 func (d *document) section(name string) (start, end int) {
 	f := &formatter{document: d}
 	for _, c := range f.chunks(d.root, 0, len(d.lines)) {
@@ -99,7 +99,7 @@ func (d *document) section(name string) (start, end int) {
 
 func namespace(name string) string { return name[:strings.LastIndexByte(name, '.')+1] }
 
-// spaced tells whether there are blank lines between the events.
+// spaced reports whether there are blank lines between the events.
 func (d *document) spaced(events *yaml.Node) bool {
 	f := &formatter{document: d}
 	_, end := d.section("events")
@@ -111,7 +111,7 @@ func (d *document) spaced(events *yaml.Node) bool {
 	return len(events.Content) > 2
 }
 
-// lines writes the event the way that Format would.
+// lines returns the event in the form of [Format].
 func (e Event) lines(indent int) []string {
 	var all []string
 	add := func(depth int, text string) {
@@ -149,7 +149,7 @@ func (e Event) lines(indent int) []string {
 	return all
 }
 
-// quoted writes a text as YAML would, on one line.
+// quoted returns a text as a YAML scalar on one line.
 func quoted(text string) string {
 	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if strings.ContainsAny(text, "\n\r\u0085\u2028\u2029") {
@@ -157,7 +157,7 @@ func quoted(text string) string {
 	}
 	out, err := yaml.Marshal(&node)
 	if err != nil {
-		return text // a text can be written
+		return text // not reached: YAML can encode every text
 	}
 	return strings.TrimSuffix(string(out), "\n")
 }

@@ -2,12 +2,11 @@ package edit
 
 import "slices"
 
-// A context is what a mapping is about: it knows the order of its keys, and what
-// the mappings below them are about.
+// A context describes a kind of mapping: the order of its keys, and the contexts of their values.
 type context struct {
-	keys  []string            // in canonical order; nil for names, whose order is a person's
+	keys  []string            // in canonical order; nil for names, which keep their order
 	below map[string]*context // by key
-	each  *context            // of the values of names
+	each  *context            // for the values of names
 }
 
 // The contexts of the language.
@@ -60,7 +59,7 @@ func init() {
 	fieldKeys.below = map[string]*context{"fields": fieldNames} // a struct in place
 }
 
-// of is the context of the value of a key; it is never nil.
+// of returns the context of the value of a key. It is never nil.
 func (c *context) of(key string) *context {
 	next := c.below[key]
 	if next == nil {
@@ -72,7 +71,7 @@ func (c *context) of(key string) *context {
 	return next
 }
 
-// rank is the place of a key. Keys that the language does not have come last.
+// rank returns the place of a key. Unknown keys come last.
 func (c *context) rank(key string) int {
 	if i := slices.Index(c.keys, key); i >= 0 {
 		return i

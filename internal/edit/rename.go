@@ -9,14 +9,14 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
-// NotFoundError says that there is nothing of that name to rename.
+// NotFoundError reports that nothing has the name that should be renamed.
 type NotFoundError struct {
 	What, Name string
-	Within     string   // what has no such thing; empty for the catalogue
-	Names      []string // those that there are
+	Within     string   // the event or type without such a part; empty for the catalogue
+	Names      []string // the names that exist
 }
 
-// Error names it.
+// Error says which name is missing, and suggests another.
 func (e *NotFoundError) Error() string {
 	text := "there is no " + e.What + " " + e.Name
 	if e.Within != "" {
@@ -25,8 +25,8 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// RenameEvent renames an event type, also in policies and in lint exceptions that are
-// for it alone, and keeps the old name among its aliases.
+// RenameEvent renames an event type, also in policies and in lint exceptions that match it alone, and
+// keeps the old name as an alias.
 func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *editor) exceptions(from, to string) {
 	})
 }
 
-// allFields lists the mappings that declare fields.
+// allFields returns the mappings that declare fields.
 func (e *editor) allFields() []*yaml.Node {
 	var all []*yaml.Node
 	add := func(fields *yaml.Node) {
@@ -98,13 +98,13 @@ func (e *editor) allFields() []*yaml.Node {
 	return all
 }
 
-// below is the value of a key; nil if there is none.
+// below returns the value of a key, or nil if there is none.
 func below(mapping *yaml.Node, key string) *yaml.Node {
 	_, val := value(mapping, key)
 	return val
 }
 
-// typesOf replaces the name of a type where fields, or variants, are of it.
+// typesOf replaces the name of a type in fields and variants.
 func (e *editor) typesOf(fields *yaml.Node, from, to string) {
 	eachPair(fields, func(_, field *yaml.Node) {
 		text := field
@@ -118,7 +118,7 @@ func (e *editor) typesOf(fields *yaml.Node, from, to string) {
 	})
 }
 
-// typeIn is the name at the end of the text of a type: Money of []Money?.
+// typeIn returns the name at the end of the text of a type: Money for []Money?.
 func typeIn(text string) string {
 	text = strings.TrimSuffix(text, "?")
 	return text[strings.LastIndexByte(text, ']')+1:]

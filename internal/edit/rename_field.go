@@ -7,10 +7,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// RenameField renames a field, also in examples and where the event is kept in order by
-// it, and keeps the old name as a former one, by which stored events are read. The path leads to
-// the field: order.placed.total, Money.amount, or on to the fields of a struct in place or of a
-// variant in place, as in order.placed.ship_to.street.
+// RenameField renames a field, also in examples and in partition_by, and keeps the old name as a former
+// name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
+// a field of a struct or variant in place, as in order.placed.ship_to.street.
 func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
@@ -36,11 +35,11 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	return e.change()
 }
 
-// A foundField is a field in a file.
+// A foundField is a field and its place in a file.
 type foundField struct {
 	home      *document
 	key, body *yaml.Node
-	path      []string   // to its body
+	path      []string   // the path to its body
 	owner     *yaml.Node // the body of the event or type around it
 }
 
@@ -72,7 +71,7 @@ func (e *editor) fieldAt(path string) (found foundField, err error) {
 	return found, nil
 }
 
-// ownerIn is what a path without a field would be.
+// ownerIn returns the event or type that a path without a field names.
 func ownerIn(path string) string {
 	if at := strings.LastIndexByte(path, '.'); at > 0 {
 		return path[:at]
@@ -80,8 +79,7 @@ func ownerIn(path string) string {
 	return path
 }
 
-// fieldsOf are the mappings of fields that the body of an event or a type has, by what
-// leads to them.
+// fieldsOf returns the mappings of fields in the body of an event or a type, with their paths.
 func fieldsOf(body *yaml.Node) map[string]placed {
 	all := map[string]placed{}
 	for _, key := range []string{"payload", "fields"} {
@@ -97,13 +95,13 @@ func fieldsOf(body *yaml.Node) map[string]placed {
 	return all
 }
 
-// placed is a node and the path to it from another one.
+// placed is a node with the path to it from another node.
 type placed struct {
 	node *yaml.Node
 	path []string
 }
 
-// descend follows a path through structs in place. The error says what is not there in within.
+// descend follows a path through structs in place. The error names what is missing in within.
 func (f *foundField) descend(fields *yaml.Node, path, within string) error {
 	name, rest, further := strings.Cut(path, ".")
 	key, body := value(fields, name)

@@ -2,8 +2,8 @@ package edit
 
 import "gopkg.in/yaml.v3"
 
-// RenameSubscription renames a declared subscription, and keeps the old name among its
-// aliases, so that whatever was left to it belongs to the new one.
+// RenameSubscription renames a declared subscription, and keeps the old name as an alias, so that the
+// renamed subscription keeps its pending deliveries.
 func RenameSubscription(c *Catalogue, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {

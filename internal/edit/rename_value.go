@@ -6,8 +6,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// RenameValue renames a value of an enum, also in defaults and in examples. That is
-// another text in the JSON, unless it is an enum of integers.
+// RenameValue renames a value of an enum, also in defaults and in examples. This changes the JSON, unless
+// it is an enum of integers.
 func RenameValue(c *Catalogue, enum, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func RenameValue(c *Catalogue, enum, from, to string) (*Change, error) {
 	return e.change()
 }
 
-// valuesOf are the texts of an enum.
+// valuesOf returns the values of an enum.
 func valuesOf(enum *yaml.Node) []*yaml.Node {
 	if enum.Kind == yaml.SequenceNode {
 		return enum.Content
@@ -51,7 +51,7 @@ func valuesOf(enum *yaml.Node) []*yaml.Node {
 	return keys
 }
 
-// enums are the names of all enums.
+// enums returns the names of all enums.
 func (e *editor) enums() []string {
 	var all []string
 	e.each("types", func(key, body *yaml.Node) {
@@ -62,7 +62,7 @@ func (e *editor) enums() []string {
 	return all
 }
 
-// inDefaults renames a value where it is the default of a field.
+// inDefaults renames a value in the defaults of fields.
 func (e *editor) inDefaults(enum, from, to string) {
 	rename := func(_, field *yaml.Node) {
 		kind, fallback := below(field, "type"), below(field, "default")
@@ -78,7 +78,7 @@ func (e *editor) inDefaults(enum, from, to string) {
 	})
 }
 
-// eachField visits fields, and those of the structs in place among them.
+// eachField visits fields, and the fields of structs in place.
 func (e *editor) eachField(fields *yaml.Node, visit func(key, field *yaml.Node)) {
 	eachPair(fields, func(key, field *yaml.Node) {
 		visit(key, field)
@@ -86,7 +86,7 @@ func (e *editor) eachField(fields *yaml.Node, visit func(key, field *yaml.Node))
 	})
 }
 
-// valueInExamples renames a value wherever an example has it.
+// valueInExamples renames a value in all examples.
 func (e *editor) valueInExamples(c *catalog.Catalogue, t *catalog.Type, from, to string) {
 	e.walkExamples(c, exampleWalker{value: func(of *catalog.Type, n *yaml.Node) {
 		if of == t && n.Value == from {

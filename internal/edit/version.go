@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// AddVersion raises the version of an event, and keeps the payload that it has
-// under its history, so that it can be changed. The event must be a block.
+// AddVersion raises the version of an event, and copies its payload to its history, so that the payload can
+// be changed. The event must be a block, and not in { }.
 func AddVersion(c *Catalogue, event string) (*Change, error) {
 	ed, err := newEditor(c)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *document) addVersion(event string, body *yaml.Node, present int) {
 	keys := f.chunks(body, own.line+1, d.contentEnd(own))
 	indent := body.Content[0].Column - 1
 	last := &keys[len(keys)-1]
-	last.end = f.split(*last, last.end, indent) // comments behind it are about nothing in it
+	last.end = f.split(*last, last.end, indent) // without the comments after it, which are not part of the event
 
 	old := d.oldVersion(keys, indent+indentation, present)
 	if i := slices.IndexFunc(keys, func(c chunk) bool { return c.key.Value == "history" }); i >= 0 {
@@ -62,7 +62,7 @@ func (d *document) addVersion(event string, body *yaml.Node, present int) {
 	}
 }
 
-// oldVersion writes the entry of the history: the payload as it is, further in.
+// oldVersion returns the entry of the history: the payload as it is, indented further.
 func (d *document) oldVersion(keys []chunk, indent, version int) []string {
 	begin := strings.Repeat(" ", indent) + strconv.Itoa(version) + ":"
 	i := slices.IndexFunc(keys, func(c chunk) bool { return c.key.Value == "payload" })
@@ -79,7 +79,7 @@ func (d *document) oldVersion(keys []chunk, indent, version int) []string {
 	return lines
 }
 
-// placeOf is the line in front of which a key of an event belongs.
+// placeOf returns the line before which a key of an event belongs.
 func (d *document) placeOf(key string, keys []chunk) int {
 	place := keys[0].line
 	for _, c := range keys {

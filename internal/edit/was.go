@@ -6,7 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// keepWas writes the name of a field as a former one: was. The new name is taken out of them if the
+// keepWas adds the name of a field to its former names (was), and removes the new name from them if the
 // field had it before.
 func (e *editor) keepWas(f foundField, to string) {
 	from := f.key.Value
@@ -24,7 +24,7 @@ func (e *editor) keepWas(f foundField, to string) {
 	case f.body.Kind == yaml.ScalarNode:
 		open, end := "{ type: ", ", was: "+quoted(from)+" }"
 		if f.body.Style == 0 && strings.ContainsAny(f.body.Value, "?[]{},") {
-			open, end = open+`"`, `"`+end // it is plain outside of braces only
+			open, end = open+`"`, `"`+end // it can be plain outside of braces only
 		}
 		e.around(f.body, open, end)
 	default:
@@ -36,7 +36,7 @@ func (e *editor) keepWas(f foundField, to string) {
 	}
 }
 
-// beforeWas is the value in { } behind which was belongs; nil if there is none in one line.
+// beforeWas returns the value in { } after which was belongs, or nil if none is in this line.
 func (e *editor) beforeWas(body *yaml.Node) *yaml.Node {
 	var last *yaml.Node
 	for _, key := range fieldKeys.keys[:fieldKeys.rank("was")] {
@@ -49,12 +49,12 @@ func (e *editor) beforeWas(body *yaml.Node) *yaml.Node {
 	return last
 }
 
-// scalarText returns a scalar as it is written in its line, and where it ends.
+// scalarText returns a scalar as written in its line, and the column where it ends.
 func (e *editor) scalarText(n *yaml.Node) (text string, end int, ok bool) {
 	return flowWriter{[]rune(e.home[n].lines[n.Line-1]), n.Line}.scalar(n, n.Column-1)
 }
 
-// around puts text in front of a scalar and behind it.
+// around inserts text before and after a scalar.
 func (e *editor) around(n *yaml.Node, before, behind string) {
 	d := e.home[n]
 	text, end, ok := e.scalarText(n)

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// writing knows what this process must not leave behind.
+// writing lists what this process must not leave behind.
 var writing unfinished
 
-// unfinished has the names of temporary files, and of folders that were made for them. It is locked
-// while such a file is created, and while files take their places.
+// unfinished has the names of temporary files, and of folders created for them. It is locked while
+// such a file is created, and while files are renamed to their final names.
 type unfinished struct {
 	sync.Mutex
-	names []string // in the order in which they were made
+	names []string // in the order of creation
 }
 
-// register has a file or a folder made that [Abandon] removes.
+// register calls make, which creates a file or a folder, and has [Abandon] remove it.
 func (u *unfinished) register(name string, make func() error) error {
 	u.Lock()
 	defer u.Unlock()
@@ -27,19 +27,19 @@ func (u *unfinished) register(name string, make func() error) error {
 	return err
 }
 
-// has tells whether a file is one of this process.
+// has reports whether this process created a file.
 func (u *unfinished) has(name string) bool {
 	u.Lock()
 	defer u.Unlock()
 	return slices.Contains(u.names, name)
 }
 
-// keep forgets names. The lock is held.
+// keep removes names from the list, so that the files stay. The caller holds the lock.
 func (u *unfinished) keep(names []string) {
 	u.names = slices.DeleteFunc(u.names, func(name string) bool { return slices.Contains(names, name) })
 }
 
-// remove removes files, and folders that are empty. The lock is held.
+// remove deletes files and empty folders. The caller holds the lock.
 func (u *unfinished) remove(names ...string) {
 	for _, name := range names {
 		if name != "" {
@@ -49,11 +49,11 @@ func (u *unfinished) remove(names ...string) {
 	u.keep(names)
 }
 
-// Abandon prepares for the end of the process in the middle of everything. Files that are taking
-// their places do so first; other changes never happen, and what was prepared for them is removed. No
-// function of this package returns after it.
+// Abandon prepares for the end of the process at any time. It waits for renames that have begun, cancels
+// all other changes, and deletes temporary files. Functions of this package that would change a file
+// block forever afterwards.
 func Abandon() {
-	writing.Lock() // for good
+	writing.Lock() // forever
 	for _, name := range slices.Backward(writing.names) {
 		os.Remove(name)
 	}

@@ -7,17 +7,15 @@ import (
 	"strings"
 )
 
-// Apply does what the plan says, and creates the folder if there is none. A folder
-// below that is empty without what was generated is removed.
+// Apply carries out the plan. It creates the folder if there is none, and removes a subfolder that is
+// empty after its generated files are gone.
 //
-// All new bytes are on disk under temporary names before the first file is
-// replaced, and each replacement is a rename: whoever reads the folder sees
-// old files or new files, never half of one. If something fails, or a signal ends the
-// process, the folder has all of its old files or all of its new ones, and no temporary
-// file stays behind. A process that is killed cannot do that; the next Apply
-// removes what it has left.
+// All new bytes are on disk under temporary names before the first file is replaced, and each
+// replacement is a rename, so readers see old files or new files, never half of one. If something fails,
+// or a signal ends the process, the folder has all of its old files or all of its new ones, and no
+// temporary files. A killed process can leave temporary files, which the next Apply removes.
 //
-// Nothing is written through a symbolic link that is in the folder. The folder itself may be one.
+// Apply does not write through symbolic links inside the folder. The folder itself may be one.
 func (p *Plan) Apply() error {
 	b := newBatch(newSuffix)
 	defer b.discard()
@@ -50,7 +48,7 @@ func (p *Plan) Apply() error {
 	return nil
 }
 
-// checkLinks refuses files whose folder, below that of the plan, is a symbolic link.
+// checkLinks returns an error if a folder of the file, below that of the plan, is a symbolic link.
 func (p *Plan) checkLinks(name string) error {
 	folders := strings.Split(name, "/")
 	for i := 1; i < len(folders); i++ {

@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// A batch changes files together. Everything that takes time or room happens before the first file
-// is changed: each new content is on disk beside its file, under another name, and each file that is
-// replaced or removed has a second name. [batch.commit] only renames: all of it, or none.
+// A batch changes several files together. Everything that takes time or space happens before the first
+// file is changed: new content is on disk beside its file, under a temporary name, and each file that
+// will be replaced or removed has a second name. [batch.commit] only renames files: all, or none.
 type batch struct {
-	suffix  string // of the names of new contents
+	suffix  string // of temporary files with new content
 	changes []change
-	swept   map[string]bool // the folders without leftovers
+	swept   map[string]bool // folders from which leftovers were removed
 }
 
-// A change is what becomes of one file.
+// A change creates, replaces or removes one file.
 type change struct {
 	path      string
 	temporary string // with the new content; empty if the file is removed
-	old       string // a second name of what is there now; empty if nothing is
+	old       string // a second name of the present file; empty if there is none
 	folders   []string
-	exclusive bool // whether there must be nothing
+	exclusive bool // there must be no file yet
 }
 
 func newBatch(suffix string) *batch { return &batch{suffix: suffix, swept: map[string]bool{}} }
 
-// replace prepares new content of a file. It creates the folder if there is none. The permissions and
-// the owner of a file that is there stay.
+// replace prepares new content of a file. It creates the folder if there is none. An existing file keeps
+// its permissions and its owner.
 func (b *batch) replace(path string, content []byte) error {
 	return b.prepare(path, func(c *change, have fs.FileInfo) error {
 		file, err := create(path, b.suffix, 0o666)
@@ -48,7 +48,7 @@ func (b *batch) replace(path string, content []byte) error {
 	})
 }
 
-// createNew prepares a file that must not be there yet.
+// createNew prepares a file that must not exist yet.
 func (b *batch) createNew(path string, content []byte) error {
 	err := b.replace(path, content)
 	if err == nil {
@@ -57,12 +57,12 @@ func (b *batch) createNew(path string, content []byte) error {
 	return err
 }
 
-// remove prepares that a file goes.
+// remove prepares the removal of a file.
 func (b *batch) remove(path string) error {
 	return b.prepare(path, func(*change, fs.FileInfo) error { return nil })
 }
 
-// prepare adds a change. If that fails nothing of the batch is left.
+// prepare adds a change. If that fails, it discards the batch.
 func (b *batch) prepare(path string, make func(*change, fs.FileInfo) error) (err error) {
 	c := change{path: path}
 	defer func() {
@@ -91,7 +91,7 @@ func (b *batch) prepare(path string, make func(*change, fs.FileInfo) error) (err
 	return make(&c, nil)
 }
 
-// writable refuses to replace what is not a file.
+// writable returns an error if path is not a regular file.
 func writable(path string, have fs.FileInfo) error {
 	switch {
 	case have.Mode()&fs.ModeSymlink != 0:
@@ -104,11 +104,11 @@ func writable(path string, have fs.FileInfo) error {
 	return nil
 }
 
-// keepOld gives what is there a second name. It copies a file that cannot have two, and one of another user,
-// because the second name might be there for ever.
+// keepOld gives the present file a second name. It copies a file that cannot have two names, and one of
+// another user, because this process might not be able to delete its second name.
 func (c *change) keepOld(have fs.FileInfo) error {
 	old := temporaryName(c.path, oldSuffix)
-	os.Remove(old) // of a process with our number
+	os.Remove(old) // left by a process with the same id
 	if isOurs(have) && writing.register(old, func() error { return os.Link(c.path, old) }) == nil {
 		c.old = old
 		return nil
@@ -130,7 +130,7 @@ func (c *change) keepOld(have fs.FileInfo) error {
 // create opens a new file beside path.
 func create(path, suffix string, perm fs.FileMode) (file *os.File, err error) {
 	name := temporaryName(path, suffix)
-	os.Remove(name) // of a process with our number
+	os.Remove(name) // left by a process with the same id
 	err = writing.register(name, func() (err error) {
 		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		return err
@@ -141,7 +141,7 @@ func create(path, suffix string, perm fs.FileMode) (file *os.File, err error) {
 	return file, err
 }
 
-// finish waits until a file is on disk, and closes it.
+// finish syncs a file to disk, unless there was an error, and closes it.
 func finish(file *os.File, err error) error {
 	if err == nil {
 		err = file.Sync()
@@ -149,7 +149,7 @@ func finish(file *os.File, err error) error {
 	return errors.Join(err, file.Close())
 }
 
-// folder creates a folder and those above it that are missing.
+// folder creates a folder and its missing parents.
 func (c *change) folder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -167,7 +167,7 @@ func (c *change) folder(dir string) error {
 	}
 	if err := writing.register(dir, func() error { return os.Mkdir(dir, 0o777) }); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil // somebody else has just made it
+			return nil // another process has just created it
 		}
 		return err
 	}
@@ -175,7 +175,7 @@ func (c *change) folder(dir string) error {
 	return nil
 }
 
-// forget removes what was made for a change, and is not in use. The lock is held.
+// forget deletes the temporary files and folders of a change. The caller holds the lock.
 func (c *change) forget() {
 	writing.remove(c.temporary, c.old)
 	for _, folder := range slices.Backward(c.folders) {
@@ -183,7 +183,7 @@ func (c *change) forget() {
 	}
 }
 
-// discard removes what was prepared, and is not in use.
+// discard deletes what was prepared and not committed.
 func (b *batch) discard() {
 	writing.Lock()
 	defer writing.Unlock()
@@ -197,8 +197,8 @@ func (b *batch) forget() {
 	b.changes = nil
 }
 
-// commit changes the files. If one cannot be changed, those before it are changed back. A signal that
-// comes meanwhile ends the process behind it.
+// commit changes the files. If one cannot be changed, it restores those before it. A signal does not
+// interrupt it.
 func (b *batch) commit() error {
 	writing.Lock()
 	defer writing.Unlock()
@@ -212,7 +212,7 @@ func (b *batch) commitLocked() error {
 			continue
 		}
 		if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
-			err = inner.Err // the name of the temporary file would say nothing
+			err = inner.Err // without the names of temporary files, which mean nothing to users
 		}
 		err = fmt.Errorf("%s could not be changed: %w", b.changes[i].path, err)
 		var left []string
@@ -228,7 +228,7 @@ func (b *batch) commitLocked() error {
 		return fmt.Errorf("%w; no file was changed", err)
 	}
 	for i := range b.changes {
-		writing.keep(b.changes[i].folders) // they have files now
+		writing.keep(b.changes[i].folders) // no longer empty
 		b.changes[i].folders = nil
 	}
 	b.forget()
@@ -245,7 +245,7 @@ func (c *change) do() error {
 	return os.Rename(c.temporary, c.path)
 }
 
-// undo brings back what was there.
+// undo restores the former file.
 func (c *change) undo() error {
 	if c.old == "" {
 		return os.Remove(c.path)
@@ -253,7 +253,7 @@ func (c *change) undo() error {
 	return os.Rename(c.old, c.path)
 }
 
-// placeNew gives a file its name unless something has that name.
+// placeNew renames a temporary file to path, unless path exists.
 func placeNew(temporary, path string) error {
 	if err := os.Link(temporary, path); err == nil {
 		return nil
@@ -261,5 +261,5 @@ func placeNew(temporary, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return &ExistsError{[]string{path}}
 	}
-	return os.Rename(temporary, path) // the file system has no second names
+	return os.Rename(temporary, path) // the file system has no hard links
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Create writes files that do not exist yet into dir, which it creates if
-// there is none. If any of them exists nothing is written, and the error is an
-// *[ExistsError]. All of them are written, or none.
+// Create writes new files into dir, and creates dir if there is none. If one of the files exists,
+// nothing is written and the error is an *[ExistsError]. It writes all of them, or none.
 func Create(dir string, files []File) error {
 	var existing []string
 	for _, file := range files {
@@ -32,14 +31,14 @@ func Create(dir string, files []File) error {
 	return b.commit()
 }
 
-// CreateFrom writes a file that does not exist yet, for its owner alone, while its content is made. It
-// has its name when it is complete. If it exists the error is an *[ExistsError].
+// CreateFrom creates a file that only its owner can read, with the content that write produces. The file
+// gets its name when it is complete. If it exists already, the error is an *[ExistsError].
 func CreateFrom(path string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return &ExistsError{[]string{path}}
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return err // a folder that nobody meant is not made
+		return err // a missing folder is probably a typo, so it is not created
 	}
 	b := newBatch(newSuffix)
 	defer b.discard()
@@ -57,10 +56,10 @@ func CreateFrom(path string, write func(io.Writer) error) error {
 	return b.commit()
 }
 
-// ExistsError reports files that [Create] would have had to overwrite.
+// ExistsError reports files that [Create] would have to overwrite.
 type ExistsError struct{ Paths []string }
 
-// Error names them.
+// Error names the files.
 func (e *ExistsError) Error() string {
 	return strings.Join(e.Paths, " and ") + plural(len(e.Paths), " exists already", " exist already") + ", so nothing was written"
 }

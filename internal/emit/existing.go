@@ -13,11 +13,11 @@ import (
 // Existing is a generated file in a folder.
 type Existing struct {
 	Path string
-	// Catalogue is the name in its header of the catalogue that it was generated from.
+	// Catalogue is the name of the catalogue in its header.
 	Catalogue string
 }
 
-// ExistingIn lists the generated Go files of a folder, without those in folders below.
+// ExistingIn lists the generated Go files of a folder, without subfolders.
 func ExistingIn(dir string) ([]Existing, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func ExistingIn(dir string) ([]Existing, error) {
 	return all, nil
 }
 
-// firstLine reads as much of a file as [SourceOf] looks at.
+// firstLine reads the part of a file that [SourceOf] needs.
 func firstLine(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func firstLine(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, 1<<12))
 }
 
-// SourceOf returns the name of the catalogue in the header of a generated file; false for a file
-// that busgen has not generated.
+// SourceOf returns the name of the catalogue in the header of a generated file, and false for a file that
+// busgen did not generate.
 func SourceOf(content []byte) (string, bool) {
 	line, rest, _ := strings.Cut(string(content[:min(len(content), 1<<12)]), "\n")
 	if strings.HasPrefix(line, "<<<<<<< ") { // a merge left two headers

@@ -17,10 +17,10 @@ import (
 const (
 	newSuffix  = "busgen-new"  // new content
 	editSuffix = "busgen-edit" // new content of one of several files that are edited together
-	oldSuffix  = "busgen-old"  // a second name of what is there
+	oldSuffix  = "busgen-old"  // a second name of the present file
 )
 
-// temporaryName is a name beside path.
+// temporaryName returns a name in the folder of path.
 func temporaryName(path, suffix string) string { return temporaryOf(os.Getpid(), path, suffix) }
 
 func temporaryOf(pid int, path, suffix string) string {
@@ -30,18 +30,18 @@ func temporaryOf(pid int, path, suffix string) string {
 
 var temporaryForm = regexp.MustCompile(`^\..+\.(\d+)\.(busgen-new|busgen-edit|busgen-old)$`)
 
-// abandonedAfter is the age at which a temporary file cannot belong to a process that runs, even if
-// one has its number: it may be a process in another container.
+// abandonedAfter is the age at which a temporary file cannot belong to a running process, even if one has
+// the same id: that may be a process in another container.
 const abandonedAfter = time.Hour
 
-// sweep removes from a folder what a process has left that was killed. Files of an edit are
-// only removed by the next edit: until then [Resume] may need them.
+// sweep removes temporary files that a killed process has left in a folder. Only the next edit removes
+// files of an edit: until then [Resume] may need them.
 func (b *batch) sweep(dir string) {
 	if b.swept[dir] {
 		return
 	}
 	b.swept[dir] = true
-	entries, _ := os.ReadDir(dir) // whatever is wrong with the folder shows when it is written to
+	entries, _ := os.ReadDir(dir) // an error would occur again on writing
 	for _, entry := range entries {
 		match := temporaryForm.FindStringSubmatch(entry.Name())
 		if match == nil || !entry.Type().IsRegular() || match[2] == editSuffix && b.suffix != editSuffix {
@@ -62,7 +62,7 @@ func isAbandoned(pid string, entry fs.DirEntry) bool {
 	return err != nil || !runs(number)
 }
 
-// runs tells whether another process has a number.
+// runs reports whether another process has an id.
 func runs(pid int) bool {
 	if pid == os.Getpid() {
 		return false

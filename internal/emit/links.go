@@ -13,7 +13,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// linkError says that something would be written through a symbolic link that nobody named.
+// linkError reports a symbolic link through which nothing is written.
 func linkError(path string) error {
 	to, err := os.Readlink(path)
 	if err != nil {
@@ -22,8 +22,8 @@ func linkError(path string) error {
 	return fmt.Errorf("%s is a symbolic link to %s, and what is generated stays in its folder: remove the link", path, to)
 }
 
-// Target is the file that is changed if somebody names path: what a symbolic link leads to, so that the
-// link stays one. A link that leads nowhere is an error.
+// Target returns the file to change if a user names path: the target of a symbolic link, so that the link
+// remains. A broken link is an error.
 func Target(path string) (string, error) {
 	followed, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Replace makes content that of the file at path, whoever wrote it before: the
-// command names the file, and so it is a person's wish. A file that has the content
-// already is not touched. The new bytes are on disk under another name before they
-// take the file's place; its permissions stay. A symbolic link is followed ([Target]).
+// Replace writes content to the file at path, whoever wrote it before, because the user named it on the
+// command line. It does not touch a file that has the content already. The new bytes are on disk under a
+// temporary name before the file is replaced; its permissions stay. Replace follows symbolic links
+// ([Target]).
 func Replace(path string, content []byte) (changed bool, err error) {
 	b := newBatch(newSuffix)
 	defer b.discard()
@@ -24,8 +24,8 @@ func Replace(path string, content []byte) (changed bool, err error) {
 	return len(b.changes) > 0, b.commit()
 }
 
-// ReplaceAll is [Replace] for the files of a catalogue, whose names are paths: all of them are changed, or none.
-// If the process is killed while it changes more than one, [Resume] changes the others.
+// ReplaceAll is [Replace] for the files of a catalogue, whose names are paths: it changes all of them, or
+// none. If the process is killed midway, [Resume] changes the others.
 func ReplaceAll(root string, files []File) error {
 	b := newBatch(editSuffix)
 	defer b.discard()
@@ -40,7 +40,7 @@ func ReplaceAll(root string, files []File) error {
 	return b.commitEdit(root)
 }
 
-// rewrite prepares new content of a file that a person may have written, unless the file has it already.
+// rewrite prepares new content of a file, unless the file has it already. A person may have written the file.
 func (b *batch) rewrite(path string, content []byte) error {
 	path, err := Target(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *batch) rewrite(path string, content []byte) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return err // a folder that nobody meant is not made
+			return err // a missing folder is probably a typo, so it is not created
 		}
 	case err != nil:
 		return err

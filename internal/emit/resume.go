@@ -12,15 +12,15 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// An edit is the record of several files that are changed together. It is on disk, beside the root of
-// the catalogue, as long as only some of them may have been changed.
+// An edit lists files that are changed together. It is stored beside the root of the catalogue while some
+// of them may have been changed and others not.
 type edit struct {
-	Process int          `json:"process"` // that changes them
+	Process int          `json:"process"` // the id of the process that changes them
 	Files   []editedFile `json:"files"`
 }
 
 type editedFile struct {
-	Path string `json:"path"` // from the folder of the record; its new content is beside it
+	Path string `json:"path"` // from the folder of the edit; the new content is beside the file
 	Old  string `json:"old"`  // the SHA-256 of its old content
 }
 
@@ -28,7 +28,7 @@ func editRecord(root string) string {
 	return filepath.Join(filepath.Dir(root), "."+filepath.Base(root)+"."+editSuffix)
 }
 
-// commitEdit is [batch.commit] for the files of a catalogue.
+// commitEdit is [batch.commit] for files of a catalogue.
 func (b *batch) commitEdit(root string) error {
 	remove, err := b.record(root)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *batch) commitEdit(root string) error {
 	return b.commitLocked()
 }
 
-// record writes down what is about to be changed.
+// record stores the edit on disk, before the files are changed.
 func (b *batch) record(root string) (remove func(), err error) {
 	if root, err = Target(root); err != nil {
 		return nil, err
@@ -84,12 +84,13 @@ func recorded(folder string, c change) (file editedFile, err error) {
 
 func sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
-// Resume completes a change of the files of a catalogue in whose middle the process was killed. It does nothing if
-// there was none. A file that somebody has changed since is left alone, and is an error.
+// Resume completes a change of the files of a catalogue if the process was killed during it. It does
+// nothing if there was none. If somebody has changed a file since, Resume leaves it alone and returns an
+// error.
 func Resume(root string) error {
 	root, err := Target(root)
 	if err != nil {
-		return nil // what is wrong with it shows when it is read
+		return nil // reading the catalogue will report it
 	}
 	name := editRecord(root)
 	content, err := os.ReadFile(name)
@@ -104,7 +105,7 @@ func Resume(root string) error {
 		return fmt.Errorf("%s is not the record of a change that busgen has written: remove it (%w)", name, err)
 	}
 	if runs(record.Process) {
-		return nil // it is about to be done
+		return nil // that process is still at work
 	}
 	writing.Lock()
 	defer writing.Unlock()
@@ -116,13 +117,12 @@ func Resume(root string) error {
 	return os.Remove(name)
 }
 
-// resume only moves what lies beside the file under the name of a temporary one, because a record can come
-// from anybody.
+// resume only renames temporary files beside the file itself, because anybody can write an edit.
 func (f editedFile) resume(record string, pid int) error {
 	path := filepath.Join(filepath.Dir(record), f.Path)
 	prepared := temporaryOf(pid, path, editSuffix)
 	if _, err := os.Lstat(prepared); errors.Is(err, fs.ErrNotExist) {
-		return nil // it has taken its place
+		return nil // it was renamed already
 	}
 	have, err := input.ReadFile(path, input.Unlimited)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

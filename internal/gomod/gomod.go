@@ -1,5 +1,5 @@
-// Package gomod tells the Go import path of a folder, and the tools of its module. It reads go.mod as text:
-// no package is loaded, and none has to compile.
+// Package gomod finds the Go import path of a folder, and the tools of its module. It reads go.mod as
+// text: it loads no package, so none has to compile.
 package gomod
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// ImportPath returns the import path of the package in dir, by the nearest
-// go.mod in it or above. Neither dir nor the folders between need to exist.
+// ImportPath returns the import path of the package in dir, according to the go.mod in dir or the nearest
+// one above. Neither dir nor the folders between have to exist.
 //
-// The error is a *[NoModuleError] if there is no go.mod. Otherwise it says what
-// is wrong with that file, or with the name of a folder that no package can have.
+// The error is a *[NoModuleError] if there is no go.mod. Other errors say what is wrong with that file, or
+// which folder has a name that no package can have.
 func ImportPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ func ImportPath(dir string) (string, error) {
 	return whole, nil
 }
 
-// Tools returns the paths of the commands that "go tool" runs in the module of dir. It
-// tells whether there is a module at all; a go.mod that Go cannot read has no tools.
+// Tools returns the paths of the commands that "go tool" runs in the module of dir, and whether there is a
+// module. A go.mod that Go cannot read has no tools.
 func Tools(dir string) (paths []string, inModule bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func Tools(dir string) (paths []string, inModule bool) {
 
 const goMod = "go.mod"
 
-// maxModule is how many bytes a go.mod may have, as in the module proxy of Go.
+// maxModule is the largest size of a go.mod in bytes, the same as in Go's module proxy.
 const maxModule = 16 << 20
 
 // findModule returns the nearest folder with a go.mod, from dir upwards.
@@ -89,7 +89,7 @@ func findModule(dir string) (root string, found bool) {
 	}
 }
 
-// NoModuleError says that a folder belongs to no Go module.
+// NoModuleError reports a folder that is in no Go module.
 type NoModuleError struct{ Dir string }
 
 // Error says what to do.

@@ -8,9 +8,8 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
-// Run applies the rules to a catalogue and returns what they find, in the order
-// of its files. read returns the content of the files that it was read from, so
-// that findings can show the lines.
+// Run applies the rules to a catalogue and returns their findings in the order of its files. read returns
+// the content of those files, so that findings can show lines. Its error is that of read.
 func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) (diag.Findings, error) {
 	src := diag.NewSource(read)
 	var all diag.Findings
@@ -27,7 +26,7 @@ func Run(c *catalog.Catalogue, read func(file string) ([]byte, error)) (diag.Fin
 	return all, src.Err()
 }
 
-// A pass is one rule at work on one catalogue.
+// A pass applies one rule to one catalogue.
 type pass struct {
 	*catalog.Catalogue
 	rule     *diag.Rule
@@ -36,7 +35,7 @@ type pass struct {
 	source   *diag.Source
 	findings diag.Findings
 
-	byNamespace map[string]*neighbours // empty until a rule asks
+	byNamespace map[string]*neighbours // empty until a rule needs it
 }
 
 // configure applies what the catalogue says about the rule.
@@ -52,7 +51,7 @@ func (p *pass) configure() {
 	}
 }
 
-// excepted tells whether the catalogue wants the rule to leave a name alone.
+// excepted reports whether the catalogue excepts a name from the rule.
 func (p *pass) excepted(name string) bool {
 	return slices.ContainsFunc(p.except, func(pattern glob.Pattern) bool { return pattern.Match(name) })
 }

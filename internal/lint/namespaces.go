@@ -10,18 +10,18 @@ func namespace(e *catalog.Event) string {
 	return e.Name.V[:max(0, strings.LastIndexByte(e.Name.V, '.'))]
 }
 
-// neighbours are the events of one namespace. Rules compare events with these, and not with all events of a
-// large catalogue.
+// neighbours has the events of one namespace. Rules compare events with these, because a large catalogue
+// has too many events to compare all of them.
 type neighbours struct {
 	events []*catalog.Event
 	// partitioned has the first event with each field that is a partition key, by the field's name and type.
 	partitioned []*catalog.Event
-	started     map[string][]*catalog.Event // those that begin something, by what
-	key         string                      // by which most of them belong together
-	keyOf       *catalog.Event              // the first that has it
+	started     map[string][]*catalog.Event // events that start a flow, by the name of the flow
+	key         string                      // the id that most of them have in common
+	keyOf       *catalog.Event              // the first event with that id
 }
 
-// neighbours returns the events of the namespace of e, with e.
+// neighbours returns the events of the namespace of e, including e.
 func (p *pass) neighbours(e *catalog.Event) *neighbours {
 	if p.byNamespace == nil {
 		p.byNamespace = map[string]*neighbours{}
@@ -48,7 +48,7 @@ func (p *pass) neighbours(e *catalog.Event) *neighbours {
 	return p.byNamespace[namespace(e)]
 }
 
-// findKey finds the id that at least three of the events have, and two thirds of all.
+// findKey finds an id that at least three of the events, and at least two thirds of them, have.
 func (n *neighbours) findKey() {
 	all, having := 0, map[string][]*catalog.Event{}
 	for _, e := range n.events {

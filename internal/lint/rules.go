@@ -10,7 +10,7 @@ type Rule struct {
 	check func(*pass)
 }
 
-// Rules lists the rules: what is said, names, payloads, settings.
+// Rules lists the rules: documentation, names, payloads, settings.
 func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,

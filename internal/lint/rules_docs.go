@@ -119,7 +119,7 @@ func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {
 	}
 }
 
-// inBraces writes a type as YAML wants it inside of { }.
+// inBraces returns a type as it has to be written inside { }.
 func inBraces(text string) string {
 	if strings.ContainsAny(text, "[?{") {
 		return strconv.Quote(text)

@@ -47,11 +47,11 @@ events:
 	},
 }
 
-// correlationFields are names of fields that are there to follow a flow.
+// correlationFields lists names of fields that identify a flow.
 var correlationFields = []string{"correlation_id", "causation_id", "trace_id", "flow_id"}
 
-// keyOfFlow returns the id that e lacks, and an event that has it: one that at least three
-// other events of the namespace have, and two thirds of all.
+// keyOfFlow returns an id that e lacks, although most events of its namespace have it, and an event that
+// has it. See findKey.
 func keyOfFlow(p *pass, e *catalog.Event) (key string, other *catalog.Event) {
 	n := p.neighbours(e)
 	if namespace(e) == "" || n.key == "" || hasField(e.Fields, n.key) {
@@ -60,8 +60,8 @@ func keyOfFlow(p *pass, e *catalog.Event) (key string, other *catalog.Event) {
 	return n.key, n.keyOf
 }
 
-// startWithoutLink returns the event that begins what e ends, if the two have no field in
-// common that tells one flow from another.
+// startWithoutLink returns the event that starts the flow that e ends, if the two have no field in common
+// that identifies the flow.
 func startWithoutLink(p *pass, e *catalog.Event) *catalog.Event {
 	stem, ends := cutWord(e, endWords)
 	if !ends || len(e.Fields) == 0 || stem == "" && isVague(namespace(e)) {
@@ -86,15 +86,15 @@ var (
 	endWords   = strings.Fields("finished completed ended failed succeeded aborted")
 )
 
-// cutWord returns the last segment of an event's name without the word that says how far its
-// flow is: backup of system.backup_finished.
+// cutWord returns the last segment of an event's name without one of the words: backup for
+// system.backup_finished.
 func cutWord(e *catalog.Event, words []string) (stem string, found bool) {
 	last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
 	i := strings.LastIndexByte(last, '_')
 	return last[:max(i, 0)], slices.Contains(words, last[i+1:]) && namespace(e)+last[:max(i, 0)] != ""
 }
 
-// isLink tells whether the values of a field can say which flow an event is of.
+// isLink reports whether the values of a field can identify a flow.
 func isLink(f *catalog.Field) bool {
 	switch f.Type.Kind {
 	case catalog.String, catalog.UUID, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64:
@@ -103,8 +103,7 @@ func isLink(f *catalog.Field) bool {
 	return false
 }
 
-// hasField tells whether some of the fields has one of the names, or a struct that is one of
-// them.
+// hasField reports whether one of the fields, or a field of a struct among them, has one of the names.
 func hasField(fields []*catalog.Field, names ...string) bool {
 	return slices.ContainsFunc(fields, func(f *catalog.Field) bool {
 		if slices.Contains(names, f.Name.V) {

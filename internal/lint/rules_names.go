@@ -48,12 +48,12 @@ events:
 	},
 }
 
-// vague are words that say nothing of what an event is about, even all together.
+// vague lists words that do not say what an event is about, even together.
 var vague = strings.Fields(`
 	app common core data error errors event events exception failure general generic global info internal main misc other
 	something sys system unknown warning`)
 
-// isVague tells whether a name has no word that says something.
+// isVague reports whether all words of a name are vague.
 func isVague(name string) bool {
 	name = strings.NewReplacer("_occurred", "", "_happened", "", "_raised", "").Replace(name)
 	return !slices.ContainsFunc(strings.FieldsFunc(name, func(c rune) bool { return c == '.' || c == '_' }), func(word string) bool {
@@ -61,13 +61,12 @@ func isVague(name string) bool {
 	})
 }
 
-// isPast tells whether a word can be a past participle.
+// isPast reports whether a word can be a past participle.
 func isPast(word string) bool {
 	return strings.HasSuffix(word, "ed") || slices.Contains(irregular, word)
 }
 
-// irregular are participles that end in something else, and other words that say
-// what has become of something.
+// irregular lists participles that do not end in "ed", and other words for the state of something.
 var irregular = strings.Fields(`
 	begun born bought bound bound broken brought built burnt cast caught chosen cut dealt done drawn driven fallen fed felt
 	forgotten fought found frozen given gone got gotten grown heard held hidden hit hung hurt kept known laid learnt led left

@@ -131,7 +131,7 @@ func markType(used map[*catalog.Type]bool, t *catalog.Type) {
 	}
 }
 
-// bottom is the type of the elements of elements.
+// bottom returns the innermost type of elements.
 func bottom(t *catalog.TypeRef) *catalog.TypeRef {
 	for t.Elem != nil {
 		t = t.Elem
@@ -139,7 +139,7 @@ func bottom(t *catalog.TypeRef) *catalog.TypeRef {
 	return t
 }
 
-// among returns the word that a name is, or that it ends in as a part of its own.
+// among returns the word that a name consists of, or that is its last part.
 func among(name string, words []string) string {
 	for _, word := range words {
 		if name == word || strings.HasSuffix(name, "_"+word) {
@@ -177,7 +177,7 @@ events:
 	},
 }
 
-// gap returns the field of e by which other, of the same namespace, is partitioned.
+// gap returns the field of e by which another event of the namespace is partitioned.
 func gap(e, other *catalog.Event) *catalog.Field {
 	if namespace(e) == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// The first wait and the longest wait that suit most failures.
+// The ranges of the first wait and of the longest wait that suit most failures.
 const (
 	leastFirstWait, mostFirstWait     = 100 * time.Millisecond, 5 * time.Second
 	leastLongestWait, mostLongestWait = 10 * time.Second, 10 * time.Minute
@@ -75,7 +75,7 @@ func longestWait(s catalog.Settings) *flaw {
 	return nil
 }
 
-// capped counts the waits that max_delay cuts.
+// capped counts the waits that max_delay shortens.
 func capped(s catalog.Settings) int {
 	policy, n := s.Policy(), 0
 	free := policy.With(retry.MaxDelay(retry.LimitDelay))
@@ -87,8 +87,8 @@ func capped(s catalog.Settings) int {
 	return n
 }
 
-// manyEvents is from how many event types on one retry budget is too few, if they are of
-// manyNamespaces.
+// manyEvents is the number of event types, in manyNamespaces or more, from which on one retry policy is
+// too few.
 const manyEvents, manyNamespaces = 12, 3
 
 var oneBudget = Rule{

@@ -84,8 +84,8 @@ events:
 	},
 }
 
-// lateAttempt is the first that would be made after the expiry if the ones
-// before took no time; 0 if there is none.
+// lateAttempt returns the number of the first attempt after the expiry, if the attempts before take no
+// time, or 0 if there is none.
 func lateAttempt(s catalog.Settings) int {
 	if s.ExpiresAfter.V == 0 {
 		return 0
@@ -144,17 +144,17 @@ events:
 	},
 }
 
-// A flaw is what is wrong with the settings of one event or subscription.
+// A flaw is a problem in the settings of one event or subscription.
 type flaw struct {
-	at       diag.Position // of the setting that is to be changed
-	also     diag.Position // of the one that it does not go with, if it is written
+	at       diag.Position // of the setting to change
+	also     diag.Position // of the setting that conflicts with it, if it is written
 	alsoWhat string
-	what     string // with %s for those who have the settings
+	what     string // with %s for the events and subscriptions that have the settings
 	hint     string
 }
 
-// eachSettings judges the settings of every event and subscription. Settings are
-// inherited: what comes from the same lines is reported once, for all who have it.
+// eachSettings checks the settings of every event and subscription. Settings are inherited: a flaw that
+// comes from the same lines is reported once, for all events and subscriptions that have it.
 func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
 	type origin struct{ at, also diag.Position }
 	type group struct {
