@@ -10,19 +10,18 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A State is a catalogue at one time.
+// A State is a catalogue before or after a change.
 type State struct {
 	*catalog.Catalogue
-	// Read returns the content of the files that it was read from, so that findings
-	// can show the lines.
+	// Read returns the content of the catalogue's files, so that findings can show lines.
 	Read func(file string) ([]byte, error)
-	// Name is what people call a file of it; nil leaves the name as it is.
+	// Name returns the name of a file in findings. Nil keeps the name as it is.
 	Name func(file string) string
 }
 
-// Compare returns what the change from one catalogue to another does to stored events,
-// in the order of the new files. What the new catalogue accepts is a note that says why.
-// The error is one of Read.
+// Compare returns what the change from one catalogue to another does to stored events, in the order of
+// the new files. A finding that the new catalogue accepts is a note with the reason. The error is that of
+// Read.
 func Compare(before, after State) (diag.Findings, error) {
 	c := &comparison{before: before.Catalogue, after: after.Catalogue, was: before.EventsByName(), is: after.EventsByName(), known: map[sameDraft]*draft{}}
 	for _, e := range c.before.Events {
@@ -38,15 +37,15 @@ func Compare(before, after State) (diag.Findings, error) {
 
 type comparison struct {
 	before, after *catalog.Catalogue
-	was, is       map[string]*catalog.Event // by their names and former names
-	current       *catalog.Event            // that of after, for advice
-	seen          map[pair]diag.Direction   // what was compared for it
-	breaks        bool                      // set by every finding that is no note
+	was, is       map[string]*catalog.Event // by name and former name
+	current       *catalog.Event            // the event after the change, for advice
+	seen          map[pair]diag.Direction   // the pairs of types compared for it, in which directions
+	breaks        bool                      // a finding worse than a note was reported
 	drafts        []*draft
 	known         map[sameDraft]*draft
 }
 
-// sameDraft is what drafts have in common that are about the same.
+// sameDraft identifies drafts that are about the same thing.
 type sameDraft struct {
 	rule     string
 	severity diag.Severity
@@ -54,26 +53,26 @@ type sameDraft struct {
 	message  string
 }
 
-// pair is a type before and after.
+// A pair is a type before and after the change.
 type pair struct{ before, after *catalog.Type }
 
-// A draft is a finding in the making: another event, or another direction, may add to it.
+// A draft is an unfinished finding: another event, or another direction, may add to it.
 type draft struct {
 	rule      Rule
 	severity  diag.Severity
 	direction diag.Direction
-	at, was   diag.Position // after and before
+	at, was   diag.Position // the places after and before the change
 	subject   string
-	key       string // what it is about, for the finding's key; without the rule
+	key       string // the key of the finding, without the rule
 	message   string
 	effect    effect
 	hint      string
-	versioned bool     // a new version of the events would help
-	ofType    string   // the type in which it is, if it is in one
-	events    []string // that it is about
+	versioned bool     // a new version of the events would solve it
+	ofType    string   // the declared type that it is in, if any
+	events    []string // the events that it is about
 }
 
-// report adds a finding. The position before may be missing.
+// report adds a draft, or adds to a draft about the same thing.
 func (c *comparison) report(d draft) {
 	if d.severity == diag.Off {
 		d.severity = d.rule.Severity
@@ -123,7 +122,7 @@ func (c *comparison) findings(before, after State) (diag.Findings, error) {
 	return all, cmp.Or(was.Err(), is.Err())
 }
 
-// places are those of one state.
+// places finds places in the files of one state.
 type places struct {
 	*diag.Source
 	name func(file string) string
@@ -143,7 +142,7 @@ func (p places) place(at diag.Position) diag.Place {
 	return place
 }
 
-// advice is the hint, with the way of a new version where there is one.
+// advice returns the hint. It proposes a new version of the event if that would solve the problem.
 func (d *draft) advice() string {
 	switch {
 	case d.versioned && d.direction == diag.Forward && d.hint == "":
@@ -161,7 +160,7 @@ func (d *draft) advice() string {
 	return d.hint + ", or " + text
 }
 
-// someOf lists a few names.
+// someOf lists up to three names, and counts more.
 func someOf(events []string) string {
 	if len(events) > 3 {
 		return fmt.Sprintf("the %d events that carry it", len(events))

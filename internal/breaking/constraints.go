@@ -10,8 +10,8 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// constraints reports what a field asks for more than before. Stored events are read
-// without them; but one that is corrected, or published again, must keep them.
+// constraints reports constraints of a field that are new or tighter. Decoding stored events does not check
+// them, but an event that is corrected or published again must keep them.
 func (c *comparison) constraints(p part, old, now *catalog.Field) {
 	report := func(name, is, was string, at diag.Position) {
 		if was != "" {
@@ -24,7 +24,7 @@ func (c *comparison) constraints(p part, old, now *catalog.Field) {
 	for _, one := range []struct {
 		name    string
 		was, is catalog.Value[string]
-		tighter int // what Cmp says then
+		tighter int // the result of Cmp if the bound is tighter
 	}{{"min", o.Min, n.Min, 1}, {"max", o.Max, n.Max, -1}} {
 		if one.is.Written() && (!one.was.Written() || quantity(one.is.V).Cmp(quantity(one.was.V)) == one.tighter) {
 			report(one.name, one.is.V, one.was.V, one.is.Pos)

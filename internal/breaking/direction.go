@@ -2,7 +2,7 @@ package breaking
 
 import "github.com/busgen/busgen/internal/diag"
 
-// An effect says what goes wrong in each direction, and in both.
+// An effect says what goes wrong: backward, forward, and in both directions.
 type effect struct{ backward, forward, both string }
 
 func (e effect) in(d diag.Direction) string {

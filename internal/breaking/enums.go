@@ -8,14 +8,14 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// enums compares enums by what their values are in JSON. In an enum of integers a name
-// can be replaced: only its number is stored.
+// enums compares enums by the JSON of their values. In an enum of integers a value can get another name,
+// because only the number is stored.
 func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 	report := func(r draft, name string) {
 		r.subject, r.ofType, r.versioned, r.key = c.current.Name.V, now.Name.V, true, now.Name.V+" "+name
 		c.report(r)
 	}
-	moved := map[int]bool{} // the numbers that values had, or have now
+	moved := map[int]bool{} // the numbers of values that were renumbered, before and after
 	for _, v := range now.Values {
 		before := valueNamed(old, v.Name.V)
 		if !now.Integer || before == nil || before.Number == v.Number {
@@ -51,7 +51,7 @@ func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 	}
 }
 
-// keptValue says how a value stays on the wire while code sees another name, or is to use it no more.
+// keptValue advises how to keep a value in the JSON while its name in code changes, or is deprecated.
 func keptValue(v *catalog.EnumValue, now *catalog.Type) string {
 	if now.Integer {
 		return fmt.Sprintf("keep its number %d, under another name or deprecated", v.Number)
@@ -66,7 +66,7 @@ func valueNamed(t *catalog.Type, name string) *catalog.EnumValue {
 	return nil
 }
 
-// holds tells whether an enum has the JSON of a value of another one.
+// holds reports whether an enum has a value with the JSON of a value of another enum.
 func holds(t, other *catalog.Type, value *catalog.EnumValue) bool {
 	return slices.ContainsFunc(t.Values, func(v *catalog.EnumValue) bool { return string(v.JSON(t)) == string(value.JSON(other)) })
 }

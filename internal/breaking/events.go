@@ -8,7 +8,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// event compares an event with what has become of it.
+// event compares an event with the event that has its name now, or has it as an alias.
 func (c *comparison) event(old *catalog.Event) {
 	c.current, c.seen = c.is[old.Name.V], map[pair]diag.Direction{}
 	if c.current == nil {
@@ -24,8 +24,8 @@ func (c *comparison) event(old *catalog.Event) {
 	c.expiry(old.Settings, c.current.Settings)
 }
 
-// successor says what to do for an event that is gone, and which new one could be
-// meant: one with the same payload.
+// successor advises what to do about an event that is gone, and names new events with the same payload,
+// because it may have been renamed.
 func (c *comparison) successor(old *catalog.Event) string {
 	name := "its new name"
 	for _, e := range c.after.Events {
@@ -36,7 +36,7 @@ func (c *comparison) successor(old *catalog.Event) string {
 	return "if it was renamed, add aliases: [" + old.Name.V + "] to " + name + "; if not, see with --db that no row of it is left"
 }
 
-// alias looks for a former name of an event.
+// alias compares the use of a former name of an event.
 func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
 	switch now := c.is[alias.V]; now {
 	case c.current:
@@ -77,24 +77,24 @@ func placeOfVersion(e *catalog.Event) diag.Position {
 	return e.Name.Pos
 }
 
-// storedVersion looks at what becomes of old rows of one version.
+// storedVersion reports what the change does to stored events of one version.
 func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.Field) {
 	now := c.current
 	after, read := now.FieldsOf(v)
 	switch {
-	case v > now.Version.V: // reported as a whole
+	case v > now.Version.V: // version-lowered reports all of them
 	case !read:
 		c.report(draft{rule: historyDropped, direction: diag.Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
 			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
 	case v == now.Version.V:
 		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, presentFields(old, v, before), newFieldSet(after, now.Reserved), diag.Both, now.Name.Pos)
 	default:
-		c.frozen(old, v, before, after)
+		c.oldPayload(old, v, before, after)
 	}
 }
 
-// frozen compares an old payload with what history says of it.
-func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.Field) {
+// oldPayload compares the payload of an old version with the one in the history.
+func (c *comparison) oldPayload(old *catalog.Event, v int, before, after []*catalog.Field) {
 	what, at := fmt.Sprintf("version %d of event %s", v, c.current.Name.V), placeOfShape(c.current, v)
 	c.seen, c.breaks = map[pair]diag.Direction{}, false
 	c.fields(part{what: what, key: versionKey(c.current, v), history: true}, newFieldSet(before, nil), newFieldSet(after, nil), diag.Backward, at)
@@ -104,7 +104,7 @@ func (c *comparison) frozen(old *catalog.Event, v int, before, after []*catalog.
 	}
 }
 
-// removedVersions compares versions that were gone, and are there again, with what rows of them hold.
+// removedVersions compares versions that were removed and are back with stored events of them.
 func (c *comparison) removedVersions(old *catalog.Event) {
 	now := c.is[old.Name.V]
 	if now == nil {
@@ -127,7 +127,7 @@ func (c *comparison) removedVersions(old *catalog.Event) {
 	}
 }
 
-// presentFields are those of a version of an event. Names are reserved for the present one.
+// presentFields returns the fields of a version of an event, with reserved names for the present version.
 func presentFields(e *catalog.Event, v int, fields []*catalog.Field) fieldSet {
 	if v != e.Version.V {
 		return newFieldSet(fields, nil)
@@ -135,10 +135,10 @@ func presentFields(e *catalog.Event, v int, fields []*catalog.Field) fieldSet {
 	return newFieldSet(fields, e.Reserved)
 }
 
-// versionKey is a payload in keys.
+// versionKey returns the name of a payload in keys of findings.
 func versionKey(e *catalog.Event, v int) string { return fmt.Sprintf("%s %d", e.Name.V, v) }
 
-// placeOfShape is where a version of an event is declared.
+// placeOfShape returns the position where a version of an event is declared.
 func placeOfShape(e *catalog.Event, v int) diag.Position {
 	for _, shape := range e.History {
 		if shape.Version.V == v {
@@ -148,7 +148,7 @@ func placeOfShape(e *catalog.Event, v int) diag.Position {
 	return e.Name.Pos
 }
 
-// newEvents are of interest to old programs that subscribe to patterns.
+// newEvents reports new events, which old programs receive if they subscribe to patterns.
 func (c *comparison) newEvents() {
 	for _, e := range c.after.Events {
 		known := c.was[e.Name.V] != nil

@@ -9,23 +9,24 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A fieldComparison is that of the fields of one payload or struct. Fields are compared by the
-// keys of stored JSON: a field is written under its name, and read under its former names too.
+// A fieldComparison compares the fields of one payload or struct by the keys of stored JSON: a field is
+// written under its name, and also read under its former names.
 type fieldComparison struct {
 	*comparison
 	in            part
 	before, after fieldSet
 	direction     diag.Direction
-	at            diag.Position // of findings about a field that is gone
+	at            diag.Position // the place for findings about a field that is gone
 
-	// open are the fields that each new one could have been, and that are gone without a word.
+	// open has, for each new field, the fields that it may be a new name of: they are gone, and neither
+	// former names nor reserved.
 	open map[*catalog.Field][]*catalog.Field
-	// asked are all fields in open.
+	// asked has all fields in open.
 	asked map[*catalog.Field]bool
 }
 
-// fields compares the fields of a payload or a struct type. at is the place of findings
-// about a field that is gone.
+// fields compares the fields of a payload or a struct type. at is the place for findings about a field that
+// is gone.
 func (c *comparison) fields(in part, before, after fieldSet, d diag.Direction, at diag.Position) {
 	f := fieldComparison{comparison: c, in: in, before: before, after: after, direction: d, at: at}
 	f.findOpen()
@@ -46,8 +47,8 @@ func (f *fieldComparison) report(r draft, name string) {
 	f.comparison.report(r)
 }
 
-// predecessor is the field that a field was: the one of its name, or else the one of a former
-// name of it; nil if it is new.
+// predecessor returns the old field with the name of a field, or else with one of its former names, or nil
+// if the field is new.
 func (f *fieldComparison) predecessor(now *catalog.Field) *catalog.Field {
 	for _, key := range keysOf(now) {
 		if old := fieldNamed(f.before.byKey[key], key); old != nil && !old.Removed {
@@ -57,7 +58,8 @@ func (f *fieldComparison) predecessor(now *catalog.Field) *catalog.Field {
 	return nil
 }
 
-// field compares a field with the one that it was, and its type with all that rows hold under its keys.
+// field compares a field with its predecessor, and its type with everything that stored events may have
+// under its keys.
 func (f *fieldComparison) field(now *catalog.Field) {
 	p, old, d := f.in.field(now.Name.V), f.predecessor(now), f.direction
 	switch {
@@ -81,10 +83,10 @@ func (f *fieldComparison) field(now *catalog.Field) {
 	}
 }
 
-// findOpen finds, for each field that is new, those that it could have been: fields that are gone, of a
-// type that it reads, and neither among former names nor reserved.
+// findOpen finds, for each new field, the fields that it may be a new name of: fields that are gone, with a
+// type that the new field reads, and neither former names nor reserved.
 func (f *fieldComparison) findOpen() {
-	gone := map[string][]*catalog.Field{} // by type, with what counts for its fit
+	gone := map[string][]*catalog.Field{} // by type and bounds
 	var types []string
 	for _, old := range f.before.fields {
 		if old.Removed || f.after.reader(old.Name.V) != nil || f.after.reserves[old.Name.V] {
@@ -116,10 +118,10 @@ func (f *fieldComparison) findOpen() {
 	}
 }
 
-// maxOpen is how many fields a message names at most.
+// maxOpen is the largest number of fields that a message names.
 const maxOpen = 3
 
-// added reports a field that was not there before.
+// added reports a new field.
 func (f *fieldComparison) added(now *catalog.Field) {
 	if open := f.open[now]; len(open) > 0 {
 		f.report(draft{rule: fieldRenamed, direction: f.direction, at: now.Name.Pos, was: open[0].Name.Pos, effect: renamedEffect,
@@ -159,7 +161,7 @@ func namesOf(fields []*catalog.Field, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// orDefault adds to a hint what helps a field that can have a default.
+// orDefault adds to a hint that a default would help, if the field can have one.
 func orDefault(hint string, f *catalog.Field) string {
 	if f.Type.TakesDefault() {
 		return hint + ", give it a default"
@@ -167,13 +169,13 @@ func orDefault(hint string, f *catalog.Field) string {
 	return hint
 }
 
-// gone reports a field that old programs miss in new rows. They can do without an optional one.
+// gone reports a field that new events no longer have. For an optional field this is only a note.
 func (f *fieldComparison) gone(old *catalog.Field) {
 	if f.direction&diag.Forward == 0 || f.asked[old] {
 		return
 	}
 	if now := f.after.reader(old.Name.V); now != nil && f.predecessor(now) == old {
-		return // it is there, or was renamed
+		return // it still exists, or was renamed
 	}
 	removed := draft{rule: fieldRemoved, direction: diag.Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
 		message: fmt.Sprintf("field %s of %s is gone", old.Name.V, f.in.what),
@@ -187,7 +189,7 @@ func (f *fieldComparison) gone(old *catalog.Field) {
 	f.report(removed, old.Name.V)
 }
 
-// formerNames reports former names of a field under which its value is not found any more.
+// formerNames reports former names of a field that are no longer read.
 func (f *fieldComparison) formerNames(old *catalog.Field) {
 	if f.direction&diag.Backward == 0 {
 		return
@@ -208,7 +210,7 @@ func (f *fieldComparison) formerNames(old *catalog.Field) {
 	}
 }
 
-// reservedNames reports names that were reserved and are not any more.
+// reservedNames reports names that are no longer reserved.
 func (f *fieldComparison) reservedNames() {
 	if f.direction&diag.Backward == 0 {
 		return
@@ -220,7 +222,7 @@ func (f *fieldComparison) reservedNames() {
 		case now == nil:
 			f.report(draft{rule: reservedRemoved, severity: diag.Note, direction: diag.Backward, at: f.at, was: name.Pos,
 				message: fmt.Sprintf("name %s of %s is no longer reserved", name.V, f.in.what)}, name.V)
-		case len(f.before.byKey[name.V]) == 0: // otherwise its type is known, and compared
+		case len(f.before.byKey[name.V]) == 0: // otherwise its type is known and was compared
 			f.report(draft{rule: reservedRemoved, direction: diag.Backward, at: now.Name.Pos, was: name.Pos, effect: anotherField,
 				message: fmt.Sprintf("%s is a name of field %s of %s, and was reserved", name.V, now.Name.V, f.in.what),
 				hint:    "give the field another name"}, name.V)
@@ -228,7 +230,7 @@ func (f *fieldComparison) reservedNames() {
 	}
 }
 
-// field compares two fields of which one reads what the other writes.
+// field compares two fields, one of which reads what the other one writes.
 func (c *comparison) field(p part, old, now *catalog.Field, d diag.Direction) {
 	report := func(r draft) {
 		r.at, r.was, r.subject, r.ofType, r.versioned, r.key = now.Type.Pos, old.Type.Pos, c.current.Name.V, p.ofType, true, p.key

@@ -6,10 +6,10 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// A fieldSet is a payload, or the fields of a struct, with what is reserved beside them.
+// A fieldSet has the fields of a payload or of a struct, and the reserved names.
 type fieldSet struct {
 	fields   []*catalog.Field
-	byKey    map[string][]*catalog.Field // by their names and former names
+	byKey    map[string][]*catalog.Field // by name and former name
 	reserved []catalog.Value[string]
 	reserves map[string]bool
 }
@@ -29,7 +29,7 @@ func newFieldSet(fields []*catalog.Field, reserved []catalog.Value[string]) fiel
 
 func fieldsOf(t *catalog.Type) fieldSet { return newFieldSet(t.Fields, t.Reserved) }
 
-// reader is the field that reads what rows hold under a key; nil if there is none.
+// reader returns the field that reads a key of the JSON, or nil if there is none.
 func (s fieldSet) reader(key string) *catalog.Field {
 	for _, f := range s.byKey[key] {
 		if !f.Removed {
@@ -39,7 +39,7 @@ func (s fieldSet) reader(key string) *catalog.Field {
 	return nil
 }
 
-// keysOf lists the keys by which a field is read.
+// keysOf lists the keys under which a field is read.
 func keysOf(f *catalog.Field) []string {
 	keys := []string{f.Name.V}
 	for _, was := range f.Was {
@@ -48,7 +48,7 @@ func keysOf(f *catalog.Field) []string {
 	return keys
 }
 
-// writerOf finds the field of which rows hold something that another one reads.
+// writerOf returns the field whose values another field reads.
 func writerOf(fields []*catalog.Field, reader *catalog.Field) *catalog.Field {
 	for _, key := range keysOf(reader) {
 		if i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return slices.Contains(keysOf(f), key) }); i >= 0 {

@@ -8,33 +8,33 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// A fitness says how values of one type decode as another.
+// A fitness says how values of one type decode as another type.
 type fitness int
 
 const (
-	fine    fitness = iota // as they are
-	loose                  // some of them to what the other type does not allow
-	bounded                // as long as all of them keep the constraints; rows that are older than a constraint may not
-	altered                // some of them to another value: a string that is base64, a number that is rounded
-	broken                 // some of them not at all
+	fine    fitness = iota // unchanged
+	loose                  // some decode to values that the other type does not allow
+	bounded                // unchanged if they keep the constraints, which events older than a constraint may not do
+	altered                // some decode to other values: a string as base64, a rounded number
+	broken                 // some do not decode
 )
 
-// An operand is a type with the constraints that its values keep.
+// An operand is a type with the constraints on its values.
 type operand struct {
 	t           *catalog.TypeRef
 	constraints catalog.Constraints
 }
 
-// wire is the type that the JSON has.
+// wire returns the type of the JSON.
 func (o operand) wire() *catalog.TypeRef { return o.t.JSONType() }
 
-// fit tells how what the writer writes decodes for the reader.
+// fit returns how values of the writer's type decode as the reader's type.
 func fit(writer, reader operand) fitness {
 	return (&fitting{seen: map[pair]bool{}}).types(writer, reader)
 }
 
-// fitting compares types that may contain themselves. The worst of all pairs decides,
-// so that each of them is looked at once.
+// fitting compares types that may contain themselves. It compares each pair once, and returns the worst
+// fitness of all.
 type fitting struct {
 	seen map[pair]bool
 }
@@ -62,12 +62,12 @@ func (f *fitting) types(writer, reader operand) fitness {
 	return broken
 }
 
-// objects fits what is written as an object into a map or a struct.
+// objects fits a JSON object into a map or a struct.
 func (f *fitting) objects(w, r *catalog.TypeRef) fitness {
 	switch {
 	case w.Kind == catalog.Map && r.Kind == catalog.Map:
 		return f.types(operand{t: w.Elem}, operand{t: r.Elem})
-	case w.Kind == catalog.Map: // any key may be there, or not
+	case w.Kind == catalog.Map: // any key may be present or absent
 		worst := fine
 		for _, field := range r.Named.Fields {
 			worst = max(worst, loose, f.types(operand{t: w.Elem}, operand{t: field.Type}))
@@ -85,7 +85,7 @@ func (f *fitting) objects(w, r *catalog.TypeRef) fitness {
 	return broken
 }
 
-// discriminator is the field of that name in the JSON of a union.
+// discriminator returns the field for the discriminator in the JSON of a union.
 func discriminator(t *catalog.Type) *catalog.Field {
 	return &catalog.Field{Name: t.Discriminator, Type: &catalog.TypeRef{Kind: catalog.String, Text: "string"}}
 }
@@ -133,8 +133,8 @@ func (f *fitting) unions(w, r *catalog.TypeRef) fitness {
 	return worst
 }
 
-// texts fits strings: types that are read as they are take all of them. Bytes mean something
-// else than the letters of their base64.
+// texts fits strings. Types that are read as they are accept every string. Bytes are not the letters of
+// their base64.
 func texts(w, r *catalog.TypeRef) fitness {
 	switch {
 	case w.Kind == catalog.Bytes && (r.Kind == catalog.String || r.Kind == catalog.Decimal || r.Kind == catalog.Named):
@@ -149,7 +149,7 @@ func texts(w, r *catalog.TypeRef) fitness {
 	return broken
 }
 
-// enumerated fits an enum, which reads all texts or numbers of its kind, and knows some.
+// enumerated fits an enum, which decodes all strings or all integers, but allows only its values.
 func enumerated(w, r *catalog.TypeRef) fitness {
 	if w.Kind != catalog.Named {
 		return loose
@@ -162,7 +162,7 @@ func enumerated(w, r *catalog.TypeRef) fitness {
 	return fine
 }
 
-// numbers fits numbers: by the limits of their types, or else by those that constraints set.
+// numbers fits numbers by the limits of their types, or else by their constraints.
 func numbers(writer, reader operand) fitness {
 	if worst := integers(operand{t: writer.t}, reader); worst <= loose {
 		return worst
@@ -178,7 +178,7 @@ func integers(writer, reader operand) fitness {
 	w, r := writer.wire(), reader.wire()
 	switch {
 	case r.Kind == catalog.Float64 && w.Kind != catalog.Float64 && bits(writer) > 53:
-		return altered // it rounds
+		return altered // float64 rounds
 	case r.Kind == catalog.Float64:
 		return fine
 	case w.Kind == catalog.Float64:
@@ -197,13 +197,13 @@ func integers(writer, reader operand) fitness {
 	return fine
 }
 
-// bits is how many of them the largest integer needs.
+// bits returns the number of bits of the largest integer.
 func bits(o operand) int {
 	least, most := limits(o)
 	return max(least.BitLen(), most.BitLen())
 }
 
-// limits are the smallest and the largest integer of a type. Constraints are within them.
+// limits returns the smallest and the largest integer of a type with its constraints.
 func limits(o operand) (least, most *big.Int) {
 	t := o.wire()
 	switch t.Kind {
@@ -250,10 +250,10 @@ func isText(t *catalog.TypeRef) bool {
 	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
 }
 
-// bare is the text of a type without the mark of an optional field.
+// bare returns the text of a type without the ? of an optional field.
 func bare(t *catalog.TypeRef) string { return strings.TrimSuffix(t.Text, "?") }
 
-// custom is the Go type of a custom one, and nothing of the others.
+// custom returns the Go type of a custom type, and "" for others.
 func custom(t *catalog.TypeRef) string {
 	if t.Kind != catalog.Named || !t.Named.IsCustom() {
 		return ""

@@ -2,18 +2,18 @@ package breaking
 
 import "github.com/busgen/busgen/internal/diag"
 
-// Rule is one kind of change, with an example. Before, Bad and Good are pieces of a catalogue: what it
-// was, a change that is reported, and one that is not.
+// Rule is one kind of change, with an example: Before is a piece of a catalogue, Bad a change of it that is
+// reported, and Good one that is not.
 type Rule struct {
 	*diag.Rule
-	Direction diag.Direction // in which it can go wrong
+	Direction diag.Direction // in which something can go wrong
 	Before    string
 	Bad       string
 	Good      string
 }
 
-// Rules lists the rules: events, versions, fields, types, what is not about decoding,
-// subscriptions, and rows of a file.
+// Rules lists the rules: events, versions, fields, types, delivery, subscriptions, and the events stored in
+// a file.
 func Rules() []Rule {
 	return []Rule{
 		eventRemoved, eventAdded, aliasRemoved, aliasMoved,
@@ -26,7 +26,7 @@ func Rules() []Rule {
 	}
 }
 
-// Effects of single rules.
+// The effects of single rules.
 var (
 	renamedEffect = effect{"the new program does not see what old rows have under the old name", "the old program does not see what new rows have under the new name", "neither program sees what rows of the other have under its name"}
 	notRead       = effect{backward: "the new program does not see what old rows have under it"}

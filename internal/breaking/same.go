@@ -2,12 +2,11 @@ package breaking
 
 import "github.com/busgen/busgen/internal/catalog"
 
-// sameShape tells whether payloads have the same JSON. The names of types, the order of
-// fields and what is said about them do not count.
+// sameShape reports whether payloads have the same JSON. The names of types, the order of fields and their
+// documentation do not matter.
 func sameShape(a, b []*catalog.Field) bool { return sameFields(a, b, map[pair]bool{}) }
 
-// sameFields passes over pairs of types that are compared already: if they differ,
-// somebody else says so.
+// sameFields assumes that a pair of types is the same if it is being compared already.
 func sameFields(a, b []*catalog.Field, seen map[pair]bool) bool {
 	if len(a) != len(b) {
 		return false
@@ -55,8 +54,8 @@ func sameNamed(a, b *catalog.Type, seen map[pair]bool) bool {
 	return sameFields(a.Fields, b.Fields, seen)
 }
 
-// loses tells whether something that is written as before is not seen by those who read
-// it as after.
+// loses reports whether readers of the fields after the change miss something that writers of the fields
+// before it write.
 func loses(before, after []*catalog.Field, seen map[pair]bool) bool {
 	seenBy := newFieldSet(after, nil)
 	for _, f := range before {
@@ -75,7 +74,7 @@ func losesIn(a, b *catalog.TypeRef, seen map[pair]bool) bool {
 	a, b = a.JSONType(), b.JSONType()
 	switch {
 	case a.Kind != b.Kind:
-		return false // that they fit is known
+		return false // the types are known to fit
 	case a.Elem != nil:
 		return losesIn(a.Elem, b.Elem, seen)
 	case a.Kind != catalog.Named || seen[pair{a.Named, b.Named}]:

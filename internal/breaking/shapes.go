@@ -8,14 +8,14 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A part is a payload, a type, or something inside of one.
+// A part is a payload, a type, or a part of one.
 type part struct {
 	what   string // for messages: "field email of event order.placed"
-	ofType string // the type that it is in, if it is in one
+	ofType string // the declared type that it is in, if any
 	key    string // for keys: "order.placed 1 email"
 
-	history bool   // it is an old payload
-	hint    string // what helps besides a new version, if its type does not fit
+	history bool   // it is the payload of an old version
+	hint    string // the advice besides a new version, if its type does not fit
 }
 
 func typePart(t *catalog.Type) part {
@@ -27,17 +27,17 @@ func (p part) field(name string) part {
 	return p
 }
 
-// elements are the items of a list or the values of a map.
+// elements returns the part for the items of a list or the values of a map.
 func (p part) elements(word string) part {
 	p.what, p.key = word+" of "+p.what, p.key+"[]"
 	return p
 }
 
-// types compares types, inside and out.
+// types compares types, and the types inside them.
 func (c *comparison) types(p part, old, now operand, d diag.Direction) {
 	o, n := old.wire(), now.wire()
 	switch {
-	case custom(old.t) != custom(now.t): // by what is declared for it
+	case custom(old.t) != custom(now.t): // by the declared Go type
 		c.customs(p, old, now, d)
 	case o.Kind == catalog.List && n.Kind == catalog.List:
 		c.types(p.elements("items"), operand{t: o.Elem}, operand{t: n.Elem}, d)
@@ -54,7 +54,7 @@ func sameSort(a, b *catalog.Type) bool {
 	return a.IsStruct() && b.IsStruct() || a.IsUnion() && b.IsUnion() || a.IsEnum() && b.IsEnum() && a.Integer == b.Integer
 }
 
-// changed reports types of which one does not hold the values of the other.
+// changed reports a type that cannot have all values of the other one.
 func (c *comparison) changed(p part, old, now operand, d diag.Direction) {
 	for _, one := range []struct {
 		direction     diag.Direction
@@ -81,12 +81,12 @@ func (c *comparison) changed(p part, old, now operand, d diag.Direction) {
 	}
 }
 
-// changedKey has both types: what accepts one change does not accept the next.
+// changedKey returns a key with both types, so that accepting one change does not accept the next.
 func (p part) changedKey(old, now *catalog.TypeRef) string {
 	return fmt.Sprintf("%s %s->%s", p.key, keyName(old), keyName(now))
 }
 
-// keyName is the name of a type without blanks.
+// keyName returns the name of a type without blanks.
 func keyName(t *catalog.TypeRef) string {
 	if name := custom(t); name != "" {
 		return name
@@ -94,8 +94,8 @@ func keyName(t *catalog.TypeRef) string {
 	return strings.ReplaceAll(bare(t), " ", "")
 }
 
-// customs reports a custom Go type that has taken the place of another type, or is
-// another one: nobody knows what it reads.
+// customs reports a change from or to a custom Go type, or between two: only their own code knows what they
+// read.
 func (c *comparison) customs(p part, old, now operand, d diag.Direction) {
 	known := c.breaks
 	c.breaks = false
@@ -106,7 +106,7 @@ func (c *comparison) customs(p part, old, now operand, d diag.Direction) {
 		return
 	}
 	if custom(old.t) == "" {
-		d &= diag.Backward // what is no custom type reads all that is declared
+		d &= diag.Backward // the JSON of other types is known
 	}
 	if custom(now.t) == "" {
 		d &= diag.Forward
@@ -117,8 +117,7 @@ func (c *comparison) customs(p part, old, now operand, d diag.Direction) {
 	}
 }
 
-// nameOf is what a type is called in a message about another one too, which may have the
-// same name.
+// nameOf returns the name of a type for a message about two types, which may have the same name.
 func nameOf(t, other *catalog.TypeRef) string {
 	name := bare(t)
 	switch {
@@ -136,7 +135,7 @@ func nameOf(t, other *catalog.TypeRef) string {
 	return name + ", an enum of texts"
 }
 
-// named compares declared types of the same sort.
+// named compares declared types of the same kind.
 func (c *comparison) named(old, now *catalog.Type, d diag.Direction) {
 	if d &^= c.seen[pair{old, now}]; d == 0 {
 		return
@@ -183,7 +182,7 @@ func (c *comparison) unions(old, now *catalog.Type, d diag.Direction) {
 	}
 }
 
-// twoSteps is how something comes in that old programs do not know.
+// twoSteps advises how to introduce something that old programs do not know.
 const twoSteps = "deploy programs that know it everywhere before the first one publishes it"
 
 func variantNamed(t *catalog.Type, name string) *catalog.Variant {

@@ -8,7 +8,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// declared is a subscription with its event.
+// A declared is a subscription with its event.
 type declared struct {
 	*catalog.Subscription
 	event *catalog.Event
@@ -24,10 +24,10 @@ func subscriptionsOf(c *catalog.Catalogue) []declared {
 	return all
 }
 
-// byName has each subscription by its name and its former names.
+// byName returns the subscriptions by name and former name.
 func byName(all []declared) map[string]*declared {
 	names := map[string]*declared{}
-	for i, s := range slices.Backward(all) { // the first of a name counts
+	for i, s := range slices.Backward(all) { // so that the first of a name wins
 		for _, alias := range s.Aliases {
 			names[alias.V] = &all[i]
 		}
@@ -63,7 +63,7 @@ func (c *comparison) allSubscriptions() {
 	}
 }
 
-// formerEvent is the place of the event of a subscription that is gone.
+// formerEvent returns the position of the event of a subscription that is gone.
 func (c *comparison) formerEvent() diag.Position {
 	if c.current == nil {
 		return c.after.Package.Pos
@@ -71,7 +71,7 @@ func (c *comparison) formerEvent() diag.Position {
 	return c.current.Name.Pos
 }
 
-// expiry reports a life that has become shorter: once for all that inherit it.
+// expiry reports a shorter expires_after: once for all events and subscriptions that inherit it.
 func (c *comparison) expiry(old, now catalog.Settings) {
 	before, after := old.ExpiresAfter, now.ExpiresAfter
 	if after.V == 0 || before.V != 0 && before.V <= after.V {
