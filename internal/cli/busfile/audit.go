@@ -15,10 +15,10 @@ func newAudit() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "audit FILE",
 		Short: "List what operators have done to a file",
-		Long: `Audit shows who has done what to the file, the newest first: with this command,
-with a program that uses the packages admin or dlq, and what the bus has done by
-itself (redrive, rename). COUNT is how many deliveries it concerned. ID names an
-action for "busgen events undiscard --action".
+		Long: `Audit shows who has changed what in the file, the newest first: with this
+command, with a program that inspects the file, and by the bus itself (redrive,
+rename). COUNT is the number of deliveries. ID names an action for "busgen
+events undiscard --action".
 
 With --json: one line for each, with id, at, actor, action, event_id (of an
 action on one event), subscription, count, detail. If there are more, the last

@@ -17,13 +17,13 @@ func newBreakers() *cobra.Command {
 		Use:   "breakers",
 		Short: "List the circuit breakers of a file that are open, and close one",
 		Long: `A subscription has a circuit breaker. It opens when the handler fails for too
-many events; then none of its events is handled, until one that is tried
-succeeds.
-"busgen policy" says for a catalogue when that is.
+many events. Then the events wait, except for one at a time that is tried; the
+first success closes the breaker. "busgen policy" shows when the breakers of a
+catalogue open.
 
 Breakers live in the memory of the process that dispatches from the file, which
-writes down what changes. When it ends they are gone; all are closed when the
-next one starts.
+writes changes into the file. When the process ends, its breakers are gone; the
+next one starts with all breakers closed.
 
 Exit status: that of the verb.`,
 		Example: `  busgen breakers list shop.db
@@ -39,9 +39,9 @@ func newBreakersList() *cobra.Command {
 		Short: "List the circuit breakers that are open or half-open",
 		Long: `List shows the circuit breakers that are not closed, and the last error of each.
 OPEN SINCE is when it opened, and NEXT TRY when one event is tried; "now" means
-that it is under way, or begins with the next event. FAILED says how many events
-had failed when it opened, of how many within its window: an event counts once,
-however often it was tried.
+that it is being tried, or that the next event is. FAILED shows how many events
+of its window had failed when it opened: an event counts once, however often it
+was tried.
 
 With --json: one line for each, with subscription, group, state (open or
 half-open), since, until, failures, deliveries, last_error.
@@ -94,13 +94,13 @@ func firstLine(text string) string {
 func newBreakersClose() *cobra.Command {
 	return onFile(&cobra.Command{
 		Use:   "close FILE NAME",
-		Short: "Close a circuit breaker, because what the handler needs works again",
-		Long: `Close has the process that dispatches close the circuit breaker of a
-subscription, or of a member of a group. Its events are handled at once, instead
-of one when the time is over. If the handler still fails it opens again.
+		Short: "Close a circuit breaker when its cause is repaired",
+		Long: `Close makes the process that dispatches close the circuit breaker of a
+subscription, or of a member of a group. All its events are handled at once. If
+the handler still fails, the breaker opens again.
 
-It waits until that has happened. When no process dispatches there is nothing to
-close, and nothing is left in the file that would be done later.
+Close waits until that has happened. When no process dispatches, no breaker is
+open; no request stays in the file.
 
 Exit status: 0 it is closed, 2 trouble (the process does not answer within three
 seconds), 3 it is not open, or no process dispatches.`,

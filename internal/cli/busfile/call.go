@@ -54,7 +54,7 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	}
 	if v.shows {
-		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most so many `bytes` of a payload (default: all)")
+		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most this many `bytes` of a payload (default: all)")
 	}
 	if v.times {
 		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")

@@ -22,13 +22,13 @@ could not handle. It is kept with its payload and the error of every attempt
 until somebody deals with it: retries it once the cause is gone, corrects its
 payload, discards or purges it.
 
-A dead letter is named by the id of its event, which may be cut to the part that
-no other begins with, and where an event is dead for several subscriptions, by
-the name of one of them behind a slash: 018f4f2e-1c3a-7b21/charge-card.
+To name a dead letter, use the id of its event, or as much of its beginning as
+no other id begins with. If the event is dead for several subscriptions, add the
+name of one of them behind a slash: 018f4f2e-1c3a-7b21/charge-card.
 
-All of it works beside a running program, which notices within 200 ms, and on
-the file of one that is down. Whatever changes something is recorded in the
-file, with the name of whoever did it.
+All verbs work beside a running program, which notices changes within 200 ms,
+and on the file of a program that is down. Every change is recorded in the file,
+with the name of who made it.
 
 Exit status: that of the verb.`,
 		Example: `  busgen dlq groups shop.db

@@ -29,20 +29,19 @@ func newDLQEdit() *cobra.Command {
 		Use:   "edit FILE ID[/SUBSCRIPTION]",
 		Short: "Correct the payload of a dead letter, and have it handled",
 		Long: `Edit makes a new event from a dead letter, with a payload that you correct, for
-the one subscription that had failed. The old letter is settled; each of the two
-events says which the other is. Nothing is changed if the new payload does not
-fit the schema of its event type, or if somebody has dealt with the letter
-meanwhile.
+the one subscription that had failed. The dead letter is settled; both events
+name each other. Nothing is changed if the new payload does not fit the schema
+of its event type, or if somebody has dealt with the dead letter meanwhile.
 
-The schema is that of the catalogue if --catalogue names one. Otherwise it is
-the one in FILE: a program stores the schemas of its generated code when it
-opens its bus. Standard error says which program it was, and since when the
-schema is there. Of several versions the newest counts. Of a custom Go type only
-the form of its JSON is checked.
+The schema is that of the catalogue if --catalogue names one, else the one in
+FILE: a program stores the schemas of its generated code when it opens its bus.
+Standard error says which program stored it, and when. If there are several
+versions, the newest counts. For a custom Go type, only the form of its JSON is
+checked.
 
-The payload comes from the file that --payload names, from standard input if
-that is not a terminal, and otherwise from $VISUAL or $EDITOR, which begin with
-the old one.
+The payload comes from the file that --payload names, or from standard input if
+that is not a terminal, or else from $VISUAL or $EDITOR, which opens the old
+one.
 
 With --json: event_id (the new one), subscription, made_from; with the schema of
 FILE schema, with version, program, stored_at.

@@ -19,10 +19,10 @@ func newDLQExport() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "export FILE",
 		Short: "Write dead letters as lines of JSON",
-		Long: `Export writes the dead letters that all conditions hold for to standard output,
-or into a new file, the oldest first: one line of JSON for each, with everything
-that is known about it. "busgen dlq list --help" lists the fields. Nothing in
-the file of the bus is changed. "busgen dlq import" reads them again.
+		Long: `Export writes the dead letters that match all conditions to standard output, or
+into a new file, the oldest first: one line of JSON for each, with everything
+that is known about it. "busgen dlq list --help" lists the fields. The file of
+the bus is not changed. "busgen dlq import" reads them again.
 
 Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
 trouble.`,
@@ -70,14 +70,14 @@ func newDLQImport() *cobra.Command {
 	return onFile(&cobra.Command{
 		Use:   "import FILE [dead.jsonl]",
 		Short: "Add dead letters that were exported",
-		Long: `Import reads what "busgen dlq export" has written, from a file or from standard
-input, and adds the letters that are not in the file of the bus: each as a dead
-letter of its subscription, which must exist, with its attempts. Those that are
-there, or were dealt with there, are skipped, so importing twice changes
+		Long: `Import reads the output of "busgen dlq export", from a file or from standard
+input, and adds the dead letters that the file of the bus does not have, with
+their attempts. Their subscriptions must exist. It skips dead letters that the
+file has, or whose deliveries were settled there, so importing twice changes
 nothing.
 
-A line that cannot be taken ends it; the lines before are in the file, and once
-the line is repaired all of them can be imported again.
+A bad line ends the import; the lines before it are in the file. Correct the
+line and import all of them again.
 
 With --json: matched (lines), moved (added), skipped.
 

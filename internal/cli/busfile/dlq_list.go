@@ -17,9 +17,9 @@ func newDLQList() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List dead letters, the newest first",
-		Long: `List shows the dead letters that all conditions hold for, the one that died last
-first. "busgen dlq groups" puts those of a kind together, and is the better
-start when there are many.
+		Long: `List shows the dead letters that match all conditions, the newest first. "busgen
+dlq groups" puts those with the same cause together; start with it when there
+are many.
 
 With --json: one line for each, as "busgen dlq export" writes it: event_id,
 subscription, type, version, payload, metadata, published_at, dead_at,
@@ -79,15 +79,15 @@ func newDLQGroups() *cobra.Command {
 	var filter letterFilter
 	cmd := onFile(&cobra.Command{
 		Use:   "groups FILE",
-		Short: "Put dead letters of the same kind together",
-		Long: `Groups tells how many problems ten thousand dead letters are. Letters are of one
-kind if they died for the same reason, with an error of the same type, the same
-message and, if they panicked, at the same place. What differs from event to
-event is taken out of the message: <id>, <n>, <time>, <addr>, <text>. The most
-frequent kind comes first, with its message below.
+		Short: "Group dead letters by cause",
+		Long: `Groups shows how many different problems made the dead letters. Dead letters
+form a group if they died for the same reason, with an error of the same type,
+the same message and, after a panic, at the same place. What differs from event
+to event is replaced in the message: <id>, <n>, <time>, <addr>, <text>. The
+largest group comes first, with its message below.
 
-Every other verb takes the name of a group with --group; as much of it as no
-other group begins with is enough.
+Every other verb takes the name of a group with --group; its first characters
+suffice if no other group begins with them.
 
 With --json: one line for each, with fingerprint (the name of the group),
 reason, error_type, message, types, subscriptions, count, first, last, sample

@@ -16,21 +16,21 @@ func newDLQRetry() *cobra.Command {
 	var selection dlq.Selection
 	cmd := onFile(&cobra.Command{
 		Use:   "retry FILE [ID[/SUBSCRIPTION] ...]",
-		Short: "Give dead letters back to their subscriptions",
-		Long: `Retry makes dead letters due now, with a fresh count of attempts, the oldest
-first. The attempts they have behind them stay on record. Choose them by id, by
-conditions, or with --all. Retry when the cause is gone: a letter that fails
-again goes through all its attempts and comes back.
+		Short: "Retry dead letters, all or some",
+		Long: `Retry makes dead letters due now, the oldest first, with a count of attempts
+that starts again. The old attempts stay on record. Choose dead letters by id,
+by conditions, or with --all. Retry when the cause is repaired: a dead letter
+that fails again goes through all its attempts and comes back.
 
 --canary 5 retries five, waits until they are settled, and goes on only if all
-were handled. A letter whose last attempt has ended the process is not among the
-five, unless --reason crash asks for it; whenever it is retried, nothing else is
-handled beside it. --limit ends after so many, --rate keeps a service that has
-just recovered from being run over, and --dry-run only counts.
+were handled. A dead letter whose last attempt ended the process is not among
+the five, unless --reason crash asks for it; whenever it is retried, no other
+handler runs beside it. --limit ends the retry after that many, --rate limits
+how many are retried per second, and --dry-run only counts.
 
-Letters are moved in small steps, so publishers do not wait. Interrupted, by
-Ctrl-C or by a crash, every letter is either retried or still dead: call it
-again to go on.
+Dead letters are moved in small transactions, so publishers do not wait. If
+retry is interrupted, by Ctrl-C or by a crash, every dead letter is either
+retried or still dead: call it again to continue.
 
 It prints how many letters matched, how many were retried, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
@@ -45,14 +45,14 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	}, fileVerb{takes: ofLetters, changes: true, do: func(c *call) (string, error) { return retryLetters(c, choice, selection) }})
 	choice.flags(cmd)
 	bulkFlags(cmd, &selection)
-	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry so `many` first, and go on only if all were handled")
+	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry this `many` first, and go on only if all were handled")
 	return cmd
 }
 
 // bulkFlags are those of verbs that change many letters.
 func bulkFlags(cmd *cobra.Command, s *dlq.Selection) {
-	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
-	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
+	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
+	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
 }
 
@@ -65,7 +65,7 @@ type letterChoice struct {
 
 func (f *letterChoice) flags(cmd *cobra.Command) {
 	f.letterFilter.flags(cmd)
-	cmd.Flags().BoolVar(&f.all, "all", false, "all dead letters that there are")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all dead letters of the file")
 }
 
 // chosen returns the filter that arguments and flags make.

@@ -14,8 +14,8 @@ func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "List and show the events of a file, discard and replay them",
-		Long: `An event is stored once, and delivered to every subscription of its type. Here
-is where to see what was published and what became of it.
+		Long: `An event is stored once, and delivered to every subscription that matches its
+type. These verbs show what was published and what became of it.
 
 Exit status: that of the verb.`,
 		Example: `  busgen events list shop.db --status pending
@@ -30,15 +30,15 @@ func newEventsList() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List events, the newest first",
-		Long: `List shows the newest events that all conditions hold for. STATUS is that of all
-deliveries together: pending (some subscription has yet to settle it),
-processing (a handler is at work), dlq (some subscription has given it up),
-done. FAILED counts the attempts that failed. The id is cut: its first 18
-characters are enough for every verb that takes one.
+		Long: `List shows the newest events that match all conditions. STATUS is that of all
+deliveries together: pending (some subscription has not settled it), processing
+(a handler is at work), dlq (it is a dead letter of some subscription), done.
+FAILED counts the failed attempts. The id is cut: its first 18 characters are
+enough for every verb that takes one.
 
 The globs of --type are those of the catalogue: a * at the end stands for one or
-more parts of a name. Times are UTC. A rare type is looked for in all of
-the log, which takes up to a second for each million events; --since bounds it.
+more parts of a name. Times are UTC. To find a rare type, list reads the whole
+log, which takes up to a second for each million events; --since limits that.
 
 With --json: one line for each, with id, type, version, status, published_at,
 due_at (of a delayed event), failures, correlation_id, payload, metadata. If

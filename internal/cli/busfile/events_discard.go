@@ -21,14 +21,14 @@ func newEventsDiscard() *cobra.Command {
 		Use:   "discard FILE ID[/SUBSCRIPTION] ...",
 		Short: "Settle open events that need not be handled",
 		Long: `Discard settles events that are open (pending, running, waiting or held) without
-their being handled: for one subscription, or for all. What you say with
---because is kept with them. For dead letters there is "busgen dlq discard".
+handling them: for one subscription, or for all. It keeps the text of --because
+with them. For dead letters use "busgen dlq discard".
 
 A running program settles them within 200 ms, or when a pause of the
-subscription ends; one that is down, at its next start. Until then they count as
-backlog. A handler that is at work is not interrupted: if it succeeds, the event
-is handled; if it fails, it is not tried again. "busgen events undiscard" undoes
-it.
+subscription ends; otherwise they are settled at the next start. Until then they
+count as backlog. A handler that is at work is not interrupted: if it succeeds,
+the event is handled; if it fails, it is not retried. "busgen events undiscard"
+undoes a discard.
 
 With --json: one line for each event, with id and subscriptions.
 
@@ -108,19 +108,19 @@ func newEventsUndiscard() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "undiscard FILE (ID[/SUBSCRIPTION] ... | --action NUMBER)",
 		Short: "Undo a discard",
-		Long: `Undiscard brings back what was discarded, by an operator or by a handler: dead
-letters are dead letters again, as they were, and everything else is due now.
-Name events, or with --action what one action has discarded; "busgen audit" has
-its number. What was edited into another event is left alone.
+		Long: `Undiscard undoes discards, by an operator or by a handler: dead letters are dead
+letters again, as they were, and other deliveries are due now. Name events, or
+with --action the number of an action from "busgen audit". A dead letter that
+was edited into another event stays settled.
 
 With --json: dead (how many are dead letters again), due (how many are tried
 again), left (how many were left alone).
 
-Exit status: 0 done, 2 trouble, 3 nothing was discarded that could be undone.`,
+Exit status: 0 done, 2 trouble, 3 there is no discard that could be undone.`,
 		Example: `  busgen events undiscard shop.db 018f4f2e-1c3a-7b21
   busgen events undiscard shop.db --action 17`,
 	}, fileVerb{takes: takes, changes: true, do: func(c *call) (string, error) { return undiscard(c, action) }})
-	cmd.Flags().Int64Var(&action, "action", 0, "all that the action with this `number` has discarded")
+	cmd.Flags().Int64Var(&action, "action", 0, "everything that the action with this `number` has discarded")
 	return cmd
 }
 
@@ -158,7 +158,7 @@ func undiscard(c *call, action int64) (string, error) {
 		report, err = cli.Document(sum)
 	}
 	if err == nil && sum.Dead+sum.Due == 0 {
-		err = cli.NotFound(errors.New("nothing was discarded that could be undone"))
+		err = cli.NotFound(errors.New("there is no discard that could be undone"))
 	}
 	return report, err
 }
@@ -169,16 +169,16 @@ func newEventsReplay() *cobra.Command {
 	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
 	cmd := onFile(&cobra.Command{
 		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
-		Short: "Give events that were handled to one subscription again",
-		Long: `Replay makes one subscription handle events again that it has handled, the
-oldest first: because its handler had a bug, or what it has written was lost.
-Choose them by id, by conditions, or with --all. Other subscriptions see nothing
-of it. Events that the subscription has not handled yet, that are dead letters
-or were discarded, and those from before it began are not replayed.
+		Short: "Deliver handled events to one subscription again",
+		Long: `Replay delivers handled events to one subscription again, the oldest first:
+because its handler had a bug, or because its results were lost. Choose events
+by id, by conditions, or with --all. Other subscriptions do not notice. Events
+that the subscription has not handled yet, that are dead letters or were
+discarded, and those from before it began are not replayed.
 
---limit ends after so many, --rate keeps the handler from being run over, and
---dry-run only counts. Interrupted, every event was replayed or not; the report
-says how many were.
+--limit ends the replay after that many, --rate limits how many are replayed per
+second, and --dry-run only counts. If replay is interrupted, the report says how
+many were replayed.
 
 It prints how many events matched, and how many are replayed. With --json:
 matched, moved.
@@ -193,8 +193,8 @@ trouble, 3 nothing matches, or there is no such subscription.`,
 	flags.StringVar(&replay.Subscription, "subscription", "", "the `name` of the subscription")
 	filter.conditions(cmd)
 	flags.BoolVar(&filter.all, "all", false, "all events that it has handled")
-	flags.VarP((*cli.Number)(&replay.Limit), "limit", "n", "at most so `many`, the oldest (default: all)")
-	flags.Float64Var(&replay.Rate, "rate", 0, "at most so `many` a second (default: no limit)")
+	flags.VarP((*cli.Number)(&replay.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
+	flags.Float64Var(&replay.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
 	flags.BoolVar(&replay.DryRun, "dry-run", false, "change nothing, only count")
 	completeFlag(cmd, "subscription", subscriptionNames)
 	return cmd

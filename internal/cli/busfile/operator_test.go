@@ -263,7 +263,7 @@ func TestWhatDestroysSomethingWantsToBeToldTwice(t *testing.T) {
 		} {
 			before := does(t, "busgen status shop.db --json")
 			got := typed(t, command, "y\n") // a pipe is no terminal
-			if got.Status != cli.StatusTrouble || got.Stdout != "" || !strings.Contains(got.Stderr, "there is no terminal to ask on") {
+			if got.Status != cli.StatusTrouble || got.Stdout != "" || !strings.Contains(got.Stderr, "cannot ask, because there is no terminal") {
 				t.Errorf("%s: %+v", command, got)
 			}
 			if after := does(t, "busgen status shop.db --json"); after != before {

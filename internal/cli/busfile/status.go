@@ -17,35 +17,34 @@ func newStatus() *cobra.Command {
 	var watch watching
 	cmd := onFile(&cobra.Command{
 		Use:   "status FILE",
-		Short: "Tell how the bus in a file is doing",
-		Long: `Status is the first thing to look at: which process dispatches from the file,
-how many events it holds, how far each subscription is behind, what is paused,
-and how many dead letters there are. It works beside a running program and on
-the file of one that has died, and changes nothing.
+		Short: "Show the state of the bus in a file",
+		Long: `Status shows which process dispatches from the file, how many events it holds,
+how far each subscription is behind, what is paused, and how many dead letters
+there are. Look at it first. It works beside a running program and on the file
+of one that has died, and changes nothing.
 
-BACKLOG is how many events a subscription has yet to settle; it includes those
-that are RUNNING (a handler is known to be at work, or was when its process
-died), WAITING (for a retry, a delay or a snooze) and HELD (their type is
-paused). DEAD are its dead letters, and OLDEST is the age of the oldest event of
-the backlog: the number to watch. "no handler" means that the process that
-dispatches does not handle the subscription: it was renamed or forgotten.
-"no subscription" means that no subscription is for the events of a type.
+BACKLOG is the number of events that a subscription has not settled. It includes
+events that are RUNNING (a handler is at work, or was when its process died),
+WAITING (for a retry, a delay or a snooze) and HELD (their type is paused). DEAD
+is the number of its dead letters. OLDEST is the age of the oldest event of the
+backlog: the number to watch. "no handler" means that the process that
+dispatches does not handle the subscription: it was renamed or forgotten. "no
+subscription" means that no subscription matches the events of a type.
 
-However large the file is, the answer takes milliseconds: only the newest 10,000
-events are counted, and a backlog up to 10,000. "≤ 523,000" is a longer one, and
-how much of the log is left to go through, whether or not it is for that
+Status takes milliseconds however large the file is: it counts only the newest
+10,000 events, and a backlog up to 10,000. "≤ 523,000" means a longer one: that
+many events of the log are left to go through, whether or not they match the
 subscription. Events that a handler has snoozed a hundred times, or for more
-than a day, are listed: what they wait for may never come.
+than a day, are listed: perhaps they wait for something that will never happen.
 
 With --watch it looks again every second (or as --interval says) until it has
-looked --count times or is interrupted, which is exit status 0. A terminal shows
-the newest look; anything else gets one block after the other, and with --json
-one line for each.
-From the second look on there are rates per second, measured since the look
-before: events that were published for a subscription (NEW/s), deliveries that
-were HANDLED (or discarded) and that became dead letters (DIED/s). DRAINED is
-when the backlog is gone if it goes on shrinking as it did; it "grows", or is
-"not shrinking". A file that cannot be read any more ends it.
+looked --count times or is interrupted; the exit status is then 0. A terminal
+shows the newest look; otherwise the looks are printed one after the other, and
+with --json as one line each. From the second look on there are rates per second
+since the look before: events published for a subscription (NEW/s), deliveries
+that were HANDLED (or discarded), and deliveries that became dead letters
+(DIED/s). DRAINED is when the backlog will be gone at that rate; it "grows", or
+is "not shrinking". Status ends when the file can no longer be read.
 
 With --json: at (when it looked), path, size and wal (bytes), schema, owner
 (pid, since, alive; null if no bus was ever started), events, more (not all of
@@ -62,10 +61,10 @@ seconds, or null).
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
-named before a colon. unhandled is how many subscriptions have "no handler";
-dispatchers is 1 if a process dispatches, and else 0. A backlog that is not
-counted to its end is taken for as much as it can be. With --watch, the first
-look at which one holds is the last.
+named before a colon. unhandled is the number of subscriptions with "no
+handler"; dispatchers is 1 if a process dispatches, else 0. A backlog that is
+not counted to its end counts as its upper limit. With --watch, status ends at
+the first look at which a condition holds.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,

@@ -28,13 +28,13 @@ func (w *watching) flags(cmd *cobra.Command) {
 	w.interval.Duration = time.Second
 	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "look again and again, with rates, until it is interrupted")
 	cmd.Flags().Var(&w.interval, "interval", "how long to wait between two looks of --watch (default 1s)")
-	cmd.Flags().Var((*cli.Number)(&w.count), "count", "look so `many` times with --watch, and end (default: until interrupted)")
+	cmd.Flags().Var((*cli.Number)(&w.count), "count", "look this `many` times with --watch, and end (default: until interrupted)")
 }
 
 func (w *watching) check(cmd *cobra.Command) error {
 	for _, name := range []string{"interval", "count"} {
 		if cmd.Flags().Changed(name) && !w.on {
-			return fmt.Errorf("--%s is for --watch: say that too", name)
+			return fmt.Errorf("--%s works only with --watch: add that", name)
 		}
 	}
 	switch {

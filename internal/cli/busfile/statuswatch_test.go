@@ -232,8 +232,8 @@ func TestARestoredFileHasNoRatesAtItsFirstLook(t *testing.T) {
 func TestFlagsOfAWatchAreChecked(t *testing.T) {
 	inShop(t, func(t *testing.T, _ *shop) {
 		for flags, want := range map[string]string{
-			"--interval 2s":         "--interval is for --watch: say that too",
-			"--count 2":             "--count is for --watch: say that too",
+			"--interval 2s":         "--interval works only with --watch: add that",
+			"--count 2":             "--count works only with --watch: add that",
 			"--watch --interval 0s": "--interval is 0s: it must be at least 100ms",
 			"--watch --interval x":  "want a length of time",
 			"--watch --count 0":     "--count is 0: it must be at least 1",

@@ -16,9 +16,9 @@ func newSubscriptions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
 		Short: "List, pause, resume and remove the subscriptions of a file",
-		Long: `A subscription is a durable name, under which a program handles events of some
-types. The file remembers for each what it has handled; while nobody handles it,
-its events wait.
+		Long: `A subscription is a durable name with which a program handles events of some
+types. The file remembers for each subscription what it has handled; while no
+program handles it, its events wait.
 
 Exit status: that of the verb.`,
 		Example: `  busgen subscriptions list shop.db
@@ -32,7 +32,7 @@ func newSubscriptionsList() *cobra.Command {
 	return onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List the subscriptions of a file and how far they are behind",
-		Long: `List shows every subscription that the file knows, and where it stands. "busgen
+		Long: `List shows every subscription of the file, and how far it is behind. "busgen
 help status" explains the columns.
 
 With --json: one line for each, with name, pattern, paused, backlog,
@@ -78,14 +78,14 @@ func newSubscriptionsPause() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "pause FILE (NAME | --type GLOB)",
 		Short: "Hold back a subscription, or events of some types",
-		Long: `Pause stops deliveries, until "busgen subscriptions resume". With a name it
-stops one subscription. With --type it stops the events that a glob matches, for
-every subscription: the others overtake them.
+		Long: `Pause stops deliveries until "busgen subscriptions resume". With a name it stops
+one subscription. With --type it stops the events that match a glob, for every
+subscription; other events go on.
 
-Nothing is lost and nothing is charged: what is held back waits. Handlers that
-run are not interrupted. A running program notices within 200 ms, and the pause
-outlives its restarts. Pausing what is paused changes nothing. "busgen status"
-shows who has paused what, since when and, with --reason, why.
+Nothing is lost and nothing counts as an attempt: paused deliveries wait.
+Running handlers are not interrupted. A running program notices the pause within
+200 ms, and the pause survives restarts. Pausing again changes nothing. "busgen
+status" shows who has paused what, when and, with --reason, why.
 
 Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
 there is no such subscription.`,
@@ -106,7 +106,7 @@ there is no such subscription.`,
 			},
 			func(f *admin.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, opts...) })
 	}})
-	cmd.Flags().StringVar(&reason, "reason", "", "why, in a few `words`: it is shown to everybody who finds it paused")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in a few `words`; busgen status shows it")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }
@@ -116,9 +116,9 @@ func newSubscriptionsResume() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "resume FILE (NAME | --type GLOB)",
 		Short: "End a pause",
-		Long: `Resume ends a pause, and makes due at once what it has held back. A pause of
-types is named by the glob it was made with; a type that several pauses cover is
-held until the last of them has ended.
+		Long: `Resume ends a pause, and makes the paused deliveries due at once. Name a pause
+of types by the glob it was made with. A type that several pauses match is held
+until the last of them ends.
 
 Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
 		Example: `  busgen subscriptions resume shop.db charge-card
@@ -173,15 +173,15 @@ func newSubscriptionsRemove() *cobra.Command {
 	takes.least = 1
 	return onFile(&cobra.Command{
 		Use:   "remove FILE NAME",
-		Short: "Make a file forget a subscription",
-		Long: `Remove makes the file forget a subscription that no program has any more: its
-events would wait for ever, and would never be pruned. Its open events are
-settled for it, and its dead letters and the record of its failures are deleted.
-The events themselves stay.
+		Short: "Delete a subscription from a file",
+		Long: `Remove deletes a subscription that no program handles any more: its events would
+wait for ever, and would never be pruned. Its open deliveries are settled, and
+its dead letters and the record of its failures are deleted. The events
+themselves stay.
 
-Take the name out of the catalogue and out of the program first: at the next
-start they would make it again, at the end of the log. No process may dispatch
-from the file meanwhile.
+First remove the name from the catalogue and the program: otherwise the next
+start makes the subscription again, at the end of the log. No process may
+dispatch from the file meanwhile.
 
 With --json: open and dead, what was left behind.
 

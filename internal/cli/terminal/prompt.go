@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNobody says that there is nobody to ask.
-var ErrNobody = errors.New("there is no terminal to ask on")
+var ErrNobody = errors.New("cannot ask, because there is no terminal")
 
 // Prompt asks a person questions, line by line. It is not safe for concurrent
 // use.
