@@ -38,9 +38,15 @@ type paymentRequested struct {
 
 func (paymentRequested) Validate() error { return nil }
 
+func withoutBreaker() runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Breaker.Off = true
+	return s
+}
+
 var (
-	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: fewAttempts()})
-	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: fewAttempts()})
+	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: withoutBreaker()})
+	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: withoutBreaker()})
 )
 
 // deadLetters makes shop.db with so many orders and payments that are dead

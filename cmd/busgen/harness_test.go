@@ -6,5 +6,5 @@ var root clitest.Command = newRoot
 
 var (
 	run, busgen, typed, does = root.Exec, root.Run, root.Typed, root.Does
-	must, inFolder, text     = clitest.Must, clitest.InFolder, clitest.Text
+	must, inFolder, read     = clitest.Must, clitest.InFolder, clitest.Text
 )

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/busfile"
+	"github.com/busgen/busgen/internal/cli/catalogue"
 )
 
 // newRoot builds the command tree. The root does what generate does, so that
 // the shortest command is the most frequent one.
 func newRoot() *cobra.Command {
-	root := newGenerate()
+	root := catalogue.Generate()
 	root.Use = "busgen [events.yaml]"
 	root.Short = "Generate Go code from a catalogue of events"
 	root.Long = `busgen reads a catalogue, a YAML file that declares the events of a program, and
@@ -47,29 +45,8 @@ signal; it has changed all of its files then, or none.`
 	root.Version = "see version.go" // so that there is a flag
 	root.SetVersionTemplate(version())
 	return cli.Root(root,
-		cli.Group{Title: "Catalogues:", Verbs: catalogueVerbs()},
+		cli.Group{Title: "Catalogues:", Verbs: catalogue.Verbs()},
 		cli.Group{Title: "The file of a bus:", Verbs: busfile.Verbs()},
 		cli.Group{Verbs: []*cobra.Command{cli.Completion(), newVersion()}},
 	)
-}
-
-// catalogueVerbs returns the verbs about a catalogue in the order of the help.
-func catalogueVerbs() []*cobra.Command {
-	verbs := []*cobra.Command{
-		newGenerate(), newCheck(), newLint(), newBreaking(), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(),
-		newSchema(), newFmt(), newRename(), newNew(), newInit(),
-	}
-	for _, cmd := range verbs {
-		cmd.SetFlagErrorFunc(explainFlag)
-	}
-	return verbs
-}
-
-// explainFlag explains to people who look for a flag that the catalogue is an argument.
-func explainFlag(cmd *cobra.Command, err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if unknown && strings.HasPrefix(name, "catalog") || strings.HasPrefix(err.Error(), "unknown shorthand flag: 'c'") {
-		return fmt.Errorf("the catalogue is an argument, and no flag: see \"%s --help\"", cmd.CommandPath())
-	}
-	return cli.ExplainFlag(cmd, err)
 }

@@ -1,0 +1,196 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/breaking"
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
+)
+
+func newBreaking() *cobra.Command {
+	v := breakingVerb{direction: direction(diag.Both)}
+	list := false
+	cmd := &cobra.Command{
+		Use:   "breaking [events.yaml]",
+		Short: "Tell what a change of the catalogue does to stored events",
+		Long: `Breaking compares a catalogue with what it was: in a revision of git (--against
+main, HEAD~1, v1.2, or main:old/events.yaml if the file has moved), in another
+file, or in a file of the same name in another folder. For a name that is both,
+write ./base for the file or folder and refs/tags/base for the revision.
+
+There are two answers. Backward: what the new program makes of rows that the old
+one has stored. Forward: what the old program makes of rows of the new one,
+while both run or after a rollback. What does not decode, or is lost, is an
+error; what decodes and is not what the catalogue says is a warning; notes are
+worth knowing. A new version of a payload, with the old one under history,
+breaks nothing backward, but does so forward: an old program sets aside what it
+does not know. Those who never roll back ask for --direction backward. Whether
+Go code still compiles is for the compiler to say.
+
+A change that is right all the same is accepted in the catalogue: write the key
+that the finding ends with under accepted, and the reason. It is a note then,
+and the others count as ever.
+
+With --db it reads every open event and dead letter of a file, and counts those
+that the code of this catalogue will not decode, by type, version and reason.
+
+The rules, each with its purpose and examples, are listed by --rules.
+
+` + formatHelp + `
+A finding has a direction, too: backward, forward or both; and the key that it
+ends with in text, which stays the same while lines move.
+
+Exit status: 0 compatible, 1 breaking (errors or warnings), 2 trouble: with the
+command line, with files, with git, or findings in one of the catalogues.`,
+		Example: `  busgen breaking --against main
+  busgen breaking events/events.yaml --against v1.2 --direction backward
+  busgen breaking --against release/events.yaml --format github
+  busgen breaking --db shop.db`,
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) {
+				if list {
+					return breakingRules(screen), nil
+				}
+				return v.run(cmd, args)
+			})(cmd, args)
+		},
+	}
+	formatFlag(cmd, &v.form)
+	cmd.Flags().StringVar(&v.against, "against", "", "`revision` of git, file or folder with what the catalogue was")
+	cmd.Flags().StringVar(&v.db, "db", "", "`file` of a bus whose rows are to be decoded")
+	cmd.Flags().Var(&v.direction, "direction", "who reads whose rows: `backward, forward or both`")
+	cmd.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions(directionWords(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().BoolVar(&list, "rules", false, "list the rules instead")
+	for _, other := range []string{"format", "against", "db", "direction"} {
+		cmd.MarkFlagsMutuallyExclusive("rules", other)
+	}
+	return cmd
+}
+
+type breakingVerb struct {
+	against, db string
+	direction   direction
+	form        format
+}
+
+// direction is a flag.
+type direction diag.Direction
+
+func directionWords() []string {
+	return []string{diag.Backward.String(), diag.Forward.String(), diag.Both.String()}
+}
+
+// Set implements [pflag.Value].
+func (d *direction) Set(text string) error {
+	i := slices.Index(directionWords(), text)
+	if i < 0 {
+		return fmt.Errorf("want one of %s", strings.Join(directionWords(), ", "))
+	}
+	*d = direction(i + 1) // they are a set of two
+	return nil
+}
+
+// String implements [pflag.Value].
+func (d *direction) String() string { return diag.Direction(*d).String() }
+
+// Type implements [pflag.Value].
+func (d *direction) Type() string { return "direction" }
+
+func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
+	if v.against == "" && v.db == "" {
+		return "", errors.New("say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db")
+	}
+	c, err := cli.LoadCatalogue(args)
+	if err != nil {
+		return v.form.of("", nil, err)
+	}
+	var all diag.Findings
+	var answers []string
+	if v.against != "" {
+		before, err := formerCatalogue(cmd.Context(), v.against, c.File)
+		if err != nil {
+			return v.form.of("", nil, err)
+		}
+		if all, err = breaking.Compare(before, breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}); err != nil {
+			return "", err
+		}
+		all = v.wanted(all)
+		answers = v.answers(all)
+	}
+	if v.db != "" {
+		rows, err := storedRows(cmd.Context(), c, v.db)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, rows.findings()...)
+		all.Sort(c.Files)
+		answers = append(answers, rows.answer())
+	}
+	return v.report(c, all, answers)
+}
+
+// wanted leaves out what is about the other direction.
+func (v *breakingVerb) wanted(all diag.Findings) diag.Findings {
+	return slices.DeleteFunc(all, func(f *diag.Finding) bool {
+		return f.Direction&diag.Direction(v.direction) == 0
+	})
+}
+
+// answers has a line for each direction that was asked for.
+func (v *breakingVerb) answers(all diag.Findings) []string {
+	var lines []string
+	for _, one := range []struct {
+		direction diag.Direction
+		text      string
+	}{{diag.Backward, "backward (old rows, new program): "}, {diag.Forward, "forward (new rows, old program): "}} {
+		if diag.Direction(v.direction)&one.direction == 0 {
+			continue
+		}
+		part := slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool {
+			return f.Severity == diag.Note || f.Direction&one.direction == 0
+		})
+		if len(part) == 0 {
+			lines = append(lines, one.text+"compatible")
+		} else {
+			lines = append(lines, one.text+"breaking, "+tally(part))
+		}
+	}
+	return lines
+}
+
+func (v *breakingVerb) report(c *catalog.Catalogue, all diag.Findings, answers []string) (report string, err error) {
+	found := &lintError{c.File, all}
+	if v.form == "text" {
+		report = rendered(all) + strings.Join(answers, "\n") + "\n"
+	} else if report, err = v.form.document(all); err != nil {
+		return "", err
+	}
+	if found.findings.Worst() >= diag.Warning {
+		return report, cli.No(found)
+	}
+	return report, nil
+}
+
+// breakingRules is a page about the rules.
+func breakingRules(screen terminal.Screen) string {
+	var parts []string
+	for _, rule := range breaking.Rules() {
+		text := fmt.Sprintf("%s (%s, %s)\n  %s\n", screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Direction, rule.Doc)
+		if rule.Before != "" {
+			text += fmt.Sprintf("\n  before:\n%s\n\n  reported:\n%s\n\n  fine:\n%s\n", excerpt(rule.Before), excerpt(rule.Bad), excerpt(rule.Good))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,120 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/runtime/admin"
+)
+
+// storedRows decodes every open event and dead letter of a file.
+func storedRows(ctx context.Context, c *catalog.Catalogue, path string) (*stored, error) {
+	if err := cli.BusFileExists(path); err != nil {
+		return nil, err
+	}
+	file, err := admin.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	s := &stored{catalogue: c, path: path, groups: map[string]*rowGroup{}}
+	err = file.Unsettled(ctx, s.add)
+	return s, err
+}
+
+// stored counts the rows of a file that do not decode.
+type stored struct {
+	catalogue *catalog.Catalogue
+	path      string
+	rows      int
+	groups    map[string]*rowGroup
+}
+
+// A rowGroup is what does not decode for one reason.
+type rowGroup struct {
+	eventType        string
+	version          int
+	reason           string
+	rows, open, dead int
+	first            string // the id of one of them
+	unknown          bool   // there is no such event, or not in that version
+}
+
+// elementOf is what tells items of a list, and entries of a map, apart.
+var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
+
+func (s *stored) add(e admin.Unsettled) {
+	s.rows++
+	e.Type = cli.TypeOf(s.catalogue, e)
+	err := s.catalogue.CheckDecode(e.Type, e.Version, e.Payload)
+	if err == nil {
+		return
+	}
+	reason, unknown := err.Error(), true
+	var wrong *catalog.PayloadError
+	if errors.As(err, &wrong) {
+		first := wrong.Problems[0]
+		_, known := s.catalogue.EventNamed(e.Type).FieldsOf(e.Version)
+		reason, unknown = elementOf.ReplaceAllString(first.Path, "[]")+": "+first.Message, !known
+		reason = strings.TrimPrefix(reason, ": ")
+	}
+	key := fmt.Sprintf("%s %d %s", e.Type, e.Version, reason)
+	g := s.groups[key]
+	if g == nil {
+		g = &rowGroup{eventType: e.Type, version: e.Version, reason: reason, unknown: unknown, first: cli.ShortID(e.ID)}
+		s.groups[key] = g
+	}
+	g.rows++
+	g.open += e.Open
+	g.dead += e.Dead
+}
+
+// findings has one for each group, at the event of the catalogue.
+func (s *stored) findings() diag.Findings {
+	source := diag.NewSource(catalog.Disk{}.ReadFile)
+	var all diag.Findings
+	for _, g := range slices.SortedFunc(maps.Values(s.groups), func(a, b *rowGroup) int {
+		return cmp.Or(strings.Compare(a.eventType, b.eventType), cmp.Compare(a.version, b.version), strings.Compare(a.reason, b.reason))
+	}) {
+		at := s.catalogue.Package.Pos
+		if e := s.catalogue.EventNamed(g.eventType); e != nil {
+			at = e.Name.Pos
+		}
+		f := rules.StoredRows.At(source.Place(at), "%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s",
+			terminal.Counted(g.rows, "row"), terminal.Clean(g.eventType), g.version, s.path,
+			cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, g.reason)
+		f.Hint, f.Subject, f.Direction = g.hint(), g.eventType, diag.Backward
+		all = append(all, f)
+	}
+	return all
+}
+
+func (g *rowGroup) hint() string {
+	if g.unknown {
+		return "settle them with a program that knows it, or keep it in the catalogue: an event under aliases, a version under history"
+	}
+	return "raise the version and keep the payload that they have under history, or settle them with the old program"
+}
+
+// answer counts them all.
+func (s *stored) answer() string {
+	n := 0
+	for _, g := range s.groups {
+		n += g.rows
+	}
+	if n == 0 {
+		return fmt.Sprintf("%s: all of %s decode", s.path, terminal.Counted(s.rows, "open or dead row"))
+	}
+	return fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, terminal.Number(n), terminal.Counted(s.rows, "open or dead row"))
+}

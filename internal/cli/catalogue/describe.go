@@ -1,0 +1,140 @@
+package catalogue
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+func newDescribe() *cobra.Command {
+	var asJSON bool
+	cmd := operands{most: 1, what: "one type or pattern", candidates: eventNames}.of(&cobra.Command{
+		Use:   "describe [events.yaml] [type | pattern]",
+		Short: "List the events of a catalogue, or show one in full",
+		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
+retried, who answers for it, and the subscriptions that are declared for it. A
+pattern such as order.* chooses some. The name of one event shows all there is
+to know about it; busgen policy has its settings in detail.
+
+POLICY is the number of attempts, the sum of the waits between them and the
+timeout of each; then what is not as usual: the priority, an expiry, a redrive.
+
+With --json the output is a list with an object for each event: name, doc,
+deprecated, owner, tags, at (file and line), version, aliases, partition_by,
+payload (name, type, optional, doc, deprecated, was, default of each field),
+reserved, history (version, doc, payload), subscriptions (name, doc, aliases),
+settings (by name, each with value and from) and examples.
+
+Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
+line or with files, 3 nothing matches.`,
+		Example: `  busgen describe
+  busgen describe events/events.yaml
+  busgen describe events/events.yaml 'order.*'
+  busgen describe order.placed
+  busgen describe --json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) { return describe(args, asJSON, screen) })(cmd, args)
+		},
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func describe(args []string, asJSON bool, screen terminal.Screen) (report string, err error) {
+	catalogue, args := splitCatalogue(args)
+	c, err := cli.LoadCatalogue(catalogue)
+	if err != nil {
+		return "", cli.Refused(err)
+	}
+	events := c.Events
+	if len(args) > 0 {
+		if events, err = eventsMatching(c, args[0]); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case asJSON:
+		return describeJSON(events)
+	case len(args) > 0 && events[0].Name.V == args[0]:
+		return describeOne(events[0], screen), nil
+	}
+	return eventTable(events).Render(screen), nil
+}
+
+// eventsMatching returns the events that a pattern matches.
+func eventsMatching(c *catalog.Catalogue, pattern string) ([]*catalog.Event, error) {
+	parsed, err := glob.Parse(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var some []*catalog.Event
+	var names []string
+	for _, e := range c.Events {
+		if parsed.Match(e.Name.V) {
+			some = append(some, e)
+		}
+		names = append(names, e.Name.V)
+	}
+	if some == nil {
+		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, names)))
+	}
+	return some, nil
+}
+
+func eventTable(events []*catalog.Event) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "EVENT", Least: 20},
+		{Title: "FIELDS", Right: true},
+		{Title: "POLICY", Least: 16},
+		{Title: "OWNER", Least: 8},
+		{Title: "SUBSCRIPTIONS", Least: 14},
+		{Title: "REMARKS", Least: 10},
+	}}
+	for _, e := range events {
+		table.Row(e.Name.V, strconv.Itoa(len(e.Fields)), policyInShort(e.Settings), e.Owner.V, declaredNames(e), remarks(e))
+	}
+	return table
+}
+
+// policyInShort is 4× over 7s, 30s each.
+func policyInShort(s catalog.Settings) string {
+	steps := s.Policy().Schedule()
+	text := strconv.Itoa(s.MaxAttempts.V) + "×"
+	if waits := steps[len(steps)-1].Total; waits > 0 {
+		text += " over " + brief(waits)
+	}
+	text += ", " + catalog.Short(s.Timeout.V) + " each"
+	if s.Priority.V != catalog.Normal {
+		text += ", " + s.Priority.V.String()
+	}
+	if s.ExpiresAfter.V > 0 {
+		text += ", expires after " + catalog.Short(s.ExpiresAfter.V)
+	}
+	if !s.Redrive.Off.V {
+		text += ", redrive every " + catalog.Short(s.Redrive.Every.V)
+	}
+	return text
+}
+
+func declaredNames(e *catalog.Event) string {
+	var names []string
+	for _, s := range e.Subscriptions {
+		names = append(names, s.Name.V)
+	}
+	return strings.Join(names, ", ")
+}
+
+func remarks(e *catalog.Event) string {
+	if e.Deprecated.Written() {
+		return "deprecated"
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package catalogue
+
+import (
+	"encoding/json"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+)
+
+// The form of --json. It is documented in the help of the verb.
+type (
+	eventObject struct {
+		Name          string                   `json:"name"`
+		Doc           string                   `json:"doc,omitempty"`
+		Deprecated    string                   `json:"deprecated,omitempty"`
+		Owner         string                   `json:"owner,omitempty"`
+		Tags          []string                 `json:"tags,omitempty"`
+		At            string                   `json:"at"`
+		Version       int                      `json:"version"`
+		Aliases       []string                 `json:"aliases,omitempty"`
+		PartitionBy   string                   `json:"partition_by,omitempty"`
+		Payload       []fieldObject            `json:"payload"`
+		Reserved      []string                 `json:"reserved,omitempty"`
+		History       []oldObject              `json:"history,omitempty"`
+		Subscriptions []declaredObject         `json:"subscriptions,omitempty"`
+		Settings      map[string]settingObject `json:"settings"`
+		Examples      []json.RawMessage        `json:"examples,omitempty"`
+	}
+	fieldObject struct {
+		Name       string `json:"name"`
+		Type       string `json:"type"`
+		Optional   bool   `json:"optional,omitempty"`
+		Doc        string `json:"doc,omitempty"`
+		Deprecated string `json:"deprecated,omitempty"`
+
+		Was     []string        `json:"was,omitempty"`
+		Default json.RawMessage `json:"default,omitempty"`
+	}
+	oldObject struct {
+		Version int           `json:"version"`
+		Doc     string        `json:"doc,omitempty"`
+		Payload []fieldObject `json:"payload"`
+	}
+	declaredObject struct {
+		Name    string   `json:"name"`
+		Doc     string   `json:"doc,omitempty"`
+		Aliases []string `json:"aliases,omitempty"`
+	}
+)
+
+func describeJSON(events []*catalog.Event) (string, error) {
+	objects := make([]eventObject, len(events))
+	for i, e := range events {
+		objects[i] = eventObjectOf(e)
+	}
+	return cli.Document(objects)
+}
+
+func eventObjectOf(e *catalog.Event) eventObject {
+	o := eventObject{
+		Name: e.Name.V, Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
+		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
+	}
+	if e.PartitionBy != nil {
+		o.PartitionBy = e.PartitionBy.Name.V
+	}
+	for _, old := range e.History {
+		o.History = append(o.History, oldObject{old.Version.V, old.Doc, fieldObjects(old.Type.Fields)})
+	}
+	for _, s := range e.Subscriptions {
+		o.Subscriptions = append(o.Subscriptions, declaredObject{s.Name.V, s.Doc, texts(s.Aliases)})
+	}
+	for _, example := range e.Examples {
+		o.Examples = append(o.Examples, example.JSON)
+	}
+	return o
+}
+
+func fieldObjects(fields []*catalog.Field) []fieldObject {
+	objects := []fieldObject{}
+	for _, f := range fields {
+		objects = append(objects, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
+	}
+	return objects
+}

@@ -1,0 +1,116 @@
+package catalogue
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli/terminal"
+)
+
+// describeOne shows all of one event.
+func describeOne(e *catalog.Event, screen terminal.Screen) string {
+	var b strings.Builder
+	b.WriteString(screen.Paint(terminal.Bold, e.Name.V) + "\n")
+	if e.Doc != "" {
+		b.WriteString(terminal.CleanLines(e.Doc) + "\n")
+	}
+	b.WriteString("\n" + facts(e).Render(screen))
+	if len(e.Fields) > 0 {
+		b.WriteString("\n" + fieldTable(e.Fields).Render(screen))
+	}
+	for _, old := range slices.Backward(e.History) {
+		b.WriteString("\n" + oldVersion(old, screen))
+	}
+	if len(e.Subscriptions) > 0 {
+		b.WriteString("\n" + subscriptionTable(e.Subscriptions).Render(screen))
+	}
+	for _, example := range e.Examples {
+		var pretty bytes.Buffer
+		json.Indent(&pretty, example.JSON, "", "  ") // it is valid
+		b.WriteString("\n" + terminal.CleanLines(pretty.String()) + "\n")
+	}
+	return b.String()
+}
+
+// oldVersion shows a payload that an event had.
+func oldVersion(old *catalog.OldShape, screen terminal.Screen) string {
+	text := screen.Paint(terminal.Bold, "version "+strconv.Itoa(old.Version.V)) + "\n"
+	if old.Doc != "" {
+		text += terminal.CleanLines(old.Doc) + "\n"
+	}
+	if len(old.Type.Fields) > 0 {
+		text += fieldTable(old.Type.Fields).Render(screen)
+	}
+	return text
+}
+
+// facts are what is known of an event besides its payload.
+func facts(e *catalog.Event) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{{}, {Least: 20}}}
+	row := func(name, text string) {
+		if text != "" {
+			table.Row(name, text)
+		}
+	}
+	if e.Version.V > 1 {
+		row("version", strconv.Itoa(e.Version.V))
+	}
+	row("formerly", strings.Join(texts(e.Aliases), ", "))
+	row("deprecated", e.Deprecated.V)
+	row("owner", e.Owner.V)
+	row("tags", strings.Join(texts(e.Tags), ", "))
+	row("policy", policyInShort(e.Settings))
+	if e.PartitionBy != nil {
+		row("in order by", e.PartitionBy.Name.V)
+	}
+	row("reserved", strings.Join(texts(e.Reserved), ", "))
+	row("declared at", origin(e.Name.Pos))
+	row("in Go", e.InGo(e.GoName))
+	return table
+}
+
+func texts(values []catalog.Value[string]) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = v.V
+	}
+	return all
+}
+
+func fieldTable(fields []*catalog.Field) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "FIELD", Least: 12}, {Title: "TYPE", Least: 10}, {Title: "DOC", Least: 20},
+	}}
+	for _, f := range fields {
+		doc := f.Doc
+		if f.Default.Written() {
+			doc = strings.TrimSpace("Default: " + string(f.Default.V) + ". " + doc)
+		}
+		if len(f.Was) > 0 {
+			doc = strings.TrimSpace("Formerly " + strings.Join(texts(f.Was), ", ") + ". " + doc)
+		}
+		if f.Deprecated.Written() {
+			doc = strings.TrimSpace("Deprecated: " + f.Deprecated.V + " " + doc)
+		}
+		table.Row(f.Name.V, f.Type.Text, doc)
+	}
+	return table
+}
+
+func subscriptionTable(subscriptions []*catalog.Subscription) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "POLICY", Least: 16}, {Title: "DOC", Least: 20},
+	}}
+	for _, s := range subscriptions {
+		doc := s.Doc
+		if len(s.Aliases) > 0 {
+			doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
+		}
+		table.Row(s.Name.V, policyInShort(s.Settings), doc)
+	}
+	return table
+}

@@ -1,0 +1,184 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/gomod"
+	"github.com/busgen/busgen/internal/record/git"
+	"github.com/busgen/busgen/templates"
+)
+
+// Generate returns the verb generate. Without a verb, busgen does the same.
+func Generate() *cobra.Command {
+	var out string
+	var quiet, watching, accept bool
+	var form format
+	cmd := &cobra.Command{
+		Use:   "generate [events.yaml]",
+		Short: "Generate Go code from a catalogue",
+		Long: `Generate writes the Go code of a catalogue, which is ./events.yaml unless named,
+into the folder of the catalogue unless --out names another one.
+
+A file that is right already is not touched. A generated file that is no longer
+needed is removed. A file that was not generated is never changed. If anything
+is wrong with the catalogue, all of it is reported and nothing is written.
+
+Beside the code it keeps wire.golden, a record of the types that stored events
+have. The catalogue is compared with the record of the last commit; outside of
+git, with the file in the folder. A change is refused if old events would be
+lost or read as something else: everything that "busgen breaking --direction
+backward" calls an error or a warning. Each finding names a way out, and ends
+with its key. Under that key the catalogue accepts it (accepted:); --accept-wire
+accepts all of them, for events of which nothing is stored. What is worth
+knowing, or matters to old programs only, is reported.
+
+With --watch it goes on, and generates again whenever the catalogue changes,
+until it is interrupted. Findings do not end it.
+
+` + formatHelp + `
+Findings about stored events have a direction and a key, too.
+
+Exit status: 0 the code is up to date now, 1 the catalogue has findings or a
+change is refused, 2 trouble with the command line or with files.`,
+		Example: `  busgen generate
+  busgen generate events/events.yaml
+  busgen generate api/events.yaml --out internal/events`,
+		Args: cli.AtMostOne("catalogue"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			round := func(args []string) (string, error) {
+				report, noted, err := generate(cmd.Context(), args, out, accept)
+				if quiet {
+					report = ""
+				}
+				return form.of(report, noted, err)
+			}
+			if !watching {
+				return cli.Report(round)(cmd, args)
+			}
+			again := func() (string, error) { return round(args) }
+			return watch(cmd.Context(), cli.CataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	outFlag(cmd, &out)
+	formatFlag(cmd, &form)
+	cmd.Flags().BoolVar(&accept, "accept-wire", false, "accept changes that old events do not fit")
+	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "generate again whenever the catalogue changes")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
+	return cmd
+}
+
+func outFlag(cmd *cobra.Command, out *string) {
+	cmd.Flags().StringVarP(out, "out", "o", "", "`folder` of the generated code (default: the catalogue's)")
+	cmd.MarkFlagDirname("out")
+	cmd.ValidArgsFunction = cli.CompleteCatalogue
+}
+
+func generate(ctx context.Context, args []string, out string, accept bool) (report string, noted diag.Findings, err error) {
+	done, err := compare(ctx, args, out, accept)
+	var found *cli.FindingsError
+	var refused *refusedError
+	switch {
+	case errors.As(err, &found):
+		return "", nil, cli.No(fmt.Errorf("%w; nothing was written", err))
+	case errors.As(err, &refused):
+		return "", refused.noted, cli.No(fmt.Errorf("%w; nothing was written%s", err, refused.advice()))
+	case err != nil:
+		return "", nil, err
+	}
+	if err := done.plan.Apply(); err != nil {
+		return "", nil, err
+	}
+	report = fmt.Sprintf("%s: %s, %s\n", done.Package.V, terminal.Counted(len(done.Events), "event"), summary(done.plan))
+	return report + inLines(done.noted), done.noted, nil
+}
+
+// A comparison is the code of a catalogue, held against the output folder.
+type comparison struct {
+	*catalog.Catalogue
+	plan  *emit.Plan
+	noted diag.Findings // what the change does to stored events, and need not be refused
+	wire  []string      // lines of the record in the folder that change, with - or + in front
+}
+
+// compare makes the code of a catalogue, and the record beside it. The error is a *refusedError if
+// stored events would be lost or changed, and nobody has accepted it.
+func compare(ctx context.Context, args []string, out string, accept bool) (*comparison, error) {
+	if out == "" {
+		out = filepath.Dir(cli.CataloguePath(args))
+	}
+	if err := emit.CheckFolder(out); err != nil {
+		return nil, err
+	}
+	c, err := cli.LoadCatalogue(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := locate(c.Imports); err != nil {
+		return nil, err
+	}
+	record, err := git.Compare(ctx, c, out, accept)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(record.Findings, frozen.Refused) {
+		return nil, refusalOf(c.File, record.Findings)
+	}
+	files, err := templates.Files(c, target(out))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := emit.Compare(out, append(files, record.File))
+	return &comparison{c, plan, notedOf(record.Findings), record.Changes}, err
+}
+
+// locate finds out how Go imports the packages of other catalogues, if nothing says it: the code
+// of each is beside it.
+func locate(imports []*catalog.Package) error {
+	for _, p := range imports {
+		if p.ImportPath() != "" {
+			continue
+		}
+		var err error
+		if p.Path, err = gomod.ImportPath(filepath.Dir(p.File)); err != nil {
+			return fmt.Errorf("%s: import %s: %w", p.Name.Pos, p.Name.V, err)
+		}
+	}
+	return nil
+}
+
+// target tells generated code about the folder where it will be. Outside of a
+// module that has no import path, which is an error only if the code needs one.
+func target(out string) templates.Target {
+	path, err := gomod.ImportPath(out)
+	return templates.Target{ImportPath: path, Unknown: err}
+}
+
+// summary says what became of the files: 4 files (1 changed, 3 unchanged).
+func summary(plan *emit.Plan) string {
+	var parts []string
+	for _, part := range []struct {
+		state emit.State
+		word  string
+	}{
+		{emit.Missing, "new"}, {emit.Changed, "changed"}, {emit.Same, "unchanged"}, {emit.Orphaned, "removed"},
+	} {
+		if n := plan.Count(part.state); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.word))
+		}
+	}
+	files := plan.Count(emit.Missing, emit.Changed, emit.Same)
+	return fmt.Sprintf("%s (%s)", terminal.Counted(files, "file"), strings.Join(parts, ", "))
+}

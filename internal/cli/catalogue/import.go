@@ -1,0 +1,178 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/input"
+)
+
+func newImport() *cobra.Command {
+	cmd := cli.Family(&cobra.Command{
+		Use:   "import",
+		Short: "Make a catalogue of what other tools have written",
+		Long: `Import makes a catalogue of a JSON Schema or of an AsyncAPI document. Whatever
+has no counterpart in a catalogue is reported with its place, and the rest is
+imported.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen import jsonschema events.schema.json
+  busgen import asyncapi asyncapi.json --out imported.yaml`,
+	})
+	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI())
+	return cmd
+}
+
+// maxDocument is how many bytes an imported document may have. JSON is wordier than a catalogue, which
+// may have 16 MiB per file: AsyncAPI for 10,000 events has 28 MiB.
+const maxDocument = 64 << 20
+
+// statusKeys is the exit status of an import that would change keys of the JSON.
+const statusKeys = 4
+
+const importHelp = `
+A name that no field can have, such as orderId, would change: the field is
+order_id, and so is its key in the JSON, under which nobody finds what others
+write. Import refuses that without --rename-keys.
+
+` + cli.OutputHelp + `
+
+Findings go to standard error. A warning is about something that means something
+else now, or is missing; a note is about something that was only said. Equal
+findings are one, with their number and the first places.
+
+` + formatHelp + ` It needs --out.
+
+Exit status: 0 imported, with nothing but notes, 1 imported, with warnings, 2
+trouble with the command line or with files, 3 nothing was imported (the
+document cannot be read, or has nothing that can be an event), 4 nothing was
+imported, because keys of the JSON would change.`
+
+func newImportJSONSchema() *cobra.Command {
+	cmd := importing(&cobra.Command{
+		Use:   "jsonschema FILE",
+		Short: "Make a catalogue of a JSON Schema",
+		Long: `Jsonschema reads a JSON Schema (draft 4 to 2020-12), in JSON or YAML. If it is
+the schema of a payload itself it becomes one event, whose name is made of its
+title or of the name of the file, unless --event says it. Otherwise events are
+the definitions that no other one refers to: those with the name of an event, as
+export writes them, or else all objects. What they refer to becomes types.
+` + importHelp,
+		Example: `  busgen import jsonschema events.schema.json
+  busgen import jsonschema order.schema.json --event order.placed --out order.yaml`,
+	}, importer.JSONSchema, func(cmd *cobra.Command, o *importer.Options) {
+		cmd.Flags().StringVar(&o.Event, "event", "", "the `name` of the event, for the schema of one payload")
+	})
+	return cmd
+}
+
+func newImportAsyncAPI() *cobra.Command {
+	return importing(&cobra.Command{
+		Use:   "asyncapi FILE",
+		Short: "Make a catalogue of an AsyncAPI document",
+		Long: `Asyncapi reads an AsyncAPI document of version 3 or 2, in JSON or YAML. A
+message becomes an event, an operation that receives it becomes a subscription,
+and what is under components/schemas becomes types.
+` + importHelp,
+		Example: `  busgen import asyncapi asyncapi.json
+  busgen import asyncapi asyncapi.json --package orders --out orders.yaml`,
+	}, importer.AsyncAPI, nil)
+}
+
+// importing completes a verb that makes a catalogue of a file.
+func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
+	var o importer.Options
+	var form format
+	var out cli.Output
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return cli.Report(func(args []string) (string, error) {
+			if form != "text" && out.File == "" {
+				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
+			}
+			if err := o.Check(); err != nil {
+				return "", err
+			}
+			source, err := input.ReadFile(args[0], maxDocument)
+			if err != nil {
+				return "", unreadable(args[0], err)
+			}
+			result := read(args[0], source, o)
+			report := ""
+			if result.Catalogue != nil {
+				if report, err = out.Deliver(result.Catalogue); err != nil {
+					return "", err
+				}
+			}
+			return importFindings(cmd.ErrOrStderr(), args[0], form, report, result)
+		})(cmd, args)
+	}
+	cmd.Flags().StringVar(&o.Package, "package", "", "the `name` of the generated package (default: made of the title)")
+	if more != nil {
+		more(cmd, &o)
+	}
+	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
+	out.Flags(cmd)
+	formatFlag(cmd, &form)
+	return cmd
+}
+
+// unreadable names the file once.
+func unreadable(file string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("cannot read %s: %w", file, err)
+}
+
+// importFindings prints the findings of an import, and makes the exit status of them.
+func importFindings(stderr io.Writer, file string, form format, report string, result *importer.Result) (string, error) {
+	found := &importError{lintError{file, result.Findings}, result.Catalogue != nil}
+	if form != "text" {
+		var err error
+		if report, err = form.document(result.Findings); err != nil {
+			return "", err
+		}
+	} else if len(result.Findings) > 0 {
+		io.WriteString(stderr, found.report())
+	}
+	switch {
+	case result.KeysWouldChange:
+		return report, cli.WithStatus(statusKeys, found)
+	case !found.imported:
+		return report, cli.NotFound(found)
+	case found.findings.Worst() >= diag.Warning:
+		return report, cli.No(found)
+	}
+	return report, nil
+}
+
+// An importError has the findings of an import that is not as good as the document.
+type importError struct {
+	lintError
+	imported bool
+}
+
+// Error counts by severity, and says what became of the document.
+func (e *importError) Error() string {
+	if e.imported {
+		return "imported with " + e.lintError.Error()
+	}
+	return "nothing was imported: " + e.lintError.Error()
+}

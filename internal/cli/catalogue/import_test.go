@@ -1,0 +1,151 @@
+package catalogue
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
+)
+
+const orderSchema = `title: Order Placed
+type: object
+properties:
+  order_id: { type: string, format: uuid }
+  customerName: { type: string }
+`
+
+const orderCatalogue = `version: 1
+package: orderplaced
+
+events:
+  order_placed:
+    payload: { order_id: "uuid?", customer_name: "string?" }
+`
+
+func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema})
+	got := busgen(t, "import jsonschema order.yaml --rename-keys")
+	got.Wants(t, cli.StatusNo, orderCatalogue, `order.yaml:5:3: warning: 1 key of the JSON has changed: "customerName" becomes customer_name; payloads with the old keys lose these values [import-keys]
+    5 |   customerName: { type: string }
+      |   ^^^^^^^^^^^^
+order.yaml:5:3: warning: the property "customerName" becomes the field customer_name [import-name]
+    5 |   customerName: { type: string }
+      |   ^^^^^^^^^^^^
+busgen: imported with 2 warnings in order.yaml
+`)
+	for command, want := range map[string]string{
+		"import jsonschema order.yaml --rename-keys --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
+		"import jsonschema order.yaml --rename-keys --package shop":       strings.Replace(orderCatalogue, "orderplaced", "shop", 1),
+	} {
+		if diff := cmp.Diff(want, busgen(t, command).Stdout); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", command, diff)
+		}
+	}
+}
+
+// Payloads of which every field is optional decode under any keys, and are empty then.
+func TestImportChangesNoKeyUnlessItIsToldTo(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema + "  shipTo: { type: string }\n  a-b: { type: string }\n  billTo: { type: string }\n  +1: { type: integer }\n"})
+	before := clitest.Snapshot(t)
+	for _, command := range []string{"import jsonschema order.yaml", "import jsonschema order.yaml -o events.yaml"} {
+		got := busgen(t, command)
+		first, _, _ := strings.Cut(got.Stderr, "\n")
+		want := `order.yaml:5:3: error: 5 keys of the JSON would change: "customerName" becomes customer_name, "shipTo" becomes ship_to, "a-b" becomes a_b, and 2 more; ` +
+			`payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys [import-keys]`
+		if got.Status != statusKeys || got.Stdout != "" || first != want {
+			t.Errorf("%s: %+v", command, got)
+		}
+		if want := "busgen: nothing was imported: 1 error and 5 warnings in order.yaml\n"; !strings.HasSuffix(got.Stderr, want) {
+			t.Errorf("%s: the end is not %q: %+v", command, want, got)
+		}
+	}
+	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
+		t.Errorf("folder (-before +after):\n%s", diff)
+	}
+	if got := busgen(t, "import jsonschema order.yaml --format json -o events.yaml"); got.Status != statusKeys || !strings.Contains(got.Stdout, `"import-keys"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestImportAndExportOverwriteOnlyWhenTheyAreToldTo(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
+	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "docs", "schema"} {
+		want := busgen(t, verb).Stdout
+		busgen(t, verb+" -o new/made").Wants(t, 0, "wrote new/made\n", "")
+		busgen(t, verb+" -o new/made").Wants(t, 0, "new/made is up to date\n", "")
+		must(t, os.WriteFile("new/made", []byte("mine"), 0o666))
+		clitest.Age(t)
+		before := clitest.Snapshot(t)
+		busgen(t, verb+" -o new/made").WantsErrors(t, cli.StatusTrouble, "busgen: new/made exists already, so nothing was written; name another file, or overwrite it with --force\n")
+		busgen(t, verb+" -o new").WantsErrors(t, cli.StatusTrouble, "new exists already, so nothing was written")
+		if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
+			t.Errorf("%s: folder (-before +after):\n%s", verb, diff)
+		}
+		busgen(t, verb+" -o new/made --force").Wants(t, 0, "wrote new/made\n", "")
+		if got := read(t, "new/made"); got != want || want == "" {
+			t.Errorf("%s: the file has %q", verb, got)
+		}
+		busgen(t, verb+" -o events.yaml/made --force").WantsErrors(t, cli.StatusTrouble, "events.yaml")
+		must(t, os.RemoveAll("new"))
+	}
+}
+
+func TestImportReportsForPrograms(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema})
+	got := busgen(t, "import jsonschema order.yaml --rename-keys --format github -o events.yaml")
+	if want := "::warning file=order.yaml,line=5,col=3,"; got.Status != cli.StatusNo || !strings.HasPrefix(got.Stdout, want) || read(t, "events.yaml") != orderCatalogue {
+		t.Errorf("%+v", got)
+	}
+	got = busgen(t, "import jsonschema order.yaml --format sarif -o events.yaml --force")
+	if !strings.Contains(got.Stdout, "docs/tools.md#importing") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The exit status tells a catalogue that somebody must look at from none.
+func TestImportSaysWhatIsWrong(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema, "broken.json": "{", "list.json": "[]", "async.yaml": "asyncapi: 3.0.0\n"})
+	before := clitest.Snapshot(t)
+	for command, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"import jsonschema broken.json -o events.yaml": {cli.StatusNotFound, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
+		"import jsonschema list.json":                  {cli.StatusNotFound, "busgen: nothing was imported: 1 error in list.json\n"},
+		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is no AsyncAPI document of version 2 or 3"},
+		"import jsonschema async.yaml":                 {cli.StatusNotFound, "async.yaml:1:1: error: this is an AsyncAPI document"},
+		"import asyncapi async.yaml":                   {cli.StatusNotFound, "error: nothing in the document can be an event"},
+		"import jsonschema nope.json":                  {cli.StatusTrouble, "nope.json"},
+		"import jsonschema .":                          {cli.StatusTrouble, "busgen: cannot read .: it is a folder\n"},
+		"import jsonschema":                            {cli.StatusTrouble, "busgen import jsonschema takes the name of one file"},
+		"import jsonschema order.yaml --format json":   {cli.StatusTrouble, "name a file for the catalogue with --out"},
+		"import avro order.yaml":                       {cli.StatusTrouble, `busgen import has no verb "avro"`},
+		"import jsonschema order.yaml --event Nope":    {cli.StatusTrouble, "--event Nope is not a name for an event"},
+		"import jsonschema order.yaml --package func":  {cli.StatusTrouble, "--package func cannot be the name of a package"},
+	} {
+		busgen(t, command).WantsErrors(t, want.status, want.text)
+	}
+	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
+		t.Errorf("folder (-before +after):\n%s", diff)
+	}
+}
+
+// A catalogue, exported and imported, generates.
+func TestWhatIsExportedAndImportedGenerates(t *testing.T) {
+	source, err := os.ReadFile("../../../examples/events.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFolder(t, map[string]string{"events.yaml": string(source)})
+	for _, form := range []string{"jsonschema", "asyncapi"} {
+		busgen(t, "export "+form+" -o "+form+".json")
+		busgen(t, "import "+form+" "+form+".json -o "+form+"/events.yaml").Wants(t, 0, "wrote "+form+"/events.yaml\n", "")
+		if got := busgen(t, "generate "+form+"/events.yaml"); got.Status != 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package catalogue
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/lint"
+)
+
+func newLint() *cobra.Command {
+	var form format
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "lint [events.yaml]",
+		Short: "Find what is allowed in a catalogue and still a bad idea",
+		Long: `Lint finds what generate accepts and people regret: events that nobody
+described, attempts that can never be made, secrets in payloads. The rules, each
+with its purpose and examples, are listed by --rules.
+
+A rule is a note, a warning or an error, and the catalogue may say otherwise
+under its key lint, and except events and types by name or pattern:
+
+  lint:
+    field-doc: warning
+    past-tense: off
+    event-doc: { severity: error, except: [ui.*] }
+
+` + formatHelp + `
+
+Exit status: 0 nothing but notes, 1 warnings or errors (findings of the
+catalogue are errors), 2 trouble with the command line or with files.`,
+		Example: `  busgen lint
+  busgen lint events/events.yaml --format sarif
+  busgen lint --rules`,
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := terminal.ScreenOf(cmd.OutOrStdout())
+			return cli.Report(func(args []string) (string, error) {
+				if list {
+					return lintRules(screen), nil
+				}
+				return lintCatalogue(args, form)
+			})(cmd, args)
+		},
+	}
+	formatFlag(cmd, &form)
+	cmd.Flags().BoolVar(&list, "rules", false, "list the rules instead")
+	cmd.MarkFlagsMutuallyExclusive("rules", "format")
+	return cmd
+}
+
+func lintCatalogue(args []string, form format) (report string, err error) {
+	c, err := cli.LoadCatalogue(args)
+	if err != nil {
+		return form.of("", nil, cli.Refused(err))
+	}
+	all, err := lint.Run(c, catalog.Disk{}.ReadFile)
+	if err != nil {
+		return "", err
+	}
+	found := &lintError{c.File, all}
+	if form == "text" {
+		report = found.report()
+	} else if report, err = form.document(all); err != nil {
+		return "", err
+	}
+	if found.findings.Worst() >= diag.Warning {
+		return report, cli.No(found)
+	}
+	return report, nil
+}
+
+// lintError is what lint has found in a catalogue.
+type lintError struct {
+	file     string
+	findings diag.Findings
+}
+
+// Error counts by severity: 1 error and 2 notes in events.yaml.
+func (e *lintError) Error() string { return tally(e.findings) + " in " + e.file }
+
+// tally counts by severity, the worst first.
+func tally(findings diag.Findings) string {
+	var parts []string
+	for severity := diag.Error; severity > diag.Off; severity-- {
+		n := 0
+		for _, f := range findings {
+			if f.Severity == severity {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, terminal.Counted(n, severity.String()))
+		}
+	}
+	text := parts[0]
+	for i, part := range parts[1:] {
+		text += []string{", ", " and "}[min(1, (i+2)/len(parts))] + part
+	}
+	return text
+}
+
+// report shows the findings. Notes alone are no error, so that the report has to
+// count them itself.
+func (e *lintError) report() string {
+	text := rendered(e.findings)
+	if e.findings.Worst() == diag.Note {
+		text += e.Error() + "\n"
+	}
+	return text
+}
+
+// rendered shows each finding with its line.
+func rendered(findings diag.Findings) string {
+	var b strings.Builder
+	findings.Render(&b) // a Builder takes everything
+	return b.String()
+}
+
+// lintRules is a page about the rules.
+func lintRules(screen terminal.Screen) string {
+	var parts []string
+	for _, rule := range lint.Rules() {
+		parts = append(parts, fmt.Sprintf("%s (%s)\n  %s\n\n  reported:\n%s\n\n  fine:\n%s\n",
+			screen.Paint(terminal.Bold, rule.ID), rule.Severity, rule.Doc, excerpt(rule.Bad), excerpt(rule.Good)))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func excerpt(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimPrefix(text, "\n"), "\n", "\n    ")
+}

@@ -1,0 +1,55 @@
+package catalogue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// waitsAlone returns the waits before attempts 2, 3, … of an event that fails
+// every time and is alone: those of the policy, or longer ones if a single event
+// opens the circuit breaker.
+func waitsAlone(s catalog.Settings, p retry.Policy) []time.Duration {
+	b := breaker.New(s.Breaker.Policy())
+	var waits []time.Duration
+	var failed, now time.Time
+	for n := 1; n <= p.MaxAttempts; n++ {
+		permit, ok := b.Acquire(now, 1)
+		if !ok {
+			now = b.Status(now).Until
+			permit, _ = b.Acquire(now, 1)
+		}
+		if n > 1 {
+			waits = append(waits, now.Sub(failed))
+		}
+		permit.Failure(now, "")
+		failed, now = now, now.Add(p.Delay(n+1))
+	}
+	return waits
+}
+
+// opensAlone tells whether a single event opens the breaker.
+func opensAlone(s catalog.Settings) bool { return !s.Breaker.Off.V && s.Breaker.MinSamples.V == 1 }
+
+// breakerNotes says what the circuit breaker does with a handler that fails.
+func breakerNotes(s catalog.Settings) []string {
+	b := s.Breaker
+	if b.Off.V {
+		return []string{"No circuit breaker: attempts are made however many events fail."}
+	}
+	opens := fmt.Sprintf("The circuit breaker opens for %s when more than %.4g%% of ", catalog.Short(b.OpenFor.V), b.Threshold.V*100)
+	window := catalog.Short(b.Window.V)
+	if opensAlone(s) {
+		return []string{
+			opens + fmt.Sprintf("the events within %s have failed, be it a single one.", window),
+			"While it is open no event of the subscription is handled; retries wait, too.",
+		}
+	}
+	return []string{
+		opens + fmt.Sprintf("at least %d events within %s have failed.", b.MinSamples.V, window),
+		"Each event counts once, by its latest attempt: one that fails alone does not open it.",
+	}
+}

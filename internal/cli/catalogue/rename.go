@@ -1,0 +1,216 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/edit"
+	"github.com/busgen/busgen/internal/emit"
+)
+
+// editing is what the verbs that change a catalogue share.
+type editing struct {
+	catalogue []string // the argument that names it, if there is one
+	diff      bool
+}
+
+// of takes the catalogue from the arguments of a verb, and returns the others.
+func (e *editing) of(args []string) (rest []string) {
+	e.catalogue, rest = splitCatalogue(args)
+	return rest
+}
+
+func (e *editing) file() string { return cli.CataloguePath(e.catalogue) }
+
+func (e *editing) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&e.diff, "diff", "d", false, "print what would change, and change nothing")
+}
+
+const editStatus = `
+Exit status: 0 done, 1 the catalogue has findings or would have them, 2 trouble
+with the command line or with the file, 3 there is nothing of that name.`
+
+// change edits the catalogue. done says what was done in which files and to how many
+// places.
+func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done func(files string, places int) string) (report string, err error) {
+	before, err := e.read()
+	if err != nil {
+		return "", err
+	}
+	change, err := do(before)
+	var wrong *edit.RefusedError
+	var missing *edit.NotFoundError
+	switch {
+	case errors.As(err, &wrong):
+		return "", cli.No(fmt.Errorf("%w; nothing was changed", err))
+	case errors.As(err, &missing):
+		return "", cli.NotFound(fmt.Errorf("%s: %w%s", e.file(), err, cli.Nearest(missing.Name, missing.Names)))
+	case cli.StatusOf(err) == cli.StatusNo:
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", e.file(), err)
+	case e.diff:
+		return differences(before, change), nil
+	}
+	var names []string
+	var files []emit.File
+	for _, file := range change.Files {
+		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, cli.WithTarget(file.Name))
+	}
+	if err := emit.ReplaceAll(e.file(), files); err != nil {
+		return "", err
+	}
+	return done(strings.Join(names, ", "), change.Places) + "\n", nil
+}
+
+// read reads the catalogue with what it includes. It must be free of findings.
+func (e *editing) read() (*edit.Catalogue, error) {
+	c, err := cli.LoadCatalogue(e.catalogue)
+	if err != nil {
+		return nil, cli.Refused(err)
+	}
+	all := &edit.Catalogue{Below: catalog.Disk{}}
+	for _, name := range c.Files {
+		text, err := catalog.Disk{}.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all.Files = append(all.Files, edit.File{Name: name, Text: text})
+	}
+	return all, nil
+}
+
+func differences(before *edit.Catalogue, change *edit.Change) string {
+	var all strings.Builder
+	for _, old := range before.Files {
+		for _, file := range change.Files {
+			if file.Name == old.Name {
+				all.WriteString(edit.Diff(file.Name, old.Text, file.Text))
+			}
+		}
+	}
+	return all.String()
+}
+
+func newRename() *cobra.Command {
+	cmd := cli.Family(&cobra.Command{
+		Use:   "rename",
+		Short: "Rename something in a catalogue",
+		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
+refers to it, in all of its files. Comments and layout stay. Programs find the
+rest with the help of the compiler, after the next generate. A name that cannot
+be is refused, and nothing is changed.
+
+Exit status: that of the verbs below.`,
+		Example: `  busgen rename event order.placed order.accepted
+  busgen rename subscription send-receipt mail-receipt
+  busgen rename type Money Amount
+  busgen rename field order.placed.gift present
+  busgen rename value Carrier.DHL Deutsche_Post`,
+	})
+	cmd.AddCommand(newRenameEvent(), newRenameSubscription(), newRenameType(), newRenameField(), newRenameValue())
+	return cmd
+}
+
+func newRenameEvent() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "event [events.yaml] OLD NEW",
+		Short: "Rename an event type",
+		Long: `Event renames an event type, and the policies and exceptions of lint rules that
+are for it alone. Patterns are left alone, so that its settings may change: see
+busgen policy.
+
+The old name is kept among the aliases of the event: what is stored under it is
+delivered under the new one. Remove it if no file has such events.
+` + editStatus,
+		Example: `  busgen rename event order.placed order.accepted
+  busgen rename event events/events.yaml order.placed order.accepted --diff`,
+	}, edit.RenameEvent, eventNames, "")
+}
+
+func newRenameSubscription() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "subscription [events.yaml] OLD NEW",
+		Short: "Rename a declared subscription",
+		Long: `Subscription renames a subscription that the catalogue declares. The old name is
+kept among its aliases: what waits or is dead under it belongs to the new one
+from the next start of the program on.
+` + editStatus,
+		Example: `  busgen rename subscription send-receipt mail-receipt`,
+	}, edit.RenameSubscription, declaredSubscriptions, "")
+}
+
+func newRenameType() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "type [events.yaml] OLD NEW",
+		Short: "Rename a type",
+		Long: `Type renames a type, and changes the fields that are of it. The name of a type
+is not stored in events.
+` + editStatus,
+		Example: `  busgen rename type Money Amount`,
+	}, edit.RenameType, declaredTypes, "")
+}
+
+func newRenameField() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "field [events.yaml] OWNER.OLD NEW",
+		Short: "Rename a field of a payload or of a type",
+		Long: `Field renames a field of the payload of an event, or of a type, as in
+order.placed.gift or Money.amount, with partition_by and the examples of the
+event. A path leads to the fields of structs in place and of variants in place,
+as in order.placed.ship_to.street.
+
+The name is the key in stored JSON. The old name is kept under was: stored
+events are read by it, and new ones are written under the new name. Old programs
+do not see the new name: see busgen breaking. Remove the old name if no file has
+events from before.
+` + editStatus,
+		Example: `  busgen rename field order.placed.gift present
+  busgen rename field Money.amount cents
+  busgen rename field system.backup_finished.stored.bucket container`,
+	}, edit.RenameField, fieldNames, "Stored events are read by its old name too, which is kept under was.\n")
+}
+
+func newRenameValue() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "value [events.yaml] ENUM.OLD NEW",
+		Short: "Rename a value of an enum",
+		Long: `Value renames a value of an enum, with defaults and examples that have it.
+
+Its name is what is stored in events, unless the enum is one of integers. An
+event with the old value is read, and its field is not valid then: see busgen
+breaking. Where only the name in Go is wrong, give the value a go_name instead.
+` + editStatus,
+		Example: `  busgen rename value Carrier.DHL Deutsche_Post`,
+	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
+		enum, value, ok := strings.Cut(from, ".")
+		if !ok {
+			return nil, fmt.Errorf("%s is no value: name its enum too, as in Currency.%s", from, from)
+		}
+		return edit.RenameValue(c, enum, value, to)
+	}, valueNames, "Unless it has a number, it is another text in the JSON: \"busgen breaking\" tells what that means for stored events.\n")
+}
+
+// renaming completes a verb with an old name and a new one. The remark is printed when it is done.
+func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), old func(*catalog.Catalogue) []string, remark string) *cobra.Command {
+	var e editing
+	operands{least: 2, most: 2, what: "the old name and the new one", candidates: old}.of(cmd)
+	cmd.RunE = cli.Report(func(args []string) (string, error) {
+		args = e.of(args)
+		from, to := args[0], args[1]
+		return e.change(
+			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },
+			func(files string, places int) string {
+				return strings.TrimSuffix(fmt.Sprintf("%s: %s is %s now, in %s\n%s", files, from, to, terminal.Counted(places, "place"), remark), "\n")
+			},
+		)
+	})
+	e.flags(cmd)
+	return cmd
+}
