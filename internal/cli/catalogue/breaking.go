@@ -26,18 +26,17 @@ main, HEAD~1, v1.2, or main:old/events.yaml if the file has moved), in another
 file, or in a file of the same name in another folder. For a name that is both,
 write ./base for the file or folder and refs/tags/base for the revision.
 
-There are two answers. Backward: what the new program makes of rows that the old
-one has stored. Forward: what the old program makes of rows of the new one,
-while both run or after a rollback. What does not decode, or is lost, is an
-error; what decodes and is not what the catalogue says is a warning; notes are
-worth knowing. A new version of a payload, with the old one under history,
-breaks nothing backward, but does so forward: an old program sets aside what it
-does not know. Those who never roll back ask for --direction backward. Whether
-Go code still compiles is for the compiler to say.
+There are two answers. Backward: how the new program reads rows that the old one
+has stored. Forward: how the old program reads rows of the new one, while both
+run or after a rollback. Rows that do not decode, or are lost, are errors; rows
+that decode and do not fit the catalogue are warnings; notes are for
+information. A new version of a payload, with the old one under history, breaks
+nothing backward, but breaks forward: an old program sets aside versions that it
+does not know. If you never roll back, use --direction backward. The compiler
+says whether Go code still compiles.
 
-A change that is right all the same is accepted in the catalogue: write the key
-that the finding ends with under accepted, and the reason. It is a note then,
-and the others count as ever.
+To accept a change, write the key of its finding under accepted in the
+catalogue, with the reason. The finding is a note then.
 
 With --db it reads every open event and dead letter of a file, and counts those
 that the code of this catalogue will not decode, by type, version and reason.

@@ -14,8 +14,8 @@ import (
 	"github.com/busgen/busgen/internal/record/git"
 )
 
-// formerCatalogue reads what the catalogue at path was. against is a file, a folder
-// with a file of the same name, or a revision of git.
+// formerCatalogue reads the former state of the catalogue at path. against is a
+// file, a folder with a file of the same name, or a revision of git.
 func formerCatalogue(ctx context.Context, against, path string) (breaking.State, error) {
 	info, err := os.Stat(against)
 	isThere, kind, place := err == nil, "file", against
@@ -37,7 +37,7 @@ func formerCatalogue(ctx context.Context, against, path string) (breaking.State,
 	return breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}, err
 }
 
-// atRevision reads a catalogue that git has.
+// atRevision reads a catalogue from git.
 func atRevision(tree *git.Revision, file string) (breaking.State, error) {
 	if refs := tree.Refs(); len(refs) > 1 {
 		return breaking.State{}, fmt.Errorf("git has several revisions named %s: write %s", tree, strings.Join(refs, " or "))

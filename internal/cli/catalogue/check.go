@@ -23,7 +23,7 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [events.yaml]",
 		Short: "Tell whether the generated code is up to date",
-		Long: `Check does everything that generate does except writing. It lists the files that
+		Long: `Check does all that generate does, except for writing. It lists the files that
 generate would create (missing), replace (changed) or remove (orphaned), and the
 lines of wire.golden that differ. Changes that generate would refuse, because
 old events would be lost or read as something else, are findings.

@@ -19,12 +19,12 @@ func newDescribe() *cobra.Command {
 		Use:   "describe [events.yaml] [type | pattern]",
 		Short: "List the events of a catalogue, or show one in full",
 		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
-retried, who answers for it, and the subscriptions that are declared for it. A
-pattern such as order.* chooses some. The name of one event shows all there is
-to know about it; busgen policy has its settings in detail.
+retried, its owner, and the subscriptions that are declared for it. A pattern
+such as order.* chooses some. The name of one event shows it in full; "busgen
+policy" has its settings in detail.
 
 POLICY is the number of attempts, the sum of the waits between them and the
-timeout of each; then what is not as usual: the priority, an expiry, a redrive.
+timeout of each; then the priority, the expiry and the redrive, if they are set.
 
 With --json the output is a list with an object for each event: name, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
@@ -104,7 +104,7 @@ func eventTable(events []*catalog.Event) *terminal.Table {
 	return table
 }
 
-// policyInShort is 4× over 7s, 30s each.
+// policyInShort formats a policy in one line: 4× over 7s, 30s each.
 func policyInShort(s catalog.Settings) string {
 	steps := s.Policy().Schedule()
 	text := strconv.Itoa(s.MaxAttempts.V) + "×"

@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 )
 
-// describeOne shows all of one event.
+// describeOne describes one event in full.
 func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	var b strings.Builder
 	b.WriteString(screen.Paint(terminal.Bold, e.Name.V) + "\n")
@@ -30,13 +30,13 @@ func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	}
 	for _, example := range e.Examples {
 		var pretty bytes.Buffer
-		json.Indent(&pretty, example.JSON, "", "  ") // it is valid
+		json.Indent(&pretty, example.JSON, "", "  ") // the reader has checked it
 		b.WriteString("\n" + terminal.CleanLines(pretty.String()) + "\n")
 	}
 	return b.String()
 }
 
-// oldVersion shows a payload that an event had.
+// oldVersion describes a former payload of an event.
 func oldVersion(old *catalog.OldShape, screen terminal.Screen) string {
 	text := screen.Paint(terminal.Bold, "version "+strconv.Itoa(old.Version.V)) + "\n"
 	if old.Doc != "" {
@@ -48,7 +48,7 @@ func oldVersion(old *catalog.OldShape, screen terminal.Screen) string {
 	return text
 }
 
-// facts are what is known of an event besides its payload.
+// facts lists what the catalogue says about an event besides its payload.
 func facts(e *catalog.Event) *terminal.Table {
 	table := &terminal.Table{Columns: []terminal.Column{{}, {Least: 20}}}
 	row := func(name, text string) {

@@ -15,7 +15,7 @@ func newExport() *cobra.Command {
 		Use:   "export",
 		Short: "Write a catalogue in the languages of other tools",
 		Long: `Export writes a catalogue for tools that do not know busgen: as JSON Schema, for
-those who check payloads, or as AsyncAPI, for those who show or document what a
+tools that check payloads, or as AsyncAPI, for tools that document what a
 program sends and receives.
 
 Exit status: that of the verbs below.`,
@@ -42,9 +42,9 @@ func newExportJSONSchema() *cobra.Command {
 under $defs, by the event's name, and each type by its own. With --event it is
 the schema of one payload, with the types that it needs.
 
-A field that is not in the catalogue is allowed, so that those who check with
-an older schema take events to which a field was added. What a schema cannot
-say, such as the smallest of durations, is left out.
+A field that is not in the catalogue is allowed, so that an older schema accepts
+events with a new field. What a schema cannot express, such as the smallest
+duration, is left out.
 ` + exportStatus + `, 3 there is no such event.`,
 		Example: `  busgen export jsonschema
   busgen export jsonschema events/events.yaml --out events.schema.json
@@ -87,8 +87,8 @@ func newExportAsyncAPI() *cobra.Command {
 		Short: "Write an AsyncAPI document",
 		Long: `Asyncapi writes an AsyncAPI 3.0 document in JSON: a channel and a message for
 each event type, an operation that publishes it, and an operation for each
-declared subscription. Owners, partition keys and the settings in force, for
-which AsyncAPI has no words, are under x-busgen.
+declared subscription. AsyncAPI has no fields for owners, partition keys and
+settings: they are under x-busgen.
 ` + exportStatus + `.`,
 		Example: `  busgen export asyncapi
   busgen export asyncapi events/events.yaml --title "The shop" --api-version 2.1.0

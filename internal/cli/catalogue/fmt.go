@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 )
 
-// fmtFlags say what fmt does with the result; one of them, or none.
+// fmtFlags says what fmt does with the result. At most one of them is set.
 type fmtFlags struct{ write, diff, check bool }
 
 func newFmt() *cobra.Command {

@@ -33,17 +33,17 @@ func Generate() *cobra.Command {
 into the folder of the catalogue unless --out names another one.
 
 A file that is right already is not touched. A generated file that is no longer
-needed is removed. A file that was not generated is never changed. If anything
-is wrong with the catalogue, all of it is reported and nothing is written.
+needed is removed. A file that was not generated is never changed. If the
+catalogue has findings, all of them are reported and nothing is written.
 
 Beside the code it keeps wire.golden, a record of the types that stored events
 have. The catalogue is compared with the record of the last commit; outside of
 git, with the file in the folder. A change is refused if old events would be
 lost or read as something else: everything that "busgen breaking --direction
 backward" calls an error or a warning. Each finding names a way out, and ends
-with its key. Under that key the catalogue accepts it (accepted:); --accept-wire
-accepts all of them, for events of which nothing is stored. What is worth
-knowing, or matters to old programs only, is reported.
+with its key. To accept it, add the key to accepted in the catalogue;
+--accept-wire accepts all of them, for events of which nothing is stored.
+Findings that matter to old programs only do not stop generate.
 
 With --watch it goes on, and generates again whenever the catalogue changes,
 until it is interrupted. Findings do not end it.

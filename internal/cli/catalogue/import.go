@@ -17,10 +17,10 @@ import (
 func newImport() *cobra.Command {
 	cmd := cli.Family(&cobra.Command{
 		Use:   "import",
-		Short: "Make a catalogue of what other tools have written",
-		Long: `Import makes a catalogue of a JSON Schema or of an AsyncAPI document. Whatever
-has no counterpart in a catalogue is reported with its place, and the rest is
-imported.
+		Short: "Make a catalogue from the files of other tools",
+		Long: `Import makes a catalogue from a JSON Schema or from an AsyncAPI document. It
+reports whatever has no counterpart in a catalogue with its place, and imports
+the rest.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen import jsonschema events.schema.json
@@ -38,9 +38,9 @@ const maxDocument = 64 << 20
 const statusKeys = 4
 
 const importHelp = `
-A name that no field can have, such as orderId, would change: the field is
-order_id, and so is its key in the JSON, under which nobody finds what others
-write. Import refuses that without --rename-keys.
+A field cannot have a name such as orderId. It would become order_id, and so
+would its key in the JSON, so that the payloads of other programs no longer fit.
+Import refuses that without --rename-keys.
 
 ` + cli.OutputHelp + `
 
@@ -58,7 +58,7 @@ imported, because keys of the JSON would change.`
 func newImportJSONSchema() *cobra.Command {
 	cmd := importing(&cobra.Command{
 		Use:   "jsonschema FILE",
-		Short: "Make a catalogue of a JSON Schema",
+		Short: "Make a catalogue from a JSON Schema",
 		Long: `Jsonschema reads a JSON Schema (draft 4 to 2020-12), in JSON or YAML. If it is
 the schema of a payload itself it becomes one event, whose name is made of its
 title or of the name of the file, unless --event says it. Otherwise events are
@@ -76,7 +76,7 @@ export writes them, or else all objects. What they refer to becomes types.
 func newImportAsyncAPI() *cobra.Command {
 	return importing(&cobra.Command{
 		Use:   "asyncapi FILE",
-		Short: "Make a catalogue of an AsyncAPI document",
+		Short: "Make a catalogue from an AsyncAPI document",
 		Long: `Asyncapi reads an AsyncAPI document of version 3 or 2, in JSON or YAML. A
 message becomes an event, an operation that receives it becomes a subscription,
 and what is under components/schemas becomes types.

@@ -78,10 +78,11 @@ func initialize(args []string) (report string, err error) {
 	return lines.String(), nil
 }
 
-// toolPath is by what Go knows this command.
+// toolPath is the import path of this command.
 const toolPath = "github.com/busgen/busgen/cmd/busgen"
 
-// packageName makes a package name of the folder's, if Go would take it for one.
+// packageName returns the name of the folder if it is a good package name, and
+// else events.
 func packageName(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -94,7 +95,7 @@ func packageName(dir string) string {
 	return name
 }
 
-// goPath writes a folder as Go's commands expect it: ./events, not events.
+// goPath returns a folder as the go command expects it: ./events, not events.
 func goPath(dir string) string {
 	slashed := filepath.ToSlash(dir)
 	if filepath.IsAbs(dir) || slashed == "." || strings.HasPrefix(slashed, "../") {

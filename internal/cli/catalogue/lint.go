@@ -18,10 +18,10 @@ func newLint() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "lint [events.yaml]",
-		Short: "Find what is allowed in a catalogue and still a bad idea",
-		Long: `Lint finds what generate accepts and people regret: events that nobody
-described, attempts that can never be made, secrets in payloads. The rules, each
-with its purpose and examples, are listed by --rules.
+		Short: "Find likely mistakes in a catalogue",
+		Long: `Lint finds mistakes that generate accepts: events without a description,
+attempts that can never be made, secrets in payloads. The rules, each with its
+purpose and examples, are listed by --rules.
 
 A rule is a note, a warning or an error, and the catalogue may say otherwise
 under its key lint, and except events and types by name or pattern:

@@ -38,7 +38,7 @@ name:type:doc, with the types of the language, as in lines:[]OrderLine or
 catalogue.
 
 On a terminal, and without --field, it asks for what is missing, checks each
-answer, shows what would change and asks once more.
+answer, shows the change and asks whether to make it.
 ` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
 		Example: `  busgen new event order.returned
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
@@ -74,7 +74,7 @@ answer, shows what would change and asks once more.
 	return cmd
 }
 
-// newEvent adds an event, of which the rest is asked if there is somebody to ask.
+// newEvent adds an event. A wizard asks for what is missing; it may be nil.
 func newEvent(e *editing, event edit.Event, asking *wizard) (report string, err error) {
 	return e.change(
 		func(c *edit.Catalogue) (*edit.Change, error) {

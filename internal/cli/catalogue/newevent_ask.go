@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/edit"
 )
 
-// A wizard asks for what an event lacks.
+// wizard asks a person for what is missing in a new event.
 type wizard struct {
 	*terminal.Prompt
 	ctx context.Context
@@ -28,7 +28,7 @@ func (w *wizard) ask(question string) (string, error) {
 	return answer, err
 }
 
-// until asks until check has nothing against the answer.
+// until asks until check accepts the answer.
 func (w *wizard) until(question string, check func(answer string) error) error {
 	for {
 		answer, err := w.ask(question)
@@ -43,7 +43,8 @@ func (w *wizard) until(question string, check func(answer string) error) error {
 	}
 }
 
-// event asks for what an event lacks. Each answer is one that the catalogue can take.
+// event asks for what is missing in an event. It repeats a question until the
+// catalogue accepts the answer.
 func (w *wizard) event(c *edit.Catalogue, e *edit.Event) error {
 	takes := func(changed edit.Event) error {
 		_, err := edit.AddEvent(c, changed)
@@ -115,7 +116,7 @@ func (w *wizard) fields(e *edit.Event, takes func(edit.Event) error) error {
 	return nil
 }
 
-// fieldIn reads name: type, with a comment behind it or not.
+// fieldIn reads name: type, with or without a comment after it.
 func fieldIn(line string) (edit.Field, error) {
 	name, rest, _ := strings.Cut(line, ":")
 	kind, doc, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -129,7 +130,7 @@ func fieldIn(line string) (edit.Field, error) {
 	return f, nil
 }
 
-// confirmed shows a change and asks whether to make it.
+// confirmed shows a change, and asks whether to make it.
 func (w *wizard) confirmed(before *edit.Catalogue, change *edit.Change) error {
 	var files []string
 	for _, file := range change.Files {

@@ -18,9 +18,9 @@ func newNewVersion() *cobra.Command {
 		Short: "Begin a new version of an event's payload",
 		Long: `Version raises the version of an event and keeps the payload that it has under
 its history, so that the payload can be changed and stored events can still be
-read. It prints the function that makes of a stored payload what it would be
-today: put it beside the generated code, and go on from there when the payload
-is what it should be.
+read. It prints the function that converts a stored payload to the new version:
+put it beside the generated code, and complete it after you have changed the
+payload.
 ` + editStatus,
 		Example: `  busgen new version order.placed
   busgen new version order.placed --diff`,
@@ -41,11 +41,11 @@ func beginVersion(e *editing, event string) (string, error) {
 	return report + nextSteps(e.catalogue, event), nil
 }
 
-// nextSteps says what is left to do after a new version.
+// nextSteps says what to do after a new version.
 func nextSteps(catalogue []string, event string) string {
 	c, err := cli.LoadCatalogue(catalogue)
 	if err != nil {
-		return "" // it was free of findings a moment ago
+		return "" // the edit has been checked, so it has no findings
 	}
 	changed := c.EventNamed(event)
 	before := changed.History[len(changed.History)-1]

@@ -11,15 +11,17 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 )
 
-// operands are the arguments of a verb behind the catalogue, such as the name of an event.
+// operands describes the arguments of a verb after the catalogue, such as the name
+// of an event.
 type operands struct {
 	least, most int
 	what        string
-	// candidates lists what may stand in the first place, for the completion of shells.
+	// candidates lists possible first operands, for the completion of shells.
 	candidates func(*catalog.Catalogue) []string
 }
 
-// splitCatalogue parts the catalogue from the other arguments. It comes first, and may be left out.
+// splitCatalogue separates the catalogue from the other arguments. It comes first,
+// and may be left out.
 func splitCatalogue(args []string) (catalogue, rest []string) {
 	if len(args) > 0 && cli.IsCatalogue(args[0]) {
 		return args[:1], args[1:]
@@ -27,7 +29,7 @@ func splitCatalogue(args []string) (catalogue, rest []string) {
 	return nil, args
 }
 
-// of has a verb take a catalogue and these operands.
+// of makes a verb take a catalogue and these operands.
 func (o operands) of(cmd *cobra.Command) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = o.check, o.complete
 	return cmd
@@ -49,14 +51,14 @@ func (o operands) check(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes %s%s: see \"%s --help\"", cmd.CommandPath(), o.what, excess, cmd.CommandPath())
 }
 
-// complete offers names of the catalogue, and files that can be one where it can stand.
+// complete offers names in the catalogue or, where a catalogue may stand, files.
 func (o operands) complete(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	catalogue, rest := splitCatalogue(args)
 	if len(rest) > 0 || o.candidates == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	if c, _, _ := catalog.Load(cli.CataloguePath(catalogue)); c != nil { // it only looks
+	if c, _, _ := catalog.Load(cli.CataloguePath(catalogue)); c != nil { // findings do not matter here
 		names = slices.DeleteFunc(o.candidates(c), func(name string) bool { return !strings.HasPrefix(name, word) })
 	}
 	if len(names) == 0 && catalogue == nil {

@@ -23,25 +23,26 @@ the same schedule as a line.
 
 By itself it shows all event types and the subscriptions that the catalogue
 declares. A pattern such as order.* chooses some of them, and so does
-the name of a declared subscription. What has the same settings, from the same
-lines, is shown once.
+the name of a declared subscription. Event types and subscriptions with the same
+settings from the same lines are shown together.
 
 In the table, DELAY is the wait before an attempt, counted from the end of the
-one before. JITTER WINDOW is how far it may be moved, for each event
-differently. CUMULATIVE is the sum of the delays; what the attempts themselves
-take comes on top. While its circuit breaker is open, a subscription waits for
-longer; below the table stands when it opens. Where a single event can open it,
-because min_samples is 1, WITH BREAKER is when the attempts are made of one that
+one before. JITTER WINDOW is the range of the delay, which differs from event to
+event. CUMULATIVE is the sum of the delays, without the time that the attempts
+take. While its circuit breaker is open, a subscription waits longer; the lines
+below the table say when it opens. If a single event can open it, because
+min_samples is 1, WITH BREAKER is the time of each attempt for an event that
 fails alone.
 
 The line has an attempt at each number and the delays between them: the longer
 the line, the longer the delay, on a logarithmic scale that the lines of one
-schedule share. It is drawn for an event that fails alone. ✕ is the dead letter,
-↻ what tries it again by itself. A line of its own is shown for each class of
-errors that is retried differently.
+schedule share. It is for an event that fails alone. ✕ is the dead letter, ↻ the
+automatic redrive. Each class of errors that is retried differently has a line
+of its own.
 
-Shown is what the catalogue says. Options of the call that subscribes come on
-top, and a bus that is tuned while it runs says in its Stats what is in force.
+The settings are those of the catalogue. Options of the call that subscribes
+override them, and Bus.Stats has the settings in force of a bus that is tuned
+while it runs.
 
 With --json the output is a list with an object for each event type and each
 subscription: type, subscription, settings (by name, each with value and from),
@@ -84,7 +85,7 @@ func policy(args []string, asJSON bool, screen terminal.Screen) (report string, 
 	return policyText(all, screen), nil
 }
 
-// A subject has settings: an event type, or a subscription of one.
+// subject is an event type or a subscription of one, with its settings.
 type subject struct {
 	event        string
 	subscription string // empty for the event type itself
@@ -98,7 +99,7 @@ func (s subject) String() string {
 	return s.event + " → " + s.subscription
 }
 
-// subjects lists all of a catalogue, in its order.
+// subjects lists the subjects of a catalogue, in its order.
 func subjects(c *catalog.Catalogue) []subject {
 	var all []subject
 	for _, e := range c.Events {
@@ -110,8 +111,8 @@ func subjects(c *catalog.Catalogue) []subject {
 	return all
 }
 
-// matching returns those whose type the pattern matches, or the subscription of
-// that name.
+// matching returns the subjects whose type matches the pattern, and the
+// subscription of that name.
 func matching(all []subject, pattern string) ([]subject, error) {
 	parsed, err := glob.Parse(pattern)
 	if err != nil {
@@ -135,7 +136,7 @@ func matching(all []subject, pattern string) ([]subject, error) {
 	return some, nil
 }
 
-// A group is subjects that have the same settings from the same places.
+// group has subjects with the same settings from the same places.
 type group struct {
 	members  []subject
 	settings catalog.Settings

@@ -9,9 +9,9 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// waitsAlone returns the waits before attempts 2, 3, … of an event that fails
-// every time and is alone: those of the policy, or longer ones if a single event
-// opens the circuit breaker.
+// waitsAlone returns the waits before attempts 2, 3, … of an event that is the only
+// one and always fails. They are longer than those of the policy if a single event
+// can open the circuit breaker.
 func waitsAlone(s catalog.Settings, p retry.Policy) []time.Duration {
 	b := breaker.New(s.Breaker.Policy())
 	var waits []time.Duration
@@ -31,7 +31,7 @@ func waitsAlone(s catalog.Settings, p retry.Policy) []time.Duration {
 	return waits
 }
 
-// opensAlone tells whether a single event opens the breaker.
+// opensAlone reports whether a single event can open the breaker.
 func opensAlone(s catalog.Settings) bool { return !s.Breaker.Off.V && s.Breaker.MinSamples.V == 1 }
 
 // breakerNotes says what the circuit breaker does with a handler that fails.

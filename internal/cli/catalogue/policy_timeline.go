@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 )
 
-// A timeline is a schedule as one line:
+// timeline draws a schedule as one line:
 //
 //	1 ─1s─ 2 ──2s── 3 ────4s──── 4 ✕
 //
@@ -59,18 +59,18 @@ func timelineOf(label string, delays []time.Duration, redrive catalog.Redrive) t
 	return line
 }
 
-// A scale says how long the line of a delay is: so many columns for each time
-// that it doubles from the shortest.
+// scale says how long the line of a delay is. Each doubling of the delay adds the
+// same number of columns.
 type scale struct {
 	shortest time.Duration
 	columns  float64
 }
 
-// generous is the scale at which a doubling is plain to see.
+// generous is the number of columns for a doubling if there is room.
 const generous = 4
 
-// scaleOf returns the most generous scale at which the lines fit, those that
-// cannot fit at any scale left out of account.
+// scaleOf returns the largest scale at which all lines fit. It ignores lines that
+// do not fit at any scale.
 func scaleOf(lines []timeline, width int) scale {
 	s := scale{shortest: math.MaxInt64, columns: generous}
 	for _, line := range lines {
@@ -91,7 +91,7 @@ func scaleOf(lines []timeline, width int) scale {
 	return s
 }
 
-// dashes returns how many there are on both sides of a delay together.
+// dashes returns the number of dashes on both sides of a delay together.
 func (s scale) dashes(d time.Duration) int {
 	if d <= 0 {
 		return 2
@@ -113,7 +113,8 @@ func stretch(s scale, d time.Duration) string {
 	return " " + strings.Repeat("─", n/2) + brief(d) + strings.Repeat("─", n-n/2) + " "
 }
 
-// draw leaves attempts out of the middle if the line is too long at any scale.
+// draw draws the line. If it is too long at any scale, attempts in the middle are
+// left out.
 func (line timeline) draw(s scale, width int) string {
 	if line.width(s) > width {
 		s.columns = 0
@@ -126,7 +127,7 @@ func (line timeline) draw(s scale, width int) string {
 	}
 }
 
-// drawSome draws so many delays, the last one included.
+// drawSome draws this number of delays, the last one included.
 func (line timeline) drawSome(s scale, shown int) string {
 	var b strings.Builder
 	b.WriteString("1")

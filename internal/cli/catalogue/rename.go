@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 )
 
-// editing is what the verbs that change a catalogue share.
+// editing is shared by the verbs that change a catalogue.
 type editing struct {
 	catalogue []string // the argument that names it, if there is one
 	diff      bool
@@ -36,8 +36,8 @@ const editStatus = `
 Exit status: 0 done, 1 the catalogue has findings or would have them, 2 trouble
 with the command line or with the file, 3 there is nothing of that name.`
 
-// change edits the catalogue. done says what was done in which files and to how many
-// places.
+// change edits the catalogue. done returns the report for these files and this
+// number of places.
 func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done func(files string, places int) string) (report string, err error) {
 	before, err := e.read()
 	if err != nil {
@@ -69,7 +69,8 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil
 }
 
-// read reads the catalogue with what it includes. It must be free of findings.
+// read reads the catalogue and the files that it includes. It must not have
+// findings.
 func (e *editing) read() (*edit.Catalogue, error) {
 	c, err := cli.LoadCatalogue(e.catalogue)
 	if err != nil {
@@ -103,9 +104,9 @@ func newRename() *cobra.Command {
 		Use:   "rename",
 		Short: "Rename something in a catalogue",
 		Long: `Rename changes a name in a catalogue, and everything in the catalogue that
-refers to it, in all of its files. Comments and layout stay. Programs find the
-rest with the help of the compiler, after the next generate. A name that cannot
-be is refused, and nothing is changed.
+refers to it, in all of its files. Comments and layout stay. After the next
+generate the compiler shows what to change in programs. A name that is not valid
+is refused, and nothing is changed.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen rename event order.placed order.accepted
@@ -123,11 +124,11 @@ func newRenameEvent() *cobra.Command {
 		Use:   "event [events.yaml] OLD NEW",
 		Short: "Rename an event type",
 		Long: `Event renames an event type, and the policies and exceptions of lint rules that
-are for it alone. Patterns are left alone, so that its settings may change: see
-busgen policy.
+are for it alone. Patterns do not change, so that other settings may apply to
+it: see "busgen policy".
 
-The old name is kept among the aliases of the event: what is stored under it is
-delivered under the new one. Remove it if no file has such events.
+The old name is kept among the aliases of the event: events that are stored
+under it are delivered under the new name. Remove it if no file has such events.
 ` + editStatus,
 		Example: `  busgen rename event order.placed order.accepted
   busgen rename event events/events.yaml order.placed order.accepted --diff`,
@@ -139,8 +140,8 @@ func newRenameSubscription() *cobra.Command {
 		Use:   "subscription [events.yaml] OLD NEW",
 		Short: "Rename a declared subscription",
 		Long: `Subscription renames a subscription that the catalogue declares. The old name is
-kept among its aliases: what waits or is dead under it belongs to the new one
-from the next start of the program on.
+kept among its aliases: its pending deliveries and dead letters belong to the
+new name from the next start of the program on.
 ` + editStatus,
 		Example: `  busgen rename subscription send-receipt mail-receipt`,
 	}, edit.RenameSubscription, declaredSubscriptions, "")
@@ -168,8 +169,8 @@ as in order.placed.ship_to.street.
 
 The name is the key in stored JSON. The old name is kept under was: stored
 events are read by it, and new ones are written under the new name. Old programs
-do not see the new name: see busgen breaking. Remove the old name if no file has
-events from before.
+do not see the new name: see "busgen breaking". Remove the old name if no file
+has events with it.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
   busgen rename field Money.amount cents
@@ -183,9 +184,9 @@ func newRenameValue() *cobra.Command {
 		Short: "Rename a value of an enum",
 		Long: `Value renames a value of an enum, with defaults and examples that have it.
 
-Its name is what is stored in events, unless the enum is one of integers. An
-event with the old value is read, and its field is not valid then: see busgen
-breaking. Where only the name in Go is wrong, give the value a go_name instead.
+Stored events have its name, unless the enum has numbers. Events with the old
+value can be read, but the field is not valid: see "busgen breaking". If only
+the name in Go is wrong, give the value a go_name instead.
 ` + editStatus,
 		Example: `  busgen rename value Carrier.DHL Deutsche_Post`,
 	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
@@ -194,10 +195,11 @@ breaking. Where only the name in Go is wrong, give the value a go_name instead.
 			return nil, fmt.Errorf("%s is no value: name its enum too, as in Currency.%s", from, from)
 		}
 		return edit.RenameValue(c, enum, value, to)
-	}, valueNames, "Unless it has a number, it is another text in the JSON: \"busgen breaking\" tells what that means for stored events.\n")
+	}, valueNames, "Unless it has a number, its text in the JSON changes: \"busgen breaking\" says what that means for stored events.\n")
 }
 
-// renaming completes a verb with an old name and a new one. The remark is printed when it is done.
+// renaming completes a verb that takes an old name and a new one. It prints the
+// remark after the change.
 func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string) (*edit.Change, error), old func(*catalog.Catalogue) []string, remark string) *cobra.Command {
 	var e editing
 	operands{least: 2, most: 2, what: "the old name and the new one", candidates: old}.of(cmd)

@@ -21,11 +21,10 @@ too:
 
   # yaml-language-server: $schema=catalogue.schema.json
 
-Files that a catalogue includes have fewer keys, and with --included the schema
-is theirs.
+Files that a catalogue includes have fewer keys: --included writes their schema.
 
-The schema is that of this busgen. What the names in a catalogue refer to, and
-how its parts fit together, it does not know: generate, check and lint do.
+The schema is for this version of busgen. It does not check what the names in a
+catalogue refer to, or how its parts fit together: generate, check and lint do.
 
 ` + cli.OutputHelp + `
 
@@ -45,7 +44,7 @@ Exit status: 0 done, 2 trouble.`,
 			return out.Deliver(schema)
 		}),
 	}
-	cmd.Flags().BoolVar(&included, "included", false, "write that of included files")
+	cmd.Flags().BoolVar(&included, "included", false, "write the schema of included files")
 	out.Flags(cmd)
 	return cmd
 }
