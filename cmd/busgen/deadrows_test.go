@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/runtime"
 )
@@ -38,6 +39,15 @@ type paymentRequested struct {
 
 func (paymentRequested) Validate() error { return nil }
 
+// shopSchema is what generated code says about a payload.
+func shopSchema(eventType string) string {
+	c, findings := catalog.Parse("events.yaml", []byte(shopCatalogue))
+	if len(findings) > 0 {
+		panic(findings)
+	}
+	return c.EventNamed(eventType).Schema()
+}
+
 func withoutBreaker() runtime.Settings {
 	s := runtime.DefaultSettings()
 	s.Breaker.Off = true
@@ -45,7 +55,7 @@ func withoutBreaker() runtime.Settings {
 }
 
 var (
-	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: withoutBreaker()})
+	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: withoutBreaker(), Schema: shopSchema("order.placed")})
 	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: withoutBreaker()})
 )
 

@@ -128,3 +128,16 @@ func Short(d time.Duration) string {
 	}
 	return text
 }
+
+// Brief is Short for a duration of which only the leading digits matter.
+func Brief(d time.Duration) string {
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		d = d.Round(10 * time.Microsecond)
+	}
+	return Short(d)
+}

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -62,17 +61,6 @@ type Span struct {
 func (s *Span) Set(text string) (err error) {
 	s.Duration, err = ParseSpan(text)
 	return err
-}
-
-// Short returns the span as a person would write it: 5m, not 5m0s.
-func (s *Span) Short() string {
-	text := s.Duration.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 // String implements [pflag.Value].

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime/retry"
@@ -48,7 +47,7 @@ func summary(s catalog.Settings) string {
 	}
 	text := strconv.Itoa(len(steps)) + " attempts"
 	if waits := steps[len(steps)-1].Total; waits > 0 {
-		text += " over " + short(waits)
+		text += " over " + catalog.Brief(waits)
 	}
 	return text
 }
@@ -120,15 +119,4 @@ func jitter(r catalog.Retry) string {
 
 func percent(fraction float64) string {
 	return strconv.FormatFloat(fraction*100, 'g', 4, 64) + " %"
-}
-
-// short writes a duration without digits that nobody reads.
-func short(d time.Duration) string {
-	if d >= time.Minute {
-		return catalog.Short(d.Round(time.Second))
-	}
-	if d >= time.Second {
-		return catalog.Short(d.Round(10 * time.Millisecond))
-	}
-	return catalog.Short(d)
 }

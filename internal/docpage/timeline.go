@@ -65,7 +65,7 @@ func timelineOf(p retry.Policy, redrive catalog.Redrive) timeline {
 		}
 		line := length(steps[i].Delay, least)
 		to := x + line + 2*dotRadius
-		s := segment{From: x + dotRadius, To: to - dotRadius, Middle: (x + to) / 2, Text: short(steps[i].Delay)}
+		s := segment{From: x + dotRadius, To: to - dotRadius, Middle: (x + to) / 2, Text: catalog.Brief(steps[i].Delay)}
 		if steps[i].Lo < steps[i].Hi && steps[i].Delay > 0 {
 			s.BandWidth = min(line, int(math.Round(float64(line)*float64(steps[i].Hi-steps[i].Lo)/float64(steps[i].Delay))))
 			s.Band = to - dotRadius - s.BandWidth
@@ -116,7 +116,7 @@ func words(steps []retry.Step) string {
 			text += ", and so on up to attempt " + strconv.Itoa(len(steps))
 			break
 		}
-		text += ", attempt " + strconv.Itoa(step.Attempt) + " after " + short(step.Delay)
+		text += ", attempt " + strconv.Itoa(step.Attempt) + " after " + catalog.Brief(step.Delay)
 	}
 	return text + ", then a dead letter."
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/admin"
@@ -87,7 +88,7 @@ func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status admin.Sta
 		}
 		return err
 	}
-	heading := status.At.Format("2006-01-02 15:04:05 UTC") + ", every " + w.interval.Short()
+	heading := status.At.Format("2006-01-02 15:04:05 UTC") + ", every " + catalog.Short(w.interval.Duration)
 	return screen.Show(c.screen.Paint(terminal.Dim, heading) + "\n" + c.statusText(status))
 }
 

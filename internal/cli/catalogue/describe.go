@@ -109,7 +109,7 @@ func policyInShort(s catalog.Settings) string {
 	steps := s.Policy().Schedule()
 	text := strconv.Itoa(s.MaxAttempts.V) + "×"
 	if waits := steps[len(steps)-1].Total; waits > 0 {
-		text += " over " + brief(waits)
+		text += " over " + catalog.Brief(waits)
 	}
 	text += ", " + catalog.Short(s.Timeout.V) + " each"
 	if s.Priority.V != catalog.Normal {

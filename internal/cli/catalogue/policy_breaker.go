@@ -9,26 +9,32 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// waitsAlone returns the waits before attempts 2, 3, … of an event that is the only
-// one and always fails. They are longer than those of the policy if a single event
-// can open the circuit breaker.
-func waitsAlone(s catalog.Settings, p retry.Policy) []time.Duration {
+// An attempt is a step of a schedule, as it is for an event that is the only one
+// and always fails. It waits longer than the policy says if a single event can
+// open the circuit breaker.
+type attempt struct {
+	retry.Step
+	wait time.Duration // since the attempt before
+	at   time.Duration // since the first attempt
+}
+
+// attemptsOf returns the schedule of a policy.
+func attemptsOf(s catalog.Settings, p retry.Policy) []attempt {
 	b := breaker.New(s.Breaker.Policy())
-	var waits []time.Duration
+	var all []attempt
 	var failed, now time.Time
-	for n := 1; n <= p.MaxAttempts; n++ {
+	for _, step := range p.Schedule() {
+		now = now.Add(step.Delay)
 		permit, ok := b.Acquire(now, 1)
 		if !ok {
 			now = b.Status(now).Until
 			permit, _ = b.Acquire(now, 1)
 		}
-		if n > 1 {
-			waits = append(waits, now.Sub(failed))
-		}
+		all = append(all, attempt{step, now.Sub(failed), now.Sub(time.Time{})})
 		permit.Failure(now, "")
-		failed, now = now, now.Add(p.Delay(n+1))
+		failed = now
 	}
-	return waits
+	return all
 }
 
 // opensAlone reports whether a single event can open the breaker.

@@ -1,10 +1,8 @@
 package catalogue
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -39,8 +37,7 @@ func policyJSON(all []subject) (string, error) {
 			Settings: settingObjects(s.settings), Schedule: stepObjects(s.settings, s.settings.Policy()), Classes: classObjects(s.settings),
 		}
 	}
-	text, err := json.MarshalIndent(objects, "", "  ")
-	return string(text) + "\n", err
+	return cli.Document(objects)
 }
 
 func settingObjects(s catalog.Settings) map[string]settingObject {
@@ -53,14 +50,8 @@ func settingObjects(s catalog.Settings) map[string]settingObject {
 
 func stepObjects(s catalog.Settings, p retry.Policy) []stepObject {
 	var objects []stepObject
-	waits, alone := waitsAlone(s, p), time.Duration(0)
-	for i, step := range p.Schedule() {
-		if i > 0 {
-			alone += waits[i-1]
-		}
-		objects = append(objects, stepObject{
-			step.Attempt, inSeconds(step.Delay), inSeconds(step.Lo), inSeconds(step.Hi), inSeconds(step.Total), inSeconds(alone),
-		})
+	for _, a := range attemptsOf(s, p) {
+		objects = append(objects, stepObject{a.Attempt, a.Delay.Seconds(), a.Lo.Seconds(), a.Hi.Seconds(), a.Total.Seconds(), a.at.Seconds()})
 	}
 	return objects
 }
@@ -72,5 +63,3 @@ func classObjects(s catalog.Settings) map[string][]stepObject {
 	}
 	return objects
 }
-
-func inSeconds(d time.Duration) float64 { return d.Seconds() }

@@ -201,7 +201,7 @@ func TestATimelineFitsAndIsInProportion(t *testing.T) {
 			retry.MaxDelay(time.Duration(rapid.Int64Range(int64(time.Hour), int64(retry.LimitDelay)).Draw(t, "max"))),
 		)
 		width := rapid.IntRange(50, 200).Draw(t, "width")
-		line := timelineOf("", waitsAlone(catalog.Settings{Breaker: catalog.Breaker{Off: catalog.Value[bool]{V: true}}}, p), catalog.Redrive{Off: catalog.Value[bool]{V: true}})
+		line := timelineOf("", attemptsOf(catalog.Settings{Breaker: catalog.Breaker{Off: catalog.Value[bool]{V: true}}}, p), catalog.Redrive{Off: catalog.Value[bool]{V: true}})
 		s := scaleOf([]timeline{line}, width)
 		text := line.draw(s, width)
 		if n := terminal.Width(text); n > width || !utf8.ValidString(text) {

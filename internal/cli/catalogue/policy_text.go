@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli/terminal"
@@ -124,20 +123,17 @@ func scheduleTable(s catalog.Settings) *terminal.Table {
 	if opensAlone(s) {
 		table.Columns = append(table.Columns, terminal.Column{Title: "WITH BREAKER", Right: true})
 	}
-	steps, waits, at := s.Policy().Schedule(), waitsAlone(s, s.Policy()), time.Duration(0)
-	for i, step := range steps {
-		if i > 0 {
-			at += waits[i-1]
-		}
-		if len(steps) > mostRows && i >= mostRows-2 && i < len(steps)-1 {
+	attempts := attemptsOf(s, s.Policy())
+	for i, a := range attempts {
+		if len(attempts) > mostRows && i >= mostRows-2 && i < len(attempts)-1 {
 			if i == mostRows-2 {
 				table.Row(append([]string{"…"}, make([]string, len(table.Columns)-1)...)...)
 			}
 			continue
 		}
-		row := []string{strconv.Itoa(step.Attempt), brief(step.Delay), windowText(step), brief(step.Total)}
+		row := []string{strconv.Itoa(a.Attempt), catalog.Brief(a.Delay), windowText(a.Step), catalog.Brief(a.Total)}
 		if opensAlone(s) {
-			row = append(row, brief(at))
+			row = append(row, catalog.Brief(a.at))
 		}
 		table.Row(row...)
 	}
@@ -148,42 +144,26 @@ func windowText(step retry.Step) string {
 	if step.Lo == step.Hi {
 		return ""
 	}
-	return brief(step.Lo) + " to " + brief(step.Hi)
-}
-
-// brief writes a duration as people do, without digits that nobody reads.
-func brief(d time.Duration) string {
-	switch {
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= time.Second:
-		d = d.Round(10 * time.Millisecond)
-	case d >= time.Millisecond:
-		d = d.Round(10 * time.Microsecond)
-	}
-	return catalog.Short(d)
+	return catalog.Brief(step.Lo) + " to " + catalog.Brief(step.Hi)
 }
 
 // notes says what the tables leave open.
 func notes(s catalog.Settings) []string {
 	p := s.Policy()
-	steps := p.Schedule()
-	var waits time.Duration
-	for _, wait := range waitsAlone(s, p) {
-		waits += wait
-	}
+	schedule := attemptsOf(s, p)
+	waits := schedule[len(schedule)-1].at
 	attempts := fmt.Sprintf("%d attempts of at most %s", p.MaxAttempts, catalog.Short(s.Timeout.V))
 	if p.MaxAttempts == 1 {
 		attempts = "one attempt of at most " + catalog.Short(s.Timeout.V)
 	}
 	all := []string{"A dead letter after " + attempts + "."}
 	if waits > 0 {
-		all[0] = "A dead letter after " + brief(waits) + " of waiting and " + attempts + "."
+		all[0] = "A dead letter after " + catalog.Brief(waits) + " of waiting and " + attempts + "."
 	}
 	if s.ExpiresAfter.V == 0 {
 		return all
 	}
-	for _, step := range steps {
+	for _, step := range schedule {
 		if step.Total >= s.ExpiresAfter.V {
 			return append(all, fmt.Sprintf("It expires after %s: attempt %d would come too late.", catalog.Short(s.ExpiresAfter.V), step.Attempt))
 		}

@@ -24,10 +24,10 @@ type timeline struct {
 // timelines draws the schedule and, if they differ, those of error classes. The
 // lines share a scale.
 func timelines(s catalog.Settings, width int) string {
-	lines := []timeline{timelineOf("any error", waitsAlone(s, s.Policy()), s.Redrive)}
+	lines := []timeline{timelineOf("any error", attemptsOf(s, s.Policy()), s.Redrive)}
 	for _, rule := range s.Errors {
 		if p := s.PolicyFor(rule); p != s.Policy() {
-			lines = append(lines, timelineOf(rule.Class.V, waitsAlone(s, p), s.Redrive))
+			lines = append(lines, timelineOf(rule.Class.V, attemptsOf(s, p), s.Redrive))
 		}
 	}
 	if len(lines) == 1 {
@@ -48,8 +48,11 @@ func timelines(s catalog.Settings, width int) string {
 	return b.String()
 }
 
-func timelineOf(label string, delays []time.Duration, redrive catalog.Redrive) timeline {
-	line := timeline{label: label, delays: delays, end: " ✕"}
+func timelineOf(label string, attempts []attempt, redrive catalog.Redrive) timeline {
+	line := timeline{label: label, end: " ✕"}
+	for _, a := range attempts[1:] {
+		line.delays = append(line.delays, a.wait)
+	}
 	if !redrive.Off.V {
 		line.end += " ┄" + catalog.Short(redrive.Every.V) + "┄ ↻"
 		if redrive.Max.V > 1 {
@@ -110,7 +113,7 @@ func (line timeline) width(s scale) int {
 // stretch draws a delay.
 func stretch(s scale, d time.Duration) string {
 	n := s.dashes(d)
-	return " " + strings.Repeat("─", n/2) + brief(d) + strings.Repeat("─", n-n/2) + " "
+	return " " + strings.Repeat("─", n/2) + catalog.Brief(d) + strings.Repeat("─", n-n/2) + " "
 }
 
 // draw draws the line. If it is too long at any scale, attempts in the middle are
