@@ -8,8 +8,8 @@ import (
 	"github.com/busgen/busgen/internal/cli/catalogue"
 )
 
-// newRoot builds the command tree. The root does what generate does, so that
-// the shortest command is the most frequent one.
+// newRoot returns the root command with all verbs. It does what generate does, so
+// that the most frequent command is the shortest.
 func newRoot() *cobra.Command {
 	root := catalogue.Generate()
 	root.Use = "busgen [events.yaml]"
@@ -20,15 +20,15 @@ publish events and subscribe to them.
 
 Without a verb it does what "busgen generate" does. Every verb that reads a
 catalogue takes it as its first argument; without one it reads ./events.yaml.
-Other verbs look into the file of a bus and steer it, while the program runs or
-after it has died.
+Other verbs inspect and change the file of a bus, while the program runs or
+after it has ended.
 
 Exit status: 0 done, 1 the answer is no (findings in the catalogue; generated
 code out of date; a damaged file), 2 trouble with the command line or with
-files, 3 what was asked for is not there (no such event; no dead letter that
-matches). What a verb means by 1 is in its own help, and so is a status of its
-own. Ctrl-C and SIGTERM end every verb at once, with 128 + the number of the
-signal; it has changed all of its files then, or none.`
+files, 3 not found (no such event; no dead letter that matches). The help of a
+verb says what 1 means for it, and whether it has other statuses. Ctrl-C and
+SIGTERM end every verb at once, with 128 + the number of the signal. The verb
+has then changed all of its files, or none.`
 	root.Example = `  busgen init                      # start with a catalogue in ./events
   busgen                           # generate from ./events.yaml
   busgen events/events.yaml        # generate from another one
