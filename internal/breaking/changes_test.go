@@ -60,7 +60,7 @@ events:
 			want: []string{
 				"error forward: event a.b is version 2 and was 1 [version-raised]",
 				"error backward: field total of version 1 of event a.b is bool and was int64: the new program cannot decode old rows [type-changed]",
-				"warning backward: field note of version 1 of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
+				"warning backward: field note of version 1 of event a.b is new, and not optional: in old rows the new program sees the zero value [field-added]",
 			},
 		},
 		"an event of three versions": {
@@ -103,8 +103,8 @@ events:
 			want: []string{
 				"warning both: field e of event a.b is new, and may be field a, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
 				"warning both: field f of event a.b is new, and may be one of fields b, c, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"warning backward: field g of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]",
-				"warning forward: field d of event a.b has become optional: in new rows the old program finds the zero value [field-optional]",
+				"warning backward: field g of event a.b is new, and not optional: in old rows the new program sees the zero value [field-added]",
+				"warning forward: field d of event a.b has become optional: in new rows the old program sees the zero value [field-optional]",
 			},
 		},
 		"a type that two old versions share, and one that the present shares with them": {

@@ -33,7 +33,7 @@ func (c *comparison) successor(old *catalog.Event) string {
 			name = e.Name.V
 		}
 	}
-	return "if it was renamed, add aliases: [" + old.Name.V + "] to " + name + "; if not, see with --db that no row of it is left"
+	return "if it was renamed, add aliases: [" + old.Name.V + "] to " + name + "; if not, check with --db that no row of it is left"
 }
 
 // alias compares the use of a former name of an event.
@@ -46,7 +46,7 @@ func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
 	default:
 		c.report(draft{rule: aliasMoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
 			key: now.Name.V + " " + alias.V, message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
-			hint: "rows of that name are of the former event: leave it the alias"})
+			hint: "rows with that name belong to the former event: keep its alias there"})
 	}
 }
 
@@ -62,7 +62,7 @@ func (c *comparison) versions(old *catalog.Event) {
 	case now.Version.V > old.Version.V:
 		c.report(draft{rule: versionRaised, direction: diag.Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint: "deploy to all programs before you rely on it; what an old one has set aside is retried when it is gone"})
+			hint: "deploy to all programs before you rely on it; retry the dead letters of old programs when these are gone"})
 	case now.Version.V < old.Version.V:
 		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
@@ -85,7 +85,7 @@ func (c *comparison) storedVersion(old *catalog.Event, v int, before []*catalog.
 	case v > now.Version.V: // version-lowered reports all of them
 	case !read:
 		c.report(draft{rule: historyDropped, direction: diag.Backward, at: now.Version.Pos, was: placeOfShape(old, v), subject: now.Name.V,
-			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "see with --db that no row of it is left"})
+			key: versionKey(now, v), message: fmt.Sprintf("version %d of event %s is dropped", v, now.Name.V), hint: "check with --db that no row of it is left"})
 	case v == now.Version.V:
 		c.fields(part{what: "event " + now.Name.V, key: versionKey(now, v)}, presentFields(old, v, before), newFieldSet(after, now.Reserved), diag.Both, now.Name.Pos)
 	default:

@@ -241,7 +241,7 @@ func (c *comparison) field(p part, old, now *catalog.Field, d diag.Direction) {
 		report(draft{rule: fieldRequired, direction: diag.Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: orDefault("leave it optional", now)})
 	case !old.Type.Optional && now.Type.Optional && d&diag.Forward != 0:
 		report(draft{rule: fieldOptional, direction: diag.Forward, effect: zeroValue, message: p.what + " has become optional",
-			hint: "go on filling it in until no old program is left"})
+			hint: "keep filling it in until no old program is left"})
 	}
 	c.types(p, operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}, d)
 	if d&diag.Backward != 0 {

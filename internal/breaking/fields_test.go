@@ -18,8 +18,8 @@ func TestFieldsThatWereRenamedOrRemoved(t *testing.T) {
 	const (
 		renamedForward = ": the old program does not see what new rows have under the new name [field-renamed]"
 		renamedBoth    = ": neither program sees what rows of the other have under its name [field-renamed]"
-		gone           = ": in new rows the old program finds the zero value [field-removed]"
-		zero           = ": in old rows the new program finds the zero value "
+		gone           = ": in new rows the old program sees the zero value [field-removed]"
+		zero           = ": in old rows the new program sees the zero value "
 		another        = ": old rows may hold another value under it "
 	)
 	for name, test := range map[string]struct {
@@ -68,7 +68,7 @@ func TestFieldsThatWereRenamedOrRemoved(t *testing.T) {
 			[]string{"warning forward: field district of event a.b was ward" + renamedForward}},
 		"a new field with a default":            {`payload: { a: int }`, `payload: { a: int, b: { type: int, default: 1 } }`, nil},
 		"a default that goes":                   {`payload: { b: { type: int, default: 1 } }`, `payload: { b: int }`, []string{"warning backward: the default of field b of event a.b is nothing and was 1" + zero + "[default-changed]"}},
-		"one that goes with the field required": {`payload: { b: { type: int, default: 1 } }`, `payload: { b: "int?" }`, []string{"warning forward: field b of event a.b has become optional" + ": in new rows the old program finds the zero value [field-optional]", "note backward: the default of field b of event a.b is nothing and was 1 [default-changed]"}},
+		"one that goes with the field required": {`payload: { b: { type: int, default: 1 } }`, `payload: { b: "int?" }`, []string{"warning forward: field b of event a.b has become optional" + ": in new rows the old program sees the zero value [field-optional]", "note backward: the default of field b of event a.b is nothing and was 1 [default-changed]"}},
 		"a name that is no longer reserved":     {`reserved: [x, y]`, `reserved: [x]`, []string{"note backward: name y of event a.b is no longer reserved [reserved-removed]"}},
 		"a reserved name that is used":          {`reserved: [x]`, `payload: { x: "int?" }`, []string{"warning backward: x is a name of field x of event a.b, and was reserved" + another + "[reserved-removed]"}},
 		"one that is a former name":             {`reserved: [x]`, `payload: { y: { type: "int?", was: x } }`, []string{"warning backward: x is a name of field y of event a.b, and was reserved" + another + "[reserved-removed]"}},
@@ -125,7 +125,7 @@ func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
 		`payload: { a: int, text: "string?" }`:                nil,
 		`payload: { a: int, x: { type: "int?", was: note } }`: {"error backward: field x of event a.b is int and was string: the new program cannot decode old rows [type-changed]"},
 		`payload: { a: int, memo: "int?" }`:                   {"error backward: field memo of event a.b is int and was string: the new program cannot decode old rows [type-changed]"},
-		`payload: { a: int, note: string }`:                   {"warning backward: field note of event a.b is new, and not optional: in old rows the new program finds the zero value [field-added]"},
+		`payload: { a: int, note: string }`:                   {"warning backward: field note of event a.b is new, and not optional: in old rows the new program sees the zero value [field-added]"},
 		`payload: { a: int }, reserved: [note]`:               nil,
 	} {
 		state := func(text string) breaking.State {

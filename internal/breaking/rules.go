@@ -31,6 +31,6 @@ var (
 	renamedEffect = effect{"the new program does not see what old rows have under the old name", "the old program does not see what new rows have under the new name", "neither program sees what rows of the other have under its name"}
 	notRead       = effect{backward: "the new program does not see what old rows have under it"}
 	anotherField  = effect{backward: "old rows may hold another value under it"}
-	customEffect  = effect{"what it makes of old rows is its own affair", "what old programs make of new rows is their own affair", "what each makes of rows of the other is its own affair"}
+	customEffect  = effect{"only its code knows what it does with old rows", "only their code knows what old programs do with new rows", "only their code knows what each does with rows of the other"}
 	renumbered    = effect{"old rows mean something else by it", "new rows mean something else by it in the old program", "rows mean something else by it in the other program"}
 )

@@ -167,7 +167,7 @@ func (c *comparison) unions(old, now *catalog.Type, d diag.Direction) {
 			c.named(v.Type, other.Type, d)
 		case d&diag.Backward != 0:
 			report(draft{rule: variantRemoved, direction: diag.Backward, at: now.Name.Pos, was: v.Name.Pos,
-				message: "variant " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it, and say in its doc that nobody writes it any more"}, v.Name.V)
+				message: "variant " + v.Name.V + " of type " + now.Name.V + " is gone", hint: "keep it, and say in its doc that it is no longer written"}, v.Name.V)
 		}
 	}
 	for _, v := range old.RemovedVariants {

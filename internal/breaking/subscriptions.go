@@ -50,7 +50,7 @@ func (c *comparison) allSubscriptions() {
 		case now.event != c.current:
 			c.report(draft{rule: subscriptionMoved, direction: diag.Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
 				key: now.Name.V + " " + old.event.Name.V + "->" + now.event.Name.V, message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
-				hint: "give the new one a name of its own, and let the old one come to its end"})
+				hint: "give the new subscription a name of its own, and let the old one settle its backlog"})
 		}
 		for _, alias := range old.Aliases {
 			if after[alias.V] == nil {

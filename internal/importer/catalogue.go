@@ -35,7 +35,7 @@ func (im *importer) catalogue() []byte {
 			return nil
 		}
 	}
-	im.report(im.root.place, rules.ImportDocument, "what comes of the document is no catalogue, and taking parts out does not make it one")
+	im.report(im.root.place, rules.ImportDocument, "the document cannot be turned into a valid catalogue, even without some of its parts")
 	return nil
 }
 

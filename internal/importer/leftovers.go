@@ -9,8 +9,8 @@ import (
 
 // keywordHints say what to do about keywords that a catalogue has nothing for.
 var keywordHints = map[string]string{
-	"anyOf":                 "write a union of structs if a property tells them apart",
-	"oneOf":                 "write a union of structs if a property tells them apart",
+	"anyOf":                 "write a union of structs if they differ in the value of a property",
+	"oneOf":                 "write a union of structs if they differ in the value of a property",
 	"not":                   "check it where the event is published",
 	"if":                    "check it where the event is published",
 	"then":                  "check it where the event is published",

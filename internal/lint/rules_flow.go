@@ -36,11 +36,11 @@ events:
 			}
 			if key, other := keyOfFlow(p, e); key != "" {
 				f := p.report(e.Name.V, e.Name.Pos, "give it the field "+key,
-					"event %s has no %s, by which the other events of %s.* belong together", e.Name.V, key, namespace(e))
+					"event %s has no %s, the field that connects the other events of %s.*", e.Name.V, key, namespace(e))
 				p.see(f, other.Name.Pos, "event %s has it", other.Name.V)
 			} else if start := startWithoutLink(p, e); start != nil {
 				f := p.report(e.Name.V, e.Name.Pos, "give both the same field, such as an id, and partition_by",
-					"event %s has no field in common with %s, so that nobody knows which start it belongs to", e.Name.V, start.Name.V)
+					"event %s has no field in common with %s, so it cannot be matched with its start", e.Name.V, start.Name.V)
 				p.see(f, start.Name.Pos, "event %s is here", start.Name.V)
 			}
 		}

@@ -21,7 +21,7 @@ events:
 		for _, e := range p.Events {
 			last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
 			if !slices.ContainsFunc(strings.Split(last, "_"), isPast) {
-				p.report(e.Name.V, e.Name.Pos, "name what has happened, as in order.placed", "%s of event %s does not read like something that has happened", last, e.Name.V)
+				p.report(e.Name.V, e.Name.Pos, "name what has happened, as in order.placed", "%s of event %s does not read like a past event", last, e.Name.V)
 			}
 		}
 	},
@@ -42,7 +42,7 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if isVague(e.Name.V) {
-				p.report(e.Name.V, e.Name.Pos, "name what has happened to what, as in system.backup_failed", "the name of event %s fits everything", e.Name.V)
+				p.report(e.Name.V, e.Name.Pos, "name what has happened to what, as in system.backup_failed", "the name of event %s is too generic", e.Name.V)
 			}
 		}
 	},

@@ -85,7 +85,7 @@ func TestDelaysAreHeldAgainstWhatTheyComeTo(t *testing.T) {
 func TestEventsOfAFlowShareAField(t *testing.T) {
 	for source, want := range map[string][]string{
 		"a.done: { payload: { x_id: uuid } }, a.made: { payload: { x_id: uuid } }, a.sent: { payload: { x_id: uuid } }, a.lost: { payload: { y: int } }": {
-			"event a.lost has no x_id, by which the other events of a.* belong together",
+			"event a.lost has no x_id, the field that connects the other events of a.*",
 		},
 		// Two are no rule yet, and another namespace is another flow.
 		"a.done: { payload: { x_id: uuid } }, a.made: { payload: { x_id: uuid } }, a.lost: { payload: { y: int } }":                                       nil,
@@ -97,10 +97,10 @@ func TestEventsOfAFlowShareAField(t *testing.T) {
 		"a.done: { payload: { x_id: uuid } }, a.made: { payload: { x_id: uuid } }, a.sent: { payload: { x_id: uuid } }, a.lost: { deprecated: yes, payload: { y: int } }": nil,
 		// A start and an end.
 		"job.started: { payload: { at: time } }, job.failed: { payload: { why: string } }": {
-			"event job.failed has no field in common with job.started, so that nobody knows which start it belongs to",
+			"event job.failed has no field in common with job.started, so it cannot be matched with its start",
 		},
 		"a.backup_started: { payload: { at: time } }, a.backup_finished: { payload: { at: time } }": {
-			"event a.backup_finished has no field in common with a.backup_started, so that nobody knows which start it belongs to",
+			"event a.backup_finished has no field in common with a.backup_started, so it cannot be matched with its start",
 		},
 		"job.started: { payload: { job: int } }, job.failed: { payload: { job: int, why: string } }":        nil,
 		"job.started: {}, job.failed: { payload: { why: string } }":                                         nil,

@@ -27,7 +27,7 @@ var (
 	EnumValueAdded       = breaking(diag.Warning, "enum-value-added", "New events may have a value that a switch over the enum in old programs does not expect.")
 	EnumRenumbered       = breaking(diag.Error, "enum-renumbered", "The number is stored. With another number, stored events have another value.")
 	VariantRemoved       = breaking(diag.Error, "variant-removed", "A union does not decode a variant that it does not have.")
-	VariantAdded         = breaking(diag.Error, "variant-added", "Old programs do not decode a variant that they do not know.")
+	VariantAdded         = breaking(diag.Error, "variant-added", "Old programs cannot decode a variant that they do not know.")
 	DiscriminatorChanged = breaking(diag.Error, "discriminator-changed", "The value under the discriminator says which variant a union is.")
 	ConstraintTightened  = breaking(diag.Note, "constraint-tightened", "Stored events are still delivered, but cannot be corrected or imported unless they keep the constraint.")
 	DefaultChanged       = breaking(diag.Warning, "default-changed", "Stored events that lack the field get another value, or the zero value.")
