@@ -13,7 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/record"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -68,15 +68,15 @@ func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	frozenAs, err := os.ReadFile(filepath.Join(folder, frozen.FileName))
+	present, err := os.ReadFile(filepath.Join(folder, record.FileName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	var before *frozen.Record
-	if frozenAs != nil {
-		before = frozen.Read(frozen.FileName, frozenAs)
+	var before *record.Record
+	if present != nil {
+		before = record.Read(record.FileName, present)
 	}
-	wire, err := frozen.Compare(c, before, frozen.Options{Catalogue: "events.yaml", Read: os.ReadFile, Present: frozenAs})
+	wire, err := record.Compare(c, before, record.Options{Catalogue: "events.yaml", Read: os.ReadFile, Present: present})
 	if err != nil {
 		return nil, nil, err
 	}

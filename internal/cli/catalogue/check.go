@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/record"
 )
 
 func newCheck() *cobra.Command {
@@ -110,7 +110,7 @@ func (e *staleError) list() diag.Findings {
 	for _, step := range e.stale() {
 		path := filepath.Join(e.plan.Dir, step.File.Name)
 		message := fmt.Sprintf("%s is %s", path, step.State)
-		if step.File.Name == frozen.FileName {
+		if step.File.Name == record.FileName {
 			for _, line := range e.changes() {
 				message += "; " + line
 			}

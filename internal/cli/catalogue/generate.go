@@ -15,8 +15,8 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/gomod"
+	"github.com/busgen/busgen/internal/record"
 	"github.com/busgen/busgen/internal/record/git"
 	"github.com/busgen/busgen/templates"
 )
@@ -129,19 +129,19 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	if err := locate(c.Imports); err != nil {
 		return nil, err
 	}
-	record, err := git.Compare(ctx, c, out, accept)
+	result, err := git.Compare(ctx, c, out, accept)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(record.Findings, frozen.Refused) {
-		return nil, refusalOf(c.File, record.Findings)
+	if slices.ContainsFunc(result.Findings, record.Refused) {
+		return nil, refusalOf(c.File, result.Findings)
 	}
 	files, err := templates.Files(c, target(out))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := emit.Compare(out, append(files, record.File))
-	return &comparison{c, plan, notedOf(record.Findings), record.Changes}, err
+	plan, err := emit.Compare(out, append(files, result.File))
+	return &comparison{c, plan, notedOf(result.Findings), result.Changes}, err
 }
 
 // locate finds out how Go imports the packages of other catalogues, if nothing says it: the code

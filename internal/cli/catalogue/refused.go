@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/record"
 )
 
 // refusedError stops a verb because stored events would be lost or changed.
@@ -21,7 +21,7 @@ type refusedError struct {
 func refusalOf(file string, all diag.Findings) *refusedError {
 	return &refusedError{
 		file:     file,
-		findings: slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return !frozen.Refused(f) }),
+		findings: slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return !record.Refused(f) }),
 		noted:    notedOf(all),
 	}
 }
@@ -29,7 +29,7 @@ func refusalOf(file string, all diag.Findings) *refusedError {
 // notedOf are the findings for which code is generated all the same: notes, also if they are errors
 // to programs that are rolled back.
 func notedOf(all diag.Findings) diag.Findings {
-	noted := slices.DeleteFunc(slices.Clone(all), frozen.Refused)
+	noted := slices.DeleteFunc(slices.Clone(all), record.Refused)
 	for i, f := range noted {
 		noted[i] = f.With(diag.Note)
 	}

@@ -150,7 +150,7 @@ func TestConflictsInGeneratedFilesAreGenerated(t *testing.T) {
 	}
 }
 
-// Somebody has taken the record of one side and checked that in. What the other side had is still frozen,
+// Somebody has taken the record of one side and checked that in. What the other side had is still recorded,
 // until code is generated again.
 func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
 	generated(t, "events.yaml", mergeCatalogue)

@@ -21,31 +21,31 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/record"
 )
 
 // Compare compares a catalogue with the record of the code in the folder out.
 // The findings of the result say what the change does to stored events; accept
 // accepts all of them. The error is about files and git.
-func Compare(ctx context.Context, c *catalog.Catalogue, out string, accept bool) (frozen.Result, error) {
-	w := generated{ctx: ctx, catalogue: c, out: out, path: filepath.Join(out, frozen.FileName)}
+func Compare(ctx context.Context, c *catalog.Catalogue, out string, accept bool) (record.Result, error) {
+	w := generated{ctx: ctx, catalogue: c, out: out, path: filepath.Join(out, record.FileName)}
 	var err error
 	w.present, err = input.ReadFile(w.path, input.Unlimited)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return frozen.Result{}, fmt.Errorf("cannot compare the types of events with what they were: %w", err)
+		return record.Result{}, fmt.Errorf("cannot compare the types of events with what they were: %w", err)
 	}
 	if w.existing, err = emit.ExistingIn(out); err != nil {
-		return frozen.Result{}, err
+		return record.Result{}, err
 	}
 	if finding := w.otherCatalogue(); finding != nil {
-		return frozen.Result{Findings: diag.Findings{finding}}, nil
+		return record.Result{Findings: diag.Findings{finding}}, nil
 	}
 	before, err := w.record()
 	if err != nil {
-		return frozen.Result{}, err
+		return record.Result{}, err
 	}
-	result, err := frozen.Compare(c, before, frozen.Options{Catalogue: w.relative(c.File), Read: catalog.Disk{}.ReadFile, Present: w.present, Accept: accept})
+	result, err := record.Compare(c, before, record.Options{Catalogue: w.relative(c.File), Read: catalog.Disk{}.ReadFile, Present: w.present, Accept: accept})
 	if before == nil && w.present == nil && len(w.existing) > 0 && !accept {
 		result.Findings = append(result.Findings, w.missing())
 	}
@@ -63,7 +63,7 @@ type generated struct {
 
 // record returns the record to compare with: the one that git has or, without
 // git, the file in the folder. It returns nil if there is none.
-func (w *generated) record() (*frozen.Record, error) {
+func (w *generated) record() (*record.Record, error) {
 	g, err := openRepository(w)
 	if err != nil {
 		return nil, err
@@ -74,10 +74,10 @@ func (w *generated) record() (*frozen.Record, error) {
 			return before, err
 		}
 	}
-	if !frozen.IsRecord(w.present) {
+	if !record.IsRecord(w.present) {
 		return nil, nil // a file that somebody has written is found when it would be replaced
 	}
-	return frozen.Read(w.path, w.present), nil
+	return record.Read(w.path, w.present), nil
 }
 
 // relative returns the path of a file from the output folder.
@@ -102,7 +102,7 @@ func (w *generated) otherCatalogue() *diag.Finding {
 	}
 	written := ""
 	if ok {
-		written = frozen.Read(w.path, w.present).Catalogue()
+		written = record.Read(w.path, w.present).Catalogue()
 	}
 	switch {
 	case claim.catalogue == "":

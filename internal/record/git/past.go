@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/record"
 )
 
 // How many commits are read: of all, and of those that have changed the record.
@@ -19,7 +19,7 @@ const (
 // takenBack returns records that a later commit has changed without generating,
 // as "git revert" does. What was published in between is still stored. The next
 // generate after such a commit writes all of it into the record.
-func (g *repository) takenBack() (lost []*frozen.Record) {
+func (g *repository) takenBack() (lost []*record.Record) {
 	changes := g.changes()
 	for i, change := range changes {
 		if !change.removes {
@@ -30,8 +30,8 @@ func (g *repository) takenBack() (lost []*frozen.Record) {
 			continue
 		}
 		isSettled := func(later recordChange) bool {
-			record := readRecord(g.at(later.commit), g.path)
-			return record != nil && g.follows(later.commit, record, before)
+			then := readRecord(g.at(later.commit), g.path)
+			return then != nil && g.follows(later.commit, then, before)
 		}
 		if !slices.ContainsFunc(changes[:i], isSettled) {
 			lost = append(lost, before)
@@ -68,7 +68,7 @@ func (g *repository) changes() (all []recordChange) {
 
 // follows reports whether the record of a commit can have been generated after
 // another one.
-func (g *repository) follows(commit string, now, before *frozen.Record) bool {
+func (g *repository) follows(commit string, now, before *record.Record) bool {
 	accepted := acceptedKeys(g.catalogue)
 	if now.Follows(before, nil, accepted) {
 		return true
@@ -79,8 +79,8 @@ func (g *repository) follows(commit string, now, before *frozen.Record) bool {
 
 // catalogueOf reads the catalogue of the record of a commit. It returns nil if
 // that cannot be read.
-func (g *repository) catalogueOf(commit string, record *frozen.Record) *catalog.Catalogue {
-	tree, name := g.at(commit), filepath.Join(g.out, filepath.FromSlash(record.Catalogue()))
+func (g *repository) catalogueOf(commit string, then *record.Record) *catalog.Catalogue {
+	tree, name := g.at(commit), filepath.Join(g.out, filepath.FromSlash(then.Catalogue()))
 	text, err := tree.ReadFile(name)
 	if err != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/frozen"
 	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/record"
 )
 
 // A repository of git, in which records are found.
@@ -72,28 +72,28 @@ func (g *repository) at(commit string) *Revision {
 
 // find returns the record of HEAD; in a merge, that of the branches. It returns
 // nil if git has none.
-func (g *repository) find() (*frozen.Record, error) {
-	record := g.recordOf("HEAD")
-	if parents := g.mergedBefore(); record != nil && parents != nil {
-		record = record.Resolved(parents)
+func (g *repository) find() (*record.Record, error) {
+	found := g.recordOf("HEAD")
+	if parents := g.mergedBefore(); found != nil && parents != nil {
+		found = found.Resolved(parents)
 	}
 	for _, theirs := range g.merged {
 		base, _ := g.at("HEAD").git("merge-base", "HEAD", theirs)
-		record = g.merge(record, theirs, strings.TrimSpace(string(base)))
+		found = g.merge(found, theirs, strings.TrimSpace(string(base)))
 	}
 	for _, theirs := range g.picked {
-		record = g.merge(record, theirs, theirs+"^")
+		found = g.merge(found, theirs, theirs+"^")
 	}
-	if record != nil {
-		record.AlsoSince(g.takenBack()...)
+	if found != nil {
+		found.AlsoSince(g.takenBack()...)
 	}
-	return record, context.Cause(g.ctx)
+	return found, context.Cause(g.ctx)
 }
 
 // mergedBefore returns what the record of the last merge should have been, if no
 // commit has changed it since. It returns nil if none of the last 100 commits is
 // a merge.
-func (g *repository) mergedBefore() *frozen.Record {
+func (g *repository) mergedBefore() *record.Record {
 	name, err := g.at("").object(g.path)
 	if err != nil {
 		return nil
@@ -122,14 +122,14 @@ func (g *repository) mergedBefore() *frozen.Record {
 	return nil
 }
 
-func (g *repository) merge(ours *frozen.Record, theirs, base string) *frozen.Record {
+func (g *repository) merge(ours *record.Record, theirs, base string) *record.Record {
 	return merged(ours, g.recordOf(theirs), g.recordOf(base))
 }
 
 // merged merges records. Each of them may be nil.
-func merged(ours, theirs, base *frozen.Record) *frozen.Record {
+func merged(ours, theirs, base *record.Record) *record.Record {
 	if base == nil {
-		base = &frozen.Record{}
+		base = &record.Record{}
 	}
 	switch {
 	case theirs == nil:
@@ -143,13 +143,13 @@ func merged(ours, theirs, base *frozen.Record) *frozen.Record {
 // recordOf returns the record of a commit: its file, or else the last one before
 // it, or else that of the folder in which the code was. It returns nil if there
 // is none.
-func (g *repository) recordOf(commit string) *frozen.Record {
+func (g *repository) recordOf(commit string) *record.Record {
 	if commit == "" {
 		return nil
 	}
 	r := g.at(commit)
-	if record := readRecord(r, g.path); record != nil {
-		return record
+	if own := readRecord(r, g.path); own != nil {
+		return own
 	}
 	name, err := r.object(g.path)
 	if err != nil {
@@ -164,15 +164,15 @@ func (g *repository) recordOf(commit string) *frozen.Record {
 }
 
 // readRecord reads the record of a commit. It returns nil if there is none.
-func readRecord(r *Revision, name string) *frozen.Record {
+func readRecord(r *Revision, name string) *record.Record {
 	if r.name == "" {
 		return nil // without a commit git would read its index
 	}
 	text, err := r.ReadFile(name)
-	if err != nil || !frozen.IsRecord(text) {
+	if err != nil || !record.IsRecord(text) {
 		return nil
 	}
-	return frozen.Read(shortCommit(r.name)+":"+filepath.ToSlash(name), text)
+	return record.Read(shortCommit(r.name)+":"+filepath.ToSlash(name), text)
 }
 
 // shortCommit returns a commit as people write it.
@@ -185,7 +185,7 @@ func shortCommit(commit string) string {
 
 // moved looks for the record of the same catalogue in another folder: a record
 // whose catalogue is this one, or a deleted record with most of its events here.
-func (g *repository) moved(commit string) *frozen.Record {
+func (g *repository) moved(commit string) *record.Record {
 	here := map[string]bool{}
 	for _, e := range g.catalogue.Events {
 		here[e.Name.V] = true
@@ -197,23 +197,23 @@ func (g *repository) moved(commit string) *frozen.Record {
 	if err != nil {
 		return nil
 	}
-	var best *frozen.Record
+	var best *record.Record
 	most := 0
 	for _, found := range g.elsewhere(commit) {
 		tree := g.at(found.commit)
 		tree.atTop = true
-		record := readRecord(tree, found.name)
-		if record == nil {
+		other := readRecord(tree, found.name)
+		if other == nil {
 			continue
 		}
 		name := filepath.Join(strings.TrimSuffix(string(top), "\n"), filepath.FromSlash(found.name))
-		if record.Catalogue() != "" && g.isPart(filepath.Join(filepath.Dir(name), filepath.FromSlash(record.Catalogue()))) {
-			return record
+		if other.Catalogue() != "" && g.isPart(filepath.Join(filepath.Dir(name), filepath.FromSlash(other.Catalogue()))) {
+			return other
 		}
-		events := record.Events()
+		events := other.Events()
 		same := len(slices.DeleteFunc(slices.Clone(events), func(name string) bool { return !here[name] }))
 		if _, err := os.Stat(name); err != nil && same > most && 2*same > len(events) {
-			best, most = record, same
+			best, most = other, same
 		}
 	}
 	return best
@@ -227,7 +227,7 @@ func (g *repository) elsewhere(commit string) []foundFile {
 	var all []foundFile
 	seen := map[string]bool{}
 	add := func(commit, name string) {
-		if path.Base(name) == frozen.FileName && !seen[name] {
+		if path.Base(name) == record.FileName && !seen[name] {
 			seen[name] = true
 			all = append(all, foundFile{commit, name})
 		}
@@ -236,7 +236,7 @@ func (g *repository) elsewhere(commit string) []foundFile {
 	for name := range strings.SplitSeq(string(tree), "\x00") {
 		add(commit, name)
 	}
-	removed, _ := g.at(commit).git("log", "--format=%x00%H", "--name-only", "--no-renames", "--diff-filter=D", "--end-of-options", commit, "--", ":(top,glob)**/"+frozen.FileName)
+	removed, _ := g.at(commit).git("log", "--format=%x00%H", "--name-only", "--no-renames", "--diff-filter=D", "--end-of-options", commit, "--", ":(top,glob)**/"+record.FileName)
 	for entry := range strings.SplitSeq(string(removed), "\x00") {
 		hash, names, _ := strings.Cut(entry, "\n")
 		for name := range strings.SplitSeq(names, "\n") {

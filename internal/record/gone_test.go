@@ -1,4 +1,4 @@
-package frozen_test
+package record_test
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/frozen"
+	"github.com/busgen/busgen/internal/record"
 )
 
-func accepting(o *frozen.Options) { o.Accept = true }
+func accepting(o *record.Options) { o.Accept = true }
 
 // What is gone stays in stored events, so that what comes back in its place is compared with it.
 func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
@@ -46,13 +46,13 @@ func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
 			"events: { a.b: { version: 2, payload: { n: string }, history: { 1: {} } } }\n", []string{"(version-raised a.b 1->2)", "type-changed a.b 2 n int32->string"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			without := compare(t, test.without, record(recordOf(t, test.before)), accepting)
+			without := compare(t, test.without, recordIn(recordOf(t, test.before)), accepting)
 			text := string(without.File.Content)
 			// It stays in the record while other things change, and is found once.
-			if again := compare(t, test.without, record(text)); string(again.File.Content) != text || len(again.Findings) > 0 {
+			if again := compare(t, test.without, recordIn(text)); string(again.File.Content) != text || len(again.Findings) > 0 {
 				t.Errorf("%q changes the record:\n%s", keys(again), cmp.Diff(text, string(again.File.Content)))
 			}
-			found := compare(t, test.after, record(text))
+			found := compare(t, test.after, recordIn(text))
 			got := keys(found)
 			slices.Sort(got)
 			slices.Sort(test.want)
@@ -60,8 +60,8 @@ func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
 				t.Errorf("(-want +got):\n%s\nrecord:\n%s", diff, text)
 			}
 			// Once it is accepted it is what counts.
-			after := compare(t, test.after, record(text), accepting)
-			if last := compare(t, test.after, record(string(after.File.Content))); len(last.Findings) > 0 {
+			after := compare(t, test.after, recordIn(text), accepting)
+			if last := compare(t, test.after, recordIn(string(after.File.Content))); len(last.Findings) > 0 {
 				t.Errorf("once more it finds %q", keys(last))
 			}
 		})
@@ -78,22 +78,22 @@ func TestWhatWasGoneFromATypeStaysSoWhenTheTypeIsNotUsed(t *testing.T) {
 			const use = `, total: "[]Money?"`
 			var last string
 			for _, parts := range [][2]string{{`, cents: "int64?"`, use}, {"", use}, {"", ""}, {"", ""}} {
-				before := record(last)
+				before := recordIn(last)
 				if last == "" {
 					before = nil
 				}
 				last = string(compare(t, fmt.Sprintf(form, parts[0], parts[1]), before).File.Content)
 			}
 			for cents, want := range map[string]string{`, cents: "string?"`: "cents int64->string", `, cents: "int64?"`: "", "": ""} {
-				got := compare(t, fmt.Sprintf(form, cents, use), record(last))
+				got := compare(t, fmt.Sprintf(form, cents, use), recordIn(last))
 				found := strings.Join(keys(got), " ")
 				if want == "" && found != "" || !strings.Contains(found, want) {
 					t.Errorf("%q: %s", cents, found)
 				}
 			}
 			// It is used again without the field, which stays reserved.
-			again := string(compare(t, fmt.Sprintf(form, "", use), record(last)).File.Content)
-			if got := compare(t, fmt.Sprintf(form, `, cents: "string?"`, use), record(again)); !strings.Contains(strings.Join(keys(got), " "), "cents int64->string") {
+			again := string(compare(t, fmt.Sprintf(form, "", use), recordIn(last)).File.Content)
+			if got := compare(t, fmt.Sprintf(form, `, cents: "string?"`, use), recordIn(again)); !strings.Contains(strings.Join(keys(got), " "), "cents int64->string") {
 				t.Errorf("%q\n%s", keys(got), again)
 			}
 		})

@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"bytes"
@@ -12,29 +12,29 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 )
 
-// FileName is the name of the file, in the folder of the generated code.
+// FileName is the name of the record in the folder of the generated code.
 const FileName = "wire.golden"
 
-// A Record is what was written down of a catalogue: the facts about it, and lines of other kinds.
+// A Record has the facts of a catalogue, accepted findings, and the path of the catalogue.
 type Record struct {
 	facts     []catalog.Fact
-	accepted  []string  // keys of findings that somebody has accepted
-	merged    []string  // those of them that a merge of branches has accepted; see Resolved
+	accepted  []string  // keys of accepted findings
+	merged    []string  // those among them that a merge of branches accepted; see Resolved
 	samples   []sample  // lines of an older form
 	catalogue string    // the path of the catalogue, from the folder of the file; empty in an older form
-	earlier   []*Record // that count as well; see AlsoSince
+	earlier   []*Record // records to compare with as well; see AlsoSince
 	findings  diag.Findings
-	texts     map[string][]byte // by the name of the file
+	texts     map[string][]byte // the content of the files, by name
 }
 
-// Words of lines that are not about the types of events.
+// The words of lines that are not facts.
 const (
 	wordCatalogue = "catalogue"
 	wordAccepted  = "accepted"
 )
 
-// Read reads a file; name is what findings call it. Lines that it cannot read are findings of
-// [Compare]. Markers of a conflict are passed over: both sides count.
+// Read reads a record. Findings call it name. [Compare] reports lines that Read cannot read. Read ignores the
+// markers of a merge conflict, and takes the lines of both sides.
 func Read(name string, text []byte) *Record {
 	r := &Record{texts: map[string][]byte{name: text}}
 	n, seen := 0, map[string]bool{}
@@ -71,11 +71,11 @@ func isConflictMarker(line string) bool {
 	})
 }
 
-// IsRecord tells a record from a file that somebody else has written.
+// IsRecord reports whether a file is a record that busgen has written.
 func IsRecord(text []byte) bool { return emit.Generated(text) }
 
-// Catalogue is the path of the catalogue of which it is a record, from the folder of the file;
-// empty if the record does not say it.
+// Catalogue returns the path of the record's catalogue, from the folder of the file. It is empty if the
+// record does not have it.
 func (r *Record) Catalogue() string { return r.catalogue }
 
 // Events lists the names of the events in the record.
@@ -112,9 +112,8 @@ func lineFinding(at diag.Position, line, message string) *diag.Finding {
 	return f
 }
 
-// Merge returns the record of two branches, each of which has begun with base: the lines that
-// both have, and those that one of them has added. A type that one branch does not use any more is
-// kept for the other.
+// Merge returns the record of two branches with the common ancestor base: the lines that both have, and
+// those that one of them added. It keeps a type that one branch no longer uses for the other.
 func (r *Record) Merge(theirs, base *Record) *Record {
 	merged := &Record{catalogue: r.catalogue, texts: map[string][]byte{}}
 	for _, one := range []*Record{theirs, r} {
@@ -132,8 +131,8 @@ func (r *Record) Merge(theirs, base *Record) *Record {
 	return merged
 }
 
-// Resolved returns the record of a merge that is checked in: what was written down then, and what
-// the merge of its parents should have been. Somebody may have taken the file of one side.
+// Resolved returns the record of a committed merge: its own lines, and those of the merged records of its
+// parents, because somebody may have committed the file of one side only.
 func (r *Record) Resolved(parents *Record) *Record {
 	all := r.Merge(parents, &Record{})
 	all.accepted, all.merged = parents.accepted, nil
@@ -145,8 +144,8 @@ func (r *Record) Resolved(parents *Record) *Record {
 	return all
 }
 
-// mergeLines keeps lines that both have or one has added. group names what lines belong to that a
-// branch cannot have changed if it has none of them; nil for nothing.
+// mergeLines keeps lines that both sides have or one side added. It also keeps lines of a group of which the
+// other side has no lines at all. A nil group means that there are no groups.
 func mergeLines[T any](ours, theirs, base []T, text func(T) string, group func(T) string) []T {
 	if group == nil {
 		group = func(T) string { return "" }
@@ -175,7 +174,7 @@ func mergeLines[T any](ours, theirs, base []T, text func(T) string, group func(T
 	return merged
 }
 
-// typeOf names the type that a fact is about, if it is about one.
+// typeOf returns the name of the type that a fact is about, or "".
 func typeOf(f catalog.Fact) string {
 	if len(f.Words) > 1 && isSort(f.Words[0]) {
 		return f.Words[1]
@@ -187,7 +186,7 @@ func isSort(word string) bool {
 	return slices.Contains([]string{"struct", "enum", "union", "custom"}, word)
 }
 
-// readText returns the text of a file of the record.
+// readText returns the content of a file of the record.
 func (r *Record) readText(name string) ([]byte, error) {
 	text, ok := r.texts[name]
 	if !ok {

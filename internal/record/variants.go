@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// variants splits facts that contradict each other, which is so after a merge of branches that
-// have changed the same thing: stored events may rely on either. The n-th variant has the n-th of each.
+// variants splits facts that contradict each other, as after a merge of branches that changed the same thing.
+// Stored events may rely on each of them. The n-th variant has the n-th fact of each.
 func variants(facts []catalog.Fact) [][]catalog.Fact {
 	seen, sorts := map[string][]catalog.Fact{}, map[string][]string{}
 	most := 1

@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"maps"
@@ -10,7 +10,8 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// AlsoSince has the catalogue compared with earlier records, too: those that a later one does not follow.
+// AlsoSince adds earlier records that the catalogue is compared with too, because a later one does not follow
+// them.
 func (r *Record) AlsoSince(earlier ...*Record) {
 	r.earlier = append(r.earlier, earlier...)
 	for _, one := range earlier {
@@ -18,14 +19,14 @@ func (r *Record) AlsoSince(earlier ...*Record) {
 	}
 }
 
-// Follows tells whether a record can have been generated after another one: what is gone is reserved,
-// and what is refused is accepted, by the record or by one of the keys. The record of a commit that
-// takes back another one does not follow that of the commit before. now is the catalogue of the record;
-// nil if only the record is known, which lacks the names of structs in place.
+// Follows reports whether a record may have been generated after another one: names that are gone are
+// reserved, and refused findings are accepted, in the record or by one of the keys. The record of a commit
+// that reverts another one does not follow the record before it. now is the catalogue of the record. If it
+// is nil, only the record is used, which lacks the names of structs in place.
 func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []string) bool {
 	after, reserved := r.withoutRemoved()
 	if len(before.facts) == 0 || len(variants(after)) > 1 {
-		return true // it is of an older form, or nobody has generated since a merge
+		return true // the record has an older form, or nobody has generated since a merge
 	}
 	if now == nil {
 		now, _ = catalog.ReadFacts(after)
@@ -48,7 +49,7 @@ func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []stri
 	return true
 }
 
-// withoutRemoved returns the facts about what is there, and the words of those about what is gone.
+// withoutRemoved returns the facts about what exists, and the words of the facts about what is gone.
 func (r *Record) withoutRemoved() (facts []catalog.Fact, removed map[string]bool) {
 	removed = map[string]bool{}
 	for _, f := range r.facts {
@@ -63,5 +64,5 @@ func (r *Record) withoutRemoved() (facts []catalog.Fact, removed map[string]bool
 
 func wordsOf(f catalog.Fact) string { return strings.Join(f.Words, "\x00") }
 
-// noText is for findings that nobody sees.
+// noText serves findings that are not shown.
 func noText(string) ([]byte, error) { return nil, nil }

@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// A sample is a line of an older form: a payload of a version of an event. The first record of
-// facts replaces it, unless it does not decode any more.
+// A sample is a line of the older form of records: a payload of a version of an event. If it still decodes,
+// the first record of facts replaces it.
 type sample struct {
 	event   string
 	version int
@@ -33,10 +33,10 @@ func parseSample(line string, at diag.Position) (sample, bool) {
 	return sample{parts[1], version, parts[3], line, at}, err == nil
 }
 
-// String is the line.
+// String returns the line.
 func (s sample) String() string { return s.line }
 
-// checkSamples reports versions of events whose samples the catalogue does not decode.
+// checkSamples reports versions of events whose samples do not decode with the catalogue.
 func checkSamples(c *catalog.Catalogue, samples []sample, place func(diag.Position) diag.Place) diag.Findings {
 	var all diag.Findings
 	reported := map[string]bool{}
@@ -64,7 +64,7 @@ func isDropped(e *catalog.Event, version int) bool {
 	return !read && version < e.Version.V
 }
 
-// reason is the first problem of a payload.
+// reason returns the first problem of a payload.
 func reason(err error) string {
 	var wrong *catalog.PayloadError
 	if errors.As(err, &wrong) {

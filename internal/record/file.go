@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"cmp"
@@ -12,14 +12,14 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 )
 
-// header explains the file to people who open it.
+// header explains the file to its readers.
 const header = `
 // What stored events rely on: a line for each fact, sorted. What is gone stays reserved.
 // busgen compares the catalogue with what git has of this file: "busgen help generate" says how.
 // Check it in. Where branches are merged, .gitattributes says: wire.golden merge=union
 `
 
-// result compares the file with the one that lies in the folder.
+// result compares the new file with the present one.
 func result(file emit.File, findings diag.Findings, present []byte) Result {
 	r := Result{File: file, Findings: findings}
 	if present == nil {
@@ -40,7 +40,7 @@ func result(file emit.File, findings diag.Findings, present []byte) Result {
 	return r
 }
 
-// factLines are those of a file that are no comments.
+// factLines returns the lines of a file without comments.
 func factLines(text []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
@@ -61,12 +61,12 @@ func linesOf(facts []catalog.Fact) []string {
 
 func acceptedLine(key string) string { return wordAccepted + ": " + quoted(key) }
 
-// quoted is JSON, with < and > as they are.
+// quoted returns a text as JSON, with < and > as they are.
 func quoted(text string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	encoder.Encode(text) // a text has no error
+	encoder.Encode(text) // a string cannot fail
 	return strings.TrimSpace(b.String())
 }
 
@@ -75,7 +75,7 @@ func unquoted(value string) (text string) {
 	return text
 }
 
-// file makes the file of lines.
+// file returns the record with these lines.
 func file(catalogue, name string, lines []string) emit.File {
 	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
 	slices.Sort(lines)

@@ -1,4 +1,4 @@
-package frozen
+package record
 
 import (
 	"fmt"
@@ -10,24 +10,24 @@ import (
 	"github.com/busgen/busgen/internal/emit"
 )
 
-// A Result is what becomes of a record.
+// A Result is the outcome of comparing a catalogue with a record.
 type Result struct {
-	File     emit.File     // as it should be
+	File     emit.File     // the new record
 	Findings diag.Findings // what the change does to stored events, in the order of the catalogue
-	Changes  []string      // lines of the file in the folder that go (-) and come (+), sorted
+	Changes  []string      // lines to remove (-) from the file in the folder and to add (+), sorted
 }
 
-// Options say how to compare.
+// Options say how to compare a catalogue with a record.
 type Options struct {
 	Catalogue string                            // the path of the catalogue, from the folder of the file
 	Read      func(file string) ([]byte, error) // the files of the catalogue
-	// Present is the file as it lies in the folder. What was accepted there, and is not in the record
-	// yet, is accepted.
+	// Present is the file in the folder. Findings accepted there, and not in the record yet, are accepted.
 	Present []byte
-	Accept  bool // all findings
+	Accept  bool // accept all findings
 }
 
-// Compare compares a catalogue with a record, or with nothing if that is nil.
+// Compare compares a catalogue with a record. If that is nil, the catalogue begins a new record. The error is
+// that of Options.Read.
 func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
 	source := diag.NewSource(o.Read)
 	facts := c.Facts()
@@ -54,12 +54,12 @@ type comparison struct {
 	before   *Record
 	options  Options
 	facts    []catalog.Fact
-	lines    []string // the same, of the catalogue now
+	lines    []string // the facts of the present catalogue, as lines
 	removed  map[string]bool
 	findings diag.Findings
 }
 
-// compare has package breaking compare the catalogue with each variant of the record, and of earlier ones.
+// compare compares the catalogue with each variant of the record, and of earlier records.
 func (r *comparison) compare() error {
 	all := variants(r.before.facts)
 	for _, one := range r.before.earlier {
@@ -71,7 +71,7 @@ func (r *comparison) compare() error {
 	seen := map[string]bool{}
 	for _, facts := range all {
 		if len(facts) == 0 {
-			continue // the record is of an older form
+			continue // the record has an older form
 		}
 		before := r.read(facts)
 		found, err := breaking.Compare(breaking.State{Catalogue: before, Read: r.before.readText}, breaking.State{Catalogue: r.after, Read: r.options.Read})
@@ -92,7 +92,7 @@ func (r *comparison) compare() error {
 	return nil
 }
 
-// same tells whether the record says what the catalogue says, which is quick to find out.
+// same reports whether the record agrees with the catalogue, which is quicker than comparing.
 func (r *comparison) same() bool {
 	now := map[string]bool{}
 	for _, line := range r.lines {
@@ -118,8 +118,8 @@ func (r *comparison) same() bool {
 	return true
 }
 
-// read makes a catalogue of facts. A type on which no line says anything, because a merge has lost
-// it, is taken to be what it is now.
+// read returns the catalogue that facts describe. If a merge has lost all lines of a type, read assumes that
+// the type is as in the present catalogue.
 func (r *comparison) read(facts []catalog.Fact) *catalog.Catalogue {
 	added := map[string]bool{}
 	for {
@@ -152,8 +152,7 @@ func (r *comparison) lineFinding(wrong catalog.FactError) {
 	r.findings = append(r.findings, f)
 }
 
-// accept marks the findings that somebody has accepted in the file, and returns the keys that the
-// next file has.
+// accept turns accepted findings into notes, and returns the accepted keys for the new file.
 func (r *comparison) accept() []string {
 	keys := slices.Concat(r.before.accepted, r.before.merged)
 	present := slices.Clone(r.before.merged)
@@ -173,8 +172,8 @@ func (r *comparison) accept() []string {
 	return slices.Compact(keys)
 }
 
-// Refused tells whether code must not be generated because of a finding: stored events would be
-// lost, or changed.
+// Refused reports whether a finding prevents generating code, because stored events would be lost or
+// changed.
 func Refused(f *diag.Finding) bool {
 	return f.Severity >= diag.Warning && f.Direction != diag.Forward
 }
