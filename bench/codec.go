@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/bench/events"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // encode compares the generated way of turning a payload into JSON with

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/bench/events"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // These compare generated payloads with what encoding/json does with them.

@@ -4,11 +4,16 @@ package runtime
 // this package states which ones it understands. Each generated catalogue
 // holds two constants of type [FitsGenerated] that overflow, and so do not
 // compile, when the two have drifted apart. NewestContract grows with every
-// change to what generated code expects of this package; OldestContract
+// change to what generated code expects of the runtime packages; OldestContract
 // follows when an old form is no longer understood.
+//
+// These names stay in this package, because code of every contract refers to them here.
+//
+//	1  packages runtime/wire and runtime/deep; Problems and its like in package runtime
+//	2  packages below runtime/gen: checks, deep and wire
 const (
-	OldestContract = 1
-	NewestContract = 1
+	OldestContract = 2
+	NewestContract = 2
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

@@ -6,9 +6,10 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/internal/exact"
 )
 
 // Payload is what a generated payload struct implements. Validate returns nil
@@ -313,3 +314,37 @@ func (c *Catalogue) Types() []AnyEventType { return slices.Clone(c.types) }
 // Lookup returns the event type of a wire name, which may be one that it had
 // before, or nil.
 func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }
+
+// Check reports whether payload is the JSON of an event as a program of the given
+// version would publish it: it is valid UTF-8, has no key twice, decodes, has every
+// required field and no unknown one, and passes Validate. One of an old version must
+// survive its upcasts too. Otherwise the error is an *[UnknownTypeError], or an
+// *[InvalidPayloadError] that says what is wrong with which field.
+//
+// It is stricter than the bus, which reads events of other versions of the
+// catalogue: what a person writes should be exactly right. The option WithEditing
+// of package dlq takes it.
+func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
+	t := c.Lookup(eventType)
+	if t == nil {
+		return &UnknownTypeError{EventType: eventType}
+	}
+	if err := check(t, version, payload); err != nil {
+		return &InvalidPayloadError{EventType: eventType, Err: err}
+	}
+	return nil
+}
+
+func check(t AnyEventType, version int, payload []byte) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = newPanicError(cause)
+		}
+	}()
+	err = exact.Check(payload, func(payload []byte) (any, error) { return t.decodeAs(version, payload) })
+	if err != nil {
+		return err
+	}
+	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
+	return err
+}

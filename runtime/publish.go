@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/plainjson"
+	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -155,7 +156,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 	if len(metadata) == 0 {
 		return nil, nil
 	}
-	var problems Problems
+	var problems checks.Problems
 	for key, value := range metadata {
 		problems.Key("metadata", key)
 		problems.TextEntry("metadata", key, value)
@@ -195,10 +196,10 @@ func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
 
 // notText says where JSON is not valid UTF-8.
 func notText(encoded []byte) error {
-	var problems Problems
+	var problems checks.Problems
 	for _, p := range plainjson.Check(encoded) {
-		if strings.HasSuffix(p.Message, notUTF8) {
-			problems.add(p.Path, p.Message)
+		if strings.HasSuffix(p.Message, "is not valid UTF-8") {
+			problems.Add(p.Path, p.Message)
 		}
 	}
 	return problems.Err()

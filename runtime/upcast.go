@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/wire"
 )
 
 // Upcast turns payloads of one version into those of the next. [UpcastFrom] makes

@@ -18,7 +18,7 @@ import (
 //		case <Variant>:
 //			return wire.MarshalVariant("<discriminator>", "<variant>", v)
 //		}
-//		return nil, runtime.NotAVariant(j.value, "<Variant>")
+//		return nil, checks.NotAVariant(j.value, "<Variant>")
 //	}
 //
 //	func (j *jsonOf<Union>) UnmarshalJSON(data []byte) error {
@@ -47,7 +47,7 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 		Type().Id(name).Struct(jen.Id("value").Add(typeName(t))).Line().Line().
 		Func().Params(jen.Id("j").Id(name)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Switch(jen.Id("v").Op(":=").Add(value).Assert(jen.Type())).Block(writes...),
-		jen.Return(jen.Nil(), inRuntime("NotAVariant").Call(goNames...)),
+		jen.Return(jen.Nil(), inChecks("NotAVariant").Call(goNames...)),
 	).Line().Line().
 		Func().Params(jen.Id("j").Op("*").Id(name)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).Error().Block(
 		jen.List(jen.Id("name"), jen.Err()).Op(":=").Add(inWire("VariantName")).Call(known...),

@@ -72,7 +72,7 @@ func (v Tree) validate(d *deep.Descent) error {
 		return d.Err()
 	}
 	defer d.Leave()
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("label", v.Label)
 	for i, item := range v.Children {
 		problems.Item("children", i, item.validate(d))

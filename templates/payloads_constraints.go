@@ -46,7 +46,7 @@ func rawText(text string) *jen.Statement {
 
 // checkConstraints emits a line for each constraint of a field, such as one of
 //
-//	runtime.AtLeast(&problems, "<field>", <value>, <least>)
+//	checks.AtLeast(&problems, "<field>", <value>, <least>)
 //	problems.MaxLength("<field>", <value>, <most>)
 //	problems.Pattern("<field>", <value>, patternsOf<Type>.<Field>)
 func checkConstraints(s shape, f *catalog.Field, value *jen.Statement) []jen.Code {
@@ -69,7 +69,7 @@ func checkConstraints(s shape, f *catalog.Field, value *jen.Statement) []jen.Cod
 	method(c.MinItems.V > 0, "MinItems", jen.Len(value), jen.Lit(c.MinItems.V))
 	method(c.MaxItems.Written(), "MaxItems", jen.Len(value), jen.Lit(c.MaxItems.V))
 	if c.Unique.V {
-		checks = append(checks, inRuntime("Unique").Call(jen.Op("&").Id(collector(0)), path, value))
+		checks = append(checks, inChecks("Unique").Call(jen.Op("&").Id(collector(0)), path, value))
 	}
 	return checks
 }
@@ -81,9 +81,9 @@ func checkBounds(f *catalog.Field, value *jen.Statement) []jen.Code {
 		switch {
 		case !limit.Written():
 		case f.Type.Kind == catalog.Decimal:
-			checks = append(checks, jen.Id(collector(0)).Dot("Decimal"+function).Call(jen.Lit(f.Name.V), value, jen.Lit(limit.V)))
+			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, jen.Lit(limit.V)))
 		default:
-			checks = append(checks, inRuntime(function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, scalar(f.Type.Kind, limit.V)))
+			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, scalar(f.Type.Kind, limit.V)))
 		}
 	}
 	bound(f.Constraints.Min, "AtLeast")

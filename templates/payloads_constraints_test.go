@@ -7,23 +7,23 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 		name, field, want string
 	}{
 		{"bounds of a number", `{ type: int, min: -1, max: 10 }`, `
-	runtime.AtLeast(&problems, "f", p.F, -1)
-	runtime.AtMost(&problems, "f", p.F, 10)`},
+	checks.AtLeast(&problems, "f", p.F, -1)
+	checks.AtMost(&problems, "f", p.F, 10)`},
 		{"a bound of an optional number", `{ type: "float64?", max: 0.5 }`, `
 	if p.F != nil {
 		problems.Finite("f", *p.F)
-		runtime.AtMost(&problems, "f", *p.F, 0.5)
+		checks.AtMost(&problems, "f", *p.F, 0.5)
 	}`},
 		{"bounds of a decimal", `{ type: decimal, min: 0.01 }`, `
 	problems.Nested("f", p.F.Validate())
-	problems.DecimalAtLeast("f", p.F, "0.01")`},
+	checks.DecimalAtLeast(&problems, "f", p.F, "0.01")`},
 		{"bounds of an optional decimal", `{ type: "decimal?", max: 1 }`, `
 	if p.F != nil {
 		problems.Nested("f", p.F.Validate())
-		problems.DecimalAtMost("f", *p.F, "1")
+		checks.DecimalAtMost(&problems, "f", *p.F, "1")
 	}`},
 		{"bounds of a duration", `{ type: duration, min: 90s }`, `
-	runtime.AtLeast(&problems, "f", p.F, runtime.Duration(90*time.Second))`},
+	checks.AtLeast(&problems, "f", p.F, runtime.Duration(90*time.Second))`},
 		{"a text", `{ type: string, min_length: 1, max_length: 20, format: email }`, `
 	problems.Text("f", p.F)
 	problems.MinLength("f", p.F, 1)
@@ -36,7 +36,7 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 		{"a list", `{ type: "[]int", min_items: 1, max_items: 16, unique: true }`, `
 	problems.MinItems("f", len(p.F), 1)
 	problems.MaxItems("f", len(p.F), 16)
-	runtime.Unique(&problems, "f", p.F)`},
+	checks.Unique(&problems, "f", p.F)`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ events:
 			emits(t, `
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p E) Validate() error {
-	var problems runtime.Problems`+test.want+`
+	var problems checks.Problems`+test.want+`
 	return problems.Err()
 }`, validateStruct(eventShape(c.Events[0])))
 		})
@@ -66,7 +66,7 @@ func TestAPatternIsCompiledOnce(t *testing.T) {
 	emits(t, `
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p E) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("sku", p.SKU)
 	problems.Pattern("sku", p.SKU, patternsOfE.SKU)
 	if p.Note != nil {

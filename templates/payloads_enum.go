@@ -110,18 +110,18 @@ func validEnum(t *catalog.Type) *jen.Statement {
 //		if <v>.Valid() {
 //			return nil
 //		}
-//		return runtime.NotInEnum(string(<v>), "<value>", …)
+//		return checks.NotInEnum(string(<v>), "<value>", …)
 //	}
 //
-// with runtime.NotANumberOf(int(<v>), "<number> (<value>)", …) for one of integers.
+// with checks.NotANumberOf(int(<v>), "<number> (<value>)", …) for one of integers.
 func validateEnum(t *catalog.Type) *jen.Statement {
-	problem := inRuntime("NotInEnum").Call(append([]jen.Code{jen.String().Call(jen.Id(valueReceiver))}, namesOf(t)...)...)
+	problem := inChecks("NotInEnum").Call(append([]jen.Code{jen.String().Call(jen.Id(valueReceiver))}, namesOf(t)...)...)
 	if t.Integer {
 		args := []jen.Code{jen.Int().Call(jen.Id(valueReceiver))}
 		for i, v := range t.Values {
 			args = append(args, perLine(i+1, jen.Lit(strconv.Itoa(v.Number)+" ("+v.Name.V+")")))
 		}
-		problem = inRuntime("NotANumberOf").Call(args...)
+		problem = inChecks("NotANumberOf").Call(args...)
 	}
 	return comment("Validate returns nil if "+valueReceiver+" is one of the values of "+t.GoName+".").
 		Add(enumMethod(t, "Validate")).Params().Error().Block(
@@ -226,7 +226,7 @@ func marshalNumber(t *catalog.Type) *jen.Statement {
 //				return nil
 //			}
 //		}
-//		return runtime.NotInEnum(string(text), "<value>", …)
+//		return checks.NotInEnum(string(text), "<value>", …)
 //	}
 //
 //	// UnmarshalJSON takes any number, …
@@ -240,7 +240,7 @@ func unmarshalNumber(t *catalog.Type) *jen.Statement {
 				jen.Return(jen.Nil()),
 			),
 		),
-		jen.Return(inRuntime("NotInEnum").Call(append([]jen.Code{text}, namesOf(t)...)...)),
+		jen.Return(inChecks("NotInEnum").Call(append([]jen.Code{text}, namesOf(t)...)...)),
 	).Line().Line().Add(unmarshalJSON(t, "whole number", jen.Int()))
 }
 

@@ -83,7 +83,7 @@ func (v Weekday) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "mon", "tue", "wed", "thu", "fri",
+	return checks.NotInEnum(string(v), "mon", "tue", "wed", "thu", "fri",
 		"sat", "sun")
 }
 `, enumConstants(c.Types[0]), validEnum(c.Types[0]), validateEnum(c.Types[0]))

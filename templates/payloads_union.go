@@ -42,7 +42,7 @@ func variantMarkers(t *catalog.Type) *jen.Statement {
 //		case <Variant>:
 //			return on<Variant>(v)
 //		}
-//		panic(runtime.NotAVariant(v, "<Variant>"))
+//		panic(checks.NotAVariant(v, "<Variant>"))
 //	}
 func visit(t *catalog.Type) *jen.Statement {
 	params := []jen.Code{jen.Id(valueReceiver).Id(t.GoName)}
@@ -67,7 +67,7 @@ func visit(t *catalog.Type) *jen.Statement {
 //		case <Variant>:
 //			return v.Validate()
 //		}
-//		return runtime.NotAVariant(v, "<Variant>")
+//		return checks.NotAVariant(v, "<Variant>")
 //	}
 //
 // with a descent as its second parameter if the union can contain itself.
@@ -103,7 +103,7 @@ func notAVariant(t *catalog.Type) *jen.Statement {
 	for i, name := range variantNames(t) {
 		args = append(args, perLine(i+1, jen.Lit(name)))
 	}
-	return inRuntime("NotAVariant").Call(args...)
+	return inChecks("NotAVariant").Call(args...)
 }
 
 // variantNames are the Go names of the variants.

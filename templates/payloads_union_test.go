@@ -38,7 +38,7 @@ func VisitPayment[R any](
 	case PaymentCash:
 		return onPaymentCash(v)
 	}
-	panic(runtime.NotAVariant(v, "Card", "PaymentCash"))
+	panic(checks.NotAVariant(v, "Card", "PaymentCash"))
 }
 
 func validatePayment(v Payment) error {
@@ -48,13 +48,13 @@ func validatePayment(v Payment) error {
 	case PaymentCash:
 		return v.Validate()
 	}
-	return runtime.NotAVariant(v, "Card", "PaymentCash")
+	return checks.NotAVariant(v, "Card", "PaymentCash")
 }
 `, union(c.Types[1])...)
 	emits(t, `
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p E) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("payment", validatePayment(p.Payment))
 	for i, item := range p.More {
 		problems.Item("more", i, validatePayment(item))

@@ -12,7 +12,7 @@ import (
 //
 //	// Validate returns nil or a [*runtime.ValidationError] with every problem.
 //	func (<p> <Type>) Validate() error {
-//		var problems runtime.Problems
+//		var problems checks.Problems
 //		<checks>
 //		return problems.Err()
 //	}
@@ -42,7 +42,7 @@ func validateStruct(s shape) *jen.Statement {
 		return comment("Validate returns nil: no value of "+s.goName+" is invalid.").
 			Func().Params(jen.Id(s.goName)).Id("Validate").Params().Error().Custom(oneLineBody, jen.Return(jen.Nil()))
 	}
-	body := []jen.Code{jen.Var().Id(collector(0)).Add(inRuntime("Problems"))}
+	body := []jen.Code{jen.Var().Id(collector(0)).Add(inChecks("Problems"))}
 	body = append(append(body, checks...), jen.Return(jen.Id(collector(0)).Dot("Err").Call()))
 	method := comment("Validate returns nil or a [*runtime.ValidationError] with every problem.").
 		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("Validate").Params().Error()
@@ -147,11 +147,11 @@ func check(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
 //
 //	<value>.Validate()
 //	validate<Union>(<value>)
-//	runtime.ValidateCustom(<value>)
+//	checks.Custom(<value>)
 func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement {
 	switch {
 	case isCustom(t):
-		return inRuntime("ValidateCustom").Call(value)
+		return inChecks("Custom").Call(value)
 	case isUnion(t) && descends(within, t):
 		return jen.Id(validateUnionName(t.Named)).Call(value, jen.Id("d"))
 	case isUnion(t) && hasDescent(t.Named):
@@ -173,7 +173,7 @@ func hasValidate(t *catalog.TypeRef) bool {
 // checkCollection emits the loop over a list or a map. One inside another
 // collects its problems apart, so that their paths can be put together:
 //
-//	var inner runtime.Problems
+//	var inner checks.Problems
 //	<loop>
 //	problems.Item("<field>", <i>, inner.Err())
 func checkCollection(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
@@ -181,7 +181,7 @@ func checkCollection(t *catalog.TypeRef, value *jen.Statement, at place) jen.Cod
 		return loop(t, value, at)
 	}
 	inner := place{depth: at.depth + 1, path: jen.Lit(""), within: at.within}
-	return jen.Var().Id(collector(inner.depth)).Add(inRuntime("Problems")).Line().
+	return jen.Var().Id(collector(inner.depth)).Add(inChecks("Problems")).Line().
 		Add(loop(t, value, inner)).Line().
 		Add(at.report("Nested", jen.Id(collector(inner.depth)).Dot("Err").Call()))
 }

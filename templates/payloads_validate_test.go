@@ -41,9 +41,9 @@ func TestValidateChecksWhatGoAllowsAndAnEventCannotCarry(t *testing.T) {
 	}`},
 		{"lists of lists of lists", `"[][][]string"`, `
 	for i, item := range p.F {
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range item {
-			var inner2 runtime.Problems
+			var inner2 checks.Problems
 			for k, item := range item {
 				inner2.TextItem("", k, item)
 			}
@@ -54,7 +54,7 @@ func TestValidateChecksWhatGoAllowsAndAnEventCannotCarry(t *testing.T) {
 		{"a map of lists", `"map[string][]Named"`, `
 	for key, value := range p.F {
 		problems.Key("f", key)
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range value {
 			inner.Item("", j, item.Validate())
 		}
@@ -75,7 +75,7 @@ events:
 			emits(t, `
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p E) Validate() error {
-	var problems runtime.Problems`+test.want+`
+	var problems checks.Problems`+test.want+`
 	return problems.Err()
 }`, validateStruct(eventShape(c.Events[0])))
 		})

@@ -17,15 +17,19 @@ const (
 	modulePath  = "github.com/busgen/busgen"
 	runtimePath = modulePath + "/runtime"
 	retryPath   = modulePath + "/runtime/retry"
-	wirePath    = modulePath + "/runtime/wire"
+	checksPath  = modulePath + "/runtime/gen/checks"
+	wirePath    = modulePath + "/runtime/gen/wire"
 	breakerPath = modulePath + "/runtime/breaker"
-	deepPath    = modulePath + "/runtime/deep"
+	deepPath    = modulePath + "/runtime/gen/deep"
 	kitPath     = modulePath + "/runtime/runtimetest"
 	uuidPath    = "github.com/google/uuid"
 )
 
 // inRuntime refers to a name of the runtime package.
 func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
+
+// inChecks refers to a name of the checks package.
+func inChecks(name string) *jen.Statement { return jen.Qual(checksPath, name) }
 
 // inDeep refers to a name of the deep package.
 func inDeep(name string) *jen.Statement { return jen.Qual(deepPath, name) }
@@ -54,7 +58,8 @@ func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error
 	file.HeaderComment(header)
 	file.NoFormat = true // it is done below, when the imports are in groups
 	file.ImportNames(map[string]string{
-		runtimePath: "runtime", retryPath: "retry", wirePath: "wire", breakerPath: "breaker", deepPath: "deep", kitPath: "runtimetest", uuidPath: "uuid",
+		runtimePath: "runtime", retryPath: "retry", breakerPath: "breaker", kitPath: "runtimetest", uuidPath: "uuid",
+		checksPath: "checks", deepPath: "deep", wirePath: "wire",
 	})
 	for i, construct := range constructs {
 		if i%constructsPerPiece == 0 {

@@ -2,7 +2,7 @@
 
 package events
 
-import "github.com/busgen/busgen/runtime/wire"
+import "github.com/busgen/busgen/runtime/gen/wire"
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/checks"
 )
 
 // OrderPlaced is the payload of order.placed.
@@ -23,7 +24,7 @@ type OrderPlaced struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderPlaced) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("customer", p.Customer)
 	problems.Nested("currency", p.Currency.Validate())
 	for i, item := range p.Lines {
@@ -61,7 +62,7 @@ func (v Currency) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "EUR", "USD", "JPY")
+	return checks.NotInEnum(string(v), "EUR", "USD", "JPY")
 }
 
 // String returns the text of v.
@@ -89,7 +90,7 @@ type Line struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Line) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("sku", v.SKU)
 	return problems.Err()
 }

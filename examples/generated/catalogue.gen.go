@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 1
+const contract = 2
 
 // If a line below does not compile, this code and the runtime package have
 // drifted apart.

@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/checks"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -747,7 +748,7 @@ func (j jsonOfRefund) MarshalJSON() ([]byte, error) {
 	case RefundVoucher:
 		return wire.MarshalVariant("to", "voucher", v)
 	}
-	return nil, runtime.NotAVariant(j.value, "RefundCard", "RefundVoucher")
+	return nil, checks.NotAVariant(j.value, "RefundCard", "RefundVoucher")
 }
 
 func (j *jsonOfRefund) UnmarshalJSON(data []byte) error {

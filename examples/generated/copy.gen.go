@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 // Clone returns a copy of p that shares nothing with it that can be changed.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/checks"
 )
 
 // OrderPlaced is the payload of order.placed.
@@ -40,7 +41,7 @@ type OrderPlaced struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderPlaced) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("customer", p.Customer.Validate())
 	problems.Nested("ship_to", p.ShipTo.Validate())
 	for i, item := range p.Lines {
@@ -71,7 +72,7 @@ type OrderShipped struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderShipped) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("carrier", p.Carrier.Validate())
 	problems.Text("tracking_code", p.TrackingCode)
 	problems.Nested("expected_on", p.ExpectedOn.Validate())
@@ -92,7 +93,7 @@ type OrderCancelled struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderCancelled) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("reason", p.Reason.Validate())
 	if p.Comment != nil {
 		problems.Text("comment", *p.Comment)
@@ -114,7 +115,7 @@ type PaymentCaptured struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p PaymentCaptured) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("amount", p.Amount.Validate())
 	problems.Text("reference", p.Reference)
 	return problems.Err()
@@ -132,7 +133,7 @@ type PaymentDeclined struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p PaymentDeclined) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("reason", p.Reason.Validate())
 	return problems.Err()
 }
@@ -153,7 +154,7 @@ type PaymentRefunded struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p PaymentRefunded) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("amount", p.Amount.Validate())
 	problems.Nested("refund", validateRefund(p.Refund))
 	problems.Text("reference", p.Reference)
@@ -188,7 +189,7 @@ var patternsOfUserRegistered = struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UserRegistered) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("email", p.Email)
 	problems.Format("email", p.Email, "email")
 	if p.Language != nil {
@@ -224,7 +225,7 @@ type UserEmailChanged struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UserEmailChanged) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("old_email", p.OldEmail)
 	problems.Format("old_email", p.OldEmail, "email")
 	problems.Text("new_email", p.NewEmail)
@@ -244,7 +245,7 @@ type UserDeletionRequested struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UserDeletionRequested) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("due_on", p.DueOn.Validate())
 	return problems.Err()
 }
@@ -267,16 +268,16 @@ type MLRunStarted struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLRunStarted) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("model", p.Model)
 	for i, item := range p.Devices {
 		problems.TextItem("devices", i, item)
 	}
 	problems.MinItems("devices", len(p.Devices), 1)
-	runtime.Unique(&problems, "devices", p.Devices)
+	checks.Unique(&problems, "devices", p.Devices)
 	if p.Budget != nil {
 		problems.Nested("budget", p.Budget.Validate())
-		problems.DecimalAtLeast("budget", *p.Budget, "0")
+		checks.DecimalAtLeast(&problems, "budget", *p.Budget, "0")
 	}
 	return problems.Err()
 }
@@ -297,7 +298,7 @@ type MLRunFinished struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLRunFinished) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	for key, value := range p.Metrics {
 		problems.Key("metrics", key)
 		problems.FiniteEntry("metrics", key, value)
@@ -321,7 +322,7 @@ type MLRunFailed struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLRunFailed) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("error", p.Error)
 	return problems.Err()
 }
@@ -340,8 +341,8 @@ type MLTrialStarted struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialStarted) Validate() error {
-	var problems runtime.Problems
-	runtime.AtLeast(&problems, "trial", p.Trial, 1)
+	var problems checks.Problems
+	checks.AtLeast(&problems, "trial", p.Trial, 1)
 	for key, value := range p.Parameters {
 		problems.Key("parameters", key)
 		problems.FiniteEntry("parameters", key, value)
@@ -365,11 +366,11 @@ type MLTrialFinished struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialFinished) Validate() error {
-	var problems runtime.Problems
-	runtime.AtLeast(&problems, "trial", p.Trial, 1)
+	var problems checks.Problems
+	checks.AtLeast(&problems, "trial", p.Trial, 1)
 	problems.Nested("state", p.State.Validate())
 	for i, item := range p.Losses {
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range item {
 			inner.FiniteItem("", j, item)
 		}
@@ -392,7 +393,7 @@ type UICommandCartChanged struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UICommandCartChanged) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("session", p.Session)
 	problems.Text("article", p.Article)
 	return problems.Err()
@@ -410,7 +411,7 @@ type UICommandCheckoutSubmitted struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p UICommandCheckoutSubmitted) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("session", p.Session)
 	return problems.Err()
 }
@@ -431,7 +432,7 @@ type SystemBackupFinished struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p SystemBackupFinished) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	for key := range p.Tables {
 		problems.Key("tables", key)
 	}
@@ -457,11 +458,11 @@ type SystemDiskFilled struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p SystemDiskFilled) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("host", p.Host)
 	problems.Format("host", p.Host, "hostname")
 	if p.Address != nil {
-		problems.Nested("address", runtime.ValidateCustom(*p.Address))
+		problems.Nested("address", checks.Custom(*p.Address))
 	}
 	problems.Text("mount", p.Mount)
 	problems.Nested("severity", p.Severity.Validate())
@@ -497,7 +498,7 @@ func (v Currency) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "EUR", "USD", "JPY")
+	return checks.NotInEnum(string(v), "EUR", "USD", "JPY")
 }
 
 // String returns the text of v.
@@ -528,7 +529,7 @@ type Money struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Money) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("currency", v.Currency.Validate())
 	return problems.Err()
 }
@@ -553,7 +554,7 @@ var patternsOfAddress = struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Address) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("street", v.Street)
 	problems.Text("postcode", v.Postcode)
 	problems.MaxLength("postcode", v.Postcode, 12)
@@ -575,7 +576,7 @@ type Customer struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Customer) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("name", v.Name)
 	problems.MinLength("name", v.Name, 1)
 	problems.Text("email", v.Email)
@@ -597,9 +598,9 @@ type OrderLine struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v OrderLine) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("article", v.Article)
-	runtime.AtLeast(&problems, "quantity", v.Quantity, 1)
+	checks.AtLeast(&problems, "quantity", v.Quantity, 1)
 	problems.Nested("unit_price", v.UnitPrice.Validate())
 	for key, value := range v.Options {
 		problems.Key("options", key)
@@ -618,7 +619,7 @@ type Gift struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Gift) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("paper", v.Paper)
 	if v.Message != nil {
 		problems.Text("message", *v.Message)
@@ -651,7 +652,7 @@ func VisitRefund[R any](
 	case RefundVoucher:
 		return onRefundVoucher(v)
 	}
-	panic(runtime.NotAVariant(v, "RefundCard", "RefundVoucher"))
+	panic(checks.NotAVariant(v, "RefundCard", "RefundVoucher"))
 }
 
 func validateRefund(v Refund) error {
@@ -661,7 +662,7 @@ func validateRefund(v Refund) error {
 	case RefundVoucher:
 		return v.Validate()
 	}
-	return runtime.NotAVariant(v, "RefundCard", "RefundVoucher")
+	return checks.NotAVariant(v, "RefundCard", "RefundVoucher")
 }
 
 // PaymentMethod is how an order is paid.
@@ -694,7 +695,7 @@ func (v PaymentMethod) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "card", "paypal", "invoice")
+	return checks.NotInEnum(string(v), "card", "paypal", "invoice")
 }
 
 // String returns the text of v.
@@ -747,7 +748,7 @@ func (v DeclineReason) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "insufficient_funds", "expired_card", "suspected_fraud")
+	return checks.NotInEnum(string(v), "insufficient_funds", "expired_card", "suspected_fraud")
 }
 
 // String returns the text of v.
@@ -796,7 +797,7 @@ func (v Carrier) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "DHL", "UPS", "PostNL")
+	return checks.NotInEnum(string(v), "DHL", "UPS", "PostNL")
 }
 
 // String returns the text of v.
@@ -846,7 +847,7 @@ func (v CancelReason) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "payment_declined", "out_of_stock", "customer_request")
+	return checks.NotInEnum(string(v), "payment_declined", "out_of_stock", "customer_request")
 }
 
 // String returns the text of v.
@@ -896,7 +897,7 @@ func (v TrialState) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "completed", "pruned", "failed")
+	return checks.NotInEnum(string(v), "completed", "pruned", "failed")
 }
 
 // String returns the text of v.
@@ -945,7 +946,7 @@ func (v Severity) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotANumberOf(int(v), "10 (notice)", "20 (warning)", "30 (critical)")
+	return checks.NotANumberOf(int(v), "10 (notice)", "20 (warning)", "30 (critical)")
 }
 
 // String returns the name of v.
@@ -976,7 +977,7 @@ func (v *Severity) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return runtime.NotInEnum(string(text), "notice", "warning", "critical")
+	return checks.NotInEnum(string(text), "notice", "warning", "critical")
 }
 
 // UnmarshalJSON takes any whole number, so that events of another version of
@@ -997,7 +998,7 @@ var patternsOfRefundCard = struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v RefundCard) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("last_four", v.LastFour)
 	problems.Pattern("last_four", v.LastFour, patternsOfRefundCard.LastFour)
 	return problems.Err()
@@ -1013,7 +1014,7 @@ type RefundVoucher struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v RefundVoucher) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("code", v.Code)
 	if v.ExpiresOn != nil {
 		problems.Nested("expires_on", v.ExpiresOn.Validate())
@@ -1033,7 +1034,7 @@ type OrderCancelledV1 struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v OrderCancelledV1) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	if v.Reason != nil {
 		problems.Text("reason", *v.Reason)
 	}
@@ -1050,7 +1051,7 @@ type SystemBackupFinishedStored struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v SystemBackupFinishedStored) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("bucket", v.Bucket)
 	problems.Text("key", v.Key)
 	return problems.Err()

@@ -2,7 +2,7 @@
 
 package events
 
-import "github.com/busgen/busgen/runtime/wire"
+import "github.com/busgen/busgen/runtime/gen/wire"
 
 // SampleOrderPlaced returns the first example of order.placed: valid, and a new
 // one each time.

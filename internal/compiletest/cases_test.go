@@ -252,7 +252,7 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 
 ` + imports.String() + `)
 

@@ -71,7 +71,7 @@ import (
 
 	"example.com/cases/events"
 
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 func show[T interface{ Equal(T) bool }](stored string) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -16,7 +17,7 @@ type OrderPlaced struct {
 }
 
 func (p OrderPlaced) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("order_id", p.OrderID)
 	return problems.Err()
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/retry"
-	"github.com/busgen/busgen/runtime/wire"
 )
 
 // These tests let the program's own code, which the bus calls beside the handler,

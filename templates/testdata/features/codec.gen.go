@@ -7,7 +7,8 @@ import (
 	netip "net/netip"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/checks"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -1309,7 +1310,7 @@ func (j jsonOfPayment) MarshalJSON() ([]byte, error) {
 	case PaymentInCash:
 		return wire.MarshalVariant("kind", "in-cash", v)
 	}
-	return nil, runtime.NotAVariant(j.value, "Card", "Invoice", "PaymentInCash")
+	return nil, checks.NotAVariant(j.value, "Card", "Invoice", "PaymentInCash")
 }
 
 func (j *jsonOfPayment) UnmarshalJSON(data []byte) error {
@@ -1342,7 +1343,7 @@ func (j jsonOfExpression) MarshalJSON() ([]byte, error) {
 	case ExpressionNumber:
 		return wire.MarshalVariant("type", "number", v)
 	}
-	return nil, runtime.NotAVariant(j.value, "Sum", "ExpressionProduct", "ExpressionNumber")
+	return nil, checks.NotAVariant(j.value, "Sum", "ExpressionProduct", "ExpressionNumber")
 }
 
 func (j *jsonOfExpression) UnmarshalJSON(data []byte) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 // Clone returns a copy of p that shares nothing with it that can be changed.

@@ -12,7 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/checks"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 // Ping is the payload of ping.
@@ -38,7 +39,7 @@ type OrderPlaced struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderPlaced) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	if p.Note != nil {
 		problems.Text("note", *p.Note)
 	}
@@ -55,7 +56,7 @@ type OrderMoved struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderMoved) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("to", p.To.Validate())
 	for i, item := range p.Stops {
 		problems.Item("stops", i, item.Validate())
@@ -81,7 +82,7 @@ type OrderLineAdded struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderLineAdded) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("everything", p.Everything.Validate())
 	problems.Nested("optional", p.Optional.Validate())
 	problems.Nested("collections", p.Collections.Validate())
@@ -106,7 +107,7 @@ type OrderLineRemoved struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderLineRemoved) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("reason", p.Reason.Validate())
 	problems.Nested("tree", p.Tree.Validate())
 	problems.Nested("weekday", p.Weekday.Validate())
@@ -133,7 +134,7 @@ type OrderSettled struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderSettled) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("payment", validatePayment(p.Payment))
 	if p.Second != nil {
 		problems.Nested("second", validatePayment(p.Second))
@@ -143,7 +144,7 @@ func (p OrderSettled) Validate() error {
 	}
 	for key, value := range p.ByName {
 		problems.Key("by_name", key)
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range value {
 			inner.Item("", j, validatePayment(item))
 		}
@@ -163,7 +164,7 @@ type OrderComputed struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderComputed) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("expression", validateExpression(p.Expression, new(deep.Descent)))
 	return problems.Err()
 }
@@ -177,7 +178,7 @@ type OrderLimited struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p OrderLimited) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("constrained", p.Constrained.Validate())
 	problems.Nested("defaults", p.Defaults.Validate())
 	problems.Nested("shade", p.Shade.Validate())
@@ -194,17 +195,17 @@ type HostSeen struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p HostSeen) Validate() error {
-	var problems runtime.Problems
-	problems.Nested("host", runtime.ValidateCustom(p.Host))
+	var problems checks.Problems
+	problems.Nested("host", checks.Custom(p.Host))
 	for i, item := range p.Others {
-		problems.Item("others", i, runtime.ValidateCustom(item))
+		problems.Item("others", i, checks.Custom(item))
 	}
 	if p.Maybe != nil {
-		problems.Nested("maybe", runtime.ValidateCustom(*p.Maybe))
+		problems.Nested("maybe", checks.Custom(*p.Maybe))
 	}
 	for key, value := range p.ByName {
 		problems.Key("by_name", key)
-		problems.Entry("by_name", key, runtime.ValidateCustom(value))
+		problems.Entry("by_name", key, checks.Custom(value))
 	}
 	return problems.Err()
 }
@@ -225,7 +226,7 @@ type HostileText struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p HostileText) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("text", p.Text)
 	return problems.Err()
 }
@@ -269,7 +270,7 @@ type PartitionByLevel struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p PartitionByLevel) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("key", p.Key.Validate())
 	return problems.Err()
 }
@@ -281,7 +282,7 @@ type PartitionByEnum struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p PartitionByEnum) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("key", p.Key.Validate())
 	return problems.Err()
 }
@@ -296,7 +297,7 @@ type ShapeChanged struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p ShapeChanged) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	for i, item := range p.Corners {
 		problems.Item("corners", i, item.Validate())
 	}
@@ -329,7 +330,7 @@ type Everything struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Everything) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("a_string", v.AString)
 	problems.Finite("a_float64", v.AFloat64)
 	problems.Nested("a_date", v.ADate.Validate())
@@ -365,7 +366,7 @@ type Optional struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Optional) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	if v.AString != nil {
 		problems.Text("a_string", *v.AString)
 	}
@@ -426,7 +427,7 @@ type Collections struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Collections) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	for i, item := range v.Strings {
 		problems.TextItem("strings", i, item)
 	}
@@ -455,16 +456,16 @@ func (v Collections) Validate() error {
 		problems.Entry("colors_by_name", key, value.Validate())
 	}
 	for i, item := range v.Matrix {
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range item {
 			inner.FiniteItem("", j, item)
 		}
 		problems.Item("matrix", i, inner.Err())
 	}
 	for i, item := range v.Cube {
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range item {
-			var inner2 runtime.Problems
+			var inner2 checks.Problems
 			for k, item := range item {
 				inner2.FiniteItem("", k, item)
 			}
@@ -474,14 +475,14 @@ func (v Collections) Validate() error {
 	}
 	for key, value := range v.ListsByName {
 		problems.Key("lists_by_name", key)
-		var inner runtime.Problems
+		var inner checks.Problems
 		for j, item := range value {
 			inner.TextItem("", j, item)
 		}
 		problems.Entry("lists_by_name", key, inner.Err())
 	}
 	for i, item := range v.Maps {
-		var inner runtime.Problems
+		var inner checks.Problems
 		for key := range item {
 			inner.Key("", key)
 		}
@@ -489,7 +490,7 @@ func (v Collections) Validate() error {
 	}
 	for key, value := range v.MapsByName {
 		problems.Key("maps_by_name", key)
-		var inner runtime.Problems
+		var inner checks.Problems
 		for key, value := range value {
 			inner.Key("", key)
 			inner.Entry("", key, value.Validate())
@@ -523,7 +524,7 @@ type Point struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Point) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Finite("x", v.X)
 	problems.Finite("y", v.Y)
 	return problems.Err()
@@ -554,7 +555,7 @@ func (v Tree) validate(d *deep.Descent) error {
 		return d.Err()
 	}
 	defer d.Leave()
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("label", v.Label)
 	if v.Parent != nil {
 		problems.Nested("parent", v.Parent.validate(d))
@@ -598,7 +599,7 @@ func (v Color) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "red", "dark-green", "NAVY_BLUE")
+	return checks.NotInEnum(string(v), "red", "dark-green", "NAVY_BLUE")
 }
 
 // String returns the text of v.
@@ -651,7 +652,7 @@ func (v Level) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotANumberOf(int(v), "1 (low)", "5 (normal)", "-9 (high)")
+	return checks.NotANumberOf(int(v), "1 (low)", "5 (normal)", "-9 (high)")
 }
 
 // String returns the name of v.
@@ -682,7 +683,7 @@ func (v *Level) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return runtime.NotInEnum(string(text), "low", "normal", "high")
+	return checks.NotInEnum(string(text), "low", "normal", "high")
 }
 
 // UnmarshalJSON takes any whole number, so that events of another version of
@@ -722,7 +723,7 @@ func (v Shade) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "light", "DARK")
+	return checks.NotInEnum(string(v), "light", "DARK")
 }
 
 // String returns the text of v.
@@ -777,7 +778,7 @@ func (v Weekday) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "monday", "tuesday", "wednesday", "thursday", "friday",
+	return checks.NotInEnum(string(v), "monday", "tuesday", "wednesday", "thursday", "friday",
 		"saturday", "sunday")
 }
 
@@ -828,19 +829,19 @@ var patternsOfNarrow = struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Narrow) Validate() error {
-	var problems runtime.Problems
-	runtime.AtLeast(&problems, "int", v.Int, 1)
-	runtime.AtMost(&problems, "int", v.Int, 10)
-	runtime.AtLeast(&problems, "int32", v.Int32, -5)
-	runtime.AtMost(&problems, "uint64", v.Uint64, 18446744073709551615)
+	var problems checks.Problems
+	checks.AtLeast(&problems, "int", v.Int, 1)
+	checks.AtMost(&problems, "int", v.Int, 10)
+	checks.AtLeast(&problems, "int32", v.Int32, -5)
+	checks.AtMost(&problems, "uint64", v.Uint64, 18446744073709551615)
 	problems.Finite("float64", v.Float64)
-	runtime.AtLeast(&problems, "float64", v.Float64, 0.5)
-	runtime.AtMost(&problems, "float64", v.Float64, 1e+21)
+	checks.AtLeast(&problems, "float64", v.Float64, 0.5)
+	checks.AtMost(&problems, "float64", v.Float64, 1e+21)
 	problems.Nested("decimal", v.Decimal.Validate())
-	problems.DecimalAtLeast("decimal", v.Decimal, "0.01")
-	problems.DecimalAtMost("decimal", v.Decimal, "1000")
-	runtime.AtLeast(&problems, "duration", v.Duration, runtime.Duration(time.Second))
-	runtime.AtMost(&problems, "duration", v.Duration, runtime.Duration(9600*time.Hour))
+	checks.DecimalAtLeast(&problems, "decimal", v.Decimal, "0.01")
+	checks.DecimalAtMost(&problems, "decimal", v.Decimal, "1000")
+	checks.AtLeast(&problems, "duration", v.Duration, runtime.Duration(time.Second))
+	checks.AtMost(&problems, "duration", v.Duration, runtime.Duration(9600*time.Hour))
 	problems.Text("text", v.Text)
 	problems.MinLength("text", v.Text, 2)
 	problems.MaxLength("text", v.Text, 4)
@@ -857,7 +858,7 @@ func (v Narrow) Validate() error {
 	}
 	problems.MinItems("list", len(v.List), 1)
 	problems.MaxItems("list", len(v.List), 2)
-	runtime.Unique(&problems, "list", v.List)
+	checks.Unique(&problems, "list", v.List)
 	for key := range v.Map {
 		problems.Key("map", key)
 	}
@@ -872,10 +873,10 @@ func (v Narrow) Validate() error {
 			problems.Item("optional_list", i, item.Validate())
 		}
 		problems.MinItems("optional_list", len(v.OptionalList), 1)
-		runtime.Unique(&problems, "optional_list", v.OptionalList)
+		checks.Unique(&problems, "optional_list", v.OptionalList)
 	}
 	if v.OptionalNumber != nil {
-		runtime.AtLeast(&problems, "optional_number", *v.OptionalNumber, 1)
+		checks.AtLeast(&problems, "optional_number", *v.OptionalNumber, 1)
 	}
 	return problems.Err()
 }
@@ -906,7 +907,7 @@ type Defaults struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Defaults) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	if v.AString != nil {
 		problems.Text("a_string", *v.AString)
 	}
@@ -1027,7 +1028,7 @@ type Card struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Card) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("last_four", v.LastFour)
 	for i, item := range v.Tags {
 		problems.TextItem("tags", i, item)
@@ -1042,7 +1043,7 @@ type Invoice struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Invoice) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("due_on", v.DueOn.Validate())
 	return problems.Err()
 }
@@ -1076,7 +1077,7 @@ func VisitPayment[R any](
 	case PaymentInCash:
 		return onPaymentInCash(v)
 	}
-	panic(runtime.NotAVariant(v, "Card", "Invoice", "PaymentInCash"))
+	panic(checks.NotAVariant(v, "Card", "Invoice", "PaymentInCash"))
 }
 
 func validatePayment(v Payment) error {
@@ -1088,7 +1089,7 @@ func validatePayment(v Payment) error {
 	case PaymentInCash:
 		return v.Validate()
 	}
-	return runtime.NotAVariant(v, "Card", "Invoice", "PaymentInCash")
+	return checks.NotAVariant(v, "Card", "Invoice", "PaymentInCash")
 }
 
 // Expression contains itself.
@@ -1120,7 +1121,7 @@ func VisitExpression[R any](
 	case ExpressionNumber:
 		return onExpressionNumber(v)
 	}
-	panic(runtime.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber"))
+	panic(checks.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber"))
 }
 
 func validateExpression(v Expression, d *deep.Descent) error {
@@ -1132,7 +1133,7 @@ func validateExpression(v Expression, d *deep.Descent) error {
 	case ExpressionNumber:
 		return v.Validate()
 	}
-	return runtime.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber")
+	return checks.NotAVariant(v, "Sum", "ExpressionProduct", "ExpressionNumber")
 }
 
 // Sum is a part of event payloads.
@@ -1149,7 +1150,7 @@ func (v Sum) validate(d *deep.Descent) error {
 		return d.Err()
 	}
 	defer d.Leave()
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("left", validateExpression(v.Left, d))
 	problems.Nested("right", validateExpression(v.Right, d))
 	return problems.Err()
@@ -1185,7 +1186,7 @@ func (v Odd) Validate() error {
 	if v.Valid() {
 		return nil
 	}
-	return runtime.NotInEnum(string(v), "with \"quotes\"", "back`tick", "per%cent", "日本")
+	return checks.NotInEnum(string(v), "with \"quotes\"", "back`tick", "per%cent", "日本")
 }
 
 // String returns the text of v.
@@ -1224,7 +1225,7 @@ func (v ExpressionProduct) validate(d *deep.Descent) error {
 		return d.Err()
 	}
 	defer d.Leave()
-	var problems runtime.Problems
+	var problems checks.Problems
 	for i, item := range v.Factors {
 		problems.Item("factors", i, validateExpression(item, d))
 	}
@@ -1238,7 +1239,7 @@ type ExpressionNumber struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v ExpressionNumber) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Finite("value", v.Value)
 	return problems.Err()
 }
@@ -1251,7 +1252,7 @@ type OrderMovedStops struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v OrderMovedStops) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("at", v.At.Validate())
 	problems.Nested("by", v.By.Validate())
 	return problems.Err()
@@ -1266,7 +1267,7 @@ type OrderSettledAddress struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v OrderSettledAddress) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("street", v.Street)
 	return problems.Err()
 }
@@ -1279,7 +1280,7 @@ type OrderSettledLines struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v OrderSettledLines) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Text("gtin", v.GTIN)
 	problems.Nested("part", v.Part.Validate())
 	return problems.Err()
@@ -1303,7 +1304,7 @@ type ShapeChangedV1 struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v ShapeChangedV1) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Finite("x", v.X)
 	problems.Finite("y", v.Y)
 	return problems.Err()
@@ -1317,7 +1318,7 @@ type ShapeChangedV2 struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v ShapeChangedV2) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Nested("corner", v.Corner.Validate())
 	problems.Text("label", v.Label)
 	return problems.Err()
@@ -1331,7 +1332,7 @@ type ShapeChangedV2Corner struct {
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v ShapeChangedV2Corner) Validate() error {
-	var problems runtime.Problems
+	var problems checks.Problems
 	problems.Finite("x", v.X)
 	problems.Finite("y", v.Y)
 	return problems.Err()

@@ -2,7 +2,7 @@
 
 package features
 
-import "github.com/busgen/busgen/runtime/wire"
+import "github.com/busgen/busgen/runtime/gen/wire"
 
 // SamplePing returns a payload of ping that was made up: valid, and a new one
 // each time.

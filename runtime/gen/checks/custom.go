@@ -1,17 +1,17 @@
-package runtime
+package checks
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
-// ValidateCustom checks a value whose type is not generated: with its method
-// Validate, if it has one, and by encoding it as JSON and decoding it again. A value
-// that does not come back as it was is invalid, because no handler would get it.
-func ValidateCustom[T any](value T) error {
+// Custom checks a value whose type is not generated: with its method Validate, if it
+// has one, and by encoding it as JSON and decoding it again. A value that does not
+// come back as it was is invalid, because no handler would get it.
+func Custom[T any](value T) error {
 	if v, ok := any(&value).(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 

@@ -1,4 +1,6 @@
-package runtime
+// Package exact checks JSON that a person has written for an event. It is stricter than
+// the bus, which also reads events of other versions of the catalogue.
+package exact
 
 import (
 	"bytes"
@@ -8,46 +10,26 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/busgen/busgen/internal/plainjson"
+	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Check reports whether payload is the JSON of an event as a program of the given
-// version would publish it: it is valid UTF-8, has no key twice, decodes, has every
-// required field and no unknown one, and passes Validate. One of an old version must survive its upcasts too. Otherwise the error is an
-// *[UnknownTypeError], or an *[InvalidPayloadError] that says what is wrong with
-// which field.
-//
-// It is stricter than the bus, which reads events of other versions of the
-// catalogue: what a person writes should be exactly right. The option WithEditing
-// of package dlq takes it.
-func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
-	t := c.Lookup(eventType)
-	if t == nil {
-		return &UnknownTypeError{EventType: eventType}
-	}
-	if err := check(t, version, payload); err != nil {
-		return &InvalidPayloadError{EventType: eventType, Err: err}
-	}
-	return nil
-}
-
-func check(t AnyEventType, version int, payload []byte) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = newPanicError(cause)
-		}
-	}()
-	var unclear Problems
+// Check reports what is wrong with the JSON of a payload that decode reads: it is valid
+// UTF-8, has no key twice, decodes, has every required field and no unknown one, and
+// passes the Validate method of its value. It returns nil if nothing is wrong, and
+// usually a *[checks.ValidationError] otherwise.
+func Check(payload []byte, decode func(payload []byte) (any, error)) error {
+	var unclear checks.Problems
 	for _, p := range plainjson.Check(payload) {
-		unclear.add(p.Path, p.Message)
+		unclear.Add(p.Path, p.Message)
 	}
 	if err := unclear.Err(); err != nil {
 		return err
 	}
-	decode := func(payload []byte) (any, error) { return t.decodeAs(version, payload) }
 	value, err := decode(payload)
 	if err != nil {
 		return misfits(decode, payload, err)
@@ -64,19 +46,19 @@ func check(t AnyEventType, version int, payload []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	var problems Problems
+	var problems checks.Problems
 	compareTrees(&problems, "", upToDate(given, reflect.ValueOf(value)), decoded)
 	if err := problems.Err(); err != nil {
-		return err // what is missing would be reported again, as an empty value
+		return err // Validate would report what is missing again, as an empty value
 	}
-	if valid, ok := value.(Payload); ok {
-		if err := valid.Validate(); err != nil {
-			return err
-		}
+	if valid, ok := value.(validator); ok {
+		return valid.Validate()
 	}
-	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
-	return err
+	return nil
 }
+
+// validator is implemented by generated payloads.
+type validator interface{ Validate() error }
 
 // parseTree reads JSON as maps, lists and scalars.
 func parseTree(data []byte) (tree any, err error) {
@@ -88,9 +70,9 @@ func parseTree(data []byte) (tree any, err error) {
 
 // compareTrees finds the fields that were given and are not part of what was
 // decoded, and those that are part of it and were not given.
-func compareTrees(problems *Problems, path string, given, decoded any) {
+func compareTrees(problems *checks.Problems, path string, given, decoded any) {
 	if given == nil && decoded != nil {
-		problems.add(path, "is null, and must have a value")
+		problems.Add(path, "is null, and must have a value")
 		return
 	}
 	switch decoded := decoded.(type) {
@@ -107,17 +89,17 @@ func compareTrees(problems *Problems, path string, given, decoded any) {
 	}
 }
 
-func compareFields(problems *Problems, path string, given, decoded map[string]any) {
+func compareFields(problems *checks.Problems, path string, given, decoded map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(decoded)) {
 		if value, ok := given[name]; ok {
 			compareTrees(problems, fieldPath(path, name), value, decoded[name])
 		} else {
-			problems.add(fieldPath(path, name), "is missing")
+			problems.Add(fieldPath(path, name), "is missing")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := decoded[name]; !known && given[name] != nil { // null: an optional field that is not set
-			problems.add(fieldPath(path, name), "is not a field of this event")
+			problems.Add(fieldPath(path, name), "is not a field of this event")
 		}
 	}
 }
@@ -141,12 +123,12 @@ func misfits(decode func(payload []byte) (any, error), payload []byte, whole err
 	for _, one := range all {
 		one.set(nil)
 	}
-	var problems Problems
+	var problems checks.Problems
 	if fails() == nil {
 		for _, one := range all {
 			one.set(one.value)
 			if err := fails(); err != nil {
-				problems.add(one.path, misfit(err))
+				problems.Add(one.path, misfit(err))
 			}
 			one.set(nil)
 		}
@@ -156,7 +138,7 @@ func misfits(decode func(payload []byte) (any, error), payload []byte, whole err
 	}
 	var wrong *json.UnmarshalTypeError // a list or an object
 	if errors.As(whole, &wrong) {
-		problems.add(wrong.Field, misfit(whole))
+		problems.Add(wrong.Field, misfit(whole))
 		return problems.Err()
 	}
 	return cause(whole)
@@ -206,5 +188,11 @@ func fieldPath(path, name string) string {
 	if path == "" {
 		return name
 	}
-	return joinPath(path, name)
+	if name == "" || strings.HasPrefix(name, "[") {
+		return path + name
+	}
+	return path + "." + name
 }
+
+// itemPath is the path of the i-th item of the list at path.
+func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

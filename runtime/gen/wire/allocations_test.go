@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 

@@ -3,7 +3,7 @@ package wire_test
 import (
 	"fmt"
 
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // Money has the methods that busgen would generate for it.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 // tags has methods of its pointer, which take and return pointers.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 func TestNilStaysNilAndEmptyStaysEmpty(t *testing.T) {

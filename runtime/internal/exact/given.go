@@ -1,4 +1,4 @@
-package runtime
+package exact
 
 import (
 	"encoding/json"
@@ -45,7 +45,7 @@ func isGenerated(v reflect.Value) bool {
 			return false
 		}
 	}
-	return v.CanInterface() && v.Type().Implements(reflect.TypeFor[Payload]())
+	return v.CanInterface() && v.Type().Implements(reflect.TypeFor[validator]())
 }
 
 // unknownNull stands for null where there is no field.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 type point struct {

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/busgen/busgen/runtime/deep"
+	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
 // Encoder is implemented by generated payloads. WriteJSON writes what

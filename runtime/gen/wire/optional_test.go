@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 

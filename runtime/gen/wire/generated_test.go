@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/wire"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 

@@ -1,4 +1,4 @@
-package runtime_test
+package checks_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/checks"
 )
 
 // even has a method Validate of its pointer.
@@ -44,21 +45,21 @@ func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
 		err  error
 		want string // a part of the message; empty for none
 	}{
-		{runtime.ValidateCustom(7), ""},
-		{runtime.ValidateCustom(*big.NewInt(7)), ""},
-		{runtime.ValidateCustom(*new(big.Int).Sub(big.NewInt(7), big.NewInt(7))), ""},
-		{runtime.ValidateCustom[any](nil), ""},
-		{runtime.ValidateCustom(map[string]any{"n": 1}), ""}, // which comes back as a float64
-		{runtime.ValidateCustom(even{2}), ""},
-		{runtime.ValidateCustom(even{1}), "is odd"},
-		{runtime.ValidateCustom(runtime.Date{}), "is not a day of the calendar"},
-		{runtime.ValidateCustom(struct{ secret int }{1}), "its JSON leaves out secret"},
-		{runtime.ValidateCustom(struct{ secret int }{0}), ""},
-		{runtime.ValidateCustom(deaf{1}), `its JSON {"N":1} cannot be read back: no, thanks`},
-		{runtime.ValidateCustom(mute{1}), "not a word"},
-		{runtime.ValidateCustom(fading{7}), `from its JSON {"N":7} it comes back as {"N":0}`},
-		{runtime.ValidateCustom(lonely{7}), `its method Equal says that what comes back from its JSON {"N":7} is another value`},
-		{runtime.ValidateCustom(func() {}), "cannot be stored: json: unsupported type"},
+		{checks.Custom(7), ""},
+		{checks.Custom(*big.NewInt(7)), ""},
+		{checks.Custom(*new(big.Int).Sub(big.NewInt(7), big.NewInt(7))), ""},
+		{checks.Custom[any](nil), ""},
+		{checks.Custom(map[string]any{"n": 1}), ""}, // which comes back as a float64
+		{checks.Custom(even{2}), ""},
+		{checks.Custom(even{1}), "is odd"},
+		{checks.Custom(runtime.Date{}), "is not a day of the calendar"},
+		{checks.Custom(struct{ secret int }{1}), "its JSON leaves out secret"},
+		{checks.Custom(struct{ secret int }{0}), ""},
+		{checks.Custom(deaf{1}), `its JSON {"N":1} cannot be read back: no, thanks`},
+		{checks.Custom(mute{1}), "not a word"},
+		{checks.Custom(fading{7}), `from its JSON {"N":7} it comes back as {"N":0}`},
+		{checks.Custom(lonely{7}), `its method Equal says that what comes back from its JSON {"N":7} is another value`},
+		{checks.Custom(func() {}), "cannot be stored: json: unsupported type"},
 	} {
 		if got := test.err; got == nil && test.want != "" || got != nil && (test.want == "" || !strings.Contains(got.Error(), test.want)) {
 			t.Errorf("got %v, want %q", got, test.want)

@@ -1,4 +1,4 @@
-package runtime
+package checks
 
 import (
 	"cmp"
@@ -10,35 +10,33 @@ import (
 	"github.com/busgen/busgen/internal/format"
 )
 
-// What follows checks the constraints of a catalogue. Generated Validate methods
-// call it; a path is that of the field.
-
 // AtLeast checks that value is not below least.
 func AtLeast[T cmp.Ordered](p *Problems, path string, value, least T) {
 	if value < least {
-		p.add(path, fmt.Sprintf("is %v; it must be at least %v", value, least))
+		p.Add(path, fmt.Sprintf("is %v; it must be at least %v", value, least))
 	}
 }
 
 // AtMost checks that value is not above most.
 func AtMost[T cmp.Ordered](p *Problems, path string, value, most T) {
 	if value > most {
-		p.add(path, fmt.Sprintf("is %v; it must be at most %v", value, most))
+		p.Add(path, fmt.Sprintf("is %v; it must be at most %v", value, most))
 	}
 }
 
-// DecimalAtLeast is AtLeast for decimals. One that is not valid is left to
-// Nested.
-func (p *Problems) DecimalAtLeast(path string, value, least Decimal) {
-	if format.IsDecimal(string(value)) && value.Compare(least) < 0 {
-		p.add(path, fmt.Sprintf("is %s; it must be at least %s", value, least))
+// DecimalAtLeast is AtLeast for decimals. It ignores a value that is not a decimal
+// number: the Validate method of the decimal reports it.
+func DecimalAtLeast[D ~string](p *Problems, path string, value, least D) {
+	if format.IsDecimal(string(value)) && format.CompareDecimals(string(value), string(least)) < 0 {
+		p.Add(path, fmt.Sprintf("is %s; it must be at least %s", value, least))
 	}
 }
 
-// DecimalAtMost is AtMost for decimals. One that is not valid is left to Nested.
-func (p *Problems) DecimalAtMost(path string, value, most Decimal) {
-	if format.IsDecimal(string(value)) && value.Compare(most) > 0 {
-		p.add(path, fmt.Sprintf("is %s; it must be at most %s", value, most))
+// DecimalAtMost is AtMost for decimals. It ignores a value that is not a decimal
+// number, as DecimalAtLeast does.
+func DecimalAtMost[D ~string](p *Problems, path string, value, most D) {
+	if format.IsDecimal(string(value)) && format.CompareDecimals(string(value), string(most)) > 0 {
+		p.Add(path, fmt.Sprintf("is %s; it must be at most %s", value, most))
 	}
 }
 
@@ -87,7 +85,7 @@ func (p *Problems) MaxItems(path string, n, most int) {
 // Pattern checks that some part of s matches pattern.
 func (p *Problems) Pattern(path, s string, pattern *regexp.Regexp) {
 	if !pattern.MatchString(s) {
-		p.add(path, fmt.Sprintf("%.60q does not match %s", s, pattern))
+		p.Add(path, fmt.Sprintf("%.60q does not match %s", s, pattern))
 	}
 }
 
@@ -95,7 +93,7 @@ func (p *Problems) Pattern(path, s string, pattern *regexp.Regexp) {
 // language has.
 func (p *Problems) Format(path, s, name string) {
 	if noun, ok := format.Check(name, s); !ok {
-		p.add(path, fmt.Sprintf("%.60q is not %s", s, noun))
+		p.Add(path, fmt.Sprintf("%.60q is not %s", s, noun))
 	}
 }
 
@@ -107,7 +105,7 @@ func Unique[T comparable](p *Problems, path string, list []T) {
 	first := make(map[T]int, len(list))
 	for i, item := range list {
 		if j, seen := first[item]; seen {
-			p.add(itemPath(path, i), "is the same as "+itemPath(path, j))
+			p.Add(itemPath(path, i), "is the same as "+itemPath(path, j))
 			continue
 		}
 		first[item] = i
@@ -115,11 +113,11 @@ func Unique[T comparable](p *Problems, path string, list []T) {
 }
 
 func (p *Problems) tooFew(path string, n int, unit string, least int) {
-	p.add(path, fmt.Sprintf("has %s; it needs at least %d", count(n, unit), least))
+	p.Add(path, fmt.Sprintf("has %s; it needs at least %d", count(n, unit), least))
 }
 
 func (p *Problems) tooMany(path string, n int, unit string, most int) {
-	p.add(path, fmt.Sprintf("has %s; it may have at most %d", count(n, unit), most))
+	p.Add(path, fmt.Sprintf("has %s; it may have at most %d", count(n, unit), most))
 }
 
 func count(n int, unit string) string {

@@ -1,0 +1,184 @@
+package checks
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ValidationError lists everything that is wrong with a payload. Generated Validate
+// methods return it. Programs know it as runtime.ValidationError.
+type ValidationError struct {
+	Problems []Problem
+}
+
+// Problem is one thing that is wrong with a payload. Programs know it as
+// runtime.Problem.
+type Problem struct {
+	Path    string // lines[2].price.currency; empty for the value as a whole
+	Message string // for a person
+}
+
+// String formats the problem as path: message.
+func (p Problem) String() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// Error joins the problems with semicolons.
+func (e *ValidationError) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Problems collects what a Validate method finds. The zero value is ready to use,
+// and allocates nothing while nothing is wrong. It belongs to one call: it is not
+// safe for concurrent use.
+type Problems struct {
+	found []Problem
+}
+
+// Err returns nil, or a *[ValidationError] with everything that was collected.
+func (p *Problems) Err() error {
+	if len(p.found) == 0 {
+		return nil
+	}
+	return &ValidationError{Problems: p.found}
+}
+
+// Add reports a problem of the field at path; an empty path stands for the value as a
+// whole.
+func (p *Problems) Add(path, message string) {
+	p.found = append(p.found, Problem{Path: path, Message: message})
+}
+
+// Text checks that s is valid UTF-8: JSON can carry nothing else, and
+// replacing bytes silently would store another text than was published.
+func (p *Problems) Text(path, s string) {
+	if !utf8.ValidString(s) {
+		p.Add(path, notUTF8)
+	}
+}
+
+// TextItem is Text for the i-th element of a list.
+func (p *Problems) TextItem(path string, i int, s string) {
+	if !utf8.ValidString(s) {
+		p.Add(itemPath(path, i), notUTF8)
+	}
+}
+
+// TextEntry is Text for the value of a map's key.
+func (p *Problems) TextEntry(path, key, s string) {
+	if !utf8.ValidString(s) {
+		p.Add(entryPath(path, key), notUTF8)
+	}
+}
+
+// Key checks that a map's key is valid UTF-8.
+func (p *Problems) Key(path, key string) {
+	if !utf8.ValidString(key) {
+		p.Add(entryPath(path, key), "the key is not valid UTF-8")
+	}
+}
+
+// Finite checks that f is neither NaN nor infinite: JSON has no form for them.
+func (p *Problems) Finite(path string, f float64) {
+	if notFinite(f) {
+		p.Add(path, strconv.FormatFloat(f, 'g', -1, 64)+" is not a finite number")
+	}
+}
+
+// FiniteItem is Finite for the i-th element of a list.
+func (p *Problems) FiniteItem(path string, i int, f float64) {
+	if notFinite(f) {
+		p.Finite(itemPath(path, i), f)
+	}
+}
+
+// FiniteEntry is Finite for the value of a map's key.
+func (p *Problems) FiniteEntry(path, key string, f float64) {
+	if notFinite(f) {
+		p.Finite(entryPath(path, key), f)
+	}
+}
+
+// Nested takes over what the Validate method of a nested value returned.
+func (p *Problems) Nested(path string, err error) {
+	if err != nil {
+		p.nest(path, err)
+	}
+}
+
+// Item is Nested for the i-th element of a list.
+func (p *Problems) Item(path string, i int, err error) {
+	if err != nil {
+		p.nest(itemPath(path, i), err)
+	}
+}
+
+// Entry is Nested for the value of a map's key.
+func (p *Problems) Entry(path, key string, err error) {
+	if err != nil {
+		p.nest(entryPath(path, key), err)
+	}
+}
+
+// NotInEnum is the error of an enum's Validate method for a value that is not
+// one of allowed.
+func NotInEnum(value string, allowed ...string) error {
+	message := fmt.Sprintf("%q is not one of %s", value, strings.Join(allowed, ", "))
+	if value == "" {
+		message = "is not set; choose one of " + strings.Join(allowed, ", ")
+	}
+	return &ValidationError{Problems: []Problem{{Message: message}}}
+}
+
+// NotANumberOf is NotInEnum for an enum whose values are numbers; allowed
+// describes them: 1 (low).
+func NotANumberOf(value int, allowed ...string) error {
+	return &ValidationError{Problems: []Problem{{Message: fmt.Sprintf("%d is not one of %s", value, strings.Join(allowed, ", "))}}}
+}
+
+// NotAVariant is the error of a union's value that is none of its variants, which
+// are named in allowed: nil, or a pointer to one.
+func NotAVariant(value any, allowed ...string) error {
+	message := fmt.Sprintf("is a %T, which is not one of %s", value, strings.Join(allowed, ", "))
+	if value == nil {
+		message = "is not set; choose one of " + strings.Join(allowed, ", ")
+	}
+	return &ValidationError{Problems: []Problem{{Message: message}}}
+}
+
+const notUTF8 = "is not valid UTF-8"
+
+func (p *Problems) nest(path string, err error) {
+	var nested *ValidationError
+	if !errors.As(err, &nested) {
+		p.Add(path, err.Error())
+		return
+	}
+	for _, problem := range nested.Problems {
+		p.Add(joinPath(path, problem.Path), problem.Message)
+	}
+}
+
+func joinPath(outer, inner string) string {
+	if inner == "" || strings.HasPrefix(inner, "[") {
+		return outer + inner
+	}
+	return outer + "." + inner
+}
+
+func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func entryPath(path, key string) string { return path + "[" + strconv.Quote(key) + "]" }
+
+func notFinite(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
