@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // purgeSlice is how many dead letters are purged in one slice.
@@ -19,7 +19,7 @@ func purge(n int) runner {
 		if err := bury(ctx, path, n); err != nil {
 			return result{}, err
 		}
-		inspector, err := dlq.Open(path)
+		inspector, err := inspect.Open(ctx, path)
 		if err != nil {
 			return result{}, err
 		}
@@ -47,10 +47,10 @@ func purge(n int) runner {
 }
 
 // publishBesidePurge publishes until a slice is purged.
-func publishBesidePurge(ctx context.Context, publish side, inspector *dlq.Inspector) (published int, err error) {
+func publishBesidePurge(ctx context.Context, publish side, inspector *inspect.File) (published int, err error) {
 	done := make(chan error, 1)
 	go func() {
-		counts, err := inspector.Purge(ctx, dlq.Selection{Filter: dlq.Filter{Until: time.Now()}, Limit: purgeSlice})
+		counts, err := inspector.Purge(ctx, inspect.Selection{Filter: inspect.Filter{Until: time.Now()}, Limit: purgeSlice})
 		if err == nil && counts.Moved != purgeSlice {
 			err = fmt.Errorf("%d dead letters were purged, want %d", counts.Moved, purgeSlice)
 		}

@@ -12,7 +12,7 @@ import (
 
 // DeadLetter is the payload of a subscription to dead letters: an event that
 // another subscription has given up on. What that subscription had tried is in
-// the dead letter itself, which package dlq reads.
+// the dead letter itself, which package inspect reads.
 type DeadLetter[T any] struct {
 	// Event is the event as it was published. Its Subscription is the one that
 	// has given up, its Attempt the number of failed attempts.
@@ -34,7 +34,7 @@ type DeadLetter[T any] struct {
 // function for each event type, which calls this one.
 //
 // The dead letter stays where it is: a handler that wants it tried again uses
-// package dlq. The subscription is durable and retried like any other, but what
+// package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}

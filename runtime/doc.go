@@ -34,8 +34,8 @@
 // [github.com/busgen/busgen/runtime/retry]). The time of the next attempt is
 // stored in the file and survives restarts. Only the subscription that failed
 // tries again. After the last attempt the delivery becomes a dead letter with
-// the error of each attempt; package [github.com/busgen/busgen/runtime/dlq] lists, retries and
-// purges those.
+// the error of each attempt; package [github.com/busgen/busgen/runtime/inspect]
+// lists, retries and purges dead letters, and shows everything else in the file.
 //
 // # Publishing from a handler
 //

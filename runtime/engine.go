@@ -3,8 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -29,28 +27,8 @@ type defaultEngine struct{ sqlite.Engine }
 // Open refuses what is not the path of a file: a bus must not begin to use a file
 // named nats: because an option was forgotten.
 func (d defaultEngine) Open(ctx context.Context, target string, options engine.Options) (engine.Log, error) {
-	if scheme, _, isURL := strings.Cut(target, "://"); isURL {
-		return nil, foreignTarget(scheme)
+	if err := engine.RequirePath(target); err != nil {
+		return nil, err
 	}
 	return d.Engine.Open(ctx, target, options)
-}
-
-// otherEngines are the engines with a package of their own, by the scheme of their
-// targets.
-var otherEngines = map[string]struct{ path, option string }{
-	"nats":     {"github.com/busgen/busgen/runtime/jetstream", "jetstream.Engine()"},
-	"postgres": {"github.com/busgen/busgen/runtime/postgres", "postgres.Engine()"},
-}
-
-// foreignTarget says what is missing. It does not repeat the target, which may hold a
-// password.
-func foreignTarget(scheme string) error {
-	if scheme == "file" {
-		return errors.New("open file://…: give the path of the file itself, without file://")
-	}
-	if other, known := otherEngines[scheme]; known {
-		return fmt.Errorf("open %s://…: the engine for this is not built in: import %s, if your version of busgen has it, and pass %s to Open",
-			scheme, other.path, other.option)
-	}
-	return fmt.Errorf("open %s://…: no engine for this is known; without an option that brings one, Open takes the path of a file", scheme)
 }

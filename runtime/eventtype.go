@@ -323,7 +323,7 @@ func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }
 //
 // It is stricter than the bus, which reads events of other versions of the
 // catalogue: what a person writes should be exactly right. The option WithEditing
-// of package dlq takes it.
+// of package inspect takes it.
 func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 	t := c.Lookup(eventType)
 	if t == nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -163,19 +163,19 @@ func Example_deadLetters() {
 	receipt, _ := events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "ada@example.org"})
 	receipt.Wait(ctx)
 
-	inspector, err := dlq.Open(path)
+	inspector, err := inspect.Open(ctx, path)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer inspector.Close()
-	letters, _, _ := inspector.List(ctx, dlq.Filter{}, dlq.Page{})
+	letters, _, _ := inspector.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
 	for _, letter := range letters {
-		fmt.Println(letter.Type, "for", letter.Subscription+":", letter.LastError())
+		fmt.Println(letter.Type, "for", letter.Subscription+":", letter.LastAttempt().Error)
 	}
 
 	broken = false
-	inspector.Retry(ctx, dlq.Only(letters[0].Key))
+	inspector.Retry(ctx, inspect.Only(letters[0].Key))
 	outcome, _ := receipt.Wait(ctx)
 	fmt.Println("error", outcome.Err())
 	// Output:

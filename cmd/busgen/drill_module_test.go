@@ -17,7 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // drillModule is a Go module with the code of all changes of the drill, each in a package of
@@ -202,10 +202,10 @@ func (m *drillModule) compile() {
 // retryAll gives the dead letters of a file to the next program.
 func retryAll(t *testing.T, path string) {
 	t.Helper()
-	inspector, err := dlq.Open(path)
+	file, err := inspect.Open(t.Context(), path)
 	must(t, err)
-	defer inspector.Close()
-	_, err = inspector.Retry(t.Context(), dlq.Selection{})
+	defer file.Close()
+	_, err = file.Retry(t.Context(), inspect.Selection{})
 	must(t, err)
 }
 

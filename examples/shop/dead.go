@@ -11,20 +11,20 @@ import (
 	"strings"
 
 	events "github.com/busgen/busgen/examples/generated"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // lookAfterTheDead does what an operator does in the morning: see what was given
-// up and why, repair a cause, and try one of its events again. The inspector
-// needs the file only; it could as well run in another process.
+// up and why, repair a cause, and try one of its events again. This needs the
+// file only; it could as well run in another process.
 func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) error {
-	inspector, err := dlq.Open(db)
+	file, err := inspect.Open(ctx, db)
 	if err != nil {
 		return err
 	}
-	defer inspector.Close()
+	defer file.Close()
 
-	total, err := inspector.Count(ctx, dlq.Filter{})
+	total, err := file.CountDeadLetters(ctx, inspect.Filter{})
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintln(out, "\nThere are no dead letters.")
 		return nil
 	}
-	letters, _, err := inspector.List(ctx, dlq.Filter{}, dlq.Page{}) // the newest hundred
+	letters, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{}) // the newest hundred
 	if err != nil {
 		return err
 	}
@@ -42,33 +42,33 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintf(out, "  and %d older ones\n", older)
 	}
 
-	i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
+	i := slices.IndexFunc(letters, func(l inspect.DeadLetter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
 	if i < 0 {
 		return nil
 	}
 	s.mail.repaired.Store(true)
 	fmt.Fprintf(out, "\n%s is repaired. Retrying %s for %s … ", brokenProvider, subject(letters[i]), letters[i].Subscription)
-	return s.retry(ctx, inspector, letters[i].Key, out)
+	return s.retry(ctx, file, letters[i].Key, out)
 }
 
 // retry gives one dead letter back to its subscription. The running bus
 // notices, and calls the handler again with a fresh count of attempts.
-func (s *shop) retry(ctx context.Context, inspector *dlq.Inspector, key dlq.Key, out io.Writer) error {
-	if _, err := inspector.Retry(ctx, dlq.Only(key)); err != nil {
+func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, out io.Writer) error {
+	if _, err := file.Retry(ctx, inspect.Only(key)); err != nil {
 		return err
 	}
 	if err := s.bus.WaitIdle(ctx); err != nil {
 		return err
 	}
-	_, err := inspector.Get(ctx, key)
-	if _, gone := errors.AsType[*dlq.NotFoundError](err); !gone {
+	_, err := file.DeadLetter(ctx, key)
+	if _, gone := errors.AsType[*inspect.NotFoundError](err); !gone {
 		return errors.Join(fmt.Errorf("event %s is dead again", key.EventID), err)
 	}
 	status, err := s.ledger.status(ctx, key.EventID)
 	if err != nil {
 		return err
 	}
-	left, err := inspector.Count(ctx, dlq.Filter{})
+	left, err := file.CountDeadLetters(ctx, inspect.Filter{})
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (s *shop) retry(ctx context.Context, inspector *dlq.Inspector, key dlq.Key,
 }
 
 // printLetters puts the letters that died of the same cause together.
-func printLetters(out io.Writer, letters []dlq.Letter) {
+func printLetters(out io.Writer, letters []inspect.DeadLetter) {
 	const shown = 5
 	type cause struct{ subscription, reason, err, place string }
 	var causes []cause // the one that killed last comes first
 	victims := map[cause][]string{}
 	for _, l := range letters {
-		c := cause{l.Subscription, l.Reason, l.LastError(), placeOf(l)}
+		c := cause{l.Subscription, l.Reason, l.LastAttempt().Error, placeOf(l)}
 		if victims[c] == nil {
 			causes = append(causes, c)
 		}
@@ -102,7 +102,7 @@ func printLetters(out io.Writer, letters []dlq.Letter) {
 
 // subject says what a dead letter is about: the number of the order, or the id
 // of an event that has none.
-func subject(l dlq.Letter) string {
+func subject(l inspect.DeadLetter) string {
 	var order events.OrderPlaced
 	if l.Type == events.OrderPlacedType.Name() && json.Unmarshal(l.Payload, &order) == nil {
 		return fmt.Sprintf("order %d", order.Number)
@@ -112,7 +112,7 @@ func subject(l dlq.Letter) string {
 
 // placeOf finds the line of this program in the stack of a panic: the first
 // one that is in this folder.
-func placeOf(l dlq.Letter) string {
+func placeOf(l inspect.DeadLetter) string {
 	if len(l.Attempts) == 0 {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -110,12 +110,12 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 		}
 
 		s.mail.repaired.Store(true)
-		inspector, err := dlq.Open(kit.Path())
+		file, err := inspect.Open(t.Context(), kit.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer inspector.Close()
-		if _, err := inspector.Retry(t.Context(), dlq.Selection{}); err != nil {
+		defer file.Close()
+		if _, err := file.Retry(t.Context(), inspect.Selection{}); err != nil {
 			t.Fatal(err)
 		}
 		kit.Drain()

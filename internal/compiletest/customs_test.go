@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Values of types that others have written keep their own JSON wherever they are in a
@@ -36,12 +36,12 @@ the payload is not a valid odd.sent: picky["a"]: is empty
 	if diff := cmp.Diff(want, module.run("run", ".", path)); diff != "" {
 		t.Error(diff)
 	}
-	inspector, err := dlq.Open(path)
+	inspector, err := inspect.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	if err != nil || len(letters) != 1 {
 		t.Fatal(err, letters)
 	}
@@ -51,7 +51,7 @@ the payload is not a valid odd.sent: picky["a"]: is empty
 	if diff := cmp.Diff(stored, string(letters[0].Payload)); diff != "" {
 		t.Error(diff)
 	}
-	if got := letters[0].LastError(); got != "it is the same: true" {
+	if got := letters[0].LastAttempt().Error; got != "it is the same: true" {
 		t.Error(got)
 	}
 }

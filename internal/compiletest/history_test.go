@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -42,17 +42,17 @@ func TestThreeVersionsInOneFileAreDeliveredAsTheNewest(t *testing.T) {
 		t.Error(diff)
 	}
 
-	inspector, err := dlq.Open(path)
+	inspector, err := inspect.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	if err != nil || len(letters) != 1 {
 		t.Fatal(err, letters)
 	}
 	if l := letters[0]; l.Type != "order.placed" || l.Subscription != "send-receipt" || l.Version != 2 || l.Failures != 1 ||
-		!strings.Contains(l.LastError(), `parsing "two"`) || string(l.Payload) != `{"order":"two","total":{"amount":200,"currency":"USD"}}` {
+		!strings.Contains(l.LastAttempt().Error, `parsing "two"`) || string(l.Payload) != `{"order":"two","total":{"amount":200,"currency":"USD"}}` {
 		t.Errorf("the dead letter is %+v", l)
 	}
 }

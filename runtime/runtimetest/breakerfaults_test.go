@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -45,7 +45,7 @@ func TestABreakerThatCannotBeShownStopsNobody(t *testing.T) {
 				}
 				k.Disk.Heal()
 				k.Advance(10 * time.Second)
-				file, err := admin.Open(k.Path())
+				file, err := inspect.Open(t.Context(), k.Path())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,7 +11,7 @@ import (
 func TestProgramsDoNotCompileWhatIsForTests(t *testing.T) {
 	const module = "github.com/busgen/busgen/"
 	out, err := exec.Command("go", "list", "-deps",
-		module+"runtime", module+"runtime/dlq", module+"runtime/admin", module+"runtime/tuning", module+"examples/generated", module+"examples/shop").Output()
+		module+"runtime", module+"runtime/inspect", module+"runtime/tuning", module+"examples/generated", module+"examples/shop").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -60,7 +60,7 @@ func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit
 }
 
 // Path returns the path of the file. It is in memory, but whoever in this process
-// opens it by this path finds it there: package dlq, package admin, and programs
+// opens it by this path finds it there: package inspect, and programs
 // that open a bus themselves.
 func (k *Kit) Path() string { return k.path }
 

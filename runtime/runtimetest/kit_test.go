@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -235,12 +234,12 @@ func TestTheFileIsFoundByItsPath(t *testing.T) {
 		place(t, k, 1)
 		k.Deliver()
 
-		inspector, err := dlq.Open(k.Path())
+		inspector, err := inspect.Open(t.Context(), k.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer inspector.Close()
-		if counts, err := inspector.Retry(t.Context(), dlq.Selection{}); err != nil || counts.Moved != 1 {
+		if counts, err := inspector.Retry(t.Context(), inspect.Selection{}); err != nil || counts.Moved != 1 {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
 		k.Drain()
@@ -248,7 +247,7 @@ func TestTheFileIsFoundByItsPath(t *testing.T) {
 			t.Errorf("handled %v after the retry", got)
 		}
 
-		file, err := admin.Open(k.Path())
+		file, err := inspect.Open(t.Context(), k.Path())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
@@ -34,13 +33,13 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 	k.t.Helper()
 	letters := []runtime.DeadLetter[T]{}
-	for _, l := range k.letters(dlq.Filter{Types: []string{typeOf[T](k)}}) {
+	for _, l := range k.letters(inspect.Filter{Types: []string{typeOf[T](k)}}) {
 		letter := runtime.DeadLetter[T]{
 			Event: runtime.Event[T]{
 				ID: l.EventID, Type: l.Type, Version: l.Version, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
 				Subscription: l.Subscription, Attempt: l.Failures, MaxAttempts: l.Failures,
 			},
-			Raw: l.Payload, Reason: l.Reason, LastError: l.LastError(), DeadAt: l.DeadAt,
+			Raw: l.Payload, Reason: l.Reason, LastError: l.LastAttempt().Error, DeadAt: l.DeadAt,
 		}
 		letter.Event.CorrelationID = letter.Event.Metadata[runtime.CorrelationKey]
 		if n := len(l.Attempts); n > 0 {
@@ -54,9 +53,9 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 
 // AllDeadLetters returns the dead letters of all events with everything that is
 // known about them, in the order in which they died.
-func (k *Kit) AllDeadLetters() []dlq.Letter {
+func (k *Kit) AllDeadLetters() []inspect.DeadLetter {
 	k.t.Helper()
-	return k.letters(dlq.Filter{})
+	return k.letters(inspect.Filter{})
 }
 
 // typeOf returns the name of the event type with such payloads.
@@ -88,17 +87,17 @@ func metadataOf(stored json.RawMessage) (metadata map[string]string) {
 const pageSize = 1000
 
 // stored returns the events of a type, oldest first.
-func (k *Kit) stored(eventType string) (events []admin.Event) {
+func (k *Kit) stored(eventType string) (events []inspect.Event) {
 	k.t.Helper()
-	file, err := admin.Open(k.path)
+	file, err := inspect.Open(context.Background(), k.path)
 	k.must("read the events", err)
 	defer file.Close()
-	page := admin.Page{Limit: pageSize}
+	page := inspect.Page{Limit: pageSize}
 	for {
-		found, err := file.Events(context.Background(), admin.Filter{Types: []string{eventType}}, page)
+		found, next, err := file.Events(context.Background(), inspect.Filter{Types: []string{eventType}}, page)
 		k.must("read the events", err)
-		events = append(events, found.Events...)
-		if page.After = found.Next; found.Next == "" {
+		events = append(events, found...)
+		if page.After = next; next == "" {
 			break
 		}
 	}
@@ -106,15 +105,15 @@ func (k *Kit) stored(eventType string) (events []admin.Event) {
 	return events
 }
 
-// letters returns dead letters, the first that died first.
-func (k *Kit) letters(filter dlq.Filter) (letters []dlq.Letter) {
+// letters returns dead letters, those that died first first.
+func (k *Kit) letters(filter inspect.Filter) (letters []inspect.DeadLetter) {
 	k.t.Helper()
-	inspector, err := dlq.Open(k.path)
+	file, err := inspect.Open(context.Background(), k.path)
 	k.must("read the dead letters", err)
-	defer inspector.Close()
-	page := dlq.Page{Limit: pageSize}
+	defer file.Close()
+	page := inspect.Page{Limit: pageSize}
 	for {
-		found, next, err := inspector.List(context.Background(), filter, page)
+		found, next, err := file.DeadLetters(context.Background(), filter, page)
 		k.must("read the dead letters", err)
 		letters = append(letters, found...)
 		if page.After = next; next == "" {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // arguments says what a verb takes behind FILE.
@@ -15,7 +15,7 @@ type arguments struct {
 	least, most int // most is -1 for any number
 	what        string
 	// candidates lists what may stand there, for the completion of shells.
-	candidates func(ctx context.Context, file *admin.File) ([]string, error)
+	candidates func(ctx context.Context, file *inspect.File) ([]string, error)
 }
 
 func (a arguments) check(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]stri
 }
 
 // completeFlag has shells offer what is in the file for a flag.
-func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Context, *admin.File) ([]string, error)) {
+func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Context, *inspect.File) ([]string, error)) {
 	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -54,12 +54,11 @@ func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Conte
 }
 
 // fromFile returns what is in a file; nothing if that cannot be read.
-func fromFile(ctx context.Context, path string, candidates func(context.Context, *admin.File) ([]string, error)) []string {
-	file, err := admin.Open(path)
+func fromFile(ctx context.Context, path string, candidates func(context.Context, *inspect.File) ([]string, error)) []string {
+	file, err := inspect.Open(ctx, path)
 	if err != nil {
 		return nil
 	}
-	defer file.Close()
 	found, err := candidates(ctx, file)
 	if err != nil {
 		return nil
@@ -68,7 +67,7 @@ func fromFile(ctx context.Context, path string, candidates func(context.Context,
 }
 
 // typeNames lists the event types of a file, without the bus's own.
-func typeNames(ctx context.Context, file *admin.File) (types []string, err error) {
+func typeNames(ctx context.Context, file *inspect.File) (types []string, err error) {
 	names, err := file.Names(ctx)
 	for _, name := range names.Types {
 		if !strings.HasPrefix(name, "$") {

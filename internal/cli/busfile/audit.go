@@ -7,7 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newAudit() *cobra.Command {
@@ -37,8 +37,8 @@ no such event.`,
 
 // auditFilter is what the flags of audit say.
 type auditFilter struct {
-	admin.AuditFilter
-	page         admin.Page
+	inspect.AuditFilter
+	page         inspect.Page
 	event        string
 	since, until cli.Moment
 }
@@ -46,14 +46,14 @@ type auditFilter struct {
 func (f *auditFilter) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Actor, "actor", "", "only what this `name` has done")
-	flags.StringSliceVar(&f.Actions, "action", nil, "only these `actions`: "+strings.Join(admin.ActionNames(), ", "))
+	flags.StringSliceVar(&f.Actions, "action", nil, "only these `actions`: "+strings.Join(inspect.Actions(), ", "))
 	flags.StringVar(&f.Subscription, "subscription", "", "only what was done to this subscription, by `name`")
 	flags.StringVar(&f.event, "event", "", "only what has changed this event, alone or with others, by its `id`")
 	timeFlags(cmd, &f.since, &f.until, "only what was done")
 	pageFlags(cmd, &f.page.Limit, &f.page.After)
 	completeFlag(cmd, "subscription", subscriptionNames)
 	completeFlag(cmd, "event", newestEvents)
-	cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(admin.ActionNames(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(inspect.Actions(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func audit(c *call, f auditFilter) (string, error) {
@@ -67,32 +67,31 @@ func audit(c *call, f auditFilter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	if f.event != "" {
-		if f.Event, err = file.Find(c.context(), f.event); err != nil {
+		if f.Event, err = file.FindEvent(c.context(), f.event); err != nil {
 			return "", err
 		}
 	}
 	f.Since, f.Until = f.since.Time, f.until.Time
-	found, err := file.Audit(c.context(), f.AuditFilter, f.page)
+	entries, next, err := file.Audit(c.context(), f.AuditFilter, f.page)
 	switch {
 	case err != nil:
 		return "", err
 	case c.json:
-		return pageOf(found.Actions, found.Next)
-	case len(found.Actions) == 0:
+		return pageOf(entries, next)
+	case len(entries) == 0:
 		return "Nothing of this kind was done.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "ID", Right: true}, {Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "EVENT"},
 		{Title: "SUBSCRIPTION", Least: 10}, {Title: "COUNT", Right: true}, {Title: "DETAIL", Least: 10},
 	}}
-	for _, a := range found.Actions {
+	for _, a := range entries {
 		event := ""
 		if a.EventID != [16]byte{} {
 			event = cli.ShortID(a.EventID)
 		}
 		table.Row(terminal.Number(int(a.ID)), c.ago(a.At), a.Actor, a.Action, event, a.Subscription, terminal.Number(a.Count), a.Detail)
 	}
-	return table.Render(c.screen) + more(found.Next), nil
+	return table.Render(c.screen) + more(next), nil
 }

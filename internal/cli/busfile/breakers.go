@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newBreakers() *cobra.Command {
@@ -57,7 +57,6 @@ func listBreakers(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	breakers, err := file.Breakers(c.context())
 	switch {
 	case err != nil:
@@ -78,7 +77,7 @@ func listBreakers(c *call) (string, error) {
 }
 
 // nextTry says when an event is tried.
-func (c *call) nextTry(b admin.Breaker) string {
+func (c *call) nextTry(b inspect.Breaker) string {
 	if !b.Until.After(c.now) {
 		return "now"
 	}
@@ -108,7 +107,7 @@ seconds), 3 it is not open, or no process dispatches.`,
 	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the name of a subscription", candidates: openBreakers}, changes: true, do: closeBreaker})
 }
 
-func openBreakers(ctx context.Context, file *admin.File) (names []string, err error) {
+func openBreakers(ctx context.Context, file *inspect.File) (names []string, err error) {
 	breakers, err := file.Breakers(ctx)
 	for _, b := range breakers {
 		names = append(names, b.Subscription)
@@ -121,7 +120,6 @@ func closeBreaker(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	name := c.args[0]
 	if err := file.CloseBreaker(c.context(), name); err != nil {
 		return "", err
@@ -133,7 +131,7 @@ func closeBreaker(c *call) (string, error) {
 }
 
 // breakerLines are for the status.
-func (c *call) breakerLines(breakers []admin.Breaker) string {
+func (c *call) breakerLines(breakers []inspect.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {
 		fmt.Fprintf(&b, "%s: circuit breaker of %s, since %s, next try %s: %s\n", c.screen.Paint(terminal.Red, "Open"),

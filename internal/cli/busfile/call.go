@@ -14,8 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // call is one call of a verb that works on the file of a bus.
@@ -31,6 +30,8 @@ type call struct {
 	utc        bool // times instead of how long ago
 	yes        bool
 	actor      string
+
+	file *inspect.File // nil until open
 }
 
 // fileVerb is a verb that works on the file of a bus, its first argument.
@@ -74,6 +75,7 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		}
 		c.path, c.args = args[0], args[1:]
 		c.screen, c.now = terminal.ScreenOf(cmd.OutOrStdout()), time.Now()
+		defer c.close()
 		report, err := v.do(c)
 		return report, classified(err)
 	})
@@ -94,26 +96,22 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 
 // classified gives errors their exit status.
 func classified(err error) error {
-	var missing *admin.NotFoundError
-	var dealtWith *dlq.NotFoundError
-	var canary *dlq.CanaryError
+	var missing *inspect.NotFoundError
+	var canary *inspect.CanaryError
 	var owned *runtime.OwnedError
-	var settled *admin.NotOpenError
-	var noCanary *dlq.NoCanaryError
-	var refused *dlq.InvalidPayloadError
+	var settled *inspect.NotOpenError
+	var refused *inspect.InvalidPayloadError
 	switch {
 	case errors.As(err, &missing):
 		if hint := cli.Nearest(missing.Name, missing.Known); hint != "" {
 			err = fmt.Errorf("%w;%s", err, strings.TrimPrefix(hint, ":"))
 		}
 		return cli.NotFound(err)
-	case errors.As(err, &dealtWith), errors.Is(err, admin.ErrNobodyDispatches):
+	case errors.Is(err, inspect.ErrNobodyDispatches):
 		return cli.NotFound(err)
 	case errors.As(err, &owned):
 		return fmt.Errorf("%w; this can be done only while no program dispatches: end it first", err)
-	case errors.As(err, &settled):
-		return cli.No(err)
-	case errors.As(err, &canary), errors.As(err, &noCanary), errors.As(err, &refused):
+	case errors.As(err, &settled), errors.As(err, &canary), errors.As(err, &refused):
 		return cli.No(err)
 	}
 	return err
@@ -121,20 +119,30 @@ func classified(err error) error {
 
 func (c *call) context() context.Context { return c.cmd.Context() }
 
-// open opens the file.
-func (c *call) open() (*admin.File, error) {
-	if err := c.exists(); err != nil {
+// open returns the file, which it opens at the first call, with the given options, and
+// which is closed when the verb ends.
+func (c *call) open(opts ...inspect.Option) (*inspect.File, error) {
+	if c.file != nil {
+		return c.file, nil
+	}
+	if err := cli.BusFileExists(c.path); err != nil {
 		return nil, err
 	}
-	var opts []admin.Option
 	if c.actor != "" {
-		opts = append(opts, admin.WithActor(c.actor))
+		opts = append(opts, inspect.WithActor(c.actor))
 	}
-	return admin.Open(c.path, opts...)
+	var err error
+	c.file, err = inspect.Open(c.context(), c.path, opts...)
+	return c.file, err
 }
 
-// exists explains what FILE is to those who have named another.
-func (c *call) exists() error { return cli.BusFileExists(c.path) }
+// close closes the file, until the next call of open.
+func (c *call) close() {
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+}
 
 // confirm asks before something is destroyed, unless --yes is given. The error
 // is the answer no.

@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newCheckDB() *cobra.Command {
@@ -65,15 +65,14 @@ func checkDB(c *call, catalogue string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var check func(admin.Unsettled) error
+	var check func(inspect.Unsettled) error
 	if fits != nil {
-		check = func(e admin.Unsettled) error { return fits.CheckDecode(cli.TypeOf(fits, e), e.Version, e.Payload) }
+		check = func(e inspect.Unsettled) error { return fits.CheckDecode(cli.TypeOf(fits, e), e.Version, e.Payload) }
 	}
 	file, err := c.open()
 	if err != nil {
 		return "", damaged(err)
 	}
-	defer file.Close()
 	report, err := file.Check(c.context(), check)
 	if err != nil {
 		return "", damaged(err)
@@ -99,7 +98,7 @@ func damaged(err error) error {
 	return err
 }
 
-func (c *call) checkReport(report admin.Report) string {
+func (c *call) checkReport(report inspect.Report) string {
 	var b strings.Builder
 	for _, p := range report.Problems {
 		fmt.Fprintf(&b, "%s: %s\n", c.screen.Paint(terminal.Red, p.Rule), terminal.Counted(p.Count, "problem"))

@@ -9,8 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQ() *cobra.Command {
@@ -38,20 +37,9 @@ Exit status: that of the verb.`,
 	return cli.Family(cmd)
 }
 
-// letters opens the dead letters of the file.
-func (c *call) letters(opts ...dlq.Option) (*dlq.Inspector, error) {
-	if err := c.exists(); err != nil {
-		return nil, err
-	}
-	if c.actor != "" {
-		opts = append(opts, dlq.WithActor(c.actor))
-	}
-	return dlq.Open(c.path, opts...)
-}
-
 // letterFilter is what the flags that choose dead letters say.
 type letterFilter struct {
-	dlq.Filter
+	inspect.Filter
 	since, until cli.Moment
 }
 
@@ -67,13 +55,13 @@ func (f *letterFilter) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")
 	completeFlag(cmd, "type", typeNames)
 	completeFlag(cmd, "subscription", subscriptionNames)
-	cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(dlq.Reasons(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(inspect.Reasons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("group", completeGroups)
 }
 
 // filter returns the filter, with the given letters. What it names is in the
 // file.
-func (f *letterFilter) filter(c *call, keys []dlq.Key) (filter dlq.Filter, err error) {
+func (f *letterFilter) filter(c *call, keys []inspect.Key) (filter inspect.Filter, err error) {
 	if err := c.knowTypes(f.Types); err != nil {
 		return filter, err
 	}
@@ -87,26 +75,25 @@ func (f *letterFilter) filter(c *call, keys []dlq.Key) (filter dlq.Filter, err e
 }
 
 // said is the filter as the flags say it.
-func (f *letterFilter) said() dlq.Filter {
+func (f *letterFilter) said() inspect.Filter {
 	filter := f.Filter
 	filter.Since, filter.Until = f.since.Time, f.until.Time
 	return filter
 }
 
 // some reports whether any flag is set.
-func (f *letterFilter) some() bool { return f.said().String() != (dlq.Filter{}).String() }
+func (f *letterFilter) some() bool { return f.said().String() != (inspect.Filter{}).String() }
 
 // completeGroups offers the groups of a file, with what is wrong in each.
 func completeGroups(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	inspector, err := dlq.Open(args[0])
+	file, err := inspect.Open(cmd.Context(), args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer inspector.Close()
-	groups, _ := inspector.Groups(cmd.Context(), dlq.Filter{}) // none if it fails
+	groups, _ := file.FailureGroups(cmd.Context(), inspect.Filter{}) // none if it fails
 	for _, g := range groups {
 		names = append(names, g.Fingerprint+"\t"+terminal.Clean(g.Message))
 	}
@@ -119,9 +106,9 @@ var ofLetters = arguments{most: -1, what: "the ids of dead letters", candidates:
 // oneLetter is exactly one.
 var oneLetter = arguments{least: 1, most: 1, what: "the id of a dead letter", candidates: deadEvents}
 
-func deadEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
-	page, err := file.Events(ctx, admin.Filter{Status: admin.DLQ}, admin.Page{})
-	for _, e := range page.Events {
+func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
+	events, _, err := file.Events(ctx, inspect.Filter{Status: inspect.StatusDLQ}, inspect.Page{})
+	for _, e := range events {
 		ids = append(ids, e.ID.String()+"\t"+e.Type)
 	}
 	return ids, err
@@ -129,7 +116,7 @@ func deadEvents(ctx context.Context, file *admin.File) (ids []string, err error)
 
 // keys finds the dead letters that the arguments name: those of an event for all
 // subscriptions unless one is named.
-func (c *call) keys() ([]dlq.Key, error) {
+func (c *call) keys() ([]inspect.Key, error) {
 	if len(c.args) == 0 {
 		return nil, nil
 	}
@@ -137,8 +124,7 @@ func (c *call) keys() ([]dlq.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	var all []dlq.Key
+	var all []inspect.Key
 	for _, arg := range c.args {
 		keys, err := c.keysOf(file, arg)
 		if err != nil {
@@ -149,9 +135,9 @@ func (c *call) keys() ([]dlq.Key, error) {
 	return all, nil
 }
 
-func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) {
+func (c *call) keysOf(file *inspect.File, arg string) (keys []inspect.Key, err error) {
 	prefix, subscription, named := strings.Cut(arg, "/")
-	id, err := file.Find(c.context(), prefix)
+	id, err := file.FindEvent(c.context(), prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +149,7 @@ func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) 
 		if err != nil {
 			return nil, cli.NotFound(err)
 		}
-		return []dlq.Key{{EventID: id, Subscription: subscription}}, nil
+		return []inspect.Key{{EventID: id, Subscription: subscription}}, nil
 	}
 	event, err := file.Event(c.context(), id)
 	if err != nil {
@@ -172,8 +158,8 @@ func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) 
 	var states []string
 	for _, d := range event.Deliveries {
 		states = append(states, d.Subscription+" "+d.State)
-		if d.State == admin.StateDead {
-			keys = append(keys, dlq.Key{EventID: id, Subscription: d.Subscription})
+		if d.State == inspect.StateDead {
+			keys = append(keys, inspect.Key{EventID: id, Subscription: d.Subscription})
 		}
 	}
 	if len(keys) == 0 {
@@ -183,17 +169,17 @@ func (c *call) keysOf(file *admin.File, arg string) (keys []dlq.Key, err error) 
 }
 
 // key finds the one dead letter that the argument names.
-func (c *call) key() (dlq.Key, error) {
+func (c *call) key() (inspect.Key, error) {
 	keys, err := c.keys()
 	if err != nil {
-		return dlq.Key{}, err
+		return inspect.Key{}, err
 	}
 	if len(keys) > 1 {
 		var names []string
 		for _, key := range keys {
 			names = append(names, cli.ShortID(key.EventID)+"/"+key.Subscription)
 		}
-		return dlq.Key{}, fmt.Errorf("event %s is dead for several subscriptions: name one of %s", keys[0].EventID, strings.Join(names, ", "))
+		return inspect.Key{}, fmt.Errorf("event %s is dead for several subscriptions: name one of %s", keys[0].EventID, strings.Join(names, ", "))
 	}
 	return keys[0], nil
 }
@@ -207,7 +193,7 @@ func orNone(text string) string {
 
 // counted is the report of a change to many letters; what is the word for what
 // became of those that were changed.
-func (c *call) counted(counts dlq.Counts, what string) (string, error) {
+func (c *call) counted(counts inspect.Counts, what string) (string, error) {
 	if c.json {
 		return cli.Document(counts)
 	}

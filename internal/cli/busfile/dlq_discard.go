@@ -9,12 +9,12 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQDiscard() *cobra.Command {
 	var choice letterChoice
-	var selection dlq.Selection
+	var selection inspect.Selection
 	var because string
 	cmd := onFile(&cobra.Command{
 		Use:   "discard FILE [ID[/SUBSCRIPTION] ...]",
@@ -40,7 +40,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	return cmd
 }
 
-func discardLetters(c *call, choice letterChoice, s dlq.Selection, because string) (string, error) {
+func discardLetters(c *call, choice letterChoice, s inspect.Selection, because string) (string, error) {
 	if because == "" {
 		return "", errors.New("say why with --because, in a few words: it is kept with the events")
 	}
@@ -48,18 +48,19 @@ func discardLetters(c *call, choice letterChoice, s dlq.Selection, because strin
 	if s.Filter, err = choice.chosen(c); err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	discard := func(s dlq.Selection) (dlq.Counts, error) { return inspector.Discard(c.context(), s, because) }
+	discard := func(s inspect.Selection) (inspect.Counts, error) {
+		return file.DiscardDeadLetters(c.context(), s, because)
+	}
 	return c.confirmedSweep(s, "discard", "discarded", discard)
 }
 
 func newDLQPurge() *cobra.Command {
 	var filter letterFilter
-	var selection dlq.Selection
+	var selection inspect.Selection
 	var age cli.Span
 	cmd := onFile(&cobra.Command{
 		Use:   "purge FILE --older-than AGE",
@@ -88,7 +89,7 @@ the file has no such subscription, event type or group, 2 trouble.`,
 	return cmd
 }
 
-func purgeLetters(c *call, filter letterFilter, s dlq.Selection, age time.Duration) (string, error) {
+func purgeLetters(c *call, filter letterFilter, s inspect.Selection, age time.Duration) (string, error) {
 	if cutoff := c.now.Add(-age); age > 0 && (filter.until.IsZero() || cutoff.Before(filter.until.Time)) {
 		filter.until.Time = cutoff
 	}
@@ -96,12 +97,11 @@ func purgeLetters(c *call, filter letterFilter, s dlq.Selection, age time.Durati
 	if s.Filter, err = filter.filter(c, nil); err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	report, err := c.confirmedSweep(s, "purge", "purged", func(s dlq.Selection) (dlq.Counts, error) { return inspector.Purge(c.context(), s) })
+	report, err := c.confirmedSweep(s, "purge", "purged", func(s inspect.Selection) (inspect.Counts, error) { return file.Purge(c.context(), s) })
 	if cli.StatusOf(err) == cli.StatusNotFound {
 		err = nil
 	}
@@ -109,7 +109,7 @@ func purgeLetters(c *call, filter letterFilter, s dlq.Selection, age time.Durati
 }
 
 // confirmedSweep counts, asks, and does it.
-func (c *call) confirmedSweep(s dlq.Selection, do, done string, change func(dlq.Selection) (dlq.Counts, error)) (string, error) {
+func (c *call) confirmedSweep(s inspect.Selection, do, done string, change func(inspect.Selection) (inspect.Counts, error)) (string, error) {
 	if !s.DryRun && !c.yes {
 		dry := s
 		dry.DryRun = true

@@ -20,7 +20,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQEdit() *cobra.Command {
@@ -62,22 +62,21 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	file, err := c.open(inspect.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) }))
+	if err != nil {
+		return "", err
+	}
 	key, err := c.key()
 	if err != nil {
 		return "", err
 	}
-	inspector, err := c.letters(dlq.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) }))
-	if err != nil {
-		return "", err
-	}
-	defer inspector.Close()
-	old, err := inspector.Get(c.context(), key)
+	old, err := file.DeadLetter(c.context(), key)
 	if err != nil {
 		return "", err
 	}
 	if fits != nil {
 		check = &payloadCheck{catalogue: fits, eventType: old.Type}
-	} else if check, err = c.storedSchema(inspector, old.Type); err != nil {
+	} else if check, err = c.storedSchema(file, old.Type); err != nil {
 		return "", err
 	}
 	if custom := check.catalogue.CustomTypes(check.eventType, old.Version); len(custom) > 0 {
@@ -88,7 +87,7 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 		return "", err
 	}
 	// A Ctrl-C that was for the editor is not for what comes now.
-	id, err := inspector.Edit(context.WithoutCancel(c.context()), key, edited)
+	id, err := file.Edit(context.WithoutCancel(c.context()), key, edited)
 	if err != nil {
 		return "", draft.keptBecause(err)
 	}
@@ -123,8 +122,8 @@ func (p *payloadCheck) of(version int, payload []byte) error {
 }
 
 // storedSchema returns the check of payloads that a program has left in the file.
-func (c *call) storedSchema(inspector *dlq.Inspector, eventType string) (*payloadCheck, error) {
-	schema, err := inspector.Schema(c.context(), eventType)
+func (c *call) storedSchema(file *inspect.File, eventType string) (*payloadCheck, error) {
+	schema, err := file.Schema(c.context(), eventType)
 	if err != nil {
 		return nil, err
 	}

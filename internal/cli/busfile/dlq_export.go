@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/emit"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQExport() *cobra.Command {
@@ -39,14 +39,13 @@ func exportLetters(c *call, choice letterFilter, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return err
 	}
-	defer inspector.Close()
 	n := 0
 	export := func(w io.Writer) (err error) {
-		n, err = inspector.Export(c.context(), w, filter)
+		n, err = file.Export(c.context(), w, filter)
 		return err
 	}
 	if out == "" {
@@ -88,11 +87,10 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func importLetters(c *call) (string, error) {
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
 	from, name := c.cmd.InOrStdin(), "standard input"
 	if len(c.args) > 0 && c.args[0] != "-" {
 		file, err := os.Open(c.args[0])
@@ -102,11 +100,11 @@ func importLetters(c *call) (string, error) {
 		defer file.Close()
 		from, name = io.Reader(file), c.args[0]
 	}
-	counts, err := inspector.Import(c.context(), from)
+	counts, err := file.Import(c.context(), from)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	if counts == (dlq.Counts{}) && err != nil {
+	if counts == (inspect.Counts{}) && err != nil {
 		return "", err
 	}
 	report, encodeErr := c.counted(counts, "added")

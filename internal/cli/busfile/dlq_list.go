@@ -8,12 +8,12 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQList() *cobra.Command {
 	var filter letterFilter
-	var page dlq.Page
+	var page inspect.Page
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List dead letters, the newest first",
@@ -39,7 +39,7 @@ trouble.`,
 	return cmd
 }
 
-func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
+func listLetters(c *call, choice letterFilter, page inspect.Page) (string, error) {
 	if err := someLimit(page.Limit); err != nil {
 		return "", err
 	}
@@ -47,12 +47,11 @@ func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	letters, next, err := inspector.List(c.context(), filter, page)
+	letters, next, err := file.DeadLetters(c.context(), filter, page)
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +69,7 @@ func listLetters(c *call, choice letterFilter, page dlq.Page) (string, error) {
 		{Title: "REASON", Least: 6}, {Title: "ERROR", Least: 12},
 	}}
 	for _, l := range letters {
-		table.Row(cli.ShortID(l.EventID), c.ago(l.DeadAt), l.Type, l.Subscription, l.Reason, l.LastError())
+		table.Row(cli.ShortID(l.EventID), c.ago(l.DeadAt), l.Type, l.Subscription, l.Reason, l.LastAttempt().Error)
 	}
 	return table.Render(c.screen) + more(next), nil
 }
@@ -107,12 +106,11 @@ func groupLetters(c *call, choice letterFilter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	groups, err := inspector.Groups(c.context(), filter)
+	groups, err := file.FailureGroups(c.context(), filter)
 	switch {
 	case err != nil:
 		return "", err
@@ -134,8 +132,8 @@ func groupLetters(c *call, choice letterFilter) (string, error) {
 }
 
 // noLetters says that nothing matches, although something could.
-func noLetters(filter dlq.Filter) string {
-	if only := (dlq.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
+func noLetters(filter inspect.Filter) string {
+	if only := (inspect.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
 		return fmt.Sprintf("There are no dead letters in group %s at the moment.\n", filter.Group)
 	}
 	return "There are no such dead letters.\n"

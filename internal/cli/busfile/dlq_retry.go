@@ -8,12 +8,12 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQRetry() *cobra.Command {
 	var choice letterChoice
-	var selection dlq.Selection
+	var selection inspect.Selection
 	cmd := onFile(&cobra.Command{
 		Use:   "retry FILE [ID[/SUBSCRIPTION] ...]",
 		Short: "Retry dead letters, all or some",
@@ -50,7 +50,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
 }
 
 // bulkFlags are those of verbs that change many letters.
-func bulkFlags(cmd *cobra.Command, s *dlq.Selection) {
+func bulkFlags(cmd *cobra.Command, s *inspect.Selection) {
 	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
 	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
@@ -69,40 +69,39 @@ func (f *letterChoice) flags(cmd *cobra.Command) {
 }
 
 // chosen returns the filter that arguments and flags make.
-func (f *letterChoice) chosen(c *call) (dlq.Filter, error) {
+func (f *letterChoice) chosen(c *call) (inspect.Filter, error) {
 	if f.all == (len(c.args) > 0 || f.some()) {
-		return dlq.Filter{}, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
+		return inspect.Filter{}, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
 	}
 	keys, err := c.keys()
 	if err != nil {
-		return dlq.Filter{}, err
+		return inspect.Filter{}, err
 	}
 	return f.filter(c, keys)
 }
 
-func retryLetters(c *call, choice letterChoice, s dlq.Selection) (string, error) {
+func retryLetters(c *call, choice letterChoice, s inspect.Selection) (string, error) {
 	var err error
 	if s.Filter, err = choice.chosen(c); err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	return c.sweep(s, "retried", func(s dlq.Selection) (dlq.Counts, error) { return inspector.Retry(c.context(), s) })
+	return c.sweep(s, "retried", func(s inspect.Selection) (inspect.Counts, error) { return file.Retry(c.context(), s) })
 }
 
 // sweep changes many letters with a line of progress, and reports how many. An
 // error does not hide what was done before it.
-func (c *call) sweep(s dlq.Selection, what string, change func(dlq.Selection) (dlq.Counts, error)) (string, error) {
+func (c *call) sweep(s inspect.Selection, what string, change func(inspect.Selection) (inspect.Counts, error)) (string, error) {
 	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
-	s.Progress = func(n dlq.Counts) {
+	s.Progress = func(n inspect.Counts) {
 		progress.Say(fmt.Sprintf("%s %s of %s", what, terminal.Number(n.Moved), terminal.Number(n.Matched)))
 	}
 	counts, err := change(s)
 	progress.Done()
-	if err != nil && counts == (dlq.Counts{}) {
+	if err != nil && counts == (inspect.Counts{}) {
 		return "", err
 	}
 	report, encodeErr := c.counted(counts, what)

@@ -4,12 +4,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQShow() *cobra.Command {
@@ -22,7 +20,8 @@ done with it.
 
 With --json: letter (what "busgen dlq list" has), made_from (the events that it
 was made from by correcting their payloads), edited_into (event_id,
-subscription), audit (at, actor, action, event_id, subscription, count, detail).
+subscription), audit (id, at, actor, action, event_id, subscription, count,
+detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such dead letter.`,
 		Example: `  busgen dlq show shop.db 018f4f2e-1c3a-7b21
@@ -30,36 +29,27 @@ Exit status: 0 done, 2 trouble, 3 there is no such dead letter.`,
 	}, fileVerb{shows: true, times: true, takes: oneLetter, do: showLetter})
 }
 
-// letterObject is the JSON of dlq show.
-type letterObject struct {
-	Letter     dlq.Letter       `json:"letter"`
-	MadeFrom   []uuid.UUID      `json:"made_from,omitempty"`
-	EditedInto []dlq.Key        `json:"edited_into,omitempty"`
-	Audit      []dlq.AuditEntry `json:"audit,omitempty"`
-}
-
 func showLetter(c *call) (string, error) {
 	key, err := c.key()
 	if err != nil {
 		return "", err
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
-	found, err := inspector.Get(c.context(), key)
+	found, err := file.DeadLetter(c.context(), key)
 	if err != nil {
 		return "", err
 	}
 	if c.json {
 		found.Payload = c.payload(found.Payload)
-		return cli.Document(letterObject{found.Letter, found.MadeFrom, found.EditedInto, found.Audit})
+		return cli.Document(found)
 	}
 	return c.letter(found), nil
 }
 
-func (c *call) letter(l dlq.Detail) string {
+func (c *call) letter(l inspect.DeadLetterHistory) string {
 	var into []string
 	for _, key := range l.EditedInto {
 		into = append(into, key.String())
@@ -81,16 +71,8 @@ func (c *call) letter(l dlq.Detail) string {
 		"Made from", joinIDs(l.MadeFrom),
 		"Edited into", strings.Join(into, ", "),
 	))
-	var attempts []admin.Attempt
-	for _, a := range l.Attempts {
-		attempts = append(attempts, admin.Attempt(a))
-	}
-	b.WriteString(c.attempts(l.Subscription, attempts))
-	var actions []admin.Action
-	for _, a := range l.Audit {
-		actions = append(actions, admin.Action{At: a.At, Actor: a.Actor, Action: a.Action, Subscription: a.Subscription, Count: a.Count, Detail: a.Detail})
-	}
-	b.WriteString(c.history(actions))
+	b.WriteString(c.attempts(l.Subscription, l.Attempts))
+	b.WriteString(c.history(l.Audit))
 	b.WriteString(c.payloadText(l.Payload))
 	return b.String()
 }

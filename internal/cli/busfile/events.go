@@ -7,7 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newEvents() *cobra.Command {
@@ -56,17 +56,17 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 
 // eventFilter is what the flags of events list say.
 type eventFilter struct {
-	admin.Filter
-	page         admin.Page
+	inspect.Filter
+	page         inspect.Page
 	since, until cli.Moment
 	all          bool // for verbs that change something
 }
 
 func (f *eventFilter) flags(cmd *cobra.Command) {
 	f.conditions(cmd)
-	cmd.Flags().StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(admin.Statuses(), ", "))
+	cmd.Flags().StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
 	pageFlags(cmd, &f.page.Limit, &f.page.After)
-	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(admin.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // conditions are the flags that are about events alone.
@@ -87,43 +87,42 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	f.Since, f.Until = f.since.Time, f.until.Time
 	if err := someLimit(f.page.Limit); err != nil {
 		return "", err
 	}
-	page, err := file.Events(c.context(), f.Filter, f.page)
+	events, next, err := file.Events(c.context(), f.Filter, f.page)
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case c.json:
-		return pageOf(c.presentable(page.Events), page.Next)
-	case len(page.Events) == 0:
+		return pageOf(c.presentable(events), next)
+	case len(events) == 0:
 		return "There are no such events.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "ID"}, {Title: "PUBLISHED"}, {Title: "TYPE", Least: 12}, {Title: "STATUS", Style: styleOf},
 		{Title: "FAILED", Right: true}, {Title: "DUE"}, {Title: "PAYLOAD", Least: 10},
 	}}
-	for _, e := range page.Events {
+	for _, e := range events {
 		due := ""
 		if e.Due.After(c.now) {
 			due = c.ago(e.Due)
 		}
 		table.Row(cli.ShortID(e.ID), c.ago(e.PublishedAt), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
 	}
-	return table.Render(c.screen) + more(page.Next), nil
+	return table.Render(c.screen) + more(next), nil
 }
 
 // styleOf colours the status of an event and the state of a delivery.
 func styleOf(state string) terminal.Style {
 	switch state {
-	case admin.DLQ, admin.StateDead:
+	case inspect.StatusDLQ, inspect.StateDead:
 		return terminal.Red
-	case admin.Pending, admin.StateWaiting, admin.StateHeld:
+	case inspect.StatusPending, inspect.StateWaiting, inspect.StateHeld:
 		return terminal.Yellow
-	case admin.Done:
+	case inspect.StatusDone:
 		return terminal.Green
 	}
 	return terminal.Plain

@@ -11,7 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newEventsDiscard() *cobra.Command {
@@ -48,7 +48,7 @@ type eventAt struct {
 }
 
 // events finds what the arguments name.
-func (c *call) events(file *admin.File) (all []eventAt, err error) {
+func (c *call) events(file *inspect.File) (all []eventAt, err error) {
 	names, err := file.Names(c.context())
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *call) events(file *admin.File) (all []eventAt, err error) {
 				return nil, cli.NotFound(err)
 			}
 		}
-		id, err := file.Find(c.context(), prefix)
+		id, err := file.FindEvent(c.context(), prefix)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,6 @@ func discardEvents(c *call, because string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	all, err := c.events(file)
 	if err != nil {
 		return "", err
@@ -87,12 +86,16 @@ func discardEvents(c *call, because string) (string, error) {
 	}
 	var report strings.Builder
 	for _, one := range all {
-		discarded, err := file.Discard(c.context(), one.id, one.subscription, because)
+		subscriptions, err := file.DiscardEvent(c.context(), one.id, one.subscription, because)
 		if err != nil {
 			return report.String(), err
 		}
-		text := fmt.Sprintf("discarded event %s for %s\n", discarded.Event, terminal.Clean(strings.Join(discarded.Subscriptions, ", ")))
+		text := fmt.Sprintf("discarded event %s for %s\n", one.id, terminal.Clean(strings.Join(subscriptions, ", ")))
 		if c.json {
+			discarded := struct {
+				ID            uuid.UUID `json:"id"`
+				Subscriptions []string  `json:"subscriptions"`
+			}{one.id, subscriptions}
 			if text, err = cli.Line(discarded); err != nil {
 				return report.String(), err
 			}
@@ -132,19 +135,18 @@ func undiscard(c *call, action int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	all, err := c.events(file)
 	if err != nil {
 		return "", err
 	}
-	undo := []admin.Undo{{Action: action}}
+	undo := []inspect.Undo{{Action: action}}
 	if action == 0 {
 		undo = nil
 		for _, one := range all {
-			undo = append(undo, admin.Undo{Event: one.id, Subscription: one.subscription})
+			undo = append(undo, inspect.Undo{Event: one.id, Subscription: one.subscription})
 		}
 	}
-	var sum admin.Undone
+	var sum inspect.Undone
 	for _, u := range undo {
 		undone, err := file.Undiscard(c.context(), u)
 		if err != nil {
@@ -165,7 +167,8 @@ func undiscard(c *call, action int64) (string, error) {
 
 func newEventsReplay() *cobra.Command {
 	var filter eventFilter
-	replay := admin.Replay{}
+	var subscription string
+	var selection inspect.Selection
 	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
 	cmd := onFile(&cobra.Command{
 		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
@@ -188,77 +191,79 @@ trouble, 3 nothing matches, or there is no such subscription.`,
 		Example: `  busgen events replay shop.db --subscription ledger 018f4f2e-1c3a-7b21 --yes
   busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
   busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, filter, replay) }})
+	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, filter, subscription, selection) }})
 	flags := cmd.Flags()
-	flags.StringVar(&replay.Subscription, "subscription", "", "the `name` of the subscription")
+	flags.StringVar(&subscription, "subscription", "", "the `name` of the subscription")
 	filter.conditions(cmd)
 	flags.BoolVar(&filter.all, "all", false, "all events that it has handled")
-	flags.VarP((*cli.Number)(&replay.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
-	flags.Float64Var(&replay.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
-	flags.BoolVar(&replay.DryRun, "dry-run", false, "change nothing, only count")
+	flags.VarP((*cli.Number)(&selection.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
+	flags.Float64Var(&selection.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
+	flags.BoolVar(&selection.DryRun, "dry-run", false, "change nothing, only count")
 	completeFlag(cmd, "subscription", subscriptionNames)
 	return cmd
 }
 
-func replayEvents(c *call, f eventFilter, r admin.Replay) (string, error) {
-	if r.Subscription == "" {
+func replayEvents(c *call, f eventFilter, subscription string, s inspect.Selection) (string, error) {
+	if subscription == "" {
 		return "", errors.New("say to which subscription with --subscription")
 	}
 	f.Since, f.Until = f.since.Time, f.until.Time
-	r.Filter = f.Filter
-	if f.all == (len(c.args) > 0 || r.Filter.String() != (admin.Filter{}).String()) {
+	s.Filter = f.Filter
+	if f.all == (len(c.args) > 0 || s.Filter.String() != (inspect.Filter{}).String()) {
 		return "", errors.New("say which events: by id, with --since or another condition, or with --all and nothing else")
 	}
-	if err := c.knowTypes(r.Filter.Types); err != nil {
+	if err := c.knowTypes(s.Filter.Types); err != nil {
 		return "", err
 	}
 	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	all, err := c.events(file)
 	if err != nil {
 		return "", err
 	}
 	for _, one := range all {
-		r.Events = append(r.Events, one.id)
+		s.Filter.Events = append(s.Filter.Events, one.id)
 	}
-	if !r.DryRun && !c.yes {
-		if err := c.confirmReplay(file, r); err != nil {
+	if !s.DryRun && !c.yes {
+		if err := c.confirmReplay(file, subscription, s); err != nil {
 			return "", err
 		}
 	}
 	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
-	r.Progress = func(n admin.Replayed) {
+	s.Progress = func(n inspect.Counts) {
 		progress.Say(fmt.Sprintf("replayed %s of %s", terminal.Number(n.Moved), terminal.Number(n.Matched)))
 	}
-	counts, err := file.Replay(c.context(), r)
+	counts, err := file.Replay(c.context(), subscription, s)
 	progress.Done()
-	if err != nil && counts == (admin.Replayed{}) {
+	if err != nil && counts == (inspect.Counts{}) {
 		return "", err
 	}
 	report := fmt.Sprintf("matched %s, replayed %s\n", terminal.Number(counts.Matched), terminal.Number(counts.Moved))
 	if c.json {
 		var encodeErr error
-		report, encodeErr = cli.Document(counts)
+		report, encodeErr = cli.Document(struct {
+			Matched int `json:"matched"`
+			Moved   int `json:"moved"`
+		}{counts.Matched, counts.Moved})
 		err = errors.Join(err, encodeErr)
 	}
 	if err == nil && counts.Matched == 0 {
-		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", r.Subscription))
+		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", subscription))
 	}
 	return report, err
 }
 
-func (c *call) confirmReplay(file *admin.File, r admin.Replay) error {
-	r.DryRun = true
-	counts, err := file.Replay(context.WithoutCancel(c.context()), r)
+func (c *call) confirmReplay(file *inspect.File, subscription string, s inspect.Selection) error {
+	s.DryRun = true
+	counts, err := file.Replay(context.WithoutCancel(c.context()), subscription, s)
 	n := counts.Matched
-	if r.Limit > 0 {
-		n = min(n, r.Limit)
+	if s.Limit > 0 {
+		n = min(n, s.Limit)
 	}
 	if err != nil || n == 0 {
 		return err
 	}
-	return c.confirm(fmt.Sprintf("Really have %s handle %s again (%s)?", r.Subscription, terminal.Counted(n, "event"), r))
+	return c.confirm(fmt.Sprintf("Really have %s handle %s again (%s)?", subscription, terminal.Counted(n, "event"), s.Filter))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newEventsShow() *cobra.Command {
@@ -42,9 +42,9 @@ Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 	}, fileVerb{shows: true, times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
 }
 
-func newestEvents(ctx context.Context, file *admin.File) (ids []string, err error) {
-	page, err := file.Events(ctx, admin.Filter{}, admin.Page{})
-	for _, e := range page.Events {
+func newestEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
+	events, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{})
+	for _, e := range events {
 		ids = append(ids, e.ID.String()+"\t"+e.Type+", "+e.Status)
 	}
 	return ids, err
@@ -55,8 +55,7 @@ func showEvent(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
-	id, err := file.Find(c.context(), c.args[0])
+	id, err := file.FindEvent(c.context(), c.args[0])
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +64,7 @@ func showEvent(c *call) (string, error) {
 		return "", err
 	}
 	if c.json {
-		event.Event = c.presentable([]admin.Event{event.Event})[0]
+		event.Event = c.presentable([]inspect.Event{event.Event})[0]
 		return cli.Document(event)
 	}
 	var b strings.Builder
@@ -97,7 +96,7 @@ func showEvent(c *call) (string, error) {
 	return b.String(), nil
 }
 
-func (c *call) deliveryTable(deliveries []admin.Delivery) string {
+func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "STATE", Style: styleOf}, {Title: "FAILED", Right: true},
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
@@ -110,7 +109,7 @@ func (c *call) deliveryTable(deliveries []admin.Delivery) string {
 
 // attempts lists what has failed, one paragraph for each attempt; a stack for
 // the last one only, because they are rarely different.
-func (c *call) attempts(subscription string, attempts []admin.Attempt) string {
+func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
 		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", terminal.Clean(subscription), i+1, a.Kind, duration(a), c.moment(a.Ended))
@@ -131,7 +130,7 @@ func (c *call) attempts(subscription string, attempts []admin.Attempt) string {
 
 // crashes lists ends of the process that do not count, with some of those that ran
 // beside the handler.
-func (c *call) crashes(d admin.Delivery) string {
+func (c *call) crashes(d inspect.DeliveryState) string {
 	const named = 8
 	var b strings.Builder
 	for _, crash := range d.Crashes {
@@ -148,7 +147,7 @@ func (c *call) crashes(d admin.Delivery) string {
 	return b.String()
 }
 
-func duration(a admin.Attempt) string {
+func duration(a inspect.FailedAttempt) string {
 	if a.Started.IsZero() {
 		return ""
 	}
@@ -156,7 +155,7 @@ func duration(a admin.Attempt) string {
 }
 
 // history lists what operators have done.
-func (c *call) history(actions []admin.Action) string {
+func (c *call) history(actions []inspect.AuditEntry) string {
 	if len(actions) == 0 {
 		return ""
 	}
@@ -210,7 +209,7 @@ func indentedLines(text, by string) string {
 
 // presentable makes payloads that are not JSON texts of it, so that they can be
 // part of a JSON document.
-func (c *call) presentable(events []admin.Event) []admin.Event {
+func (c *call) presentable(events []inspect.Event) []inspect.Event {
 	for i := range events {
 		if !json.Valid(events[i].Payload) {
 			events[i].Payload, _ = json.Marshal(string(events[i].Payload))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // threshold is a condition under which status says no: dead>100,
@@ -69,7 +69,7 @@ func parseThreshold(text string) (t threshold, err error) {
 }
 
 // exceeded says what is so that the condition holds; empty if it does not.
-func (t threshold) exceeded(status admin.Status, now time.Time) string {
+func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 	value, shown := 0.0, ""
 	if t.field == "dispatchers" {
 		if status.Owner != nil && status.Owner.Alive {
@@ -132,7 +132,7 @@ func (c *call) thresholds(texts []string) (all []threshold, err error) {
 }
 
 // fails is the answer no if a condition holds.
-func fails(all []threshold, status admin.Status, now time.Time) error {
+func fails(all []threshold, status inspect.Status, now time.Time) error {
 	var exceeded []string
 	for _, one := range all {
 		if what := one.exceeded(status, now); what != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // A filter that names what the file does not know can never match. An empty
@@ -70,7 +70,7 @@ func (c *call) knowSubscriptions(wanted []string) error {
 	return nil
 }
 
-func knowSubscription(name string, names admin.Names) error {
+func knowSubscription(name string, names inspect.Names) error {
 	switch {
 	case slices.Contains(names.Subscriptions, name):
 		return nil
@@ -80,12 +80,11 @@ func knowSubscription(name string, names admin.Names) error {
 	return fmt.Errorf("there is no subscription %s in this file%s", name, meant(name, names.Subscriptions, nil, "it has"))
 }
 
-func (c *call) names() (admin.Names, error) {
+func (c *call) names() (inspect.Names, error) {
 	file, err := c.open()
 	if err != nil {
-		return admin.Names{}, err
+		return inspect.Names{}, err
 	}
-	defer file.Close()
 	return file.Names(c.context())
 }
 
@@ -98,13 +97,12 @@ func (c *call) group(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	inspector, err := c.letters()
+	file, err := c.open()
 	if err != nil {
 		return "", err
 	}
-	defer inspector.Close()
 	name = strings.ToLower(name)
-	found, err := inspector.GroupNames(c.context(), name)
+	found, err := file.FailureGroupNames(c.context(), name)
 	switch {
 	case err != nil:
 		return "", err
@@ -115,7 +113,7 @@ func (c *call) group(name string) (string, error) {
 	case completeGroup.MatchString(name):
 		return name, nil
 	}
-	all, err := inspector.GroupNames(c.context(), "")
+	all, err := file.FailureGroupNames(c.context(), "")
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 const (
@@ -108,7 +108,7 @@ func (s *shop) nightShift() {
 // discarded, and nothing is left.
 func (s *shop) dayBreaks() {
 	t := s.t
-	var status admin.Status
+	var status inspect.Status
 	must(t, json.Unmarshal([]byte(does(t, "busgen status shop.db --json")), &status))
 	for _, one := range status.Subscriptions {
 		if one.Backlog > 0 || one.Dead > 0 || one.Paused {

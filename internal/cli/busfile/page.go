@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // timeFlags are --since and --until; what says of what.
@@ -25,7 +25,7 @@ func someLimit(limit int) error {
 
 // pageFlags choose a page of a list.
 func pageFlags(cmd *cobra.Command, limit *int, after *string) {
-	*limit = admin.DefaultLimit
+	*limit = inspect.DefaultLimit
 	cmd.Flags().VarP((*cli.Number)(limit), "limit", "n", "at most so `many`")
 	cmd.Flags().StringVar(after, "after", "", "go on behind the page that ended with this `mark`")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newRunning() *cobra.Command {
@@ -37,7 +37,6 @@ func listRunning(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	running, err := file.Running(c.context())
 	switch {
 	case err != nil:
@@ -63,7 +62,7 @@ func listRunning(c *call) (string, error) {
 }
 
 // atWork says of one event what a handler does with it.
-func (c *call) atWork(r admin.Running) string {
+func (c *call) atWork(r inspect.Running) string {
 	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; its deadline is %s", terminal.Clean(r.Subscription),
 		r.Attempt, r.Worker, terminal.Time(r.Started, c.now), terminal.Time(r.Deadline, c.now))
 	if r.Abandoned {
@@ -73,7 +72,7 @@ func (c *call) atWork(r admin.Running) string {
 }
 
 // runningLine is for the status.
-func (c *call) runningLine(running []admin.Running) string {
+func (c *call) runningLine(running []inspect.Running) string {
 	left := 0
 	for _, r := range running {
 		if r.Abandoned {

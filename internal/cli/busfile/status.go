@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newStatus() *cobra.Command {
@@ -90,7 +90,7 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 	case watch.on:
 		return "", c.watchStatus(conditions, watch)
 	}
-	status, _, err := c.lookAtStatus(admin.Mark{})
+	status, err := c.lookAtStatus(inspect.Status{})
 	if err != nil {
 		return "", err
 	}
@@ -102,17 +102,17 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 }
 
 // lookAtStatus opens the file for one look, as it is by now.
-func (c *call) lookAtStatus(before admin.Mark) (status admin.Status, mark admin.Mark, err error) {
+func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 	file, err := c.open()
 	if err != nil {
-		return status, mark, err
+		return inspect.Status{}, err
 	}
-	defer file.Close()
+	defer c.close() // between two looks, a program that ends can put its file in order
 	return file.StatusSince(c.context(), before)
 }
 
 // statusText shows a status to people.
-func (c *call) statusText(status admin.Status) string {
+func (c *call) statusText(status inspect.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", terminal.Clean(status.Path), terminal.Bytes(status.Size), terminal.Bytes(status.WAL))
 	b.WriteString(c.owner(status.Owner))
@@ -147,7 +147,7 @@ func (c *call) statusText(status admin.Status) string {
 	return b.String()
 }
 
-func (c *call) owner(owner *admin.Owner) string {
+func (c *call) owner(owner *inspect.Owner) string {
 	switch {
 	case owner == nil:
 		return c.screen.Paint(terminal.Yellow, "No process has ever dispatched from it.") + "\n"
@@ -158,7 +158,7 @@ func (c *call) owner(owner *admin.Owner) string {
 		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, c.moment(owner.Since))
 }
 
-func (c *call) extent(status admin.Status) string {
+func (c *call) extent(status inspect.Status) string {
 	if status.Events == 0 {
 		return "There are no events in it."
 	}
@@ -170,7 +170,7 @@ func (c *call) extent(status admin.Status) string {
 		c.moment(status.Oldest), c.moment(status.Newest))
 }
 
-func (c *call) typeTable(types []admin.Type) string {
+func (c *call) typeTable(types []inspect.TypeCount) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"}, {Style: always(terminal.Yellow)},
 	}}
@@ -185,7 +185,7 @@ func (c *call) typeTable(types []admin.Type) string {
 }
 
 // subscriptionTable shows a column of zeros as none.
-func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
+func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
 		{Title: "WAITING", Right: true}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
@@ -194,7 +194,7 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 	}}
 	for _, s := range subscriptions {
 		backlog := terminal.Number(s.Backlog)
-		if s.Backlog >= admin.MaxBacklog {
+		if s.Backlog >= inspect.MaxBacklog {
 			backlog = "≤ " + terminal.Number(s.BacklogAtMost)
 		}
 		var notes []string
@@ -212,7 +212,7 @@ func (c *call) subscriptionTable(subscriptions []admin.Subscription) string {
 }
 
 // snoozedTable lists what handlers put off again and again.
-func (c *call) snoozedTable(snoozed []admin.Snoozed) string {
+func (c *call) snoozedTable(snoozed []inspect.Snoozed) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
 	}}
@@ -222,7 +222,7 @@ func (c *call) snoozedTable(snoozed []admin.Snoozed) string {
 	return table.Render(c.screen)
 }
 
-func (c *call) pauseLines(pauses []admin.Pause) string {
+func (c *call) pauseLines(pauses []inspect.PauseState) string {
 	var b strings.Builder
 	for _, p := range pauses {
 		what := "subscription " + p.Subscription

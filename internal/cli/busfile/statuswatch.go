@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // watching says how often a verb looks.
@@ -55,17 +55,17 @@ func (c *call) watchStatus(conditions []threshold, w watching) error {
 	defer ticker.Stop()
 	out := c.cmd.OutOrStdout()
 	screen := terminal.NewRedraw(out)
-	var last admin.Mark
+	var last inspect.Status
 	for n := 1; ; n++ {
 		c.screen, c.now = terminal.ScreenOf(out), time.Now() // a window may be resized
-		status, mark, err := c.lookAtStatus(last)
+		status, err := c.lookAtStatus(last)
 		switch {
 		case c.context().Err() != nil:
 			return nil
 		case err != nil:
 			return err
 		}
-		last = mark
+		last = status
 		if err := c.showLook(screen, out, status, w); err != nil {
 			return fmt.Errorf("cannot print the report: %w", err)
 		}
@@ -80,7 +80,7 @@ func (c *call) watchStatus(conditions []threshold, w watching) error {
 	}
 }
 
-func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status admin.Status, w watching) error {
+func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status inspect.Status, w watching) error {
 	if c.json {
 		report, err := cli.Line(status)
 		if err == nil {
@@ -93,7 +93,7 @@ func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status admin.Sta
 }
 
 // rates are the columns of a subscription that was looked at before; empty else.
-func rates(s admin.Subscription) (published, handled, died, drained string) {
+func rates(s inspect.SubscriptionState) (published, handled, died, drained string) {
 	if s.Rates == nil {
 		return "", "", "", ""
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newSubscriptions() *cobra.Command {
@@ -49,7 +49,6 @@ func listSubscriptions(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	subscriptions, err := file.Subscriptions(c.context())
 	switch {
 	case err != nil:
@@ -65,7 +64,7 @@ func listSubscriptions(c *call) (string, error) {
 // aSubscription is the name of one, or --type instead.
 var aSubscription = arguments{most: 1, what: "the name of a subscription", candidates: subscriptionNames}
 
-func subscriptionNames(ctx context.Context, file *admin.File) (names []string, err error) {
+func subscriptionNames(ctx context.Context, file *inspect.File) (names []string, err error) {
 	subscriptions, err := file.Subscriptions(ctx)
 	for _, s := range subscriptions {
 		names = append(names, s.Name)
@@ -96,15 +95,11 @@ there is no such subscription.`,
 		if err := c.knowTypes(given(types)); err != nil {
 			return "", err
 		}
-		var opts []admin.PauseOption
-		if reason != "" {
-			opts = append(opts, admin.Because(reason))
-		}
 		return c.steer(types, "paused",
-			func(f *admin.File, ctx context.Context, name string) error {
-				return f.PauseSubscription(ctx, name, opts...)
+			func(f *inspect.File, ctx context.Context, name string) error {
+				return f.PauseSubscription(ctx, name, reason)
 			},
-			func(f *admin.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, opts...) })
+			func(f *inspect.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, reason) })
 	}})
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in a few `words`; busgen status shows it")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
@@ -124,14 +119,14 @@ Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
 		Example: `  busgen subscriptions resume shop.db charge-card
   busgen subscriptions resume shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
-		return c.steer(types, "resumed", (*admin.File).ResumeSubscription, (*admin.File).ResumeTypes)
+		return c.steer(types, "resumed", (*inspect.File).ResumeSubscription, (*inspect.File).ResumeTypes)
 	}})
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }
 
 // steer pauses or resumes a subscription or types.
-func (c *call) steer(types, done string, subscription, globbed func(*admin.File, context.Context, string) error) (string, error) {
+func (c *call) steer(types, done string, subscription, globbed func(*inspect.File, context.Context, string) error) (string, error) {
 	if (len(c.args) == 0) == (types == "") {
 		return "", errors.New("name a subscription, or event types with --type, and not both")
 	}
@@ -139,7 +134,6 @@ func (c *call) steer(types, done string, subscription, globbed func(*admin.File,
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	what, do, target := "events of type ", globbed, types
 	if types == "" {
 		what, do, target = "subscription ", subscription, c.args[0]
@@ -196,12 +190,11 @@ func removeSubscription(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
 	name := c.args[0]
 	if err := c.confirmRemoval(file, name); err != nil {
 		return "", err
 	}
-	removed, err := file.Remove(c.context(), name)
+	removed, err := file.RemoveSubscription(c.context(), name)
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +207,7 @@ func removeSubscription(c *call) (string, error) {
 
 // confirmRemoval says what would be lost. A name that does not exist is left to
 // the removal.
-func (c *call) confirmRemoval(file *admin.File, name string) error {
+func (c *call) confirmRemoval(file *inspect.File, name string) error {
 	subscriptions, err := file.Subscriptions(c.context())
 	for _, s := range subscriptions {
 		if s.Name == name {

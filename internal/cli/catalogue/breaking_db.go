@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // storedRows decodes every open event and dead letter of a file.
@@ -23,7 +23,7 @@ func storedRows(ctx context.Context, c *catalog.Catalogue, path string) (*stored
 	if err := cli.BusFileExists(path); err != nil {
 		return nil, err
 	}
-	file, err := admin.Open(path)
+	file, err := inspect.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ type rowGroup struct {
 // elementOf is what tells items of a list, and entries of a map, apart.
 var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
-func (s *stored) add(e admin.Unsettled) {
+func (s *stored) add(e inspect.Unsettled) {
 	s.rows++
 	e.Type = cli.TypeOf(s.catalogue, e)
 	err := s.catalogue.CheckDecode(e.Type, e.Version, e.Payload)

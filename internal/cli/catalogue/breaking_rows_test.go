@@ -18,8 +18,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/templates/testdata/features"
 )
@@ -142,7 +141,7 @@ func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
 	for i, payload := range []string{
 		`{"list":[1,"x"]}`, `{"list":["x"]}`, `{"list":[1]}`, `{"by_name":{"a":1}}`, `{"by_name":{"\"]":1}}`, `{"by_name":{"a":1},"list":[[]]}`, `{"list":5}`,
 	} {
-		s.add(admin.Unsettled{Type: "a.b", Version: 1, Payload: []byte(payload), Open: i, Dead: 1})
+		s.add(inspect.Unsettled{Type: "a.b", Version: 1, Payload: []byte(payload), Open: i, Dead: 1})
 	}
 	got := map[string]int{}
 	for _, g := range s.groups {
@@ -172,9 +171,9 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		store(t, rows)
 
 		counted := map[string]string{}
-		file, err := admin.Open("rows.db")
+		file, err := inspect.Open(t.Context(), "rows.db")
 		must(t, err)
-		must(t, file.Unsettled(t.Context(), func(e admin.Unsettled) {
+		must(t, file.Unsettled(t.Context(), func(e inspect.Unsettled) {
 			if err := c.CheckDecode(e.Type, e.Version, e.Payload); err != nil {
 				counted[e.ID.String()] = fmt.Sprintf("%d %s", e.Version, e.Payload)
 			}
@@ -190,11 +189,11 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		must(t, bus.Start(t.Context()))
 		must(t, bus.WaitIdle(t.Context()))
 		must(t, bus.Shutdown(t.Context()))
-		inspector, err := dlq.Open("rows.db")
+		file, err = inspect.Open(t.Context(), "rows.db")
 		must(t, err)
-		defer inspector.Close()
+		defer file.Close()
 		dead := map[string]string{}
-		letters, _, err := inspector.List(t.Context(), dlq.Filter{Reasons: []string{"decode"}}, dlq.Page{Limit: len(rows) + 1})
+		letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{Reasons: []string{"decode"}}, inspect.Page{Limit: len(rows) + 1})
 		must(t, err)
 		for _, l := range letters {
 			dead[l.EventID.String()] = fmt.Sprintf("%d %s", l.Version, l.Payload)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -112,10 +112,10 @@ func (env *Env) TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T)
 			if len(letters) != 1 || letters[0].Type != "memo.written" || letters[0].Subscription != "reader" {
 				t.Fatalf("dead letters: %v", letters)
 			}
-			inspector, err := env.OpenInspector(path)
+			inspector, err := env.OpenFile(path)
 			Must(t, err)
 			defer inspector.Close()
-			if n, err := inspector.Count(t.Context(), dlq.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
+			if n, err := inspector.CountDeadLetters(t.Context(), inspect.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
 				t.Errorf("found %d by the new names (%v), want 1", n, err)
 			}
 			var announced Journal[string]
@@ -130,7 +130,7 @@ func (env *Env) TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T)
 			if diff := cmp.Diff([]string{"$dead.memo.written -1"}, announced.All()); diff != "" {
 				t.Error(diff)
 			}
-			counts, err := inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+			counts, err := inspector.Retry(t.Context(), inspect.Only(letters[0].Key))
 			Must(t, err)
 			f.Idle()
 			if diff := cmp.Diff([]string{"note.taken -1", "memo.written -1"}, seen.All()); diff != "" || counts.Moved != 1 {
@@ -150,15 +150,15 @@ func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *te
 			publishAs(f, noteTaken, note{-1})
 			f.MustStart()
 			f.Idle()
-			inspector, err := env.OpenInspector(here)
+			inspector, err := env.OpenFile(here)
 			Must(t, err)
 			defer inspector.Close()
-			_, err = inspector.Export(t.Context(), &exported, dlq.Filter{})
+			_, err = inspector.Export(t.Context(), &exported, inspect.Filter{})
 			Must(t, err)
 		})
-		for path, want := range map[string]dlq.Counts{here: {Matched: 1, Skipped: 1}, there: {Matched: 1, Moved: 1}} {
+		for path, want := range map[string]inspect.Counts{here: {Matched: 1, Skipped: 1}, there: {Matched: 1, Moved: 1}} {
 			env.program(t, path, today, func(*Fixture) {})
-			inspector, err := env.OpenInspector(path)
+			inspector, err := env.OpenFile(path)
 			Must(t, err)
 			defer inspector.Close()
 			got, err := inspector.Import(t.Context(), strings.NewReader(exported.String()))
@@ -657,14 +657,14 @@ func (env *Env) TestDeadLettersAreFoundByFormerNamesToo(t *testing.T) {
 		})
 		key := env.Dead(t, path)[0].Key
 		env.program(t, path, today, func(*Fixture) {})
-		inspector, err := env.OpenInspector(path)
+		inspector, err := env.OpenFile(path)
 		Must(t, err)
 		defer inspector.Close()
-		filter := dlq.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
-		if n, err := inspector.Count(t.Context(), filter); n != 1 || err != nil {
+		filter := inspect.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
+		if n, err := inspector.CountDeadLetters(t.Context(), filter); n != 1 || err != nil {
 			t.Errorf("found %d (%v), want 1", n, err)
 		}
-		if counts, err := inspector.Retry(t.Context(), dlq.Only(key)); counts.Moved != 1 || err != nil {
+		if counts, err := inspector.Retry(t.Context(), inspect.Only(key)); counts.Moved != 1 || err != nil {
 			t.Errorf("retried %+v (%v), want 1", counts, err)
 		}
 	})

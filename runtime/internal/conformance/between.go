@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -97,7 +97,7 @@ func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) 
 		file, err := env.OpenFile(f.Path)
 		Must(t, err)
 		defer file.Close()
-		_, err = file.Discard(t.Context(), receipt.ID, "", "a test order")
+		_, err = file.DiscardEvent(t.Context(), receipt.ID, "", "a test order")
 		Must(t, err)
 		time.Sleep(time.Second)
 		hold <- ErrBoom
@@ -150,7 +150,7 @@ func (env *Env) TestTheKeyOfADiscardedDeliveryIsNotComputed(t *testing.T) {
 				Must(t, err)
 				defer file.Close()
 				for _, r := range []*runtime.Receipt{first, second} {
-					_, err = file.Discard(t.Context(), r.ID, "", "a test order")
+					_, err = file.DiscardEvent(t.Context(), r.ID, "", "a test order")
 					Must(t, err)
 				}
 				before := len(keys.All())
@@ -188,10 +188,10 @@ func (env *Env) TestAClockThatIsSetBackPutsOffNothingThatIsDue(t *testing.T) {
 			f.Publish(1)
 			f.Idle()
 			f.Stop()
-			inspector, err := env.OpenInspector(f.Path)
+			inspector, err := env.OpenFile(f.Path)
 			Must(t, err)
 			defer inspector.Close()
-			_, err = inspector.Retry(t.Context(), dlq.Selection{})
+			_, err = inspector.Retry(t.Context(), inspect.Selection{})
 			Must(t, err)
 			return f.Path
 		},

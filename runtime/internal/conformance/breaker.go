@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -107,7 +107,7 @@ func (env *Env) TestEventsThatArePublishedWhileTheBreakerIsOpenAreNotCharged(t *
 			t.Fatalf("%d events were handled while the breaker was open", len(got))
 		}
 		for _, d := range f.peek().deliveries() {
-			if d.State != admin.StateDead && d.State != admin.StatePending {
+			if d.State != inspect.StateDead && d.State != inspect.StatePending {
 				t.Errorf("a delivery that waits for the breaker is %s in the file", d.State)
 			}
 		}

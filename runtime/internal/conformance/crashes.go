@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -81,7 +81,7 @@ func (env *Env) TestWhatRanTogetherIsInTheHistoryOfEach(t *testing.T) {
 		Must(t, err)
 		for i, other := range []string{"two", "one"} {
 			d := event.Deliveries[i]
-			if len(d.Crashes) != 1 || !slices.Equal(d.Crashes[0].Beside, []admin.Ran{{EventID: id, Subscription: other}}) || len(d.Attempts) != 0 {
+			if len(d.Crashes) != 1 || !slices.Equal(d.Crashes[0].Beside, []inspect.Key{{EventID: id, Subscription: other}}) || len(d.Attempts) != 0 {
 				t.Errorf("the delivery is %+v, want a crash beside %s and no attempt", d, other)
 			}
 		}

@@ -300,7 +300,7 @@ func (env *Env) TestAPayloadThatDoesNotDecodeIsDeadLetteredAtOnce(t *testing.T) 
 		f.Idle()
 		letter := env.Letter(t, f.Path)
 		if letter.Reason != "decode" || len(letter.Attempts) != 1 || string(letter.Payload) != `{"order_id":5}` ||
-			!strings.Contains(letter.LastError(), "does not fit") {
+			!strings.Contains(letter.LastAttempt().Error, "does not fit") {
 			t.Errorf("the dead letter is %+v", letter)
 		}
 		if called {

@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Env is an engine under test. Its methods are what the tests need of the engine, and
@@ -52,14 +51,9 @@ func (env *Env) OpenBus(ctx context.Context, target string, catalogue *runtime.C
 	return runtime.Open(ctx, target, catalogue, slices.Concat(opts, env.Options)...)
 }
 
-// OpenInspector is dlq.Open with the engine.
-func (env *Env) OpenInspector(target string, opts ...dlq.Option) (*dlq.Inspector, error) {
-	return dlq.Open(target, opts...)
-}
-
-// OpenFile is admin.Open with the engine.
-func (env *Env) OpenFile(target string, opts ...admin.Option) (*admin.File, error) {
-	return admin.Open(target, opts...)
+// OpenFile is inspect.Open with the engine.
+func (env *Env) OpenFile(target string, opts ...inspect.Option) (*inspect.File, error) {
+	return inspect.Open(context.Background(), target, opts...)
 }
 
 // Open opens a bus on a new log with the catalogue of the tests. Like all buses that an

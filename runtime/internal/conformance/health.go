@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -214,10 +214,10 @@ func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem
 		time.Sleep(Look)
 		time.Sleep(time.Hour)
 		p.RequireChanges("dead_letters true: 150 of 0, mostly reader")
-		inspector, err := env.OpenInspector(p.Path)
+		inspector, err := env.OpenFile(p.Path)
 		Must(t, err)
 		defer inspector.Close()
-		_, err = inspector.Purge(t.Context(), dlq.Selection{Filter: dlq.Filter{Until: time.Now()}, Limit: 50})
+		_, err = inspector.Purge(t.Context(), inspect.Selection{Filter: inspect.Filter{Until: time.Now()}, Limit: 50})
 		Must(t, err)
 		time.Sleep(Look)
 		p.RequireChanges("dead_letters true: 150 of 0, mostly reader", "dead_letters false: 100 of 0, mostly reader")

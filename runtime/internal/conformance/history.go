@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -154,9 +154,9 @@ func (env *Env) TestAnEventThatCannotBeUpcastIsDeadAfterOneAttempt(t *testing.T)
 				if string(l.Payload) != []string{`{"number":""}`, `{"number":"panic"}`}[i] {
 					continue
 				}
-				if l.Reason != "decode" || l.Failures != 1 || l.Version != 1 || !strings.Contains(l.LastError(), want) ||
-					!strings.Contains(l.LastError(), "version 1 cannot be made one of version 2") {
-					t.Errorf("%s %s after %d: %s", l.Payload, l.Reason, l.Failures, l.LastError())
+				if l.Reason != "decode" || l.Failures != 1 || l.Version != 1 || !strings.Contains(l.LastAttempt().Error, want) ||
+					!strings.Contains(l.LastAttempt().Error, "version 1 cannot be made one of version 2") {
+					t.Errorf("%s %s after %d: %s", l.Payload, l.Reason, l.Failures, l.LastAttempt().Error)
 				}
 			}
 		}
@@ -185,13 +185,13 @@ func (env *Env) TestAnEventOfANewerProgramWaitsAsADeadLetterForIt(t *testing.T) 
 		})
 		letters := env.Dead(t, path)
 		if len(letters) != 1 || letters[0].Reason != "decode" || letters[0].Version != 3 || string(letters[0].Payload) != `{"number":7,"currency":"EUR"}` ||
-			!strings.Contains(letters[0].LastError(), "published as version 3, and this program knows versions up to 2") {
+			!strings.Contains(letters[0].LastAttempt().Error, "published as version 3, and this program knows versions up to 2") {
 			t.Fatalf("dead letters: %v", letters)
 		}
-		inspector, err := env.OpenInspector(path)
+		inspector, err := env.OpenFile(path)
 		Must(t, err)
 		defer inspector.Close()
-		_, err = inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+		_, err = inspector.Retry(t.Context(), inspect.Only(letters[0].Key))
 		Must(t, err)
 		var seen Journal[int]
 		env.program(t, path, bills3, func(f *Fixture) { handled(f, &seen) })
@@ -213,7 +213,7 @@ func (env *Env) TestAVersionThatWasDroppedIsNotRead(t *testing.T) {
 			f.MustStart()
 			f.Idle()
 		})
-		if letters := env.Dead(t, path); len(letters) != 1 || !strings.Contains(letters[0].LastError(), "version 1, which this program no longer reads") {
+		if letters := env.Dead(t, path); len(letters) != 1 || !strings.Contains(letters[0].LastAttempt().Error, "version 1, which this program no longer reads") {
 			t.Errorf("dead letters: %v", letters)
 		}
 	})
@@ -257,7 +257,7 @@ func (env *Env) TestAnEditedDeadLetterKeepsItsVersion(t *testing.T) {
 			Must(t, err)
 			f.MustStart()
 			f.Idle()
-			inspector, err := env.OpenInspector(path, dlq.WithEditing(bills3.Check))
+			inspector, err := env.OpenFile(path, inspect.WithEditing(bills3.Check))
 			Must(t, err)
 			defer inspector.Close()
 			_, err = inspector.Edit(t.Context(), env.Dead(t, path)[0].Key, []byte(`{"number":9}`))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // A subscription whose event was renamed without an alias.
@@ -86,7 +86,7 @@ func (env *Env) TestAnnouncementsThatAreLeftForAnotherTypeAreNotHandedOver(t *te
 			Must(t, f.ResumeSubscription(t.Context(), "morgue"))
 			f.Idle()
 		})
-		if letters := env.Dead(t, path); !slices.ContainsFunc(letters, func(l dlq.Letter) bool { return l.Subscription == "morgue" && l.Type == "$dead.one.made" }) {
+		if letters := env.Dead(t, path); !slices.ContainsFunc(letters, func(l inspect.DeadLetter) bool { return l.Subscription == "morgue" && l.Type == "$dead.one.made" }) {
 			t.Errorf("dead letters %+v", letters)
 		}
 		if told.All() != nil {
@@ -280,7 +280,7 @@ func (env *Env) TestWhatIsLeftToAGroupForAMemberThatIsGoneBecomesDeadLetters(t *
 		}
 		letters := env.Dead(t, path)
 		if len(letters) != 1 || letters[0].Subscription != "g" || letters[0].Type != "note.drawn" || letters[0].Reason != "decode" ||
-			string(letters[0].Payload) != `{"n":2}` || !strings.Contains(letters[0].LastError(), `no member of group "g" is for events of type note.drawn`) {
+			string(letters[0].Payload) != `{"n":2}` || !strings.Contains(letters[0].LastAttempt().Error, `no member of group "g" is for events of type note.drawn`) {
 			t.Errorf("dead letters %+v", letters)
 		}
 		env.RequireSound(t, path)

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -273,7 +273,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 		for _, d := range f.peek().deliveries() {
 			states[d.State]++
 		}
-		if want := map[string]int{admin.StateDead: 4, admin.StateDiscarded: 1, admin.StateDone: 15}; !maps.Equal(states, want) {
+		if want := map[string]int{inspect.StateDead: 4, inspect.StateDiscarded: 1, inspect.StateDone: 15}; !maps.Equal(states, want) {
 			t.Errorf("the deliveries are %v, want %v", states, want)
 		}
 		if n := len(after.All()); n != 15 {

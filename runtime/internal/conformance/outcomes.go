@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -143,7 +143,7 @@ func (env *Env) TestADiscardedEventIsSettledAndNoDeadLetter(t *testing.T) {
 		}
 		f.Idle()
 		for _, d := range f.peek().deliveries() {
-			if d.State != admin.StateDiscarded {
+			if d.State != inspect.StateDiscarded {
 				t.Errorf("the delivery is %s, want discarded", d.State)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // The type of what a handler has panicked with is on record, and not that of the
@@ -33,10 +33,10 @@ func (env *Env) TestAPanicIsRecordedWithTheTypeOfItsValue(t *testing.T) {
 				_, err = runtime.Publish(t.Context(), bus, UserType, UserCreated{Name: "ada"})
 				Must(t, err)
 				Must(t, bus.WaitIdle(t.Context()))
-				letters, err := env.OpenInspector(path)
+				letters, err := env.OpenFile(path)
 				Must(t, err)
 				defer letters.Close()
-				all, _, err := letters.List(t.Context(), dlq.Filter{}, dlq.Page{})
+				all, _, err := letters.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 				Must(t, err)
 				if got := all[0].Attempts[0]; got.ErrorType != want || got.Kind != "panic" {
 					t.Errorf("a panic is recorded as %s of type %s, want %s", got.Kind, got.ErrorType, want)

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // peek shows a file from outside, as an operator sees it.
 type peek struct {
 	t    *testing.T
-	file *admin.File
+	file *inspect.File
 }
 
 // peekAt opens the file at path until the test ends.
@@ -38,12 +37,12 @@ func (p peek) stored() int {
 
 // events returns the events of these types, the oldest first. Without types it
 // returns all but those of the bus itself.
-func (p peek) events(types ...string) []admin.Event {
+func (p peek) events(types ...string) []inspect.Event {
 	p.t.Helper()
-	found, err := p.file.Events(p.t.Context(), admin.Filter{Types: types}, admin.Page{Limit: 10_000})
+	found, _, err := p.file.Events(p.t.Context(), inspect.Filter{Types: types}, inspect.Page{Limit: 10_000})
 	Must(p.t, err)
-	slices.Reverse(found.Events)
-	return found.Events
+	slices.Reverse(found)
+	return found
 }
 
 // statuses returns the statuses of all events, the oldest first.
@@ -56,7 +55,7 @@ func (p peek) statuses() (all []string) {
 }
 
 // deliveries returns the deliveries of all events, by event and subscription.
-func (p peek) deliveries() (all []admin.Delivery) {
+func (p peek) deliveries() (all []inspect.DeliveryState) {
 	p.t.Helper()
 	for _, e := range p.events() {
 		history, err := p.file.Event(p.t.Context(), e.ID)
@@ -67,7 +66,7 @@ func (p peek) deliveries() (all []admin.Delivery) {
 }
 
 // failures returns the failed attempts on record, by event and subscription.
-func (p peek) failures() (all []admin.Attempt) {
+func (p peek) failures() (all []inspect.FailedAttempt) {
 	p.t.Helper()
 	for _, d := range p.deliveries() {
 		all = append(all, d.Attempts...)
@@ -102,26 +101,26 @@ func (p peek) unhandled() (names []string) {
 }
 
 // audit returns what operators, and the bus itself, have done.
-func (p peek) audit() []admin.Action {
+func (p peek) audit() []inspect.AuditEntry {
 	p.t.Helper()
-	found, err := p.file.Audit(p.t.Context(), admin.AuditFilter{}, admin.Page{})
+	found, _, err := p.file.Audit(p.t.Context(), inspect.AuditFilter{}, inspect.Page{})
 	Must(p.t, err)
-	return found.Actions
+	return found
 }
 
 // Dead returns the dead letters of a file.
-func (env *Env) Dead(t *testing.T, target string) (letters []dlq.Letter) {
+func (env *Env) Dead(t *testing.T, target string) (letters []inspect.DeadLetter) {
 	t.Helper()
-	inspector, err := env.OpenInspector(target)
+	inspector, err := env.OpenFile(target)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err = inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err = inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	Must(t, err)
 	return letters
 }
 
 // Letter returns the only dead letter of a file.
-func (env *Env) Letter(t *testing.T, target string) dlq.Letter {
+func (env *Env) Letter(t *testing.T, target string) inspect.DeadLetter {
 	t.Helper()
 	letters := env.Dead(t, target)
 	if len(letters) != 1 {
@@ -131,11 +130,11 @@ func (env *Env) Letter(t *testing.T, target string) dlq.Letter {
 }
 
 // Redrive retries a dead letter by hand.
-func (env *Env) Redrive(t *testing.T, target string, key dlq.Key) {
+func (env *Env) Redrive(t *testing.T, target string, key inspect.Key) {
 	t.Helper()
-	i, err := env.OpenInspector(target)
+	i, err := env.OpenFile(target)
 	Must(t, err)
 	defer i.Close()
-	_, err = i.Retry(t.Context(), dlq.Only(key))
+	_, err = i.Retry(t.Context(), inspect.Only(key))
 	Must(t, err)
 }

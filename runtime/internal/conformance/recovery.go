@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -375,13 +375,13 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		if err := outcome.Err(); err != nil || len(outcome.Deliveries) != 1 {
 			t.Errorf("the outcome seen by the other bus is %+v", outcome)
 		}
-		inspector, err := env.OpenInspector(f.Path)
+		inspector, err := env.OpenFile(f.Path)
 		Must(t, err)
 		defer inspector.Close()
-		letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+		letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 		Must(t, err)
 		began := time.Now()
-		_, err = inspector.Retry(t.Context(), dlq.Only(letters[0].Key))
+		_, err = inspector.Retry(t.Context(), inspect.Only(letters[0].Key))
 		Must(t, err)
 		for len(seen.All()) < 2 {
 			time.Sleep(10 * time.Millisecond)

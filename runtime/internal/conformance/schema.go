@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // memo is a payload whose programs differ in what they say about it.
@@ -36,9 +36,9 @@ func (env *Env) OpenOnce(t *testing.T, path, program string, catalogue *runtime.
 	Must(t, bus.Shutdown(context.Background()))
 }
 
-func (env *Env) StoredSchema(t *testing.T, path, eventType string) dlq.Schema {
+func (env *Env) StoredSchema(t *testing.T, path, eventType string) inspect.Schema {
 	t.Helper()
-	inspector, err := env.OpenInspector(path)
+	inspector, err := env.OpenFile(path)
 	Must(t, err)
 	defer inspector.Close()
 	schema, err := inspector.Schema(t.Context(), eventType)
@@ -55,7 +55,7 @@ func (env *Env) TestTheSchemasOfACatalogueAreInTheFileOnceABusWasOpened(t *testi
 			t.Errorf("%s: %+v", eventType.Name(), got)
 		}
 	}
-	if got := env.StoredSchema(t, path, "no.such.type"); got != (dlq.Schema{}) {
+	if got := env.StoredSchema(t, path, "no.such.type"); got != (inspect.Schema{}) {
 		t.Errorf("of a type that nobody knows: %+v", got)
 	}
 }

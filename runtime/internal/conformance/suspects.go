@@ -12,7 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -290,10 +290,10 @@ func (env *Env) TestADeadLetterThatHasEndedTheProcessRunsAloneWhenItIsRetried(t 
 		c.Handle("two", work("two"), runtime.WithConcurrency(4))
 		c.MustStart()
 		c.Idle()
-		inspector, err := env.OpenInspector(c.Path)
+		inspector, err := env.OpenFile(c.Path)
 		Must(t, err)
 		defer inspector.Close()
-		counts, err := inspector.Retry(t.Context(), dlq.Selection{})
+		counts, err := inspector.Retry(t.Context(), inspect.Selection{})
 		if counts.Moved != 1 || err != nil {
 			t.Fatalf("retried %+v, %v", counts, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -160,7 +160,7 @@ func (env *Env) TestWaitIdleDoesNotWaitForWhatIsUnsubscribed(t *testing.T) {
 		Must(t, <-idle)
 		waiting := 0
 		for _, d := range f.peek().deliveries() {
-			if d.State == admin.StateWaiting {
+			if d.State == inspect.StateWaiting {
 				waiting++
 			}
 		}

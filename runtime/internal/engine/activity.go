@@ -30,27 +30,30 @@ type Activity struct {
 
 // Breaker is a circuit breaker that is open or half-open.
 type Breaker struct {
-	Subscription string // in a group the member
-	Group        string // empty outside of groups
-	State        string
-	Since        time.Time // when it opened
-	Until        time.Time // when an open one tries the next event; zero for a half-open one
-	Failures     int       // of the deliveries, when it opened or opened again
-	Deliveries   int
-	LastError    string
+	Subscription string    `json:"subscription"`         // in a group the member
+	Group        string    `json:"group,omitempty"`      // empty outside of groups
+	State        string    `json:"state"`                // open or half-open
+	Since        time.Time `json:"since"`                // when it opened; UTC
+	Until        time.Time `json:"until,omitzero"`       // when an open one tries the next event; UTC, zero for a half-open one
+	Failures     int       `json:"failures"`             // of the deliveries, when it opened or opened again
+	Deliveries   int       `json:"deliveries"`           // that counted then
+	LastError    string    `json:"last_error,omitempty"` // why the last of them failed
 }
 
-// Running is an attempt whose handler has not returned.
+// Running is an attempt whose handler has been running for long.
 type Running struct {
-	Subscription string // in a group the member
-	Group        string // empty outside of groups
-	Worker       int
-	Event        uuid.UUID
-	Type         string
-	Attempt      int
-	Started      time.Time
-	Deadline     time.Time
-	Abandoned    bool // its deadline has passed and its worker goes on without it
+	Subscription string    `json:"subscription"`    // in a group the member
+	Group        string    `json:"group,omitempty"` // empty outside of groups
+	Worker       int       `json:"worker"`          // of the subscription, from 0
+	Event        uuid.UUID `json:"event"`
+	Type         string    `json:"type"`
+	Attempt      int       `json:"attempt"`
+	Started      time.Time `json:"started"`  // UTC
+	Deadline     time.Time `json:"deadline"` // when its context ends or ended; UTC
+	// Abandoned says that the handler has ignored its deadline: the attempt has
+	// failed, its delivery is retried or dead, and another worker has replaced its
+	// worker.
+	Abandoned bool `json:"abandoned"`
 }
 
 // BreakerRequest is an operator's wish to have a circuit breaker closed.

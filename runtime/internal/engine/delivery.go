@@ -33,13 +33,13 @@ type Delivery struct {
 
 // FailedAttempt is an execution of a handler that has failed, as the log keeps it.
 type FailedAttempt struct {
-	Kind      string // one of the Kind constants
-	Started   time.Time
-	Ended     time.Time
-	Error     string
-	ErrorType string // the Go type of the error, such as *fs.PathError
-	Member    string // of a group: whose handler failed
-	Stack     string // of a panic
+	Kind      string    `json:"kind"`                 // one of the Kind constants: error, panic, goexit, timeout, decode, crash or interrupted
+	Started   time.Time `json:"started_at,omitzero"`  // UTC; zero for a crash
+	Ended     time.Time `json:"ended_at"`             // UTC; of a crash: when it was noticed
+	Error     string    `json:"error"`                // its text
+	ErrorType string    `json:"error_type,omitempty"` // the Go type of the error: *fs.PathError
+	Member    string    `json:"member,omitempty"`     // of a group of handlers: the one that failed
+	Stack     string    `json:"stack,omitempty"`      // of a panic or goexit
 }
 
 // How an attempt failed.

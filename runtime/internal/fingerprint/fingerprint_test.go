@@ -238,11 +238,11 @@ func TestTheFrameIsTheFirstOfTheProgram(t *testing.T) {
 		{"example.org/shop.first[go.shape.struct { example.org/other.X int }](...)", "example.org/shop.first[go.shape.struct { example.org/other.X int }]"},
 		{"gopkg.in/yaml%2ev3.Unmarshal(...)", "gopkg.in/yaml%2ev3.Unmarshal"},
 		{"github.com/busgen/busgen/runtime_test.TestX.func1(0x1)", "github.com/busgen/busgen/runtime_test.TestX.func1"},
-		{"github.com/busgen/busgen/runtime/dlq_test.bury(0x1)", "github.com/busgen/busgen/runtime/dlq_test.bury"},
+		{"github.com/busgen/busgen/runtime/inspect_test.bury(0x1)", "github.com/busgen/busgen/runtime/inspect_test.bury"},
 		{"runtimes.Boot()", "runtimes.Boot"},
 		{"testing.tRunner(0x1)", ""},
 		{"testing/synctest.Test.func1()", ""},
-		{"github.com/busgen/busgen/runtime/dlq.Open()", ""},
+		{"github.com/busgen/busgen/runtime/inspect.Open()", ""},
 	} {
 		if got := fingerprint.Frame(head + test.line + "\n" + tail); got != test.want {
 			t.Errorf("the frame of %s is %q, want %q", test.line, got, test.want)

@@ -35,7 +35,7 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 			if c.Changes() == 0 {
 				continue // it was taken back
 			}
-			if err := audit(c, AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
+			if err := audit(c, engine.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
 				return err
 			}
 		}
@@ -124,22 +124,26 @@ func (l *Log) tellRequests(c *conn) error {
 	return err
 }
 
-// Activity returns what the dispatching process says of itself: nothing if none
-// does.
-func (a *Admin) Activity(ctx context.Context) (activity engine.Activity, owner Owner, err error) {
-	if err = a.look(ctx, "read", func(c *conn) (err error) {
-		if owner, err = readOwner(c); err != nil {
-			return err
-		}
-		activity, err = readActivity(c)
+// Activity implements [engine.StatusReader].
+func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner engine.Owner, err error) {
+	err = i.look(ctx, "read", func(c *conn) error {
+		activity, owner, err = currentActivity(c)
 		return err
-	}); err != nil {
-		return engine.Activity{}, owner, err
+	})
+	return activity, owner, err
+}
+
+// currentActivity returns what the dispatching process says of itself. What a
+// process has left that is dead does not count.
+func currentActivity(c *conn) (activity engine.Activity, owner engine.Owner, err error) {
+	if owner, err = readOwner(c); err != nil {
+		return activity, owner, err
 	}
-	if owner.Alive, err = owned(a.conn.path); err != nil || !owner.Alive {
-		return engine.Activity{}, owner, storageError("read", a.conn.path, err)
+	if owner.Alive, err = owned(c.path); err != nil || !owner.Alive {
+		return activity, owner, err
 	}
-	return activity, owner, nil
+	activity, err = readActivity(c)
+	return activity, owner, err
 }
 
 func readActivity(c *conn) (a engine.Activity, err error) {
@@ -173,18 +177,17 @@ func readActivity(c *conn) (a engine.Activity, err error) {
 	return a, err
 }
 
-// RequestBreaker asks the dispatching process to close a breaker, in place of an
-// earlier request.
-func (a *Admin) RequestBreaker(ctx context.Context, subscription, actor string) (r engine.BreakerRequest, err error) {
-	r = engine.BreakerRequest{Subscription: subscription, Actor: actor, At: time.Now().Truncate(time.Microsecond)}
-	return r, a.change(ctx, "close a circuit breaker in", func(c *conn) error {
+// RequestBreaker implements [engine.SubscriptionSteerer].
+func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
+	r = engine.BreakerRequest{Subscription: subscription, Actor: i.actor, At: time.Now().Truncate(time.Microsecond)}
+	return r, i.change(ctx, "close a circuit breaker in", func(c *conn) error {
 		return c.exec("INSERT OR REPLACE INTO breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
 	})
 }
 
-// BreakerAnswered tells whether a request was answered.
-func (a *Admin) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
-	err = a.look(ctx, "read", func(c *conn) error {
+// BreakerAnswered implements [engine.SubscriptionSteerer].
+func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
+	err = i.look(ctx, "read", func(c *conn) error {
 		waiting, err := c.int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
 		answered = waiting == 0
 		return err
@@ -192,10 +195,9 @@ func (a *Admin) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (a
 	return answered, err
 }
 
-// TakeBackBreaker undoes RequestBreaker. It reports false if the request was
-// answered meanwhile.
-func (a *Admin) TakeBackBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
-	err = a.change(ctx, "close a circuit breaker in", func(c *conn) error {
+// WithdrawBreaker implements [engine.SubscriptionSteerer].
+func (i *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
+	err = i.change(ctx, "close a circuit breaker in", func(c *conn) error {
 		err := c.exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
 		found = c.Changes() > 0
 		return err

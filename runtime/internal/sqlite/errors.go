@@ -21,8 +21,10 @@ func storageError(op, path string, err error) error {
 	var conflict *engine.ConflictError
 	var alias *engine.AliasError
 	var owned *engine.OwnedError
+	var missing *engine.NotFoundError
+	var settled *engine.NotOpenError
 	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -24,11 +24,11 @@ func TestAMountedFileIsFoundByItsPathUntilItIsUnmounted(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := OpenAdmin(path)
+	inspection, err := Engine{}.Inspect(t.Context(), path, "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.Close(); err != nil {
+	if err := inspection.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || len(memory.Kill()[path]) == 0 {
@@ -36,7 +36,7 @@ func TestAMountedFileIsFoundByItsPathUntilItIsUnmounted(t *testing.T) {
 	}
 
 	unmount()
-	if _, err := OpenAdmin(path); !errors.Is(err, sqlite3.CANTOPEN) {
+	if _, err := (Engine{}).Inspect(t.Context(), path, "ada"); !errors.Is(err, sqlite3.CANTOPEN) {
 		t.Errorf("it is still found: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func renameConsumer(c *conn, id int64, from, to string) error {
 			return err
 		}
 	}
-	return audit(c, AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
+	return audit(c, engine.AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
 }
 
 // freeNames takes former names away from subscriptions whose present name is wanted

@@ -13,7 +13,7 @@ import (
 // Redrive implements [engine.Log]. It looks with the connection that reads, so
 // that publishers wait only for what there is to write.
 func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
-	var due []LetterMark
+	var due []rowKey
 	err = l.read(func(c *conn) error {
 		due, err = redrivable(c, spec)
 		return err
@@ -37,7 +37,7 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 
 // redrivable returns the letters that the spec chooses, oldest first. Those whose
 // last attempt has ended the process are only chosen by the word for it.
-func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) {
+func redrivable(c *conn, spec engine.RedriveSpec) (due []rowKey, err error) {
 	reasons, err := json.Marshal(spec.Reasons)
 	if err != nil {
 		return nil, err
@@ -50,16 +50,16 @@ func redrivable(c *conn, spec engine.RedriveSpec) (due []LetterMark, err error) 
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
 		    SELECT a.kind FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
-		due = append(due, LetterMark{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
+		due = append(due, rowKey{subscription: s.ColumnInt64(0), seq: s.ColumnInt64(1)})
 		return nil
 	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, engine.ReasonCrash))
 	return due, err
 }
 
 // redrive revives those of the letters that are still dead.
-func redrive(c *conn, spec engine.RedriveSpec, due []LetterMark) (n int, err error) {
+func redrive(c *conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
 	for _, one := range due {
-		if err := revive(c, one.Subscription, one.Seq, false); err != nil {
+		if err := revive(c, one, false); err != nil {
 			return 0, err
 		}
 		n += int(c.Changes())
@@ -67,7 +67,7 @@ func redrive(c *conn, spec engine.RedriveSpec, due []LetterMark) (n int, err err
 	if n == 0 {
 		return 0, nil
 	}
-	return n, audit(c, AuditEntry{
+	return n, audit(c, engine.AuditEntry{
 		Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: n,
 		Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 	})

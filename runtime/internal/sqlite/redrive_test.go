@@ -65,14 +65,6 @@ func (g *graveyard) bury(eventType, reason, kind string) int64 {
 	return seq
 }
 
-func (g *graveyard) letters() *DeadLetters {
-	g.t.Helper()
-	d, err := OpenDeadLetters(g.path)
-	must(g.t, err)
-	g.t.Cleanup(func() { d.Close() })
-	return d
-}
-
 func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(s *engine.RedriveSpec)
@@ -135,17 +127,17 @@ func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T
 		if n := redrives(); n != 2 {
 			t.Errorf("it was redriven %d times, want 2", n)
 		}
-		d := g.letters()
-		sweep, err := d.Sweep(t.Context(), LetterFilter{}, RetryLetters, "", AuditEntry{Actor: "ada"})
+		inspection := inspectFile(t, g.path)
+		sweep, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRetry})
 		must(t, err)
-		_, err = d.Step(t.Context(), sweep, 10)
+		_, err = sweep.Step(t.Context(), 10)
 		must(t, err)
 		time.Sleep(2 * pollDelay) // notices
 		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
 		if n := redrives(); n != 2 {
 			t.Errorf("after a retry by hand it was redriven %d times, want 2", n)
 		}
-		entries, err := d.Audit(t.Context(), 0, 0, 10)
+		entries, _, err := inspection.Audit(t.Context(), engine.AuditFilter{}, engine.Page{Limit: 10})
 		must(t, err)
 		if len(entries) != 5 || entries[0].Actor != "busgen" || entries[0].Action != "redrive" || entries[0].Subscription != "worker" || entries[0].Count != 1 {
 			t.Errorf("the audit is %+v", entries)

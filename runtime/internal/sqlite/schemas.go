@@ -50,23 +50,14 @@ func storeSchemas(c *conn, specs []engine.TypeSpec, program string) error {
 	return nil
 }
 
-// Schema is what a program has stored about the payloads of an event type.
-type Schema struct {
-	Version  int // that the program publishes
-	Text     string
-	StoredAt time.Time
-	Program  string
-}
-
-// Schema returns the schema of the newest version of an event type, which may be
-// called by any name it ever had. Its Text is empty if there is none.
-func (d *DeadLetters) Schema(ctx context.Context, eventType string) (schema Schema, err error) {
-	err = d.look(ctx, "read a schema of", func() error {
-		return d.conn.query(`
+// Schema implements [engine.DeadLetterReader].
+func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engine.Schema, err error) {
+	err = i.look(ctx, "read a schema of", func(c *conn) error {
+		return c.query(`
 			SELECT t.version, s.schema, s.stored_at, s.program FROM schemas s JOIN types t ON t.id = s.type
 			WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1)
 			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
-			schema = Schema{s.ColumnInt(0), s.ColumnText(1), microseconds(s.ColumnInt64(2)), s.ColumnText(3)}
+			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: microseconds(s.ColumnInt64(2)), Program: s.ColumnText(3)}
 			return nil
 		}, eventType)
 	})

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -311,15 +311,15 @@ func (d *damage) wait() {
 
 // inspect uses the file as an operator does.
 func (d *damage) inspect() {
-	i, err := dlq.Open(d.path)
+	i, err := inspect.Open(d.Context(), d.path)
 	d.judge("open for inspection", err)
 	if err != nil {
 		return
 	}
-	letters, _, err := i.List(d.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := i.DeadLetters(d.Context(), inspect.Filter{}, inspect.Page{})
 	d.judge("list dead letters", err)
 	if len(letters) > 0 {
-		_, err := i.Retry(d.Context(), dlq.Only(letters[0].Key))
+		_, err := i.Retry(d.Context(), inspect.Only(letters[0].Key))
 		d.judge("retry a dead letter", err)
 	}
 	d.judge("close after inspection", i.Close())

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -292,10 +292,10 @@ func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *test
 	if got := strings.Join(runs["20"], " "); got != "1 2 3" {
 		t.Errorf("the poison ran as attempts %s, want 1 2 3", got)
 	}
-	inspector, err := dlq.Open(path)
+	inspector, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	Must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "crash" || len(letters[0].Attempts) != 3 || letters[0].Attempts[0].Kind != "crash" {
 		t.Errorf("the dead letters are %+v", letters)

@@ -16,7 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -122,12 +122,12 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		check("dead for both", "dlq 3 5", time.Second)
 
 		time.Sleep(time.Second)
-		inspector, err := dlq.Open(f.Path)
+		inspector, err := inspect.Open(t.Context(), f.Path)
 		Must(t, err)
 		defer inspector.Close()
 		Must(t, f.PauseSubscription(t.Context(), "reader"))
 		Must(t, f.PauseSubscription(t.Context(), "other"))
-		_, err = inspector.Retry(t.Context(), dlq.Selection{})
+		_, err = inspector.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
 		check("redriven", "pending 0 none", 2*time.Second)
 
@@ -140,7 +140,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		Must(t, f.ResumeSubscription(t.Context(), "reader"))
 		time.Sleep(time.Second)
 		check("handled by one", "dlq 2 2", 4*time.Second)
-		_, err = inspector.Retry(t.Context(), dlq.Selection{})
+		_, err = inspector.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
 		f.Idle()
 		check("handled by both", "done 0 none", 5*time.Second+200*time.Millisecond) // when the bus has seen the redrive

@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -89,7 +88,7 @@ func TestOneProcessDispatchesFromAFileWhateverItIsCalled(t *testing.T) {
 			}
 			second := SQLite.Reopen(t, others)
 			wrong("Start", second.Start(t.Context()))
-			file, err := admin.Open(others)
+			file, err := inspect.Open(t.Context(), others)
 			Must(t, err)
 			defer file.Close()
 			status, err := file.Status(t.Context())
@@ -97,7 +96,7 @@ func TestOneProcessDispatchesFromAFileWhateverItIsCalled(t *testing.T) {
 			if !status.Owner.Alive || status.Owner.PID != owner.Process.Pid {
 				t.Errorf("the status says of the owner %+v", status.Owner)
 			}
-			_, err = file.Remove(t.Context(), "reader")
+			_, err = file.RemoveSubscription(t.Context(), "reader")
 			wrong("Remove", err)
 
 			Must(t, owner.Process.Kill())
@@ -159,10 +158,10 @@ func refusedNames(t *testing.T, path string, words string) {
 	}
 	_, err = runtime.Open(t.Context(), path, Catalogue)
 	check("Open", err)
-	_, err = admin.Open(path)
-	check("admin.Open", err)
-	_, err = dlq.Open(path)
-	check("dlq.Open", err)
+	_, err = inspect.Open(t.Context(), path)
+	check("inspect.Open", err)
+	_, err = inspect.Open(t.Context(), path)
+	check("inspect.Open", err)
 	after, err := os.ReadDir(filepath.Dir(path))
 	Must(t, err)
 	if len(before) != len(after) {

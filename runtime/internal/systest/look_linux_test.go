@@ -17,8 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -28,29 +27,24 @@ import (
 // of the audit it has seen.
 func lookAt(path string) (seen string, err error) {
 	ctx := context.Background()
-	file, err := admin.Open(path)
+	file, err := inspect.Open(ctx, path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	inspector, err := dlq.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer inspector.Close()
-	return lookAgain(ctx, file, inspector)
+	return lookAgain(ctx, file)
 }
 
-func lookAgain(ctx context.Context, file *admin.File, inspector *dlq.Inspector) (seen string, err error) {
+func lookAgain(ctx context.Context, file *inspect.File) (seen string, err error) {
 	status, err := file.Status(ctx)
 	if err != nil {
 		return "", fmt.Errorf("status: %w", err)
 	}
-	events, err := file.Events(ctx, admin.Filter{}, admin.Page{Limit: 100_000})
-	if err != nil || len(events.Events) == 0 {
-		return "", fmt.Errorf("events: %d, %w", len(events.Events), err)
+	events, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{Limit: 100_000})
+	if err != nil || len(events) == 0 {
+		return "", fmt.Errorf("events: %d, %w", len(events), err)
 	}
-	if _, err := file.Event(ctx, events.Events[0].ID); err != nil {
+	if _, err := file.Event(ctx, events[0].ID); err != nil {
 		return "", fmt.Errorf("event: %w", err)
 	}
 	if _, err := file.Subscriptions(ctx); err != nil {
@@ -60,25 +54,25 @@ func lookAgain(ctx context.Context, file *admin.File, inspector *dlq.Inspector) 
 	if err != nil || !report.OK() {
 		return "", fmt.Errorf("check: %+v, %w", report, err)
 	}
-	letters, _, err := inspector.List(ctx, dlq.Filter{}, dlq.Page{})
+	letters, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
 	if err != nil || len(letters) == 0 {
 		return "", fmt.Errorf("list: %d, %w", len(letters), err)
 	}
-	if _, err := inspector.Get(ctx, letters[0].Key); err != nil {
+	if _, err := file.DeadLetter(ctx, letters[0].Key); err != nil {
 		return "", fmt.Errorf("get: %w", err)
 	}
-	groups, err := inspector.Groups(ctx, dlq.Filter{})
+	groups, err := file.FailureGroups(ctx, inspect.Filter{})
 	if err != nil {
 		return "", fmt.Errorf("groups: %w", err)
 	}
-	n, err := inspector.Export(ctx, io.Discard, dlq.Filter{})
+	n, err := file.Export(ctx, io.Discard, inspect.Filter{})
 	if err != nil {
 		return "", fmt.Errorf("export: %w", err)
 	}
-	if _, _, err := inspector.Audit(ctx, dlq.Page{}); err != nil {
+	if _, _, err := file.Audit(ctx, inspect.AuditFilter{}, inspect.Page{}); err != nil {
 		return "", fmt.Errorf("audit: %w", err)
 	}
-	return fmt.Sprintf("%d events, %d letters, %d groups, dispatching %v", len(events.Events), n, len(groups), status.Owner.Alive), nil
+	return fmt.Sprintf("%d events, %d letters, %d groups, dispatching %v", len(events), n, len(groups), status.Owner.Alive), nil
 }
 
 // killed returns the folder of a file whose process was killed, and the file.
@@ -207,23 +201,18 @@ func TestWhoeverOnlyLooksBesideARunningProgramSeesWhatIsNew(t *testing.T) {
 			if user == "nobody" {
 				run = func(f func()) { as(t, nobody, f) }
 			}
-			var file *admin.File
-			var inspector *dlq.Inspector
+			var file *inspect.File
 			check := func(when, want string) {
 				t.Helper()
 				run(func() {
 					var err error
 					if file == nil {
-						file, err = admin.Open(path)
-						if err == nil {
-							inspector, err = dlq.Open(path)
-						}
-						if err != nil {
+						if file, err = inspect.Open(context.Background(), path); err != nil {
 							t.Errorf("%s: %v", when, err)
 							return
 						}
 					}
-					if seen, err := lookAgain(context.Background(), file, inspector); err != nil || seen != want {
+					if seen, err := lookAgain(context.Background(), file); err != nil || seen != want {
 						t.Errorf("%s it has seen %q, %v; want %q", when, seen, err, want)
 					}
 				})
@@ -246,7 +235,6 @@ func TestWhoeverOnlyLooksBesideARunningProgramSeesWhatIsNew(t *testing.T) {
 			check("when it has started again", "1524 events, 1 letters, 1 groups, dispatching false")
 			f.Stop()
 			Must(t, file.Close())
-			Must(t, inspector.Close())
 			check = nil
 		})
 	}
@@ -256,11 +244,11 @@ func TestWhoeverOnlyLooksBesideARunningProgramSeesWhatIsNew(t *testing.T) {
 // database, takes from under the look what it was about to read.
 func TestAFileThatIsRewrittenDuringALookIsNotMisread(t *testing.T) {
 	path := killed(t, t.TempDir())
-	file, err := admin.Open(path)
+	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer file.Close()
 	started := false
-	report, err := file.Check(t.Context(), func(admin.Unsettled) error {
+	report, err := file.Check(t.Context(), func(inspect.Unsettled) error {
 		if !started {
 			started = true
 			f := SQLite.Reopen(t, path)
@@ -284,20 +272,20 @@ func TestAFileThatIsRewrittenDuringALookIsNotMisread(t *testing.T) {
 func TestAChangeAfterALookIsMadeAndSeen(t *testing.T) {
 	folder := t.TempDir()
 	path := killed(t, folder)
-	inspector, err := dlq.Open(path)
+	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	before := contents(t, folder)
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	Must(t, err)
 	if diff := cmp.Diff(before, contents(t, folder)); diff != "" {
 		t.Errorf("listing has changed the files")
 	}
-	_, err = inspector.Discard(t.Context(), dlq.Only(letters[0].Key), "a test")
+	_, err = file.DiscardDeadLetters(t.Context(), inspect.Only(letters[0].Key), "a test")
 	Must(t, err)
-	if n, err := inspector.Count(t.Context(), dlq.Filter{}); err != nil || n != 0 {
+	if n, err := file.CountDeadLetters(t.Context(), inspect.Filter{}); err != nil || n != 0 {
 		t.Errorf("%d letters are left, %v", n, err)
 	}
-	Must(t, inspector.Close())
+	Must(t, file.Close())
 	if got := queryFile(t, path, "SELECT count(*) FROM dead_letters"); got != "0" {
 		t.Errorf("%s letters are in the file", got)
 	}
@@ -311,13 +299,13 @@ func TestAChangeWithoutPermissionIsRefusedWithWords(t *testing.T) {
 	}
 	before := contents(t, folder)
 	as(t, nobody, func() {
-		file, err := admin.Open(path)
+		file, err := inspect.Open(t.Context(), path)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer file.Close()
-		err = file.PauseTypes(context.Background(), "order.*")
+		err = file.PauseTypes(context.Background(), "order.*", "")
 		var storage *runtime.StorageError
 		if !errors.As(err, &storage) || storage.Fault != runtime.ReadOnly || !strings.Contains(storage.Hint, "writable for this user") {
 			t.Errorf("a pause returned %v", err)

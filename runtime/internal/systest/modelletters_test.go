@@ -5,19 +5,19 @@ import (
 	"slices"
 	"testing/synctest"
 
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // What the model test does with dead letters, beside a bus that runs.
 
 // letters returns the dead letters, at a moment when everybody waits.
-func (w *world) letters() (*dlq.Inspector, []dlq.Letter) {
+func (w *world) letters() (*inspect.File, []inspect.DeadLetter) {
 	synctest.Wait()
 	w.model.open(nil) // dispositions that time has given meanwhile
-	inspector, err := dlq.Open(w.bus.Path)
+	inspector, err := inspect.Open(context.Background(), w.bus.Path)
 	Must(w.T, err)
-	letters, _, err := inspector.List(context.Background(), dlq.Filter{}, dlq.Page{Limit: 100_000})
+	letters, _, err := inspector.DeadLetters(context.Background(), inspect.Filter{}, inspect.Page{Limit: 100_000})
 	Must(w.T, err)
 	return inspector, letters
 }
@@ -28,9 +28,9 @@ func (w *world) redrive() {
 	for _, l := range letters {
 		if w.IntN(2) == 0 {
 			w.model.redrive(w.model.pair(l.EventID, l.Subscription))
-			counts, err := inspector.Retry(context.Background(), dlq.Only(l.Key))
+			counts, err := inspector.Retry(context.Background(), inspect.Only(l.Key))
 			Must(w.T, err)
-			if counts != (dlq.Counts{Matched: 1, Moved: 1}) {
+			if counts != (inspect.Counts{Matched: 1, Moved: 1}) {
 				w.Errorf("retrying %s: %+v", l.Key, counts)
 			}
 		}
@@ -51,8 +51,8 @@ func (w *world) purge() {
 			w.model.purge(w.model.pair(l.EventID, l.Subscription))
 		}
 	}
-	counts, err := inspector.Purge(context.Background(), dlq.Selection{Filter: dlq.Filter{Until: cutoff}})
-	if counts != (dlq.Counts{Matched: want, Moved: want}) || err != nil {
+	counts, err := inspector.Purge(context.Background(), inspect.Selection{Filter: inspect.Filter{Until: cutoff}})
+	if counts != (inspect.Counts{Matched: want, Moved: want}) || err != nil {
 		w.Errorf("purged %+v (%v), want %d", counts, err, want)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -355,13 +355,13 @@ func (e *era) finish() {
 		}
 	}
 	wait()
-	inspector, err := dlq.Open(e.path)
+	inspector, err := inspect.Open(e.Context(), e.path)
 	Must(e.T, err)
 	defer inspector.Close()
-	_, err = inspector.Retry(e.Context(), dlq.Selection{Filter: dlq.Filter{Reasons: []string{"decode"}}})
+	_, err = inspector.Retry(e.Context(), inspect.Selection{Filter: inspect.Filter{Reasons: []string{"decode"}}})
 	Must(e.T, err)
 	wait()
-	letters, _, err := inspector.List(e.Context(), dlq.Filter{}, dlq.Page{Limit: 1000})
+	letters, _, err := inspector.DeadLetters(e.Context(), inspect.Filter{}, inspect.Page{Limit: 1000})
 	Must(e.T, err)
 	e.compare(d, letters)
 	d.Stop()

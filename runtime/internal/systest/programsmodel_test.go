@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -269,7 +269,7 @@ func (m *eraModel) crashed() {
 }
 
 // compare holds the dead letters, and what handlers did, against what must be.
-func (m *eraModel) compare(d *deployed, letters []dlq.Letter) {
+func (m *eraModel) compare(d *deployed, letters []inspect.DeadLetter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dead := map[string]int{}

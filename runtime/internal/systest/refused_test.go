@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -16,9 +15,8 @@ func TestANameWithANULIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a\x00b")
 	_, opened := runtime.Open(t.Context(), path, Catalogue)
-	_, inspected := dlq.Open(path)
-	_, administered := admin.Open(path)
-	for what, err := range map[string]error{"Open": opened, "dlq.Open": inspected, "admin.Open": administered} {
+	_, inspected := inspect.Open(t.Context(), path)
+	for what, err := range map[string]error{"Open": opened, "inspect.Open": inspected} {
 		if !Is[*runtime.StorageError](err) || !strings.Contains(err.Error(), "NUL") {
 			t.Errorf("%s: got %v", what, err)
 		}

@@ -15,8 +15,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/admin"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -86,10 +85,10 @@ func TestAWriteAheadLogWithoutItsFileIsRefused(t *testing.T) {
 			}
 			_, err := runtime.Open(t.Context(), path, Catalogue)
 			refused("Open", err)
-			_, err = admin.Open(path)
-			refused("admin.Open", err)
-			_, err = dlq.Open(path)
-			refused("dlq.Open", err)
+			_, err = inspect.Open(t.Context(), path)
+			refused("inspect.Open", err)
+			_, err = inspect.Open(t.Context(), path)
+			refused("inspect.Open", err)
 
 			Must(t, os.Rename(path+".moved", path))
 			if err := os.Rename(path+".moved-wal", path+"-wal"); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -242,22 +242,22 @@ func (s *stress) passAMoment() {
 }
 
 func (s *stress) redrive() {
-	inspector, err := dlq.Open(s.Path)
+	inspector, err := inspect.Open(s.Context(), s.Path)
 	Must(s.T, err)
 	defer inspector.Close()
-	letters, _, err := inspector.List(s.Context(), dlq.Filter{}, dlq.Page{Limit: 20})
+	letters, _, err := inspector.DeadLetters(s.Context(), inspect.Filter{}, inspect.Page{Limit: 20})
 	s.tolerate("listing", err)
 	for _, l := range letters {
-		_, err := inspector.Retry(s.Context(), dlq.Only(l.Key))
+		_, err := inspector.Retry(s.Context(), inspect.Only(l.Key))
 		s.tolerate("retrying", err)
 	}
 }
 
 func (s *stress) purge() {
-	inspector, err := dlq.Open(s.Path)
+	inspector, err := inspect.Open(s.Context(), s.Path)
 	Must(s.T, err)
 	defer inspector.Close()
-	_, err = inspector.Purge(s.Context(), dlq.Selection{Filter: dlq.Filter{Until: time.Now().Add(-100 * time.Millisecond)}})
+	_, err = inspector.Purge(s.Context(), inspect.Selection{Filter: inspect.Filter{Until: time.Now().Add(-100 * time.Millisecond)}})
 	s.tolerate("purging", err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/dlq"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -90,10 +90,10 @@ func poisonRound(t *testing.T, concurrency, poison int) {
 	if lives > crowdAttempts+1 || executions != crowdAttempts {
 		t.Errorf("there were %d processes and %d executions of the poison, want %d that it ends and one that finishes", lives, executions, crowdAttempts)
 	}
-	inspector, err := dlq.Open(path)
+	inspector, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err := inspector.List(t.Context(), dlq.Filter{}, dlq.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 	Must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "crash" || letters[0].Subscription != "killed" || len(letters[0].Attempts) != crowdAttempts {
 		t.Errorf("the dead letters are %+v, want the poison", letters)

@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Breaker is a circuit breaker that is open or half-open.
+type Breaker = engine.Breaker
+
+// Running is a handler that has been running for more than a second.
+type Running = engine.Running
+
+// Breakers returns the circuit breakers that are not closed, the one that opened first
+// first. They live in the memory of the process that dispatches, which writes what
+// changes within a tenth of a second; if no process dispatches there is none.
+func (f *File) Breakers(ctx context.Context) ([]Breaker, error) {
+	activity, _, err := f.log.Activity(ctx)
+	return activity.Breakers, err
+}
+
+// Running returns the attempts that have been running for more than a second, the
+// oldest first, and the handlers that were abandoned and have not returned. The process
+// that dispatches writes them every second; if no process dispatches there is none.
+func (f *File) Running(ctx context.Context) ([]Running, error) {
+	activity, _, err := f.log.Activity(ctx)
+	return activity.Attempts, err
+}
+
+const (
+	// answerTime is how long CloseBreaker waits for an answer.
+	answerTime = 3 * time.Second
+	// answerDelay is how often it looks for it.
+	answerDelay = 20 * time.Millisecond
+)
+
+// CloseBreaker has the process that dispatches close a circuit breaker, because what
+// its handler needs works again: its events are delivered at once. It returns when the
+// breaker is closed. The error matches [ErrNobodyDispatches] if no process dispatches,
+// and is a *[NotFoundError] if the breaker is not open. A process that does not answer
+// within three seconds is an error too; the request is then taken back. Nothing is left
+// that could be done later.
+func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
+	activity, owner, err := f.log.Activity(ctx)
+	if err != nil {
+		return err
+	}
+	if !owner.Alive {
+		return fmt.Errorf("%w: a circuit breaker lives in the memory of the one that does, and is closed when it starts", ErrNobodyDispatches)
+	}
+	var open []string
+	for _, b := range activity.Breakers {
+		open = append(open, b.Subscription)
+	}
+	if !slices.Contains(open, subscription) {
+		return &NotFoundError{Thing: "open circuit breaker of", Name: subscription, Known: open}
+	}
+	request, err := f.log.RequestBreaker(ctx, subscription)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(answerTime); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(answerDelay) {
+		answered, err := f.log.BreakerAnswered(ctx, request)
+		if answered || err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	withdrawn, err := f.log.WithdrawBreaker(context.WithoutCancel(ctx), request)
+	switch {
+	case err != nil || !withdrawn:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("process %d has not answered within %v, and the request to close the circuit breaker of %s is taken back: does the process hang?",
+		owner.PID, answerTime, subscription)
+}

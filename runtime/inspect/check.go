@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Report is what [File.Check] has found. Its JSON is what "busgen check-db
+// --json" prints.
+type Report struct {
+	Problems    []Problem     `json:"problems"`    // of the file itself
+	Undecodable []Undecodable `json:"undecodable"` // payloads, by type
+	Open        int           `json:"open"`        // deliveries that wait, run or are on their way
+	Dead        int           `json:"dead"`        // dead letters
+}
+
+// OK reports whether nothing is wrong.
+func (r Report) OK() bool { return len(r.Problems) == 0 && len(r.Undecodable) == 0 }
+
+// Problem is a rule that the file breaks, with how often and a few samples.
+type Problem = engine.Problem
+
+// Undecodable counts the payloads of one type that a check has refused.
+type Undecodable struct {
+	Type    string   `json:"type"`
+	Open    int      `json:"open"` // deliveries that will fail
+	Dead    int      `json:"dead"` // dead letters that would fail again
+	Samples []Sample `json:"samples"`
+}
+
+// Sample is a payload that was refused.
+type Sample struct {
+	ID    uuid.UUID `json:"id"`
+	Error string    `json:"error"`
+}
+
+// undecodableSamples is how many samples are kept for a type.
+const undecodableSamples = 3
+
+// errNotJSON is the finding of a check without a catalogue.
+var errNotJSON = errors.New("the payload is not JSON")
+
+// Check reads the whole file and reports what is wrong with it. The events that are
+// open or dead are given to check, which returns why a handler could not decode one;
+// with nil it is only seen whether their payloads are JSON. check must not call methods
+// of f.
+//
+// It changes nothing, and nobody waits for it, but the write-ahead log beside the file
+// cannot shrink while it runs.
+func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, error) {
+	if check == nil {
+		check = func(e Unsettled) error {
+			if !json.Valid(e.Payload) {
+				return errNotJSON
+			}
+			return nil
+		}
+	}
+	report := Report{Problems: []Problem{}, Undecodable: []Undecodable{}}
+	problems, err := f.log.Check(ctx)
+	report.Problems = append(report.Problems, problems...)
+	if err != nil || slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == engine.RuleIntegrity }) {
+		return report, err // what a damaged file says is no use
+	}
+	err = f.log.Unsettled(ctx, func(e Unsettled) { report.add(e, check(e)) })
+	return report, err
+}
+
+// add counts an event that is not settled, and what is wrong with it.
+func (r *Report) add(e Unsettled, problem error) {
+	r.Open += e.Open
+	r.Dead += e.Dead
+	if problem == nil {
+		return
+	}
+	one := r.of(e.Type)
+	one.Open += e.Open
+	one.Dead += e.Dead
+	if len(one.Samples) < undecodableSamples {
+		one.Samples = append(one.Samples, Sample{ID: e.ID, Error: problem.Error()})
+	}
+}
+
+func (r *Report) of(eventType string) *Undecodable {
+	for i := range r.Undecodable {
+		if r.Undecodable[i].Type == eventType {
+			return &r.Undecodable[i]
+		}
+	}
+	r.Undecodable = append(r.Undecodable, Undecodable{Type: eventType})
+	return &r.Undecodable[len(r.Undecodable)-1]
+}

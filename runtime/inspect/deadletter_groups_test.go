@@ -1,0 +1,92 @@
+package inspect_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// threeKinds makes n dead letters: half of them timeouts of a database, a third
+// rejected payments, and the others panics; no two errors have the same text.
+func threeKinds(t *testing.T, n int) *jobBus {
+	t.Helper()
+	f := openJobs(t)
+	f.failing(func(number int) error {
+		switch {
+		case number%2 == 0:
+			return runtime.Permanent(fmt.Errorf("query %s: dial tcp 10.0.%d.%d:5432: i/o timeout", uuid.New(), number/256, number%256))
+		case number%3 == 0:
+			var account map[string]int
+			account[fmt.Sprint(number)] = number
+			return nil
+		default:
+			return runtime.Permanent(fmt.Errorf("account %q: %w", fmt.Sprint("a-", number), errRejected))
+		}
+	})
+	f.publish(numbers(0, n)...)
+	return f
+}
+
+var errRejected = errors.New("the payment was rejected")
+
+func TestLettersOfOneKindAreOneGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 10_000
+		f := threeKinds(t, n)
+		i := f.inspect()
+		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		must(t, err)
+		want := []inspect.FailureGroup{
+			{Reason: "permanent", Message: "query <id>: dial tcp <addr>: i/o timeout", Count: n / 2},
+			{Reason: "permanent", Message: "account <text>: the payment was rejected", Count: 3333},
+			{Reason: "max_attempts", Message: "panic: assignment to entry in nil map", Count: 1667},
+		}
+		if len(groups) != len(want) {
+			t.Fatalf("%d groups, want three: %+v", len(groups), groups)
+		}
+		for n, g := range groups {
+			if g.Reason != want[n].Reason || g.Message != want[n].Message || g.Count != want[n].Count || g.ErrorType == "" ||
+				!slices.Equal(g.Types, []string{"job.queued"}) || !slices.Equal(g.Subscriptions, []string{"worker"}) {
+				t.Errorf("group %d is %+v, want %+v", n, g, want[n])
+			}
+			members, err := i.CountDeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint})
+			must(t, err)
+			newest, _, err := i.DeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint}, inspect.Page{Limit: 1})
+			must(t, err)
+			if members != g.Count || newest[0].Key != g.Sample || !newest[0].DeadAt.Equal(g.Last) || g.First.After(g.Last) {
+				t.Errorf("group %d is %+v and has %d members, the newest %+v", n, g, members, newest[0])
+			}
+		}
+	})
+}
+
+func TestAGroupSpansTypesAndSubscriptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openJobs(t)
+		f.failing(func(int) error { return errRejected })
+		f.publish(1)
+		time.Sleep(time.Minute)
+		must(t, second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: 2})))
+		f.idle()
+		i := f.inspect()
+		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		must(t, err)
+		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued", "task.queued"}) || groups[0].Count != 2 ||
+			groups[0].Last.Sub(groups[0].First) < time.Minute {
+			t.Errorf("the groups are %+v", groups)
+		}
+		groups, err = i.FailureGroups(t.Context(), inspect.Filter{Types: []string{"job.*"}})
+		must(t, err)
+		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued"}) || groups[0].Count != 1 || !groups[0].Last.Equal(groups[0].First) {
+			t.Errorf("the groups of jobs are %+v", groups)
+		}
+	})
+}

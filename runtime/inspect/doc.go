@@ -1,0 +1,95 @@
+// Package inspect looks into the event log of a bus and steers it from outside: the
+// one way for operators, their programs and the busgen command.
+//
+// A [File] needs the file and nothing else: no bus, no catalogue, no generated code. It
+// works on the file of a program that is down, and beside one that is running, which
+// notices within 200 ms what a File has changed.
+//
+//	file, err := inspect.Open(ctx, "shop.db")
+//	defer file.Close()
+//
+// The methods that look change no byte, and need no permission to write. The methods
+// that steer open the file for writing, and leave an entry in the audit with the name
+// of the actor ([WithActor]).
+//
+// # Looking
+//
+// [File.Status] is the place to start: which process dispatches, how far each
+// subscription is behind, what is paused, how many dead letters there are.
+//
+// Three lists come in pages of the same kind: [File.Events], [File.DeadLetters] and
+// [File.Audit], the newest first. Events and dead letters are chosen by the same
+// [Filter]:
+//
+//	filter := inspect.Filter{Types: []string{"order.*"}, Since: lastNight}
+//	for page := (inspect.Page{}); ; {
+//		letters, next, err := file.DeadLetters(ctx, filter, page)
+//		…
+//		if page.After = next; next == "" {
+//			break
+//		}
+//	}
+//
+// [File.Event] shows one event with the state of each of its deliveries and every
+// attempt that failed, and [File.DeadLetter] one dead letter with where it comes from.
+// One event can be dead for several subscriptions; each is a dead letter of its own,
+// with its own [Key].
+//
+// [File.FailureGroups] puts together the dead letters that failed in the same way,
+// whatever ids, numbers, addresses and quoted texts are in their messages, so that ten
+// thousand dead letters are a few lines:
+//
+//	groups, err := file.FailureGroups(ctx, filter)
+//	for _, g := range groups {
+//		fmt.Println(g.Count, g.Reason, g.Message, g.Subscriptions)
+//	}
+//
+// # Trying again
+//
+// Once the cause is gone, [File.Retry] gives dead letters back to their subscriptions.
+// A [Selection] says which ones and how fast. With a canary the first few must be
+// handled before the rest follows, and a rate protects the service that has just
+// recovered:
+//
+//	counts, err := file.Retry(ctx, inspect.Selection{
+//		Filter: inspect.Filter{Group: groups[0].Fingerprint},
+//		Canary: 3,
+//		Rate:   100, // per second
+//	})
+//
+// [File.Replay] gives events that were handled to one subscription again. [File.Edit]
+// corrects a payload that can never be handled: it makes a new event from it, linked to
+// the old one, for the subscription that had failed. Editing is off unless the file is
+// opened [WithEditing] and a check of payloads, such as that of a generated catalogue.
+//
+// # Clearing up
+//
+// [File.DiscardDeadLetters] and [File.DiscardEvent] settle deliveries that need not be
+// handled, with a reason that stays with the event; [File.Undiscard] undoes it.
+// [File.Purge] forgets dead letters that died long ago. [File.Export] and [File.Import]
+// move dead letters between files, as lines of JSON.
+//
+// Methods that change many deliveries work in small transactions: publishers do not
+// wait for long, and when a method is interrupted, by its context or by the end of the
+// process, every delivery is either changed or not.
+//
+// # Steering
+//
+// A pause holds back a subscription, or events of some types, while everything else
+// goes on. Nothing is lost: the events are delivered after the pause. It is kept in the
+// file, so it outlives restarts, until it is resumed:
+//
+//	err = file.PauseSubscription(ctx, "charge-card", "the provider is down")
+//	err = file.ResumeSubscription(ctx, "charge-card")
+//	err = file.PauseTypes(ctx, "ml.run.*", "")
+//
+// [File.CloseBreaker] closes a circuit breaker of the program that runs.
+// [File.RemoveSubscription] makes the file forget a subscription that no program has
+// any more, whose backlog would grow for ever.
+//
+// # Checking
+//
+// [File.Check] reads the whole file and reports what must not be: damaged pages, rows
+// that contradict one another, and payloads that a new version of the program will not
+// understand.
+package inspect

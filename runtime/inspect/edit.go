@@ -1,0 +1,45 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// Edit makes a new event from a dead letter, with another payload, for the one
+// subscription that had given up on it, due now. The new event has the type, the
+// version and the metadata of the old one, and Edit returns its id. The old dead letter
+// is discarded, with "edited into" and that id as the reason. In a group of handlers,
+// those that have handled the old event do not get the new one.
+//
+// All of this happens in one transaction, or nothing does: if editing is not enabled
+// ([ErrEditingDisabled]), if the payload does not pass the check
+// (*[InvalidPayloadError]), or if there is no such dead letter any more
+// (*[NotFoundError]), because somebody has retried it meanwhile, for example.
+func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, error) {
+	if f.check == nil {
+		return uuid.Nil, ErrEditingDisabled
+	}
+	letter, err := f.log.DeadLetter(ctx, key)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	err = f.check(letter.Type, letter.Version, payload)
+	var compact bytes.Buffer
+	if err == nil {
+		err = json.Compact(&compact, payload)
+	}
+	if err != nil {
+		return uuid.Nil, &InvalidPayloadError{Key: key, EventType: letter.Type, Err: err}
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.Nil, err // the operating system has no random numbers
+	}
+	if err := f.log.EditDeadLetter(ctx, key, id, compact.Bytes()); err != nil {
+		return uuid.Nil, err
+	}
+	return id, nil
+}

@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Event is one event with the states of its deliveries taken together: one of the
+// Status constants.
+type Event = engine.Event
+
+// EventHistory is one event with everything that became of it: its deliveries, their
+// attempts, the events it was made from or into, and what operators did to it.
+type EventHistory = engine.EventHistory
+
+// DeliveryState is one event on its way to one subscription: where it stands, one of
+// the State constants, with its failed attempts.
+type DeliveryState = engine.DeliveryState
+
+// SharedCrash is an end of the process while several handlers ran. It counts as an
+// attempt for none of them.
+type SharedCrash = engine.SharedCrash
+
+// Unsettled is an event that some subscription has yet to settle, or has given up.
+type Unsettled = engine.Unsettled
+
+// The statuses of an event.
+const (
+	StatusPending    = engine.StatusPending    // some subscription has yet to settle it
+	StatusProcessing = engine.StatusProcessing // a handler is known to run
+	StatusDone       = engine.StatusDone       // settled by all subscriptions
+	StatusDLQ        = engine.StatusDLQ        // a dead letter of some subscription, and settled by the others
+)
+
+// The states of a delivery.
+const (
+	StatePending   = engine.StatePending   // not yet tried
+	StateRunning   = engine.StateRunning   // a handler is known to run, or ran when its process died
+	StateWaiting   = engine.StateWaiting   // for a retry, a delay or a snooze
+	StateHeld      = engine.StateHeld      // its type is paused
+	StateDead      = engine.StateDead      // a dead letter
+	StateDiscarded = engine.StateDiscarded // settled without having been handled
+	StateDone      = engine.StateDone      // handled
+)
+
+// Events returns events, the newest first: the order of the log, backwards. What is
+// published while one goes from page to page is not on the later ones.
+func (f *File) Events(ctx context.Context, filter Filter, page Page) (events []Event, next string, err error) {
+	if err := checkEvents(filter); err != nil {
+		return nil, "", err
+	}
+	if page, err = page.Complete(); err != nil {
+		return nil, "", fmt.Errorf("list events: %w", err)
+	}
+	return f.log.Events(ctx, filter, page)
+}
+
+// Event returns one event, or a *[NotFoundError].
+func (f *File) Event(ctx context.Context, id uuid.UUID) (EventHistory, error) {
+	return f.log.Event(ctx, id)
+}
+
+// FindEvent returns the one event whose id begins with prefix, so that people need not
+// type all of it. The error is a *[NotFoundError] when there is none and an
+// *[AmbiguousError] when there are several. The first 18 characters of an id nearly
+// always suffice: they are its time, to a quarter of a microsecond.
+func (f *File) FindEvent(ctx context.Context, prefix string) (uuid.UUID, error) {
+	const shown = 5
+	digits, err := hexDigits(prefix)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	ids, err := f.log.EventsWithID(ctx, digits, shown+1)
+	switch {
+	case err != nil:
+		return uuid.Nil, err
+	case len(ids) == 0:
+		return uuid.Nil, &NotFoundError{Thing: "event", Name: prefix}
+	case len(ids) > 1:
+		return uuid.Nil, &AmbiguousError{Prefix: prefix, IDs: ids[:min(shown, len(ids))], More: len(ids) > shown}
+	}
+	return ids[0], nil
+}
+
+// hexDigits returns the values of the digits of an id, or of its beginning.
+func hexDigits(text string) ([]byte, error) {
+	var digits []byte
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case c >= '0' && c <= '9':
+			digits = append(digits, byte(c-'0'))
+		case c >= 'a' && c <= 'f':
+			digits = append(digits, byte(c-'a'+10))
+		case c != '-':
+			return nil, fmt.Errorf("%q is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21", text)
+		}
+	}
+	if len(digits) == 0 || len(digits) > 32 {
+		return nil, fmt.Errorf("%q is not the id of an event, or the beginning of one: want 1 to 32 hexadecimal digits", text)
+	}
+	return digits, nil
+}
+
+// Unsettled calls visit for every event that is open or dead, in the order of the log,
+// but not for those of the bus itself. It changes nothing, and nobody waits for it, but
+// the write-ahead log beside the file cannot shrink while it runs. visit must not call
+// methods of f.
+func (f *File) Unsettled(ctx context.Context, visit func(Unsettled)) error {
+	return f.log.Unsettled(ctx, visit)
+}
+
+// DiscardEvent settles the open deliveries of an event without their being handled: to
+// one subscription, or to all for an empty name. It returns the names of their
+// subscriptions. A delivery is open if it is pending, running, waiting or held;
+// [File.DiscardDeadLetters] is for dead ones. The reason is kept with the event, and is
+// part of its outcome.
+//
+// The bus that runs on the file settles them within 200 ms, or when a pause of their
+// subscription ends, and otherwise the next one at its start. Until then they count as
+// backlog. A handler that is at work is not interrupted: if it succeeds, the delivery
+// is done; if it fails, it is not tried again.
+//
+// Without an open delivery the error is a *[NotOpenError], and without the event or the
+// subscription a *[NotFoundError].
+func (f *File) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (subscriptions []string, err error) {
+	if reason == "" {
+		return nil, errors.New("discard an event: the reason is empty; say in a few words why it need not be handled")
+	}
+	return f.log.DiscardEvent(ctx, id, subscription, reason)
+}
+
+// Undo chooses discards: those of an event, to one subscription if it is named, or
+// those of one action of the audit.
+type Undo = engine.Undo
+
+// Undone counts what [File.Undiscard] has changed and left alone.
+type Undone = engine.Undone
+
+// Undiscard undoes discards, whoever has made them: an operator, by [File.DiscardEvent]
+// or [File.DiscardDeadLetters], or a handler. A discarded dead letter is a dead letter
+// again, with the time at which it died; everything else is due now. It is one
+// transaction. A choice that matches nothing is no error.
+func (f *File) Undiscard(ctx context.Context, u Undo) (Undone, error) {
+	if (u.Event == uuid.Nil) == (u.Action == 0) {
+		return Undone{}, errors.New("undo a discard: choose an event or an action")
+	}
+	return f.log.Undiscard(ctx, u)
+}

@@ -1,0 +1,140 @@
+package inspect_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// look returns the rates of the subscriptions since the look before.
+func (f *fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]inspect.SubscriptionRates) {
+	f.t.Helper()
+	synctest.Wait()
+	status, err := f.file.StatusSince(f.t.Context(), *last)
+	must(f.t, err)
+	*last = status
+	all = map[string]inspect.SubscriptionRates{}
+	for _, s := range status.Subscriptions {
+		if s.Rates != nil {
+			all[s.Name] = *s.Rates
+		}
+	}
+	return status.Rates, all
+}
+
+// Each of these is settled, or not, in another way.
+func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seconds := func(s float64) *float64 { return &s }
+		f := open(t)
+		f.subscribe("ledger", fine)
+		f.subscribe("slow", func(int, int) error { time.Sleep(10 * time.Minute); return nil }, runtime.WithTimeout(time.Hour))
+		f.subscribe("printer", func(_, attempt int) error { // fails once with each
+			if attempt == 1 {
+				return errBroken
+			}
+			return nil
+		})
+		f.subscribe("broken", fail)
+		f.start()
+		var last inspect.Status
+		if of, all := f.look(&last); of != nil || len(all) != 0 {
+			t.Errorf("the first look has rates: %+v, %+v", of, all)
+		}
+		wants := func(minutes int, published float64, want map[string]inspect.SubscriptionRates) {
+			t.Helper()
+			of, got := f.look(&last)
+			for name, rates := range got { // per minute is easier to read
+				rates.Published, rates.Handled, rates.Dead = rates.Published*60, rates.Handled*60, rates.Dead*60
+				got[name] = rates
+			}
+			if diff := cmp.Diff(inspect.Rates{Seconds: float64(minutes) * 60, Published: published / 60}, *of); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("per minute (-want +got):\n%s", diff)
+			}
+		}
+		time.Sleep(time.Minute)
+		wants(1, 0, map[string]inspect.SubscriptionRates{
+			"ledger": {DrainedIn: seconds(0)}, "slow": {DrainedIn: seconds(0)}, "printer": {DrainedIn: seconds(0)}, "broken": {DrainedIn: seconds(0)},
+		})
+		f.publish(1, 2, 3, 4) // four minutes
+		wants(4, 1, map[string]inspect.SubscriptionRates{
+			"ledger": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "slow": {Published: 1},
+			"printer": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "broken": {Published: 1, Dead: 1, DrainedIn: seconds(0)},
+		})
+		time.Sleep(16 * time.Minute) // slow has handled two in 20 minutes, by 10 minutes each
+		wants(16, 0, map[string]inspect.SubscriptionRates{
+			"ledger": {DrainedIn: seconds(0)}, "slow": {Handled: 2.0 / 16, DrainedIn: seconds(16 * 60)},
+			"printer": {DrainedIn: seconds(0)}, "broken": {DrainedIn: seconds(0)},
+		})
+		time.Sleep(time.Hour)
+		f.look(&last)
+
+		// A delayed event is published now, and handled later.
+		_, err := runtime.Publish(t.Context(), f.Bus, placedType, order{Number: 9}, runtime.WithDelay(90*time.Second))
+		must(t, err)
+		f.publish(10) // beside it, one minute
+		wants(1, 2, map[string]inspect.SubscriptionRates{
+			"ledger": {Published: 2, Handled: 1}, "slow": {Published: 2}, "printer": {Published: 2, Handled: 1}, "broken": {Published: 2, Dead: 1},
+		})
+		time.Sleep(time.Minute)
+		wants(1, 0, map[string]inspect.SubscriptionRates{
+			"ledger": {Handled: 1, DrainedIn: seconds(0)}, "slow": {}, "printer": {Handled: 1, DrainedIn: seconds(0)}, "broken": {Dead: 1, DrainedIn: seconds(0)},
+		})
+
+		// A new subscription has no rates at its first look.
+		f.subscribe("late", fine)
+		time.Sleep(time.Minute)
+		if _, all := f.look(&last); len(all) != 4 {
+			t.Errorf("rates of %d subscriptions, want those of 4 that were there before", len(all))
+		}
+		time.Sleep(time.Hour) // the slow one comes to an end
+	})
+}
+
+func TestRatesOfAnotherFileSayNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, other := open(t), open(t)
+		for _, f := range []*fixture{f, other} {
+			f.subscribe("ledger", fine)
+			f.start()
+			f.publish(1, 2)
+		}
+		var last inspect.Status
+		f.look(&last)
+		time.Sleep(time.Minute)
+		other.publish(3)
+		if of, all := other.look(&last); of != nil || len(all) != 0 {
+			t.Errorf("another file has the rates %+v and %+v", of, all)
+		}
+	})
+}
+
+// Where counting stops, both looks know how much of the log is left.
+func TestALongBacklogIsDrainedAtTheRateOfTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("publishes 15,000 events")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t)
+		f.subscribe("ledger", func(int, int) error { time.Sleep(100 * time.Millisecond); return nil })
+		orders := make([]order, 15_000)
+		_, err := runtime.PublishBatch(t.Context(), f.Bus, placedType, orders)
+		must(t, err)
+		f.start()
+		var last inspect.Status
+		f.look(&last)
+		time.Sleep(100*time.Second + time.Millisecond)
+		_, all := f.look(&last)
+		if r := all["ledger"]; r.Handled < 9.9 || r.Handled > 10.1 || r.DrainedIn == nil || *r.DrainedIn < 1380 || *r.DrainedIn > 1420 {
+			t.Errorf("the rates are %+v, want 10 per second, and 1,400 s for the other 14,000", r)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Selection says which deliveries a method changes, and how fast. The zero value is
+// all that the method can change, as fast as publishers are not held up.
+type Selection struct {
+	Filter Filter
+	Limit  int     // change at most this many, the oldest; 0 for no limit
+	Rate   float64 // change at most this many per second; 0 for no limit
+	DryRun bool    // change nothing, and count only
+	// Canary makes [File.Retry] retry so many first, and go on only when all of them
+	// were handled. Dead letters whose last attempt has ended the process are not
+	// among these, unless Filter.Reasons has crash. 0 for none.
+	Canary int
+	// Progress is called after every step with what was done until then, by the
+	// goroutine that called the method. Nil for nobody.
+	Progress func(Counts)
+}
+
+// Only selects the dead letters of the given keys.
+func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} }
+
+// Counts says what became of the deliveries that were selected.
+type Counts struct {
+	Matched int `json:"matched"` // how many there were when it began
+	Moved   int `json:"moved"`   // how many were changed
+	// Skipped are keys that named no dead letter when it began, and deliveries that no
+	// longer matched when it was their turn.
+	Skipped int `json:"skipped"`
+}
+
+// check refuses numbers without a meaning; what names the action.
+func (s Selection) check(what string) error {
+	var problems []error
+	if s.Limit < 0 {
+		problems = append(problems, fmt.Errorf("limit %d is negative", s.Limit))
+	}
+	if !(s.Rate >= 0) { // NaN too
+		problems = append(problems, fmt.Errorf("rate %v is negative", s.Rate))
+	}
+	if s.Canary < 0 {
+		problems = append(problems, fmt.Errorf("canary %d is negative", s.Canary))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+const (
+	// stepSize is how many deliveries one transaction changes at most. It takes a few
+	// milliseconds, for which a publisher may have to wait.
+	stepSize = 100
+	// stepPause lets publishers in between two transactions.
+	stepPause = 10 * time.Millisecond
+)
+
+// pace returns how many deliveries a step changes, and how long to wait after it. At a
+// rate there are ten steps a second, or fewer with one delivery each.
+func (s Selection) pace() (size int, pause time.Duration) {
+	if s.Rate == 0 {
+		return stepSize, stepPause
+	}
+	size = int(min(max(s.Rate/10, 1), stepSize))
+	seconds := float64(size) / s.Rate
+	return size, time.Duration(min(seconds, (24*time.Hour).Seconds()) * float64(time.Second))
+}

@@ -1,0 +1,158 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Retry gives dead letters back to their subscriptions, due now and with a fresh count
+// of attempts, those that died first first. The attempts before stay on record, and so
+// does which members of a group have handled the event. What dies while it runs, or
+// dies again, is not retried.
+//
+// It works in small transactions: publishers do not have to wait for long, and when
+// ctx ends or the process dies, every dead letter is either retried or still dead. Call
+// it again to go on. The counts are right with any error.
+//
+// With a Canary it waits until the first dead letters are settled, which takes as long
+// as their attempts, and for ever if no bus runs on the file: bound it by ctx. If one
+// of them dies again, or all that match may end the process, the error is a
+// *[CanaryError].
+func (f *File) Retry(ctx context.Context, s Selection) (Counts, error) {
+	return f.sweepDeadLetters(ctx, "retry dead letters", engine.SweepRetry, s, "")
+}
+
+// DiscardDeadLetters settles dead letters that nobody wants to be handled. The reason
+// is kept with them, and is part of the outcome of their events; their attempts stay on
+// record. In all else it is like [File.Retry].
+func (f *File) DiscardDeadLetters(ctx context.Context, s Selection, reason string) (Counts, error) {
+	if reason == "" {
+		return Counts{}, errors.New("discard dead letters: the reason is empty; say in a few words why they need not be handled")
+	}
+	return f.sweepDeadLetters(ctx, "discard dead letters", engine.SweepDiscard, s, reason)
+}
+
+// Purge forgets the dead letters that died at Filter.Until or before, which must be
+// set, with all their attempts. Their events stay in the log until they are pruned. In
+// all else it is like [File.Retry].
+func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
+	if s.Filter.Until.IsZero() {
+		return Counts{}, errors.New("purge dead letters: set Filter.Until to the time at which they have died, or before")
+	}
+	return f.sweepDeadLetters(ctx, "purge dead letters", engine.SweepPurge, s, "")
+}
+
+// Replay gives events that one subscription has handled to it again, in the order of
+// the log, each with a fresh count of attempts. Other subscriptions see nothing of it.
+// What it has not handled yet, has as a dead letter or has discarded is left alone, and
+// so are events from before it began. The filter chooses events, and takes no Status.
+//
+// It works in small transactions: when ctx ends or the process dies, each event was
+// replayed or not; replaying once more would repeat those that were. The counts are
+// right with any error. A subscription that the file does not know is a
+// *[NotFoundError].
+func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Counts, error) {
+	if s.Filter.Status != "" {
+		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status out")
+	}
+	if err := checkEvents(s.Filter); err != nil {
+		return Counts{}, err
+	}
+	return f.sweep(ctx, "replay events", s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Detail: s.Filter.String()})
+}
+
+func (f *File) sweepDeadLetters(ctx context.Context, what string, kind engine.SweepKind, s Selection, reason string) (Counts, error) {
+	if err := checkDeadLetters(s.Filter); err != nil {
+		return Counts{}, err
+	}
+	detail := s.Filter.String()
+	if reason != "" {
+		detail = reason + " (" + detail + ")"
+	}
+	return f.sweep(ctx, what, s, engine.SweepSpec{Kind: kind, Reason: reason, Detail: detail})
+}
+
+// sweep changes many deliveries, in steps.
+func (f *File) sweep(ctx context.Context, what string, s Selection, spec engine.SweepSpec) (Counts, error) {
+	if err := s.check(what); err != nil {
+		return Counts{}, err
+	}
+	if s.Canary > 0 && spec.Kind != engine.SweepRetry {
+		return Counts{}, errors.New(what + ": a canary is for retrying only")
+	}
+	spec.Filter = s.Filter
+	steps, err := f.log.Sweep(ctx, spec)
+	if err != nil {
+		return Counts{}, err
+	}
+	w := &sweep{Selection: s, log: f.log, steps: steps}
+	w.counts.Matched = steps.Matched()
+	w.counts.Skipped = max(0, len(s.Filter.Keys)-steps.Matched())
+	if !s.DryRun {
+		err = w.run(ctx)
+	}
+	return w.counts, err
+}
+
+// sweep is a change to many deliveries that has begun.
+type sweep struct {
+	Selection
+	log    engine.Inspection
+	steps  engine.Sweep
+	counts Counts
+}
+
+func (w *sweep) run(ctx context.Context) error {
+	wanted := w.counts.Matched
+	if w.Limit > 0 {
+		wanted = min(wanted, w.Limit)
+	}
+	if w.Canary > 0 {
+		if err := w.canary(ctx, min(w.Canary, wanted)); err != nil {
+			return err
+		}
+	}
+	if _, err := w.move(ctx, wanted-w.counts.Moved); err != nil {
+		return err
+	}
+	w.counts.Skipped += wanted - w.counts.Moved
+	return nil
+}
+
+// move changes up to n more deliveries, in steps, and returns them.
+func (w *sweep) move(ctx context.Context, n int) (all []Key, err error) {
+	size, pause := w.pace()
+	for n > 0 {
+		moved, err := w.steps.Step(ctx, min(size, n))
+		if err != nil || len(moved) == 0 {
+			return all, err
+		}
+		all = append(all, moved...)
+		n -= len(moved)
+		w.counts.Moved += len(moved)
+		if w.Progress != nil {
+			w.Progress(w.counts)
+		}
+		if n > 0 {
+			if err := sleep(ctx, pause); err != nil {
+				return all, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// sleep waits, or returns the error of a context that ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

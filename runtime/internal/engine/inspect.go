@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Inspection is a log that somebody looks into and steers without a bus: package
+// inspect above the seam, for an operator's program or the busgen command. It
+// works on a log that no process has open, and beside one that dispatches.
+//
+// Opening and looking change nothing, and need no permission to write. The first
+// change opens the log for writing. All methods are safe for concurrent use, and
+// return ErrClosed after Close. A context that ends interrupts them: a change has
+// then happened completely or not at all.
+type Inspection interface {
+	Inspector
+	Steerer
+
+	// Close releases the log. A second call returns nil.
+	Close() error
+}
+
+// Inspectable is an engine whose logs can be inspected.
+type Inspectable interface {
+	Engine
+
+	// Inspect opens the log at a target, which must exist, for an actor, whose name
+	// the audit gets.
+	Inspect(ctx context.Context, target, actor string) (Inspection, error)
+}
+
+// Inspector looks into a log.
+type Inspector interface {
+	StatusReader
+	EventReader
+	DeadLetterReader
+	AuditReader
+	Checker
+}
+
+// StatusReader tells where a log and its subscriptions stand.
+type StatusReader interface {
+	// Status counts events, and the backlog of each subscription, up to limit. It
+	// adds the rates since an earlier status of the same log, if that is not zero.
+	Status(ctx context.Context, limit int, since Status) (Status, error)
+
+	// Subscriptions returns the subscriptions in the order in which they were
+	// made. It stops counting a backlog at limit.
+	Subscriptions(ctx context.Context, limit int) ([]SubscriptionState, error)
+
+	// Names returns the names of subscriptions and event types.
+	Names(ctx context.Context) (Names, error)
+
+	// Activity returns what the dispatching process says of itself: nothing if no
+	// process dispatches.
+	Activity(ctx context.Context) (Activity, Owner, error)
+}
+
+// EventReader reads events and their deliveries.
+type EventReader interface {
+	// Events returns a page of events, the newest first, and the cursor of the
+	// next page.
+	Events(ctx context.Context, f Filter, p Page) ([]Event, string, error)
+
+	// Event returns one event, or a *NotFoundError.
+	Event(ctx context.Context, id uuid.UUID) (EventHistory, error)
+
+	// EventsWithID returns up to limit ids that begin with the given hexadecimal
+	// digits, each from 0 to 15, the lowest first.
+	EventsWithID(ctx context.Context, digits []byte, limit int) ([]uuid.UUID, error)
+
+	// Unsettled calls visit for every event with an open or a dead delivery, in the
+	// order of the log, but not for events of the bus itself.
+	Unsettled(ctx context.Context, visit func(Unsettled)) error
+}
+
+// DeadLetterReader reads dead letters.
+type DeadLetterReader interface {
+	// DeadLetters returns a page of dead letters, those that died last first or, with
+	// oldestFirst, those that died first, and the cursor of the next page.
+	DeadLetters(ctx context.Context, f Filter, p Page, oldestFirst bool) ([]DeadLetter, string, error)
+
+	// CountDeadLetters returns how many dead letters match.
+	CountDeadLetters(ctx context.Context, f Filter) (int, error)
+
+	// DeadLetter returns one dead letter, or a *NotFoundError with its State.
+	DeadLetter(ctx context.Context, key Key) (DeadLetterHistory, error)
+
+	// Redelivered returns what became of dead letters that were retried, in the
+	// order of the keys.
+	Redelivered(ctx context.Context, keys []Key) ([]Redelivery, error)
+
+	// FailureGroups returns dead letters by their fingerprint, the largest group
+	// first. The message of a group is the error of its newest dead letter.
+	FailureGroups(ctx context.Context, f Filter) ([]FailureGroup, error)
+
+	// FailureGroupNames returns the fingerprints of dead letters that begin with a
+	// prefix, in alphabetical order.
+	FailureGroupNames(ctx context.Context, prefix string) ([]string, error)
+
+	// Schema returns the schema of the newest version of an event type, by any of
+	// its names. It is zero if the log has none.
+	Schema(ctx context.Context, eventType string) (Schema, error)
+}
+
+// AuditReader reads what was done to a log.
+type AuditReader interface {
+	// Audit returns a page of entries, the newest first, and the cursor of the next
+	// page.
+	Audit(ctx context.Context, f AuditFilter, p Page) ([]AuditEntry, string, error)
+}
+
+// Checker looks for damage.
+type Checker interface {
+	// Check returns what is wrong with the log. It ends after RuleIntegrity, because
+	// the content of a damaged log means nothing.
+	Check(ctx context.Context) ([]Problem, error)
+}
+
+// Steerer changes a log. Each change is on disk when its method returns, and has an
+// entry in the audit. A process that dispatches notices it within 200 ms.
+type Steerer interface {
+	SubscriptionSteerer
+	EventDiscarder
+	DeadLetterEditor
+	Sweeper
+}
+
+// SubscriptionSteerer pauses, resumes and forgets subscriptions, and closes their
+// circuit breakers.
+type SubscriptionSteerer interface {
+	// Pause stores a pause. Pausing what is paused changes nothing. A subscription
+	// that the log does not have is a *NotFoundError.
+	Pause(ctx context.Context, p Pause) error
+
+	// Resume undoes Pause. Without such a pause it returns a *NotFoundError.
+	Resume(ctx context.Context, p Pause) error
+
+	// RemoveSubscription forgets a subscription and all that is kept for it. While
+	// a process dispatches it returns an *OwnedError, and for a name that the log
+	// does not have a *NotFoundError.
+	RemoveSubscription(ctx context.Context, name string) (Removed, error)
+
+	// RequestBreaker asks the dispatching process to close a circuit breaker, in place
+	// of an earlier request for it.
+	RequestBreaker(ctx context.Context, subscription string) (BreakerRequest, error)
+
+	// BreakerAnswered reports whether the process has answered.
+	BreakerAnswered(ctx context.Context, r BreakerRequest) (bool, error)
+
+	// WithdrawBreaker undoes RequestBreaker. It reports false if the request was
+	// answered meanwhile.
+	WithdrawBreaker(ctx context.Context, r BreakerRequest) (bool, error)
+}
+
+// EventDiscarder settles open deliveries of events, and undoes discards.
+type EventDiscarder interface {
+	// DiscardEvent discards the open deliveries of an event, to one subscription or,
+	// for an empty name, to all, and returns the names of their subscriptions. It
+	// returns a *NotFoundError for an unknown event or subscription, and a
+	// *NotOpenError if no delivery is open.
+	DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) ([]string, error)
+
+	// Undiscard undoes discards. A choice that matches nothing is no error.
+	Undiscard(ctx context.Context, u Undo) (Undone, error)
+}
+
+// DeadLetterEditor makes new events from dead letters, and adds dead letters of
+// other logs.
+type DeadLetterEditor interface {
+	// EditDeadLetter makes a new event with another payload for the subscription of a
+	// dead letter, and discards the dead letter. If there is no such dead letter it
+	// returns a *NotFoundError.
+	EditDeadLetter(ctx context.Context, key Key, id uuid.UUID, payload []byte) error
+
+	// ImportDeadLetters begins to add dead letters. All of them have one entry in the
+	// audit.
+	ImportDeadLetters() (Import, error)
+}
+
+// Import adds dead letters in steps.
+type Import interface {
+	// Add adds dead letters in one transaction, but for those whose delivery is open,
+	// dead, discarded or handled already. One that cannot be added ends it with an
+	// *ImportError, whose Line is its place from 0; those before it are added.
+	Add(ctx context.Context, letters []DeadLetter) (added, skipped int, err error)
+}
+
+// Sweeper changes many deliveries.
+type Sweeper interface {
+	// Sweep begins a change: it counts what matches, and changes nothing. For
+	// SweepReplay, a subscription that the log does not have is a *NotFoundError.
+	Sweep(ctx context.Context, spec SweepSpec) (Sweep, error)
+}
+
+// SweepKind is what a sweep does. It is the action in the audit.
+type SweepKind string
+
+// The kinds of sweeps.
+const (
+	SweepRetry   SweepKind = "retry"   // dead letters are due now, with a fresh count of attempts; the attempts before stay on record
+	SweepDiscard SweepKind = "discard" // dead letters are settled without having been handled
+	SweepPurge   SweepKind = "purge"   // dead letters are forgotten, with their attempts
+	SweepReplay  SweepKind = "replay"  // events that a subscription has handled are due again
+)
+
+// SweepSpec says which deliveries to change, and how.
+type SweepSpec struct {
+	Kind         SweepKind
+	Filter       Filter
+	Subscription string // of SweepReplay
+	Reason       string // of SweepDiscard
+	Detail       string // for the audit
+}
+
+// Sweep changes deliveries in steps, from the oldest to the newest. Each step is one
+// transaction, so that publishers do not wait for long; all steps have one entry in
+// the audit. Deliveries that begin to match after Sweeper.Sweep are left alone.
+type Sweep interface {
+	// Matched returns how many deliveries matched when the sweep began.
+	Matched() int
+
+	// SpareCrashes makes the next steps leave out dead letters whose last attempt has
+	// ended the process. With false the sweep begins again from the oldest.
+	SpareCrashes(spare bool)
+
+	// Step changes up to limit deliveries, and returns them: none when it is done.
+	Step(ctx context.Context, limit int) ([]Key, error)
+}
+
+// Redelivery is what became of a dead letter that was retried.
+type Redelivery int
+
+// What can become of a dead letter that was retried.
+const (
+	RedeliverySettled Redelivery = iota // handled or discarded
+	RedeliveryOpen                      // not yet settled
+	RedeliveryDead                      // dead again
+)
+
+// Undo chooses discards: those of an event, to one subscription if it is named, or
+// those of one action.
+type Undo struct {
+	Event        uuid.UUID
+	Subscription string
+	Action       int64 // [AuditEntry].ID of a discard
+}
+
+// Undone counts the deliveries whose discard was undone.
+type Undone struct {
+	Dead int `json:"dead"` // are dead letters again
+	Due  int `json:"due"`  // are tried again
+	// Left were not changed: they were edited into another event, or a handler
+	// discarded them at this moment.
+	Left int `json:"left"`
+}
+
+// Removed counts what was forgotten with a subscription.
+type Removed struct {
+	Open int `json:"open"` // events it had yet to settle
+	Dead int `json:"dead"` // dead letters
+}
+
+// Schema describes the payloads of an event type. Generated code carries it, and the
+// bus stores it when it is opened, if it differs from what is stored.
+type Schema struct {
+	Version  int       // of the payloads that the program publishes
+	Text     string    // one line of JSON, for busgen; its form may change
+	StoredAt time.Time // when it last changed; UTC
+	Program  string    // the program that stored it: the name of its file, and its version
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The statuses of an event: the states of its deliveries taken together.
+const (
+	StatusPending    = "pending"    // some subscription has yet to settle it
+	StatusProcessing = "processing" // a handler is known to run
+	StatusDone       = "done"       // settled by all subscriptions
+	StatusDLQ        = "dlq"        // a dead letter of some subscription, and settled by the others
+)
+
+// Statuses returns the statuses of events.
+func Statuses() []string {
+	return []string{StatusPending, StatusProcessing, StatusDone, StatusDLQ}
+}
+
+// Event is one event with the states of its deliveries taken together. Its JSON is
+// what "busgen events list --json" prints.
+type Event struct {
+	ID            uuid.UUID       `json:"id"`
+	Type          string          `json:"type"`
+	Version       int             `json:"version"`                  // of the payload
+	Status        string          `json:"status"`                   // one of the Status constants
+	PublishedAt   time.Time       `json:"published_at"`             // UTC
+	Due           time.Time       `json:"due_at,omitzero"`          // of a delayed event; UTC
+	Failures      int             `json:"failures"`                 // the most failed attempts of a subscription since it was last redriven
+	CorrelationID string          `json:"correlation_id,omitempty"` // part of Metadata
+	Payload       json.RawMessage `json:"payload"`                  // as stored
+	Metadata      json.RawMessage `json:"metadata,omitempty"`       // a JSON object of strings; nil without
+}
+
+// EventHistory is one event with everything that became of it. Its JSON is what
+// "busgen events show --json" prints.
+type EventHistory struct {
+	Event
+	MadeFrom   *uuid.UUID      `json:"made_from,omitempty"` // the event that an operator has edited into this one; nil for none
+	MadeInto   []uuid.UUID     `json:"made_into,omitempty"` // the events that were made from this one
+	Deliveries []DeliveryState `json:"deliveries"`          // one for each of its subscriptions, by name
+	Running    []Running       `json:"running,omitempty"`   // its handlers that have been running for more than a second
+	Audit      []AuditEntry    `json:"audit,omitempty"`     // what was done to it, alone or with others, oldest first
+}
+
+// The states of a delivery, besides StateDone, StateDead and StateDiscarded.
+const (
+	StatePending = "pending" // not yet tried
+	StateRunning = "running" // a handler is known to run, or ran when its process died
+	StateWaiting = "waiting" // for a retry, a delay or a snooze
+	StateHeld    = "held"    // its type is paused
+)
+
+// DeliveryState is one event on its way to one subscription, as an operator sees it.
+type DeliveryState struct {
+	Subscription string    `json:"subscription"`
+	State        string    `json:"state"`               // one of the State constants
+	Due          time.Time `json:"due_at,omitzero"`     // of a waiting one; UTC
+	Settled      time.Time `json:"settled_at,omitzero"` // when it died or was discarded; UTC
+	Reason       string    `json:"reason,omitempty"`    // why it is dead or was discarded
+	Failures     int       `json:"failures"`            // failed attempts, over its whole life
+	// Counted is how many of them count against its max_attempts: those since it was
+	// new or last retried by hand; 0 once it is settled.
+	Counted  int             `json:"counted"`
+	Attempts []FailedAttempt `json:"attempts,omitempty"`
+	// Crashes are ends of the process while the handler ran that do not count as
+	// failed attempts, because other handlers ran too.
+	Crashes []SharedCrash `json:"crashes,omitempty"`
+}
+
+// SharedCrash is an end of the process while several handlers ran.
+type SharedCrash struct {
+	At     time.Time `json:"at"`     // when it was noticed; UTC
+	Beside []Key     `json:"beside"` // the deliveries of the other handlers
+}
+
+// Unsettled is an event that some subscription has yet to settle, or has given up.
+type Unsettled struct {
+	ID   uuid.UUID
+	Type string
+	// Names are all names that the type ever had, the present one included: a program
+	// may know another one only.
+	Names   []string
+	Version int    // of its payload
+	Payload []byte // JSON; valid only until the function that was given it returns
+	Open    int    // deliveries that are pending, waiting, held or running
+	Dead    int    // dead letters
+}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+)
+
+// DefaultLimit is how many items a [Page] has if it does not say.
+const DefaultLimit = 100
+
+// Page chooses a part of a list. The zero value is its beginning. What is added to
+// the list meanwhile does not move the pages that follow.
+type Page struct {
+	After  string // the cursor that the page before has returned; empty for the beginning of the list
+	Offset int    // how many items to pass over, from there
+	Limit  int    // how many items to return; 0 for [DefaultLimit]
+}
+
+// Complete fills in the default, and refuses negative numbers.
+func (p Page) Complete() (Page, error) {
+	switch {
+	case p.Limit < 0:
+		return p, fmt.Errorf("the limit is %d: it must not be negative", p.Limit)
+	case p.Offset < 0:
+		return p, fmt.Errorf("the offset is %d: it must not be negative", p.Offset)
+	case p.Limit == 0:
+		p.Limit = DefaultLimit
+	}
+	return p, nil
+}
+
+// Place returns the numbers of which the cursor of the page was made, or nil for the
+// beginning of the list.
+func (p Page) Place(numbers int) ([]int64, error) {
+	if p.After == "" {
+		return nil, nil
+	}
+	place := make([]int64, numbers)
+	bytes, err := base64.RawURLEncoding.DecodeString(p.After)
+	for i := range place {
+		n, length := binary.Varint(bytes)
+		if err != nil || length <= 0 {
+			return nil, fmt.Errorf("%q is not the end of a page: use what the page before has returned", p.After)
+		}
+		place[i], bytes = n, bytes[length:]
+	}
+	return place, nil
+}
+
+// CutPage returns the items of a page, of which an engine has read one more than the
+// limit, and the cursor of the next page; place returns the numbers that say where
+// an item is in the list. The cursor is empty if there are no more items.
+func CutPage[T any](p Page, items []T, place func(T) []int64) ([]T, string) {
+	if len(items) <= p.Limit {
+		return items, ""
+	}
+	items = items[:p.Limit]
+	var cursor []byte
+	for _, n := range place(items[p.Limit-1]) {
+		cursor = binary.AppendVarint(cursor, n)
+	}
+	return items, base64.RawURLEncoding.EncodeToString(cursor)
+}

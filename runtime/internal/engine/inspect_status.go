@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Status is what a log holds and who uses it. Its JSON is what "busgen status
+// --json" prints.
+type Status struct {
+	At            time.Time           `json:"at"` // when the log was read; UTC
+	Path          string              `json:"path"`
+	Size          int64               `json:"size"`            // bytes
+	WAL           int64               `json:"wal"`             // bytes of the write-ahead log beside the file
+	Schema        int                 `json:"schema"`          // version of the tables
+	Owner         *Owner              `json:"owner"`           // nil if no bus was ever started on it
+	Events        int                 `json:"events"`          // stored, those of the bus itself included; not counted beyond MaxBacklog
+	More          bool                `json:"more,omitempty"`  // there are more; Events and Types are about the newest
+	Oldest        time.Time           `json:"oldest,omitzero"` // publication of the oldest event
+	Newest        time.Time           `json:"newest,omitzero"`
+	Types         []TypeCount         `json:"types"` // those with events, by name
+	Subscriptions []SubscriptionState `json:"subscriptions"`
+	DeadLetters   int                 `json:"dead_letters"`
+	Pauses        []PauseState        `json:"pauses"`   // oldest first
+	Breakers      []Breaker           `json:"breakers"` // those that are not closed, the one that opened first first
+	Running       []Running           `json:"running"`  // handlers that have been running for more than a second, oldest first
+	// Snoozed are deliveries that their handlers have put off a hundred times or
+	// for more than a day: the ten that were put off most often.
+	Snoozed []Snoozed `json:"snoozed,omitempty"`
+	Rates   *Rates    `json:"rates,omitempty"` // only since an earlier status
+
+	// Mark is the engine's own: from where the rates of the next status are measured.
+	Mark any `json:"-"`
+}
+
+// Owner is the process that dispatches from a log, or the last one that did.
+type Owner struct {
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"` // UTC
+	// Alive says that it dispatches now. The lock that the process holds tells, so it
+	// is right for a process of another container too.
+	Alive bool `json:"alive"`
+}
+
+// TypeCount counts the events of one type. The bus's own types begin with $.
+type TypeCount struct {
+	Name     string    `json:"name"`
+	Unrouted bool      `json:"unrouted,omitempty"` // no subscription matches it
+	Events   int       `json:"events"`
+	Oldest   time.Time `json:"oldest"` // when its oldest event was published; UTC
+	Newest   time.Time `json:"newest"`
+}
+
+// MaxBacklog is where the backlog of a subscription is no longer counted:
+// [SubscriptionState].Backlog is this number for all that is more. [Status] counts
+// events, too, up to it.
+const MaxBacklog = 10_000
+
+// SubscriptionState is where a subscription stands.
+type SubscriptionState struct {
+	Name    string `json:"name"`
+	Pattern string `json:"pattern"` // globs over event types, with spaces between them
+	Paused  bool   `json:"paused"`  // by its name
+	// Unhandled says that it has a backlog and that the dispatching process has
+	// noticed that it has no handler for it. Only in a [Status].
+	Unhandled bool `json:"unhandled,omitempty"`
+	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
+	// includes Running, Waiting and Held.
+	Backlog int `json:"backlog"`
+	// BacklogAtMost is the backlog or, where counting has stopped, all events of the
+	// log that it has yet to pass, whether or not they match its pattern.
+	BacklogAtMost int `json:"backlog_at_most"`
+	// Partial says that Running to Dead are no longer counted: there are 100,000.
+	Partial bool               `json:"partial,omitempty"`
+	Running int                `json:"running"`         // handlers that the log knows to run, or that ran when their process died
+	Waiting int                `json:"waiting"`         // for a retry, a delay or a snooze
+	Held    int                `json:"held"`            // because their type is paused
+	Dead    int                `json:"dead"`            // dead letters
+	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published; UTC, zero without a backlog
+	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
+}
+
+// Rates is how fast a bus has worked between two statuses.
+type Rates struct {
+	Seconds   float64 `json:"seconds"`   // between the statuses
+	Published float64 `json:"published"` // events per second, those of the bus itself included
+}
+
+// SubscriptionRates is how fast a subscription has worked between two statuses. All
+// but DrainedIn are per second.
+type SubscriptionRates struct {
+	Published float64 `json:"published"` // events that match its pattern
+	// Handled are deliveries that have ended and are no dead letters. Dead letters that
+	// an operator has discarded or purged are among them.
+	Handled float64 `json:"handled"`
+	Dead    float64 `json:"dead"` // deliveries that became dead letters
+	// DrainedIn is how many seconds it takes until the backlog is empty if it goes on
+	// shrinking as it did: 0 if it is empty, nil if it does not shrink. Where
+	// counting has stopped it is the time to go through the rest of the log.
+	DrainedIn *float64 `json:"drained_in"`
+}
+
+// PauseState is a pause that is in force. One of Subscription and Types is set.
+type PauseState struct {
+	Subscription string    `json:"subscription,omitempty"`
+	Types        string    `json:"types,omitempty"` // a glob
+	Since        time.Time `json:"since"`           // UTC
+	Actor        string    `json:"actor,omitempty"` // who made it; empty if an older busgen did
+	Reason       string    `json:"reason,omitempty"`
+}
+
+// Snoozed is a delivery that its handler has put off again and again.
+type Snoozed struct {
+	Event        uuid.UUID `json:"event"`
+	Type         string    `json:"type"`
+	Subscription string    `json:"subscription"`
+	Snoozes      int       `json:"snoozes"`
+	Since        time.Time `json:"since"` // when the event was published, due or last redriven; UTC
+}
+
+// Names are the names that a log knows. A name that is not among them matches
+// nothing.
+type Names struct {
+	Subscriptions []string // in the order in which they were made, then the names they had before
+	Types         []string // of events that were published or declared, likewise; the bus's own begin with $
+}
+
+// Problem is a rule that a log breaks.
+type Problem struct {
+	// Rule is what is broken: integrity (the pages and indexes are sound),
+	// reference (no row points to one that is missing), cursor (no cursor
+	// stands beyond the log), above (no delivery above a cursor has a row,
+	// except those of delayed events), state (what waits has a due time, what
+	// is dead has a time and a reason), route (the routes are those of the
+	// patterns).
+	Rule    string   `json:"rule"`
+	Count   int      `json:"count"`
+	Samples []string `json:"samples"` // a few of them
+}
+
+// RuleIntegrity is the rule of a [Problem] after which nothing else is checked.
+const RuleIntegrity = "integrity"

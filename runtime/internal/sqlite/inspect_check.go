@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The rules that a file keeps, besides engine.RuleIntegrity.
+const (
+	ruleReference = "reference" // no row points to one that is missing
+	ruleCursor    = "cursor"    // no cursor stands beyond the log
+	ruleAbove     = "above"     // no delivery above a cursor has a row, except those of delayed events
+	ruleState     = "state"     // what waits has a due time, what is dead has a time and a reason
+	ruleRoute     = "route"     // the routes are those of the patterns
+)
+
+// checkSamples is how many samples of a problem are kept.
+const checkSamples = 5
+
+// checks are queries for what must not be. Each row is one, in words.
+var checks = []struct{ rule, sql string }{
+	{ruleReference, `
+		SELECT 'event at position ' || seq || ': type ' || type || ' is missing' FROM log WHERE type NOT IN (SELECT id FROM types)`},
+	{ruleReference, `
+		SELECT 'delivery: subscription ' || subscription || ', event at position ' || seq FROM deliveries
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'attempt ' || n || ': subscription ' || subscription || ', event at position ' || seq FROM attempts
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM outcomes
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'crash: subscription ' || subscription || ', event at position ' || seq FROM crashes
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM discarded
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'cancelled: subscription ' || subscription || ', event at position ' || seq FROM cancelled
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'audit ' || audit || ': subscription ' || subscription || ', event at position ' || seq FROM audit_deliveries
+		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'route: subscription ' || subscription || ', type ' || type FROM routes
+		WHERE type NOT IN (SELECT id FROM types) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'schema: type ' || type FROM schemas WHERE type NOT IN (SELECT id FROM types)`},
+	{ruleReference, `
+		SELECT 'former name ' || name || ': subscription ' || subscription FROM former_names
+		WHERE subscription NOT IN (SELECT id FROM subscriptions)`},
+	{ruleReference, `
+		SELECT 'origin of the event at position ' || seq FROM origins WHERE seq NOT IN (SELECT seq FROM log)`},
+	{ruleCursor, `
+		SELECT 'subscription ' || name || ' stands at ' || cursor FROM subscriptions
+		WHERE cursor > (SELECT coalesce(max(seq), 0) FROM log)`},
+	{ruleAbove, `
+		SELECT 'subscription ' || s.name || ': position ' || d.seq || ', ' || d.state || ', above ' || s.cursor
+		FROM deliveries d JOIN subscriptions s ON s.id = d.subscription JOIN log l ON l.seq = d.seq
+		WHERE d.seq > s.cursor AND l.due_at IS NULL`},
+	{ruleState, `
+		SELECT 'subscription ' || subscription || ': position ' || seq || ', ' || state FROM deliveries
+		WHERE state = 'waiting' AND due_at IS NULL OR state = 'dead' AND (dead_at IS NULL OR reason IS NULL)`},
+}
+
+// Check implements [engine.Checker].
+func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err error) {
+	err = i.look(ctx, "check", func(c *conn) error {
+		found, err = checkIntegrity(c)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+		for _, one := range checks {
+			problem := engine.Problem{Rule: one.rule}
+			err := c.query(one.sql, func(s *sqlite3.Stmt) error {
+				addProblem(&problem, s.ColumnText(0))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			found = appendFound(found, problem)
+		}
+		routes, err := checkRoutes(c)
+		found = appendFound(found, routes)
+		return err
+	})
+	return found, err
+}
+
+func addProblem(p *engine.Problem, sample string) {
+	p.Count++
+	if len(p.Samples) < checkSamples {
+		p.Samples = append(p.Samples, sample)
+	}
+}
+
+func appendFound(found []engine.Problem, one engine.Problem) []engine.Problem {
+	if one.Count == 0 {
+		return found
+	}
+	return append(found, one)
+}
+
+func checkIntegrity(c *conn) (found []engine.Problem, err error) {
+	damage := engine.Problem{Rule: engine.RuleIntegrity}
+	err = c.query("PRAGMA integrity_check", func(s *sqlite3.Stmt) error {
+		if line := s.ColumnText(0); line != "ok" {
+			addProblem(&damage, line)
+		}
+		return nil
+	})
+	if errors.Is(err, sqlite3.CORRUPT) {
+		addProblem(&damage, err.Error())
+		err = nil
+	}
+	return appendFound(nil, damage), err
+}
+
+// checkRoutes holds the routes against the patterns.
+func checkRoutes(c *conn) (wrong engine.Problem, err error) {
+	wrong.Rule = ruleRoute
+	type subscription struct {
+		id            int64
+		name, pattern string
+	}
+	var subscriptions []subscription
+	err = c.query("SELECT id, name, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+		subscriptions = append(subscriptions, subscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)})
+		return nil
+	})
+	for _, one := range subscriptions {
+		if err != nil {
+			return wrong, err
+		}
+		var want, have []int64
+		want, err = typesFor(c, one.pattern)
+		if err != nil {
+			return wrong, err
+		}
+		err = c.query("SELECT type FROM routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
+			have = append(have, s.ColumnInt64(0))
+			return nil
+		}, one.id)
+		if !slices.Equal(want, have) {
+			addProblem(&wrong, fmt.Sprintf("subscription %s has %d types, its pattern %s matches %d", one.name, len(have), one.pattern, len(want)))
+		}
+	}
+	return wrong, err
+}
+
+// Unsettled implements [engine.EventReader].
+func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
+	return i.look(ctx, "check", func(c *conn) error {
+		types, err := typeRows(c)
+		if err != nil {
+			return err
+		}
+		names := namesOf(types)
+		return c.query(`
+			SELECT l.id, t.name, t.version, l.payload,
+			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,
+			         (SELECT count(*) FROM routes r JOIN subscriptions s ON s.id = r.subscription
+			          WHERE r.type = l.type AND s.cursor < l.seq
+			            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)), 0) AS open,
+			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') AS dead
+			FROM log l JOIN types t ON t.id = l.type
+			WHERE l.seq IN (SELECT seq FROM deliveries UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))
+			  AND (open > 0 OR dead > 0)
+			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
+			if name := s.ColumnText(1); name[0] != engine.OwnType {
+				visit(engine.Unsettled{
+					ID: uuidOf(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Payload: s.ColumnRawText(3),
+					Open: s.ColumnInt(4), Dead: s.ColumnInt(5),
+				})
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// deadLetter is a dead letter with its place in the file.
+type deadLetter struct {
+	engine.DeadLetter
+	rowKey
+}
+
+// DeadLetters implements [engine.DeadLetterReader].
+func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldest bool) (letters []engine.DeadLetter, next string, err error) {
+	after, err := p.Place(3)
+	if err != nil {
+		return nil, "", err
+	}
+	sorted := newestFirst
+	if oldest {
+		sorted = oldestFirst
+	}
+	var found []deadLetter
+	err = i.look(ctx, "list the dead letters of", func(c *conn) error {
+		found, err = readDeadLetters(c, f, sorted, after, p.Offset, p.Limit+1)
+		return err
+	})
+	found, next = engine.CutPage(p, found, func(d deadLetter) []int64 {
+		return []int64{d.DeadAt.UnixMicro(), d.subscription, d.seq}
+	})
+	for _, one := range found {
+		letters = append(letters, one.DeadLetter)
+	}
+	return letters, next, err
+}
+
+// order is an order of dead letters, as SQL: what a letter compares by with the one
+// before it, and the columns.
+type order struct{ comes, by string }
+
+var (
+	newestFirst = order{"<", "d.dead_at DESC, d.subscription DESC, d.seq DESC"}
+	oldestFirst = order{">", "d.dead_at, d.subscription, d.seq"}
+)
+
+// readDeadLetters returns dead letters with their attempts. It begins after the one
+// with the given cursor: when it died, and its place.
+func readDeadLetters(c *conn, f engine.Filter, sorted order, after []int64, offset, limit int) (letters []deadLetter, err error) {
+	w, err := deadFilter{Filter: f}.condition(c)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		w.and("(d.dead_at, d.subscription, d.seq) "+sorted.comes+" (?, ?, ?)", after[0], after[1], after[2])
+	}
+	err = c.query(`
+		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, l.payload, l.metadata, l.created_at,
+		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
+		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
+		CROSS JOIN log l ON l.seq = d.seq
+		CROSS JOIN types t ON t.id = l.type
+		CROSS JOIN subscriptions s ON s.id = d.subscription
+		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
+		letters = append(letters, deadLetter{
+			DeadLetter: engine.DeadLetter{
+				Key: engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)}, DeadAt: timeOf(s, 2),
+				Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil), Metadata: s.ColumnBlob(7, nil), PublishedAt: timeOf(s, 8),
+				Reason: s.ColumnText(9), Fingerprint: s.ColumnText(10), Failures: s.ColumnInt(11),
+				Progress: s.ColumnText(12), Redriven: s.ColumnInt(13), Version: s.ColumnInt(14),
+			},
+			rowKey: rowKey{s.ColumnInt64(3), s.ColumnInt64(4)},
+		})
+		return nil
+	}, append(w.args, limit, offset)...)
+	for i := range letters {
+		if err == nil {
+			letters[i].Attempts, err = readAttempts(c, letters[i].rowKey)
+		}
+	}
+	return letters, err
+}
+
+// CountDeadLetters implements [engine.DeadLetterReader].
+func (i *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (n int, err error) {
+	err = i.look(ctx, "count the dead letters of", func(c *conn) error {
+		n, _, err = countDeadLetters(c, f)
+		return err
+	})
+	return n, err
+}
+
+// countDeadLetters returns as well when the last of them died.
+func countDeadLetters(c *conn, f engine.Filter) (n int, last time.Time, err error) {
+	w, err := deadFilter{Filter: f}.condition(c)
+	if err != nil {
+		return 0, last, err
+	}
+	err = c.query("SELECT count(*), max(d.dead_at) FROM deliveries d WHERE d.state = 'dead'"+w.sql.String(), func(s *sqlite3.Stmt) error {
+		n, last = s.ColumnInt(0), timeOf(s, 1)
+		return nil
+	}, w.args...)
+	return n, last, err
+}
+
+// FailureGroups implements [engine.DeadLetterReader].
+func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups []engine.FailureGroup, err error) {
+	err = i.look(ctx, "group the dead letters of", func(c *conn) error {
+		w, err := deadFilter{Filter: f}.condition(c)
+		if err != nil {
+			return err
+		}
+		err = c.query(`
+			SELECT d.fingerprint, count(*), min(d.dead_at), max(d.dead_at), json_group_array(DISTINCT t.name), json_group_array(DISTINCT s.name)
+			FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`) d
+			CROSS JOIN log l ON l.seq = d.seq
+			CROSS JOIN types t ON t.id = l.type
+			CROSS JOIN subscriptions s ON s.id = d.subscription
+			GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint`, func(s *sqlite3.Stmt) error {
+			g := engine.FailureGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: timeOf(s, 2), Last: timeOf(s, 3)}
+			if err := json.Unmarshal(s.ColumnRawText(4), &g.Types); err != nil {
+				return err
+			}
+			if err := json.Unmarshal(s.ColumnRawText(5), &g.Subscriptions); err != nil {
+				return err
+			}
+			groups = append(groups, g)
+			return nil
+		}, w.args...)
+		for n := range groups {
+			if err == nil {
+				err = addSample(c, f, &groups[n])
+			}
+		}
+		return err
+	})
+	return groups, err
+}
+
+// addSample adds what the newest dead letter of a group says about all of them.
+func addSample(c *conn, f engine.Filter, g *engine.FailureGroup) error {
+	f.Group = g.Fingerprint
+	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1)
+	if len(newest) > 0 {
+		last := newest[0].LastAttempt()
+		g.Reason, g.ErrorType, g.Message, g.Sample = newest[0].Reason, last.ErrorType, last.Error, newest[0].Key
+	}
+	return err
+}
+
+// FailureGroupNames implements [engine.DeadLetterReader].
+func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
+	err = i.look(ctx, "group the dead letters of", func(c *conn) error {
+		names, err = texts(c, `
+			SELECT DISTINCT fingerprint FROM deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
+			ORDER BY fingerprint`, prefix)
+		return err
+	})
+	return names, err
+}
+
+// DeadLetter implements [engine.DeadLetterReader].
+func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history engine.DeadLetterHistory, err error) {
+	err = i.look(ctx, "read a dead letter of", func(c *conn) error {
+		found, err := findDeadLetter(c, key)
+		if err != nil {
+			return err
+		}
+		history.DeadLetter = found.DeadLetter
+		if history.MadeFrom, err = ancestors(c, found.seq); err != nil {
+			return err
+		}
+		if history.EditedInto, err = descendants(c, key.EventID); err != nil {
+			return err
+		}
+		history.Audit, err = auditOf(c, key.EventID, found.rowKey)
+		return err
+	})
+	return history, err
+}
+
+// findDeadLetter returns one dead letter, or a *NotFoundError.
+func findDeadLetter(c *conn, key engine.Key) (deadLetter, error) {
+	found, err := readDeadLetters(c, engine.Filter{Keys: []engine.Key{key}}, newestFirst, nil, 0, 1)
+	if err != nil {
+		return deadLetter{}, err
+	}
+	if len(found) == 0 {
+		state, err := whereabouts(c, key)
+		if err != nil {
+			return deadLetter{}, err
+		}
+		return deadLetter{}, &engine.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
+	}
+	return found[0], nil
+}
+
+// ancestors returns the events that an event was made from, the nearest first.
+func ancestors(c *conn, seq int64) (ids []uuid.UUID, err error) {
+	err = c.query(`
+		WITH RECURSIVE up (id, n) AS (
+		  SELECT parent, 1 FROM origins WHERE seq = ?
+		  UNION ALL
+		  SELECT o.parent, up.n + 1 FROM up JOIN log l ON l.id = up.id JOIN origins o ON o.seq = l.seq)
+		SELECT id FROM up WHERE id <> zeroblob(16) ORDER BY n`, func(s *sqlite3.Stmt) error {
+		ids = append(ids, uuidOf(s, 0))
+		return nil
+	}, seq)
+	return ids, err
+}
+
+// descendants returns the events that were made from one, with their subscriptions.
+func descendants(c *conn, id uuid.UUID) (keys []engine.Key, err error) {
+	err = c.query(`
+		SELECT l.id, s.name FROM origins o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
+		WHERE o.parent = ? ORDER BY o.seq`, func(s *sqlite3.Stmt) error {
+		keys = append(keys, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)})
+		return nil
+	}, id[:])
+	return keys, err
+}
+
+// whereabouts says what is known of a delivery that is not dead.
+func whereabouts(c *conn, key engine.Key) (text string, err error) {
+	text = "there is no such event"
+	err = c.query(`
+		SELECT s.id, d.state, x.reason, l.due_at IS NULL AND l.seq > s.cursor
+		FROM log l LEFT JOIN subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
+		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
+		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
+		WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
+		switch state := s.ColumnText(1); {
+		case s.ColumnType(0) == sqlite3.NULL:
+			text = "there is no such subscription"
+		case state == rowRunning:
+			text = "a handler is running"
+		case state == rowHeld:
+			text = "its type is paused"
+		case state != "":
+			text = "it waits to be tried again"
+		case s.ColumnType(2) != sqlite3.NULL:
+			text = "it was discarded: " + s.ColumnText(2)
+		case s.ColumnBool(3):
+			text = "it has yet to be delivered"
+		default:
+			text = "it was handled or purged, or never meant for it"
+		}
+		return nil
+	}, key.EventID[:], key.Subscription)
+	return text, err
+}

@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// DiscardEvent implements [engine.EventDiscarder].
+func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
+	if subscription != "" {
+		if err := i.known(ctx, subscription); err != nil {
+			return nil, err
+		}
+	}
+	err = i.change(ctx, "discard an event of", func(c *conn) error {
+		if err := forgetCancelled(c); err != nil {
+			return err
+		}
+		seq, err := c.int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
+		if err == nil && seq == 0 {
+			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+		}
+		if err != nil {
+			return err
+		}
+		all, err := readDeliveries(c, seq)
+		settled := &engine.NotOpenError{Event: id}
+		for _, d := range all {
+			if err != nil {
+				return err
+			}
+			switch {
+			case subscription != "" && d.Subscription != subscription:
+			case d.open():
+				discarded = append(discarded, d.Subscription)
+				if err = cancelDelivery(c, d.subscription, seq, reason); err == nil {
+					err = audit(c, engine.AuditEntry{
+						Actor: i.actor, Action: "discard", EventID: id, Subscription: d.Subscription, Count: 1, Detail: reason,
+					})
+				}
+			default:
+				settled.States = append(settled.States, d.Subscription+" "+d.State)
+			}
+		}
+		if err == nil && len(discarded) == 0 {
+			err = settled
+		}
+		return err
+	})
+	return discarded, err
+}
+
+func (d deliveryState) open() bool {
+	switch d.State {
+	case engine.StatePending, engine.StateRunning, engine.StateWaiting, engine.StateHeld:
+		return true
+	}
+	return false
+}
+
+// Undiscard implements [engine.EventDiscarder].
+func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
+	if u.Subscription != "" {
+		if err := i.known(ctx, u.Subscription); err != nil {
+			return undone, err
+		}
+	}
+	err = i.change(ctx, "undo a discard in", func(c *conn) error {
+		undone = engine.Undone{}
+		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: u.Subscription}
+		if u.Action != 0 {
+			entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
+		}
+		found, err := chosenDiscards(c, u)
+		if err != nil {
+			return err
+		}
+		var places []rowKey
+		for _, one := range found {
+			if !one.passed || strings.HasPrefix(one.reason, editedInto) {
+				undone.Left++
+				continue
+			}
+			if err := restoreDiscarded(c, one); err != nil {
+				return err
+			}
+			places = append(places, one.rowKey)
+			if one.dead {
+				undone.Dead++
+			} else {
+				undone.Due++
+			}
+		}
+		if entry.Count = len(places); entry.Count == 0 {
+			return nil
+		}
+		if err := audit(c, entry); err != nil {
+			return err
+		}
+		return touched(c, c.LastInsertRowID(), places)
+	})
+	return undone, err
+}
+
+// discardedRow is a delivery that was discarded.
+type discardedRow struct {
+	rowKey
+	reason             string
+	dead, open, passed bool // it was dead; it is not yet settled; the cursor has passed it
+}
+
+func chosenDiscards(c *conn, u engine.Undo) (found []discardedRow, err error) {
+	err = c.query(`
+		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
+		       x.open OR l.due_at IS NOT NULL OR s.cursor >= l.seq
+		FROM (SELECT seq, subscription, reason, dead_at, 0 AS open FROM discarded
+		      UNION ALL SELECT seq, subscription, reason, NULL, 1 FROM cancelled) x
+		JOIN log l ON l.seq = x.seq JOIN subscriptions s ON s.id = x.subscription
+		WHERE (?1 = 0 OR (x.seq, x.subscription) IN (SELECT seq, subscription FROM audit_deliveries WHERE audit = ?1))
+		  AND (?1 <> 0 OR l.id = ?2) AND (?3 = '' OR s.name = ?3)
+		  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND NOT x.open)
+		ORDER BY x.seq, x.subscription`, func(s *sqlite3.Stmt) error {
+		found = append(found, discardedRow{
+			rowKey: rowKey{s.ColumnInt64(0), s.ColumnInt64(1)},
+			reason: s.ColumnText(2), dead: s.ColumnBool(3), open: s.ColumnBool(4), passed: s.ColumnBool(5),
+		})
+		return nil
+	}, u.Action, u.Event[:], u.Subscription)
+	return found, err
+}
+
+// restoreDiscarded makes a delivery what it was: a dead letter, or due.
+func restoreDiscarded(c *conn, one discardedRow) error {
+	if one.open {
+		return c.exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+	}
+	err := c.exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait)
+		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
+		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
+		       iif(dead_at IS NULL, 1, max(0, (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
+		       coalesce((SELECT a.kind = '`+engine.KindCrash+`' FROM attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
+		       iif(dead_at IS NULL, 0, NULL)
+		FROM discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())
+	if err != nil {
+		return err
+	}
+	return c.exec("DELETE FROM discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+}

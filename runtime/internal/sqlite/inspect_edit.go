@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// editedInto begins the reason of a dead letter that was edited.
+const editedInto = "edited into "
+
+// EditDeadLetter implements [engine.DeadLetterEditor].
+func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid.UUID, payload []byte) error {
+	into := editedInto + id.String()
+	return i.change(ctx, "edit a dead letter of", func(c *conn) error {
+		old, err := findDeadLetter(c, key)
+		if err != nil {
+			return err
+		}
+		seq, err := appendFor(c, specialEvent{
+			id: id, typeKey: typeKey{old.Type, old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
+			subscription: old.subscription, parent: key.EventID,
+		})
+		if err != nil {
+			return err
+		}
+		err = c.exec(`
+			INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
+			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
+			seq, time.Now(), old.subscription, old.seq)
+		if err != nil {
+			return err
+		}
+		if err := discard(c, old.subscription, old.seq, into); err != nil {
+			return err
+		}
+		return audit(c, engine.AuditEntry{
+			Actor: i.actor, Action: "edit", EventID: key.EventID, Subscription: key.Subscription, Count: 1, Detail: into,
+		})
+	})
+}
+
+// specialEvent is an event for one subscription.
+type specialEvent struct {
+	id uuid.UUID
+	typeKey
+	payload, metadata []byte
+	createdAt         time.Time
+	subscription      int64
+	parent            uuid.UUID // the event it was made from; zero for one of another file
+}
+
+// appendFor writes an event for one subscription, without its delivery. It is
+// written like one that is delayed, whose deliveries are the rows it has: so
+// nobody finds it on the way.
+func appendFor(c *conn, e specialEvent) (seq int64, err error) {
+	typeID, err := declareType(c, e.typeKey)
+	if err != nil {
+		return 0, err
+	}
+	err = c.exec("INSERT INTO log (id, type, payload, metadata, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
+		e.id[:], typeID, string(e.payload), text(string(e.metadata)), e.createdAt, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	seq = c.LastInsertRowID()
+	return seq, c.exec("INSERT INTO origins (seq, parent, subscription) VALUES (?, ?, ?)", seq, e.parent[:], e.subscription)
+}

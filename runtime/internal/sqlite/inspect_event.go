@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Event implements [engine.EventReader].
+func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
+	err = i.look(ctx, "read an event of", func(c *conn) error {
+		found := eventRow{}
+		err := c.query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) error {
+			found = readEvent(s)
+			return nil
+		}, id[:])
+		if err == nil && found.seq == 0 {
+			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+		}
+		if err != nil {
+			return err
+		}
+		history.Event = found.Event
+		if err := readHistory(c, &history, found.seq); err != nil {
+			return err
+		}
+		activity, _, err := currentActivity(c)
+		for _, r := range activity.Attempts {
+			if r.Event == id {
+				history.Running = append(history.Running, r)
+			}
+		}
+		return err
+	})
+	return history, err
+}
+
+func readHistory(c *conn, h *engine.EventHistory, seq int64) error {
+	deliveries, err := readDeliveries(c, seq)
+	if err != nil {
+		return err
+	}
+	h.Deliveries = []engine.DeliveryState{}
+	for _, d := range deliveries {
+		h.Deliveries = append(h.Deliveries, d.DeliveryState)
+	}
+	err = c.query("SELECT parent FROM origins WHERE seq = ?", func(s *sqlite3.Stmt) error {
+		if parent := uuidOf(s, 0); parent != uuid.Nil {
+			h.MadeFrom = &parent
+		}
+		return nil
+	}, seq)
+	if err != nil {
+		return err
+	}
+	err = c.query("SELECT l.id FROM origins o JOIN log l ON l.seq = o.seq WHERE o.parent = ? ORDER BY o.seq", func(s *sqlite3.Stmt) error {
+		h.MadeInto = append(h.MadeInto, uuidOf(s, 0))
+		return nil
+	}, h.ID[:])
+	if err != nil {
+		return err
+	}
+	h.Audit, err = auditOf(c, h.ID, rowKey{seq: seq})
+	return err
+}
+
+// deliveryState is the state of a delivery with the number of its subscription.
+type deliveryState struct {
+	engine.DeliveryState
+	subscription int64
+}
+
+// readDeliveries lists the subscriptions that an event is for: those of its
+// type that are not younger, or the one it was made for. One that has a row is
+// concerned whatever its pattern is by now.
+func readDeliveries(c *conn, seq int64) (deliveries []deliveryState, err error) {
+	err = c.query(`
+		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
+		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
+		            WHEN d.state IS NOT NULL THEN d.state
+		            WHEN x.seq IS NOT NULL THEN 'discarded'
+		            WHEN l.due_at IS NULL AND s.cursor < l.seq THEN iif(k.seq IS NULL, 'pending', 'discarded')
+		            ELSE 'done' END
+		FROM log l JOIN subscriptions s
+		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
+		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
+		LEFT JOIN cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
+		LEFT JOIN origins o ON o.seq = l.seq
+		WHERE l.seq = ?
+		  AND (d.seq IS NOT NULL OR x.seq IS NOT NULL
+		       OR iif(o.seq IS NOT NULL, o.subscription = s.id,
+		              s.start < l.seq AND EXISTS (SELECT 1 FROM routes r WHERE r.type = l.type AND r.subscription = s.id)))
+		ORDER BY s.name`, func(s *sqlite3.Stmt) error {
+		one := deliveryState{subscription: s.ColumnInt64(0)}
+		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)
+		switch one.State {
+		case rowWaiting:
+			one.Due = timeOf(s, 2)
+		case rowDead:
+			one.Settled, one.Reason = timeOf(s, 3), s.ColumnText(4)
+		case engine.StateDiscarded:
+			one.Settled, one.Reason = timeOf(s, 6), s.ColumnText(7)
+		}
+		deliveries = append(deliveries, one)
+		return nil
+	}, seq)
+	for i := range deliveries {
+		one := &deliveries[i]
+		if err == nil {
+			one.Attempts, err = readAttempts(c, rowKey{one.subscription, seq})
+			one.Failures = len(one.Attempts)
+		}
+		if err == nil {
+			one.Crashes, err = readCrashes(c, rowKey{one.subscription, seq})
+		}
+	}
+	return deliveries, err
+}
+
+// readCrashes returns the ends of the process that do not count for a delivery,
+// oldest first.
+func readCrashes(c *conn, at rowKey) (crashes []engine.SharedCrash, err error) {
+	err = c.query("SELECT at FROM crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
+		crashes = append(crashes, engine.SharedCrash{At: timeOf(s, 0), Beside: []engine.Key{}})
+		return nil
+	}, at.seq, at.subscription)
+	for i := range crashes {
+		if err != nil {
+			break
+		}
+		err = c.query(`
+			SELECT l.id, s.name FROM crashes o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
+			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
+			crashes[i].Beside = append(crashes[i].Beside, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)})
+			return nil
+		}, at.seq, at.subscription, crashes[i].At)
+	}
+	return crashes, err
+}
+
+// readAttempts returns the failed attempts of a delivery, oldest first.
+func readAttempts(c *conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
+	err = c.query(`
+		SELECT kind, started_at, ended_at, error, error_type, member, stack FROM attempts
+		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
+		a := engine.FailedAttempt{
+			Kind: s.ColumnText(0), Ended: timeOf(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
+			Member: s.ColumnText(5), Stack: s.ColumnText(6),
+		}
+		if s.ColumnType(1) != sqlite3.NULL {
+			a.Started = timeOf(s, 1)
+		}
+		attempts = append(attempts, a)
+		return nil
+	}, at.seq, at.subscription)
+	return attempts, err
+}

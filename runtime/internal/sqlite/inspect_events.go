@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// selectEvent reads events with the status that the view events shows. A delayed
+// event is in nobody's backlog: without a row it is done.
+const selectEvent = `
+	SELECT l.seq, l.id, t.name, l.payload, l.metadata, l.created_at, l.due_at,
+	       CASE
+	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
+	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
+	         WHEN l.due_at IS NULL AND EXISTS (
+	                SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+	                WHERE r.type = l.type AND s.cursor < l.seq
+	                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
+	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
+	         ELSE 'done'
+	       END AS status,
+	       ` + failuresOf + `, t.version
+	FROM log l JOIN types t ON t.id = l.type`
+
+// listEvents lists the newest events that match. There are few events that are not
+// done, so that candidates finds those of a status without reading the log.
+func listEvents(candidates string) string {
+	return selectEvent + `
+	WHERE l.seq >= ?1 AND l.seq < ?2 AND l.type IN (SELECT value FROM json_each(?3))
+	  AND l.created_at >= ?4 AND l.created_at < ?5
+	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
+	       OR EXISTS (SELECT 1 FROM attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
+	  AND (?7 IS NULL OR json_extract(l.metadata, '$.correlation_id') = ?7)
+	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
+	  AND (?9 IS NULL OR status = ?9)` + candidates + `
+	ORDER BY l.seq DESC LIMIT ?10 OFFSET ?11`
+}
+
+// candidates are conditions that all events of a status meet.
+var candidates = map[string]string{
+	engine.StatusProcessing: " AND l.seq IN (SELECT seq FROM deliveries)",
+	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM deliveries)",
+	engine.StatusPending: ` AND l.seq IN (
+		SELECT seq FROM deliveries UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))`,
+}
+
+// clockSlack is how far the clocks of publishers may disagree before a list by
+// time misses an event of the one that is behind.
+const clockSlack = time.Hour
+
+// eventRow is an event with its position in the log.
+type eventRow struct {
+	engine.Event
+	seq int64
+}
+
+// Events implements [engine.EventReader].
+func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page) (events []engine.Event, next string, err error) {
+	after, err := p.Place(1)
+	if err != nil {
+		return nil, "", err
+	}
+	before := int64(never)
+	if after != nil {
+		before = after[0]
+	}
+	var found []eventRow
+	err = i.look(ctx, "list the events of", func(c *conn) error {
+		args, err := eventArgsOf(c, f)
+		if err != nil {
+			return err
+		}
+		return c.query(listEvents(candidates[f.Status]), func(s *sqlite3.Stmt) error {
+			found = append(found, readEvent(s))
+			return nil
+		}, args.first, before, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), p.Limit+1, p.Offset)
+	})
+	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
+	for _, one := range found {
+		events = append(events, one.Event)
+	}
+	return events, next, err
+}
+
+// readEvent reads a row of selectEvent.
+func readEvent(s *sqlite3.Stmt) eventRow {
+	e := eventRow{seq: s.ColumnInt64(0), Event: engine.Event{
+		ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), PublishedAt: timeOf(s, 5),
+		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
+	}}
+	if s.ColumnType(6) != sqlite3.NULL {
+		e.Due = timeOf(s, 6)
+	}
+	var metadata struct {
+		CorrelationID string `json:"correlation_id"`
+	}
+	if len(e.Metadata) > 0 && json.Unmarshal(e.Metadata, &metadata) == nil {
+		e.CorrelationID = metadata.CorrelationID
+	}
+	return e
+}
+
+// EventsWithID implements [engine.EventReader].
+func (i *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int) (ids []uuid.UUID, err error) {
+	low, high := idRange(digits)
+	err = i.look(ctx, "look for an event in", func(c *conn) error {
+		return c.query("SELECT id FROM log WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", func(s *sqlite3.Stmt) error {
+			ids = append(ids, uuidOf(s, 0))
+			return nil
+		}, low[:], high[:], limit)
+	})
+	return ids, err
+}
+
+// idRange returns the lowest and the highest id that begin with some digits,
+// each the value of a hexadecimal one.
+func idRange(digits []byte) (low, high uuid.UUID) {
+	for i := range 2 * len(low) {
+		l, h := byte(0), byte(0xF)
+		if i < len(digits) {
+			l, h = digits[i], digits[i]
+		}
+		shift := 4 * (1 - i%2)
+		low[i/2] |= l << shift
+		high[i/2] |= h << shift
+	}
+	return low, high
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// deadFilter chooses dead letters.
+type deadFilter struct {
+	engine.Filter
+	harmless bool // none whose last attempt has ended the process
+}
+
+// condition is SQL that follows "FROM deliveries d WHERE d.state = 'dead'", with its
+// parameters. It has only the conditions that are set, so that SQLite can use the
+// indexes of dead letters, and it reaches the log only where it must.
+type condition struct {
+	sql  strings.Builder
+	args []any
+}
+
+func (w *condition) and(sql string, args ...any) {
+	w.sql.WriteString(" AND ")
+	w.sql.WriteString(sql)
+	w.args = append(w.args, args...)
+}
+
+// in adds a condition about a list, which is a JSON array in SQL.
+func (w *condition) in(sql string, list any) error {
+	text, err := json.Marshal(list)
+	w.and(sql, string(text))
+	return err
+}
+
+// condition turns the filter into SQL.
+func (f deadFilter) condition(c *conn) (w *condition, err error) {
+	w = &condition{}
+	if len(f.Types) > 0 {
+		types, err := typesMatching(c, f.Types)
+		if err == nil {
+			err = w.in("(SELECT l.type FROM log l WHERE l.seq = d.seq) IN (SELECT value FROM json_each(?))", types)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Events) > 0 {
+		err = w.in("d.seq IN (SELECT l.seq FROM json_each(?) e JOIN log l ON l.id = unhex(e.value))", hexes(f.Events))
+	}
+	if len(f.Subscriptions) > 0 && err == nil {
+		err = w.in("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value)", f.Subscriptions)
+	}
+	if len(f.Reasons) > 0 && err == nil {
+		err = w.in("d.reason IN (SELECT value FROM json_each(?))", f.Reasons)
+	}
+	if len(f.Keys) > 0 && err == nil {
+		pairs := make([][2]string, len(f.Keys))
+		for i, k := range f.Keys {
+			pairs[i] = [2]string{hex.EncodeToString(k.EventID[:]), k.Subscription}
+		}
+		err = w.in(`(d.subscription, d.seq) IN (
+			SELECT ks.id, kl.seq FROM json_each(?) k
+			JOIN log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, pairs)
+	}
+	if f.harmless {
+		w.and("NOT d.suspect")
+	}
+	if f.Group != "" {
+		w.and("d.fingerprint = ?", f.Group)
+	}
+	if !f.Since.IsZero() {
+		w.and("d.dead_at >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		w.and("d.dead_at <= ?", f.Until)
+	}
+	if f.CorrelationID != "" {
+		w.and("json_extract((SELECT l.metadata FROM log l WHERE l.seq = d.seq), '$.correlation_id') = ?", f.CorrelationID)
+	}
+	if f.Text != "" {
+		w.and(`(EXISTS (SELECT 1 FROM log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
+			SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
+	}
+	return w, err
+}
+
+// eventArgs are the parameters with which SQL chooses events.
+type eventArgs struct {
+	types             string // a JSON array
+	ids               any    // a JSON array of hexadecimal texts; NULL for all
+	first             int64  // no event before this position was published in time
+	since, until      int64
+	text, correlation any
+}
+
+// eventArgsOf puts a filter of events into parameters.
+func eventArgsOf(c *conn, f engine.Filter) (args eventArgs, err error) {
+	args = eventArgs{since: -never, until: never, text: text(f.Text), correlation: text(f.CorrelationID)}
+	if args.types, err = typesOf(c, f.Types); err != nil {
+		return args, err
+	}
+	if len(f.Events) > 0 {
+		ids, err := json.Marshal(hexes(f.Events))
+		if err != nil {
+			return args, err
+		}
+		args.ids = string(ids)
+	}
+	if !f.Since.IsZero() {
+		args.since = f.Since.UnixMicro()
+		// Not the whole log, when it is about the last minutes.
+		if args.first, err = firstSince(c, f.Since.Add(-clockSlack)); err != nil {
+			return args, err
+		}
+	}
+	if !f.Until.IsZero() {
+		args.until = f.Until.UnixMicro()
+	}
+	return args, nil
+}
+
+func hexes(ids []uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = hex.EncodeToString(id[:])
+	}
+	return texts
+}
+
+// typesOf returns the numbers of the types that match, as a JSON array: of all types
+// but the bus's own without globs.
+func typesOf(c *conn, globs []string) (string, error) {
+	ids, err := typesMatching(c, globs)
+	if len(globs) == 0 {
+		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return name[0] != engine.OwnType, nil })
+	}
+	if err != nil || len(ids) == 0 {
+		return "[]", err
+	}
+	list, err := json.Marshal(ids)
+	return string(list), err
+}
+
+// typesMatching returns the numbers of the types that match one of the globs, under
+// any of their names.
+func typesMatching(c *conn, globs []string) (types []int64, err error) {
+	rows, err := typeRows(c)
+	names := namesOf(rows)
+	for _, row := range rows {
+		for _, one := range globs {
+			matches, err := patternMatchesAny(one, names[row.name])
+			if err != nil {
+				return nil, fmt.Errorf("type %q: %w", one, err)
+			}
+			if matches {
+				types = append(types, row.id)
+				break
+			}
+		}
+	}
+	return types, err
+}

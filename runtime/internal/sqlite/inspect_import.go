@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// deadLetterImport implements [engine.Import].
+type deadLetterImport struct {
+	*Inspection
+	ledger ledger
+}
+
+// ImportDeadLetters implements [engine.DeadLetterEditor].
+func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		return nil, engine.ErrClosed
+	}
+	return &deadLetterImport{i, ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
+}
+
+// Add implements [engine.Import].
+func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter) (added, skipped int, err error) {
+	var bad *engine.ImportError
+	err = i.change(ctx, "import dead letters into", func(c *conn) error {
+		added, skipped, bad = 0, 0, nil
+		for n := range letters {
+			ok, wrong, err := addDeadLetter(c, &letters[n])
+			if err != nil {
+				return err
+			}
+			if wrong != "" {
+				bad = &engine.ImportError{Line: n, Err: errors.New(wrong)}
+				break
+			}
+			if ok {
+				added++
+			} else {
+				skipped++
+			}
+		}
+		return i.ledger.add(c, added)
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	i.ledger.committed()
+	if bad != nil {
+		return added, skipped, bad
+	}
+	return added, skipped, nil
+}
+
+// addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
+// or handled already.
+func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err error) {
+	subscription, err := c.int64("SELECT "+subscriptionNamed, l.Subscription)
+	if err != nil {
+		return false, "", err
+	}
+	if subscription == 0 {
+		return false, fmt.Sprintf("the file has no subscription %q: subscribe it first, or declare it in the catalogue", l.Subscription), nil
+	}
+	seq, wrong, err := storedEvent(c, l)
+	if wrong != "" || err != nil {
+		return false, wrong, err
+	}
+	if seq == 0 {
+		seq, err = appendFor(c, specialEvent{
+			id: l.EventID, typeKey: typeKey{l.Type, l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
+			subscription: subscription, parent: uuid.Nil,
+		})
+	} else {
+		var known int64
+		known, err = c.int64(`
+			SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM attempts WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM discarded WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = ?1 WHERE l.seq = ?2 AND l.due_at IS NULL AND l.seq > s.cursor)`,
+			subscription, seq)
+		if known != 0 {
+			return false, "", err
+		}
+	}
+	if err != nil {
+		return false, "", err
+	}
+	return true, "", addRows(c, subscription, seq, l)
+}
+
+// storedEvent returns the position of the event of a dead letter in the log, or 0. It
+// is wrong if the file has another event with the same id.
+func storedEvent(c *conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
+	err = c.query(`
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM types o WHERE o.written = ?2 AND o.name = t.name), l.payload
+		FROM log l JOIN types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
+		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
+			wrong = fmt.Sprintf("the file has event %s with another type or payload", l.EventID)
+		}
+		seq = s.ColumnInt64(0)
+		return nil
+	}, l.EventID[:], l.Type)
+	return seq, wrong, err
+}
+
+// addRows writes a dead delivery and its attempts.
+func addRows(c *conn, subscription, seq int64, l *engine.DeadLetter) error {
+	err := c.exec(`
+		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
+		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?, ?, ?)`,
+		subscription, seq, l.Failures, l.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven,
+		max(len(l.Attempts)-l.Failures, 0), l.LastAttempt().Kind == engine.KindCrash)
+	for _, a := range l.Attempts {
+		if err == nil {
+			err = addAttempt(c, subscription, seq, a)
+		}
+	}
+	return err
+}
+
+func addAttempt(c *conn, subscription, seq int64, a engine.FailedAttempt) error {
+	var started any
+	if !a.Started.IsZero() {
+		started = a.Started
+	}
+	return c.exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// mark is where a log stood when its status was read, for the next status to
+// measure from.
+type mark struct {
+	at            time.Time
+	log           []byte    // which log it is
+	head          int64     // its newest event
+	id            uuid.UUID // and the id of that
+	died          int64     // when the newest dead letter died
+	subscriptions map[int64]stand
+}
+
+// stand is where a subscription stood.
+type stand struct {
+	cursor int64
+	rows   int // of all states
+	lag    engine.Lag
+}
+
+// readMark reads where the log and its subscriptions stand. The lags are of the same
+// transaction.
+func readMark(c *conn, lags []engine.Lag) (now mark, err error) {
+	now.at, now.subscriptions = time.Now(), make(map[int64]stand, len(lags))
+	err = c.query(`
+		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT max(dead_at) FROM deliveries WHERE state = 'dead')
+		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		// A dead letter may come from a clock that is ahead; later ones count all the same.
+		now.log, now.head, now.id, now.died = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2), min(s.ColumnInt64(3), now.at.UnixMicro())
+		return nil
+	})
+	if err != nil {
+		return now, err
+	}
+	n := 0
+	err = c.query("SELECT id, cursor FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+		lag := lags[n]
+		n++
+		now.subscriptions[s.ColumnInt64(0)] = stand{s.ColumnInt64(1), lag.Running + lag.Waiting + lag.Held + lag.Dead, lag}
+		return nil
+	})
+	return now, err
+}
+
+// rates adds to a status how fast the bus has worked since an earlier mark, unless
+// that was of another log, or of a later state of this one.
+func (now mark) rates(c *conn, before mark, status *engine.Status) error {
+	seconds := now.at.Sub(before.at).Seconds()
+	if seconds <= 0 || !bytes.Equal(before.log, now.log) || now.head < before.head {
+		return nil
+	}
+	if before.head > 0 {
+		// A restored file may have grown past where it was. Pruned events never come back.
+		other, err := c.int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
+		if err != nil || other > 0 {
+			return err
+		}
+	}
+	status.Rates = &engine.Rates{Seconds: seconds, Published: float64(now.head-before.head) / seconds}
+	dead := map[int64]int{}
+	err := c.query(`
+		SELECT subscription, count(*) FROM deliveries INDEXED BY deliveries_dead
+		WHERE state = 'dead' AND dead_at > ? GROUP BY subscription`, func(s *sqlite3.Stmt) error {
+		dead[s.ColumnInt64(0)] = s.ColumnInt(1)
+		return nil
+	}, before.died)
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	err = c.query("SELECT id FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+		ids = append(ids, s.ColumnInt64(0))
+		return nil
+	})
+	for n, id := range ids {
+		from, known := before.subscriptions[id]
+		if err != nil || !known {
+			continue
+		}
+		var done progress
+		done, err = now.subscriptions[id].since(c, id, from, before.head, now.head, dead[id])
+		status.Subscriptions[n].Rates = done.rates(seconds, status.Subscriptions[n].BacklogAtMost)
+	}
+	return err
+}
+
+// progress is what has happened to a subscription.
+type progress struct {
+	published int // events that match it
+	handled   int // deliveries that ended without becoming dead letters
+	dead      int // those that became some
+	// shrunk is by how much the backlog has become smaller, as far as it was counted
+	// in the same way both times.
+	shrunk int
+}
+
+func (p progress) rates(seconds float64, left int) *engine.SubscriptionRates {
+	rates := &engine.SubscriptionRates{
+		Published: float64(p.published) / seconds, Handled: float64(p.handled) / seconds, Dead: float64(p.dead) / seconds,
+	}
+	if left == 0 || p.shrunk > 0 {
+		drained := 0.0
+		if left > 0 {
+			drained = float64(left) * seconds / float64(p.shrunk)
+		}
+		rates.DrainedIn = &drained
+	}
+	return rates
+}
+
+// since counts, of one subscription, what was published between two heads of the
+// log, and what has left its backlog: what its cursor has passed and what got a row
+// at once, but for the rows that are left.
+func (to stand) since(c *conn, id int64, from stand, before, head int64, dead int) (progress, error) {
+	done := progress{dead: dead}
+	passed := 0
+	err := c.query(`
+		SELECT
+		  (SELECT count(*) FROM log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+		     AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq)),
+		  (SELECT count(*) FROM log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+		     AND l.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq)),
+		  (SELECT count(*) FROM log l WHERE l.seq > ?4 AND l.seq <= ?5 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+		     AND l.due_at IS NULL)`, func(s *sqlite3.Stmt) error {
+		done.published, passed = s.ColumnInt(0), s.ColumnInt(1)+s.ColumnInt(2)
+		return nil
+	}, id, before, head, from.cursor, to.cursor)
+	grown := to.rows - from.rows
+	if from.lag.Partial || to.lag.Partial { // not all rows were counted
+		grown = dead
+	}
+	done.handled = max(0, passed-grown)
+	if counted := to.lag.AtMost == to.lag.Backlog; counted == (from.lag.AtMost == from.lag.Backlog) {
+		done.shrunk = from.lag.AtMost - to.lag.AtMost
+	}
+	return done, err
+}

@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Status implements [engine.StatusReader].
+func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
+	err = i.look(ctx, "read", func(c *conn) error {
+		status = engine.Status{At: time.Now().UTC(), Path: i.path}
+		schema, err := c.int64("PRAGMA user_version")
+		if err != nil {
+			return err
+		}
+		status.Schema = int(schema)
+		if err := countTypes(c, &status, limit); err != nil {
+			return err
+		}
+		if status.Snoozed, err = readSnoozed(c); err != nil {
+			return err
+		}
+		lags, err := readLags(c, limit, storedName)
+		if err != nil {
+			return err
+		}
+		pauses, err := readPauses(c)
+		if err != nil {
+			return err
+		}
+		activity, owner, err := currentActivity(c)
+		if err != nil {
+			return err
+		}
+		if owner.PID != 0 {
+			status.Owner = &owner
+		}
+		status.Subscriptions, status.Pauses = subscriptionStates(lags), pauseStates(pauses)
+		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
+		for n := range status.Subscriptions {
+			one := &status.Subscriptions[n]
+			one.Unhandled = slices.Contains(activity.Unhandled, one.Name)
+			status.DeadLetters += one.Dead
+		}
+		now, err := readMark(c, lags)
+		if err != nil {
+			return err
+		}
+		status.Mark = now
+		if before, ok := since.Mark.(mark); ok {
+			if err := now.rates(c, before, &status); err != nil {
+				return err
+			}
+		}
+		if status.Size, err = sizeOf(c.path); err == nil {
+			status.WAL, err = sizeOf(c.path + walSuffix)
+		}
+		return err
+	})
+	if err != nil {
+		return engine.Status{}, err
+	}
+	return status, nil
+}
+
+// Subscriptions implements [engine.StatusReader].
+func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine.SubscriptionState, err error) {
+	err = i.look(ctx, "read", func(c *conn) error {
+		lags, err := readLags(c, limit, storedName)
+		all = subscriptionStates(lags)
+		return err
+	})
+	return all, err
+}
+
+func subscriptionStates(lags []engine.Lag) []engine.SubscriptionState {
+	all := make([]engine.SubscriptionState, len(lags))
+	for i, lag := range lags {
+		all[i] = engine.SubscriptionState{
+			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost, Partial: lag.Partial,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+		}
+	}
+	return all
+}
+
+func pauseStates(pauses []engine.Pause) []engine.PauseState {
+	all := make([]engine.PauseState, len(pauses))
+	for i, p := range pauses {
+		all[i] = engine.PauseState{Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		if p.Kind == engine.PauseSubscription {
+			all[i].Subscription = p.Target
+		} else {
+			all[i].Types = p.Target
+		}
+	}
+	return all
+}
+
+// Names implements [engine.StatusReader].
+func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) {
+	err = i.look(ctx, "read", func(c *conn) error {
+		names.Subscriptions, err = texts(c, `
+			SELECT name FROM (
+			  SELECT id, name, 0 AS former FROM subscriptions
+			  UNION ALL SELECT subscription, name, 1 FROM former_names)
+			ORDER BY former, id, name`)
+		if err != nil {
+			return err
+		}
+		names.Types, err = texts(c, `
+			SELECT name FROM (
+			  SELECT min(id) AS id, name, 0 AS former FROM types GROUP BY name
+			  UNION ALL SELECT min(id), written, 1 FROM types WHERE written NOT IN (SELECT name FROM types) GROUP BY written)
+			ORDER BY former, id`)
+		return err
+	})
+	return names, err
+}
+
+// countTypes counts the newest events, here and not in SQL, which would sort them
+// by their types and take three times as long.
+func countTypes(c *conn, status *engine.Status, limit int) error {
+	status.Types = []engine.TypeCount{}
+	names, counts := map[int64]string{}, map[string]*engine.TypeCount{}
+	routed := map[string]bool{}
+	err := c.query("SELECT id, name, EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id) FROM types t", func(s *sqlite3.Stmt) error {
+		name := s.ColumnText(1)
+		names[s.ColumnInt64(0)] = name
+		routed[name] = routed[name] || s.ColumnBool(2)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.query("SELECT type, created_at FROM log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
+		if status.Events == limit {
+			status.More = true
+			return nil
+		}
+		name, at := names[s.ColumnInt64(0)], timeOf(s, 1)
+		one := counts[name]
+		if one == nil {
+			one = &engine.TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			counts[name] = one
+		}
+		one.Events++
+		status.Events++
+		if at.Before(one.Oldest) {
+			one.Oldest = at
+		}
+		if at.After(one.Newest) {
+			one.Newest = at
+		}
+		note(status, at)
+		return nil
+	}, limit+1)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		status.Types = append(status.Types, *counts[name])
+	}
+	return c.query("SELECT created_at FROM log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+		note(status, timeOf(s, 0))
+		return nil
+	})
+}
+
+// note widens the span of all events by one.
+func note(s *engine.Status, at time.Time) {
+	if s.Oldest.IsZero() || at.Before(s.Oldest) {
+		s.Oldest = at
+	}
+	if at.After(s.Newest) {
+		s.Newest = at
+	}
+}
+
+// Deliveries are shown as put off too often from so many snoozes on, or from one on
+// when they are that old.
+const (
+	manySnoozes  = 100
+	longSnoozed  = 24 * time.Hour
+	snoozedShown = 10
+	// snoozedRead is how many of those with a few snoozes are looked at.
+	snoozedRead = 10_000
+)
+
+// readSnoozed returns what was put off too often, the most often first.
+func readSnoozed(c *conn) (found []engine.Snoozed, err error) {
+	err = c.query(`
+		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
+		FROM (SELECT subscription, seq, snoozes, since, state FROM deliveries INDEXED BY deliveries_snoozed
+		      WHERE snoozes > 0 ORDER BY snoozes DESC LIMIT ?1) d
+		JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type JOIN subscriptions s ON s.id = d.subscription
+		WHERE d.state <> 'dead' AND (d.snoozes >= ?2 OR began <= ?3)
+		ORDER BY d.snoozes DESC, d.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
+		found = append(found, engine.Snoozed{
+			Event: uuidOf(s, 0), Type: s.ColumnText(1), Subscription: s.ColumnText(2), Snoozes: s.ColumnInt(3), Since: timeOf(s, 4),
+		})
+		return nil
+	}, snoozedRead, manySnoozes, time.Now().Add(-longSnoozed), snoozedShown)
+	return found, err
+}
+
+func readOwner(c *conn) (owner engine.Owner, err error) {
+	err = c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
+		owner = engine.Owner{PID: s.ColumnInt(0), Since: timeOf(s, 1)}
+		return nil
+	})
+	return owner, err
+}
+
+// owned tells whether a process dispatches from the file at path. The lock is
+// the only witness: a pid may be that of another process by now, or of another
+// container.
+func owned(path string) (bool, error) {
+	if ownerLocks && mounted(path) == "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return false, err
+		}
+		defer file.Close()
+		return ownerLocked(file)
+	}
+	path += claimsSuffix
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	file, err := openLocked(path)
+	if errors.Is(err, errOwned) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, file.Close()
+}
+
+// sizeOf is 0 for a file that does not exist.
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Pause implements [engine.SubscriptionSteerer].
+func (i *Inspection) Pause(ctx context.Context, p engine.Pause) error {
+	p.Actor = i.actor
+	if p.Kind == engine.PauseSubscription {
+		if err := i.known(ctx, p.Target); err != nil {
+			return err
+		}
+	}
+	return i.change(ctx, "pause in", func(c *conn) error {
+		if err := pauseDeliveries(c, p); err != nil || c.Changes() == 0 {
+			return err
+		}
+		return auditPause(c, "pause", p)
+	})
+}
+
+// Resume implements [engine.SubscriptionSteerer].
+func (i *Inspection) Resume(ctx context.Context, p engine.Pause) error {
+	p.Actor = i.actor
+	return i.change(ctx, "resume in", func(c *conn) error {
+		resumed, err := resumeDeliveries(c, p)
+		if err != nil {
+			return err
+		}
+		if resumed {
+			return auditPause(c, "resume", p)
+		}
+		missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
+		pauses, err := readPauses(c)
+		for _, other := range pauses {
+			missing.Known = append(missing.Known, strings.TrimSpace(string(other.Kind)+" "+other.Target))
+		}
+		if err != nil {
+			return err
+		}
+		return missing
+	})
+}
+
+func auditPause(c *conn, action string, p engine.Pause) error {
+	entry := engine.AuditEntry{Actor: p.Actor, Action: action}
+	if p.Kind == engine.PauseSubscription {
+		entry.Subscription = p.Target
+	} else {
+		entry.Detail = "events of type " + p.Target
+	}
+	if p.Reason != "" {
+		entry.Detail = strings.TrimPrefix(entry.Detail+": "+p.Reason, ": ")
+	}
+	return audit(c, entry)
+}
+
+// RemoveSubscription implements [engine.SubscriptionSteerer].
+func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (removed engine.Removed, err error) {
+	path := ""
+	err = i.look(ctx, "read", func(c *conn) error {
+		path = c.path
+		return requireSubscription(c, name)
+	})
+	if err != nil {
+		return removed, err
+	}
+	// Held until the end, so that nobody begins to dispatch meanwhile.
+	lock, err := newClaims(path, "")
+	if err != nil {
+		return removed, err
+	}
+	defer lock.shut()
+	if err := lock.own(); err != nil {
+		return removed, i.ownError(ctx, path, err)
+	}
+	defer lock.abandon()
+	err = i.change(ctx, "remove a subscription from", func(c *conn) error {
+		id, err := c.int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
+		if err != nil || id == 0 {
+			return err
+		}
+		if removed, err = removeConsumer(c, id, name); err != nil {
+			return err
+		}
+		// Its number may be given again, but not with what a crash has left.
+		if err := lock.forget(id); err != nil {
+			return err
+		}
+		return audit(c, engine.AuditEntry{
+			Actor: i.actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
+			Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
+		})
+	})
+	return removed, err
+}
+
+// ownError says which process dispatches.
+func (i *Inspection) ownError(ctx context.Context, path string, err error) error {
+	if !errors.Is(err, errOwned) {
+		return storageError("lock", path+claimsSuffix, err)
+	}
+	owned := &engine.OwnedError{Path: path}
+	err = i.look(ctx, "read", func(c *conn) error {
+		owner, err := readOwner(c)
+		owned.PID, owned.Since = owner.PID, owner.Since
+		return err
+	})
+	return errors.Join(owned, err)
+}
+
+func removeConsumer(c *conn, id int64, name string) (removed engine.Removed, err error) {
+	lags, err := readLags(c, never, storedName)
+	if err != nil {
+		return removed, err
+	}
+	for _, lag := range lags {
+		if lag.Name == name {
+			removed = engine.Removed{Open: lag.Backlog, Dead: lag.Dead}
+		}
+	}
+	for _, sql := range []string{
+		"DELETE FROM routes WHERE subscription = ?1",
+		"DELETE FROM deliveries WHERE subscription = ?1",
+		"DELETE FROM attempts WHERE subscription = ?1",
+		"DELETE FROM outcomes WHERE subscription = ?1",
+		"DELETE FROM crashes WHERE subscription = ?1",
+		"DELETE FROM discarded WHERE subscription = ?1",
+		"DELETE FROM cancelled WHERE subscription = ?1",
+		"DELETE FROM audit_deliveries WHERE subscription = ?1",
+		"DELETE FROM pauses WHERE kind = 'subscription' AND target = (SELECT name FROM subscriptions WHERE id = ?1)",
+		"DELETE FROM former_names WHERE subscription = ?1",
+		"DELETE FROM subscriptions WHERE id = ?1",
+	} {
+		if err := c.exec(sql, id); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// forget erases what the last owner has left about a subscription.
+func (c *claims) forget(subscription int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	content, err := io.ReadAll(c.file)
+	if err != nil {
+		return err
+	}
+	for at := 0; at+claimSize <= len(content); at += claimSize {
+		one, ok := decodeClaim(content[at : at+claimSize])
+		if !ok || one.subscription != subscription {
+			continue
+		}
+		if _, err := c.file.WriteAt(make([]byte, claimSize), int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

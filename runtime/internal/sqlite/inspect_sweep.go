@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Sweep implements [engine.Sweeper].
+func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+	entry := engine.AuditEntry{Actor: i.actor, Action: string(spec.Kind), Subscription: spec.Subscription, Detail: spec.Detail}
+	if spec.Kind == engine.SweepReplay {
+		return i.replay(ctx, spec, entry)
+	}
+	if keys := spec.Filter.Keys; len(keys) == 1 {
+		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
+	}
+	s := &deadSweep{Inspection: i, spec: spec, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry}}
+	return s, i.look(ctx, "count the dead letters of", func(c *conn) (err error) {
+		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
+		return err
+	})
+}
+
+// deadSweep is a change to dead letters. It implements [engine.Sweep].
+type deadSweep struct {
+	*Inspection
+	spec    engine.SweepSpec
+	matched int
+	filter  deadFilter
+	last    []any // when the last one died that was changed, and its place; nil before the first step
+	ledger  ledger
+}
+
+// Matched implements [engine.Sweep].
+func (s *deadSweep) Matched() int { return s.matched }
+
+// SpareCrashes implements [engine.Sweep].
+func (s *deadSweep) SpareCrashes(spare bool) { s.filter.harmless, s.last = spare, nil }
+
+// Step implements [engine.Sweep].
+func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
+	var last []any
+	err = s.change(ctx, string(s.spec.Kind)+" dead letters of", func(c *conn) error {
+		var places []rowKey
+		if changed, places, last, err = s.next(c, limit); err != nil {
+			return err
+		}
+		for _, p := range places {
+			if err := s.apply(c, p); err != nil {
+				return err
+			}
+		}
+		if err := s.ledger.add(c, len(places)); err != nil {
+			return err
+		}
+		return s.ledger.touch(c, places)
+	})
+	if err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	s.last = last
+	s.ledger.committed()
+	return changed, nil
+}
+
+// next returns the dead letters that are changed next, their places, and from where
+// the step after this one goes on.
+func (s *deadSweep) next(c *conn, limit int) (keys []engine.Key, places []rowKey, last []any, err error) {
+	w, err := s.filter.condition(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if s.last != nil {
+		w.and("(d.dead_at, d.subscription, d.seq) > (?, ?, ?)", s.last...)
+	}
+	err = c.query(`
+		SELECT l.id, s.name, d.subscription, d.seq, d.dead_at
+		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		      ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?) d
+		CROSS JOIN log l ON l.seq = d.seq
+		CROSS JOIN subscriptions s ON s.id = d.subscription
+		ORDER BY d.dead_at, d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
+		at := rowKey{s.ColumnInt64(2), s.ColumnInt64(3)}
+		keys, places = append(keys, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
+		last = []any{s.ColumnInt64(4), at.subscription, at.seq}
+		return nil
+	}, append(w.args, limit)...)
+	return keys, places, last, err
+}
+
+func (s *deadSweep) apply(c *conn, at rowKey) error {
+	switch s.spec.Kind {
+	case engine.SweepRetry:
+		return revive(c, at, true)
+	case engine.SweepDiscard:
+		return discard(c, at.subscription, at.seq, s.spec.Reason)
+	default: // SweepPurge
+		return forget(c, at)
+	}
+}
+
+// revive makes a dead delivery due now, with a fresh count of attempts; those
+// it has behind it stay on record. One whose last attempt has ended with the
+// process still runs alone. By hand, the count of automatic redrives begins
+// again as well; else this is one of them.
+func revive(c *conn, at rowKey, byHand bool) error {
+	now := time.Now()
+	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
+		return err
+	}
+	return c.exec(`
+		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
+			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
+			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
+		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.subscription, at.seq, byHand)
+}
+
+// forget deletes a dead delivery and its attempts.
+func forget(c *conn, at rowKey) error {
+	for _, kept := range []string{
+		"DELETE FROM attempts WHERE seq = ? AND subscription = ?", "DELETE FROM outcomes WHERE seq = ? AND subscription = ?",
+		"DELETE FROM crashes WHERE seq = ? AND subscription = ?",
+	} {
+		if err := c.exec(kept, at.seq, at.subscription); err != nil {
+			return err
+		}
+	}
+	return c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+}
+
+// Redelivered implements [engine.DeadLetterReader].
+func (i *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []engine.Redelivery, err error) {
+	err = i.look(ctx, "read the deliveries of", func(c *conn) error {
+		for _, k := range keys {
+			one := engine.RedeliverySettled
+			err := c.query(`
+				SELECT d.state FROM deliveries d
+				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM log WHERE id = ?2)`,
+				func(s *sqlite3.Stmt) error {
+					if one = engine.RedeliveryOpen; s.ColumnText(0) == rowDead {
+						one = engine.RedeliveryDead
+					}
+					return nil
+				}, k.Subscription, k.EventID[:])
+			if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		return nil
+	})
+	return all, err
+}
