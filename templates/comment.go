@@ -2,12 +2,13 @@ package templates
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // commentWidth is where the text of a comment wraps: at column 80, less the
@@ -100,18 +101,7 @@ func notBuildTag(line string) string {
 func plain(text string) string {
 	const joiner = '\u200d' // holds compound emoji together
 	seen := func(r rune) bool { return unicode.IsPrint(r) || r == '\n' || r == '\t' || r == joiner }
-	if !strings.ContainsFunc(text, func(r rune) bool { return !seen(r) }) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range lineEnds.Replace(text) {
-		if seen(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
+	return diag.Escape(lineEnds.Replace(text), seen)
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")

@@ -30,7 +30,7 @@ func AddVersion(c *Catalogue, event string) (*Change, error) {
 	present := 1
 	if _, written := value(body, "version"); written != nil {
 		if present, err = strconv.Atoi(written.Value); err != nil {
-			return nil, errors.New("its version is no number")
+			return nil, errors.New("its version is not a number")
 		}
 	}
 	d.addVersion(event, body, present)

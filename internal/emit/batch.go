@@ -223,7 +223,7 @@ func (b *batch) commitLocked() error {
 		}
 		b.forget()
 		if left != nil {
-			return fmt.Errorf("%w; already changed, and not to be changed back: %s", err, strings.Join(left, ", "))
+			return fmt.Errorf("%w; already changed, and could not be restored: %s", err, strings.Join(left, ", "))
 		}
 		return fmt.Errorf("%w; no file was changed", err)
 	}

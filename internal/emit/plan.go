@@ -110,7 +110,7 @@ func compareFile(dir string, file File) (State, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil
 	case err != nil:
-		return 0, fmt.Errorf("cannot compare a generated file with what is there: %w", err)
+		return 0, fmt.Errorf("cannot compare a generated file with the present one: %w", err)
 	case bytes.Equal(have, file.Content):
 		return Same, nil
 	case !ours(file.Name, have):
