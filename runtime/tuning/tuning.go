@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog/watch"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 )
@@ -26,7 +27,7 @@ type Report struct {
 //
 // It is safe for concurrent use, and the last call wins.
 func Apply(bus *runtime.Bus, path string) (Report, error) {
-	file, err := snapshotOf(path)
+	file, err := watch.Read(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err)
 	}
@@ -34,13 +35,13 @@ func Apply(bus *runtime.Bus, path string) (Report, error) {
 	return report, err
 }
 
-func apply(bus *runtime.Bus, file *snapshot) (Report, runtime.Tuning, error) {
-	if len(file.findings) > 0 {
-		return Report{}, runtime.Tuning{}, findingsError(file.path, file.findings)
+func apply(bus *runtime.Bus, file *watch.Snapshot) (Report, runtime.Tuning, error) {
+	if len(file.Findings) > 0 {
+		return Report{}, runtime.Tuning{}, findingsError(file.Path, file.Findings)
 	}
-	tuning, report := compare(bus.Catalogue(), file.c)
+	tuning, report := compare(bus.Catalogue(), file.Catalogue)
 	if err := bus.Tune(tuning); err != nil {
-		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", file.path, err)
+		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", file.Path, err)
 	}
 	return report, tuning, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog/watch"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -20,7 +21,7 @@ import (
 type Watcher struct {
 	bus    *runtime.Bus
 	config config
-	file   watched
+	file   *watch.File
 	stop   context.CancelFunc
 	done   chan struct{} // closed when nothing is watched any more
 
@@ -91,7 +92,7 @@ func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (
 	w := &Watcher{
 		bus:    bus,
 		config: config{every: time.Second, logger: slog.Default(), notify: func(Report, error) {}},
-		file:   watched{path: path},
+		file:   watch.New(path),
 		done:   make(chan struct{}),
 	}
 	for n, opt := range opts {
@@ -148,7 +149,7 @@ func (w *Watcher) watch(ctx context.Context) {
 
 // look applies the file if it has changed. It reports false to be called again soon.
 func (w *Watcher) look(patient bool) (settled bool) {
-	changed, settled, err := w.file.look(patient)
+	changed, settled, err := w.file.Look(patient)
 	if err != nil {
 		return w.problem(err)
 	}
@@ -170,7 +171,7 @@ func (w *Watcher) problem(err error) (settled bool) {
 	return w.unreadable > 1
 }
 
-func (w *Watcher) apply(file *snapshot) {
+func (w *Watcher) apply(file *watch.Snapshot) {
 	report, tuning, err := apply(w.bus, file)
 	var found *FindingsError
 	switch {

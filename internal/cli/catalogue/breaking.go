@@ -83,7 +83,7 @@ type breakingVerb struct {
 	form        format
 }
 
-// direction is a flag.
+// direction is the value of the flag --direction.
 type direction diag.Direction
 
 func directionWords() []string {
@@ -96,7 +96,7 @@ func (d *direction) Set(text string) error {
 	if i < 0 {
 		return fmt.Errorf("want one of %s", strings.Join(directionWords(), ", "))
 	}
-	*d = direction(i + 1) // they are a set of two
+	*d = direction(i + 1) // the directions are the bits of a set
 	return nil
 }
 
@@ -139,14 +139,14 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 	return v.report(c, all, answers)
 }
 
-// wanted leaves out what is about the other direction.
+// wanted leaves out findings about the other direction.
 func (v *breakingVerb) wanted(all diag.Findings) diag.Findings {
 	return slices.DeleteFunc(all, func(f *diag.Finding) bool {
 		return f.Direction&diag.Direction(v.direction) == 0
 	})
 }
 
-// answers has a line for each direction that was asked for.
+// answers returns a line for each direction that was asked for.
 func (v *breakingVerb) answers(all diag.Findings) []string {
 	var lines []string
 	for _, one := range []struct {
@@ -169,7 +169,7 @@ func (v *breakingVerb) answers(all diag.Findings) []string {
 }
 
 func (v *breakingVerb) report(c *catalog.Catalogue, all diag.Findings, answers []string) (report string, err error) {
-	found := &lintError{c.File, all}
+	found := &foundError{c.File, all}
 	if v.form == "text" {
 		report = rendered(all) + strings.Join(answers, "\n") + "\n"
 	} else if report, err = v.form.document(all); err != nil {
@@ -181,7 +181,7 @@ func (v *breakingVerb) report(c *catalog.Catalogue, all diag.Findings, answers [
 	return report, nil
 }
 
-// breakingRules is a page about the rules.
+// breakingRules describes the rules.
 func breakingRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range breaking.Rules() {

@@ -41,17 +41,17 @@ type stored struct {
 	groups    map[string]*rowGroup
 }
 
-// A rowGroup is what does not decode for one reason.
+// rowGroup counts rows of one type and version that do not decode for one reason.
 type rowGroup struct {
 	eventType        string
 	version          int
 	reason           string
 	rows, open, dead int
 	first            string // the id of one of them
-	unknown          bool   // there is no such event, or not in that version
+	unknown          bool   // the catalogue has no such event, or not in that version
 }
 
-// elementOf is what tells items of a list, and entries of a map, apart.
+// elementOf matches the index of a list or the key of a map in a path.
 var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
 func (s *stored) add(e inspect.Unsettled) {
@@ -80,7 +80,7 @@ func (s *stored) add(e inspect.Unsettled) {
 	g.dead += e.Dead
 }
 
-// findings has one for each group, at the event of the catalogue.
+// findings returns a finding for each group, at the event in the catalogue.
 func (s *stored) findings() diag.Findings {
 	source := diag.NewSource(catalog.Disk{}.ReadFile)
 	var all diag.Findings
@@ -107,7 +107,7 @@ func (g *rowGroup) hint() string {
 	return "raise the version and keep the payload that they have under history, or settle them with the old program"
 }
 
-// answer counts them all.
+// answer returns a line with the number of rows that do not decode.
 func (s *stored) answer() string {
 	n := 0
 	for _, g := range s.groups {

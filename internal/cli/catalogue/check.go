@@ -72,8 +72,8 @@ func check(ctx context.Context, args []string, out string) (report string, noted
 // staleError says that generated code is not up to date.
 type staleError struct {
 	plan   *emit.Plan
-	wire   []string // lines of the record that change
-	advice string   // the command that helps
+	wire   []string // changed lines of the record
+	advice string   // the command to run
 }
 
 func (e *staleError) Error() string {
@@ -91,7 +91,7 @@ func (e *staleError) report() string {
 	return lines.String()
 }
 
-// changes says what differs in the record, as long as it is not too much to read.
+// changes lists changed lines of the record, at most ten.
 func (e *staleError) changes() []string {
 	const most = 10
 	if len(e.wire) <= most {
@@ -104,7 +104,7 @@ func (e *staleError) stale() []emit.Step {
 	return slices.DeleteFunc(slices.Clone(e.plan.Steps), func(s emit.Step) bool { return s.State == emit.Same })
 }
 
-// list makes a finding of each file, for the formats that are for programs.
+// list makes a finding of each file, for programs.
 func (e *staleError) list() diag.Findings {
 	var all diag.Findings
 	for _, step := range e.stale() {

@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// format is the form of findings: a flag.
+// format is the value of the flag --format.
 type format diag.Format
 
 // formats lists the words of the flag.
@@ -27,12 +27,12 @@ func formats() []string {
 }
 
 // formatHelp is a paragraph of the manual of each verb that has findings.
-const formatHelp = `With --format, findings go to standard output in a form for programs, and
-nothing else does: json (an object with the list findings; each has file, line,
+const formatHelp = `With --format, standard output has the findings in a form for programs, and
+nothing else: json (an object with the list findings; each has file, line,
 column, end_column, severity, rule, message, hint and related), github
 (annotations of GitHub Actions), sarif (SARIF 2.1.0). Columns count characters,
-from 1. Without findings the document is there and empty. The exit status is the
-same in each.`
+from 1. Without findings the document is empty. The exit status is the same in
+each form.`
 
 // formatFlag adds --format.
 func formatFlag(cmd *cobra.Command, f *format) {
@@ -73,6 +73,47 @@ func listOf(err error) (diag.Findings, bool) {
 	return nil, false
 }
 
+// foundError has the findings of a verb in a file.
+type foundError struct {
+	file     string
+	findings diag.Findings
+}
+
+// Error counts findings by severity: 1 error and 2 notes in events.yaml.
+func (e *foundError) Error() string { return tally(e.findings) + " in " + e.file }
+
+// tally counts findings by severity, the worst first.
+func tally(findings diag.Findings) string {
+	var parts []string
+	for severity := diag.Error; severity > diag.Off; severity-- {
+		if n := findings.Count(severity); n > 0 {
+			parts = append(parts, terminal.Counted(n, severity.String()))
+		}
+	}
+	text := parts[0]
+	for i, part := range parts[1:] {
+		text += []string{", ", " and "}[min(1, (i+2)/len(parts))] + part
+	}
+	return text
+}
+
+// report shows the findings. It counts notes if there is nothing worse, because
+// then there is no error that counts them.
+func (e *foundError) report() string {
+	text := rendered(e.findings)
+	if e.findings.Worst() == diag.Note {
+		text += e.Error() + "\n"
+	}
+	return text
+}
+
+// rendered shows each finding with its line.
+func rendered(findings diag.Findings) string {
+	var b strings.Builder
+	findings.Render(&b) // a Builder cannot fail
+	return b.String()
+}
+
 // printed marks an error whose findings are in the report.
 type printed struct{ error }
 
@@ -81,8 +122,9 @@ func (p *printed) Unwrap() error { return p.error }
 // Render shows nothing.
 func (p *printed) Render(io.Writer) {}
 
-// of returns what a verb prints whose report is for people and whose findings
-// are noted or in err. Programs get one document, or none if there was trouble.
+// of returns what a verb prints: its report for people, or a document for programs
+// with the findings of err and the noted ones. There is no document if there was
+// trouble.
 func (f format) of(report string, noted diag.Findings, err error) (string, error) {
 	if f == "text" {
 		return report, err

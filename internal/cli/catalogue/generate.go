@@ -69,7 +69,7 @@ change is refused, 2 trouble with the command line or with files.`,
 				return cli.Report(round)(cmd, args)
 			}
 			again := func() (string, error) { return round(args) }
-			return watch(cmd.Context(), cli.CataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return whenChanged(cmd.Context(), cli.CataloguePath(args), again, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	outFlag(cmd, &out)
@@ -105,16 +105,17 @@ func generate(ctx context.Context, args []string, out string, accept bool) (repo
 	return report + inLines(done.noted), done.noted, nil
 }
 
-// A comparison is the code of a catalogue, held against the output folder.
+// comparison compares the code of a catalogue with the output folder.
 type comparison struct {
 	*catalog.Catalogue
 	plan  *emit.Plan
-	noted diag.Findings // what the change does to stored events, and need not be refused
-	wire  []string      // lines of the record in the folder that change, with - or + in front
+	noted diag.Findings // findings about stored events that need not be refused
+	wire  []string      // changed lines of the record in the folder, with - or + in front
 }
 
-// compare makes the code of a catalogue, and the record beside it. The error is a *refusedError if
-// stored events would be lost or changed, and nobody has accepted it.
+// compare makes the code of a catalogue and the record beside it, and compares
+// both with the output folder. The error is a *refusedError if stored events would
+// be lost or changed and the catalogue does not accept it.
 func compare(ctx context.Context, args []string, out string, accept bool) (*comparison, error) {
 	if out == "" {
 		out = filepath.Dir(cli.CataloguePath(args))
@@ -144,8 +145,8 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	return &comparison{c, plan, notedOf(result.Findings), result.Changes}, err
 }
 
-// locate finds out how Go imports the packages of other catalogues, if nothing says it: the code
-// of each is beside it.
+// locate sets the import paths of imported catalogues that do not have one: the
+// code of a catalogue is in its folder.
 func locate(imports []*catalog.Package) error {
 	for _, p := range imports {
 		if p.ImportPath() != "" {
@@ -159,14 +160,14 @@ func locate(imports []*catalog.Package) error {
 	return nil
 }
 
-// target tells generated code about the folder where it will be. Outside of a
-// module that has no import path, which is an error only if the code needs one.
+// target describes the folder of the code. Outside of a module it has no import
+// path; that is an error only if the code needs one.
 func target(out string) templates.Target {
 	path, err := gomod.ImportPath(out)
 	return templates.Target{ImportPath: path, Unknown: err}
 }
 
-// summary says what became of the files: 4 files (1 changed, 3 unchanged).
+// summary counts files by what happened to them: 4 files (1 changed, 3 unchanged).
 func summary(plan *emit.Plan) string {
 	var parts []string
 	for _, part := range []struct {

@@ -86,7 +86,7 @@ and what is under components/schemas becomes types.
 	}, importer.AsyncAPI, nil)
 }
 
-// importing completes a verb that makes a catalogue of a file.
+// importing completes a verb that makes a catalogue from a file.
 func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
 	var o importer.Options
 	var form format
@@ -132,7 +132,7 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	return cmd
 }
 
-// unreadable names the file once.
+// unreadable removes the second mention of the file from an error.
 func unreadable(file string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -141,9 +141,9 @@ func unreadable(file string, err error) error {
 	return fmt.Errorf("cannot read %s: %w", file, err)
 }
 
-// importFindings prints the findings of an import, and makes the exit status of them.
+// importFindings prints the findings of an import, and chooses the exit status.
 func importFindings(stderr io.Writer, file string, form format, report string, result *importer.Result) (string, error) {
-	found := &importError{lintError{file, result.Findings}, result.Catalogue != nil}
+	found := &importError{foundError{file, result.Findings}, result.Catalogue != nil}
 	if form != "text" {
 		var err error
 		if report, err = form.document(result.Findings); err != nil {
@@ -163,16 +163,16 @@ func importFindings(stderr io.Writer, file string, form format, report string, r
 	return report, nil
 }
 
-// An importError has the findings of an import that is not as good as the document.
+// importError stops an import because of its findings.
 type importError struct {
-	lintError
+	foundError
 	imported bool
 }
 
-// Error counts by severity, and says what became of the document.
+// Error counts findings by severity, and says whether anything was imported.
 func (e *importError) Error() string {
 	if e.imported {
-		return "imported with " + e.lintError.Error()
+		return "imported with " + e.foundError.Error()
 	}
-	return "nothing was imported: " + e.lintError.Error()
+	return "nothing was imported: " + e.foundError.Error()
 }

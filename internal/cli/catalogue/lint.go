@@ -65,7 +65,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	if err != nil {
 		return "", err
 	}
-	found := &lintError{c.File, all}
+	found := &foundError{c.File, all}
 	if form == "text" {
 		report = found.report()
 	} else if report, err = form.document(all); err != nil {
@@ -77,54 +77,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	return report, nil
 }
 
-// lintError is what lint has found in a catalogue.
-type lintError struct {
-	file     string
-	findings diag.Findings
-}
-
-// Error counts by severity: 1 error and 2 notes in events.yaml.
-func (e *lintError) Error() string { return tally(e.findings) + " in " + e.file }
-
-// tally counts by severity, the worst first.
-func tally(findings diag.Findings) string {
-	var parts []string
-	for severity := diag.Error; severity > diag.Off; severity-- {
-		n := 0
-		for _, f := range findings {
-			if f.Severity == severity {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, terminal.Counted(n, severity.String()))
-		}
-	}
-	text := parts[0]
-	for i, part := range parts[1:] {
-		text += []string{", ", " and "}[min(1, (i+2)/len(parts))] + part
-	}
-	return text
-}
-
-// report shows the findings. Notes alone are no error, so that the report has to
-// count them itself.
-func (e *lintError) report() string {
-	text := rendered(e.findings)
-	if e.findings.Worst() == diag.Note {
-		text += e.Error() + "\n"
-	}
-	return text
-}
-
-// rendered shows each finding with its line.
-func rendered(findings diag.Findings) string {
-	var b strings.Builder
-	findings.Render(&b) // a Builder takes everything
-	return b.String()
-}
-
-// lintRules is a page about the rules.
+// lintRules describes the rules.
 func lintRules(screen terminal.Screen) string {
 	var parts []string
 	for _, rule := range lint.Rules() {

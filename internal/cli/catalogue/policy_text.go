@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// policyText shows the groups one below the other.
+// policyText shows groups of subjects one below the other.
 func policyText(all []subject, screen terminal.Screen) string {
 	var parts []string
 	for _, g := range groups(all) {
@@ -34,7 +34,7 @@ func groupText(g *group, screen terminal.Screen) string {
 	return b.String()
 }
 
-// lineWidth is how long a line may be that could be of any length.
+// lineWidth is the width of timelines and headings.
 func lineWidth(screen terminal.Screen) int {
 	if screen.Width > 0 {
 		return screen.Width
@@ -61,7 +61,8 @@ func heading(members []subject, width int) []string {
 	return lines
 }
 
-// titles names the members, an event type together with its subscriptions.
+// titles returns the names of the members, an event type together with its
+// subscriptions.
 func titles(members []subject) []string {
 	var all []string
 	for i := 0; i < len(members); {
@@ -113,7 +114,7 @@ func origin(pos diag.Position) string {
 	return fmt.Sprintf("%s:%d", pos.File, pos.Line)
 }
 
-// mostRows is how many attempts a table shows.
+// mostRows is the number of attempts that a table shows at most.
 const mostRows = 12
 
 func scheduleTable(s catalog.Settings) *terminal.Table {
@@ -147,7 +148,7 @@ func windowText(step retry.Step) string {
 	return catalog.Brief(step.Lo) + " to " + catalog.Brief(step.Hi)
 }
 
-// notes says what the tables leave open.
+// notes returns sentences about dead letters and expiry.
 func notes(s catalog.Settings) []string {
 	p := s.Policy()
 	schedule := attemptsOf(s, p)

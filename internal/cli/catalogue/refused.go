@@ -13,21 +13,17 @@ import (
 
 // refusedError stops a verb because stored events would be lost or changed.
 type refusedError struct {
-	file     string
-	findings diag.Findings // that are refused
-	noted    diag.Findings // that are not
+	foundError
+	noted diag.Findings // the findings that are not refused
 }
 
 func refusalOf(file string, all diag.Findings) *refusedError {
-	return &refusedError{
-		file:     file,
-		findings: slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return !record.Refused(f) }),
-		noted:    notedOf(all),
-	}
+	refused := slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return !record.Refused(f) })
+	return &refusedError{foundError{file, refused}, notedOf(all)}
 }
 
-// notedOf are the findings for which code is generated all the same: notes, also if they are errors
-// to programs that are rolled back.
+// notedOf returns the findings that do not stop generate, as notes. Some of them
+// are errors to programs that are rolled back.
 func notedOf(all diag.Findings) diag.Findings {
 	noted := slices.DeleteFunc(slices.Clone(all), record.Refused)
 	for i, f := range noted {
@@ -36,15 +32,13 @@ func notedOf(all diag.Findings) diag.Findings {
 	return noted
 }
 
-// Error counts the findings: 1 error and 2 warnings in events.yaml.
-func (e *refusedError) Error() string { return tally(e.findings) + " in " + e.file }
-
 // Render shows the findings to people.
 func (e *refusedError) Render(w io.Writer) { io.WriteString(w, rendered(e.findings)) }
 
 func (e *refusedError) list() diag.Findings { return e.findings }
 
-// advice says how findings are accepted that can be. One about the record itself cannot.
+// advice says how to accept the findings. Findings about the record itself cannot
+// be accepted.
 func (e *refusedError) advice() string {
 	if !slices.ContainsFunc(e.findings, func(f *diag.Finding) bool { return f.Key != "" && f.Rule != rules.WireRecord }) {
 		return ""
@@ -52,10 +46,11 @@ func (e *refusedError) advice() string {
 	return "; to accept one, add its key to accepted in the catalogue, with the reason"
 }
 
-// mostOfARule is how many findings of one rule are worth a line each.
+// mostOfARule is the number of findings of one rule that get a line each.
 const mostOfARule = 5
 
-// inLines has a line for each finding, and one for those of a rule of which there are many.
+// inLines returns a line for each finding. From the sixth finding of a rule on they
+// share one line.
 func inLines(findings diag.Findings) string {
 	var text strings.Builder
 	count := map[string]int{}

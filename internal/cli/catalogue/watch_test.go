@@ -90,7 +90,7 @@ func TestAFileThatIsBeingWrittenIsLeftToSettle(t *testing.T) {
 		var rounds atomic.Int32
 		done := make(chan error, 1)
 		go func() {
-			done <- watch(ctx, "events.yaml", func() (string, error) { rounds.Add(1); return "", nil }, &out, &out)
+			done <- whenChanged(ctx, "events.yaml", func() (string, error) { rounds.Add(1); return "", nil }, &out, &out)
 		}()
 		synctest.Wait()
 		for i := range 5 {

@@ -1,4 +1,4 @@
-package tuning
+package watch
 
 import (
 	"os"
@@ -26,19 +26,19 @@ func TestAFileIsReadOnlyIfThereIsASignOfAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
 			write(t, path, "before", tt.before)
-			w := watched{path: path}
-			if changed, settled, err := w.look(false); changed == nil || !settled || err != nil {
+			w := New(path)
+			if changed, settled, err := w.Look(false); changed == nil || !settled || err != nil {
 				t.Fatalf("the first look: %v, %v, %v", changed, settled, err)
 			}
-			if changed, settled, err := w.look(true); changed != nil || !settled || err != nil {
+			if changed, settled, err := w.Look(true); changed != nil || !settled || err != nil {
 				t.Fatalf("the second look: %v, %v, %v", changed, settled, err)
 			}
 			tt.change(t, path)
-			changed, settled, err := w.look(true)
+			changed, settled, err := w.Look(true)
 			if changed != nil || settled == tt.noticed || err != nil {
 				t.Errorf("the look after the change: %v, %v, %v", changed, settled, err)
 			}
-			changed, _, err = w.look(true)
+			changed, _, err = w.Look(true)
 			if (changed != nil) != tt.noticed || err != nil {
 				t.Errorf("the look after that: %v, %v", changed, err)
 			}
