@@ -8,6 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // Append implements [engine.Log].
@@ -42,7 +43,7 @@ func (w *writer) insert(events []logged) error {
 		e := &events[i]
 		if e.typeID == 0 {
 			var err error
-			if e.typeID, err = declareType(w.conn, typeKey{e.Type, e.Version}); err != nil {
+			if e.typeID, err = declareType(w.conn, naming.Key{Name: e.Type, Version: e.Version}); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // The rules that a file keeps, besides engine.RuleIntegrity.
@@ -163,7 +164,7 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 		if err != nil {
 			return err
 		}
-		names := namesOf(types)
+		names := naming.All(types)
 		return c.query(`
 			SELECT l.id, t.name, t.version, l.payload,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // editedInto begins the reason of a dead letter that was edited.
@@ -21,7 +22,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 			return err
 		}
 		seq, err := appendFor(c, specialEvent{
-			id: id, typeKey: typeKey{old.Type, old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
+			id: id, Key: naming.Key{Name: old.Type, Version: old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
 			subscription: old.subscription, parent: key.EventID,
 		})
 		if err != nil {
@@ -46,7 +47,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 // specialEvent is an event for one subscription.
 type specialEvent struct {
 	id uuid.UUID
-	typeKey
+	naming.Key
 	payload, metadata []byte
 	createdAt         time.Time
 	subscription      int64
@@ -57,7 +58,7 @@ type specialEvent struct {
 // written like one that is delayed, whose deliveries are the rows it has: so
 // nobody finds it on the way.
 func appendFor(c *conn, e specialEvent) (seq int64, err error) {
-	typeID, err := declareType(c, e.typeKey)
+	typeID, err := declareType(c, e.Key)
 	if err != nil {
 		return 0, err
 	}

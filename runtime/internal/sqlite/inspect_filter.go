@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // deadFilter chooses dead letters.
@@ -151,15 +152,15 @@ func typesOf(c *conn, globs []string) (string, error) {
 // any of their names.
 func typesMatching(c *conn, globs []string) (types []int64, err error) {
 	rows, err := typeRows(c)
-	names := namesOf(rows)
+	names := naming.All(rows)
 	for _, row := range rows {
 		for _, one := range globs {
-			matches, err := patternMatchesAny(one, names[row.name])
+			matches, err := naming.MatchesAny(one, names[row.Name])
 			if err != nil {
 				return nil, fmt.Errorf("type %q: %w", one, err)
 			}
 			if matches {
-				types = append(types, row.id)
+				types = append(types, row.ID)
 				break
 			}
 		}

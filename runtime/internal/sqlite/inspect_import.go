@@ -10,6 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // deadLetterImport implements [engine.Import].
@@ -76,7 +77,7 @@ func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err
 	}
 	if seq == 0 {
 		seq, err = appendFor(c, specialEvent{
-			id: l.EventID, typeKey: typeKey{l.Type, l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
+			id: l.EventID, Key: naming.Key{Name: l.Type, Version: l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
 			subscription: subscription, parent: uuid.Nil,
 		})
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // Pause implements [engine.Log].
@@ -115,10 +116,10 @@ func (t *typeTable) besides(c *conn, pattern string) (string, error) {
 	defer t.mu.RUnlock()
 	found := map[string]bool{}
 	for _, info := range t.infos {
-		if itself, err := patternMatches(pattern, info.name); itself || err != nil {
+		if itself, err := naming.Matches(pattern, info.name); itself || err != nil {
 			continue
 		}
-		if matches, err := patternMatchesAny(pattern, info.names); matches && err == nil {
+		if matches, err := naming.MatchesAny(pattern, info.names); matches && err == nil {
 			found[info.name] = true
 		}
 	}
@@ -187,7 +188,7 @@ func typePaused(c *conn, written string) (paused bool, err error) {
 	pauses, err := readPauses(c)
 	for _, one := range pauses {
 		if err == nil && !paused && one.Kind == engine.PauseType {
-			paused, err = patternMatchesAny(one.Target, names)
+			paused, err = naming.MatchesAny(one.Target, names)
 		}
 	}
 	return paused, err

@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // routeAll makes the routes of all subscriptions those of their patterns.
@@ -87,14 +85,14 @@ func typesFor(c *conn, pattern string) (ids []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names := namesOf(rows)
+	names := naming.All(rows)
 	for _, row := range rows {
-		matches, err := patternMatchesAny(pattern, names[row.name])
+		matches, err := naming.MatchesAny(pattern, names[row.Name])
 		if err != nil {
 			return nil, err
 		}
 		if matches {
-			ids = append(ids, row.id)
+			ids = append(ids, row.ID)
 		}
 	}
 	return ids, nil
@@ -110,37 +108,4 @@ func idsWhere(c *conn, sql string, matches func(text string) (bool, error)) (ids
 		return err
 	})
 	return ids, err
-}
-
-// patternMatchesAny tells whether a pattern is for a type that has had these names.
-func patternMatchesAny(pattern string, names []string) (bool, error) {
-	for _, name := range names {
-		if ok, err := patternMatches(pattern, name); ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
-}
-
-// patternMatches tells whether one of the globs in pattern matches an event type.
-func patternMatches(pattern, name string) (bool, error) {
-	if name[0] == engine.OwnType || pattern[0] == engine.OwnType {
-		return pattern == name, nil
-	}
-	for one := range strings.FieldsSeq(pattern) {
-		if one == name {
-			return true, nil
-		}
-		if !strings.Contains(one, "*") {
-			continue
-		}
-		p, err := glob.Parse(one)
-		if err != nil {
-			return false, fmt.Errorf("subscription pattern %q: %w", one, err)
-		}
-		if p.Match(name) {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
 )
 
 // changedSchemas returns the schemas that the file has in another form or not at all, by
 // the number of their type. Types that have no row yet are left out.
-func changedSchemas(c *conn, rows []typeRow, specs []engine.TypeSpec) (map[int64]string, error) {
-	ids := map[typeKey]int64{}
+func changedSchemas(c *conn, rows []naming.Row, specs []engine.TypeSpec) (map[int64]string, error) {
+	ids := map[naming.Key]int64{}
 	for _, row := range rows {
-		ids[typeKey{row.written, row.version}] = row.id
+		ids[naming.Key{Name: row.Written, Version: row.Version}] = row.ID
 	}
 	changed := map[int64]string{}
 	for _, spec := range specs {
-		if id := ids[typeKey{spec.Name, max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
+		if id := ids[naming.Key{Name: spec.Name, Version: max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
 			changed[id] = spec.Schema
 		}
 	}
