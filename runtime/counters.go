@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/histogram"
 )
 
 // typeCounts counts for one event type. Subscriptions of the catalogue's types
@@ -121,7 +122,7 @@ func (b *Bus) published(records []engine.Record) {
 // subscriptionCounts counts for one subscription.
 type subscriptionCounts struct {
 	counts
-	latency, handler histogram
+	latency, handler histogram.Recorder
 	byType           map[string]*counts // its shards; never changed
 }
 
@@ -141,8 +142,8 @@ func (c *counter) ofEventType(eventType string) *counts {
 // Handled implements [dispatch.Counter].
 func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
 	took, latency := ended.Sub(a.Started()), ended.Sub(a.Since)
-	c.counts.handler.add(took)
-	c.counts.latency.add(latency)
+	c.counts.handler.Add(took)
+	c.counts.latency.Add(latency)
 	c.counts.succeeded(a)
 	c.ofType(a).succeeded(a)
 	if len(staged) > 0 {
@@ -158,7 +159,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 	retried := !due.IsZero()
 	took := failure.Ended.Sub(failure.Started)
 	if failure.Kind != engine.KindDecode { // then there was a handler
-		c.counts.handler.add(took)
+		c.counts.handler.Add(took)
 	}
 	c.counts.attemptFailed(failure.Kind, retried)
 	c.ofType(a).attemptFailed(failure.Kind, retried)
@@ -185,7 +186,7 @@ func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAt
 // Discarded implements [dispatch.Counter].
 func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time) {
 	took := ended.Sub(a.Started())
-	c.counts.handler.add(took)
+	c.counts.handler.Add(took)
 	c.counts.wasDiscarded(a)
 	c.ofType(a).wasDiscarded(a)
 	if c.bus.observers.any() {
@@ -196,7 +197,7 @@ func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time)
 // Snoozed implements [dispatch.Counter].
 func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) {
 	took := ended.Sub(a.Started())
-	c.counts.handler.add(took)
+	c.counts.handler.Add(took)
 	c.counts.snoozed.Add(1)
 	c.ofType(a).snoozed.Add(1)
 	if c.bus.observers.any() {
@@ -224,5 +225,58 @@ func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duratio
 	return AttemptInfo{
 		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group,
 		Attempt: a.Number, MaxAttempts: a.Max(), Started: started, Took: took,
+	}
+}
+
+// counts are [Counts] that are still counting.
+type counts struct {
+	handled, recovered, failed, retried, timeouts, dead, expired, discarded, unrecovered, snoozed, slow atomic.Uint64
+
+	abandoned atomic.Int64
+}
+
+func (c *counts) snapshot() Counts {
+	return Counts{
+		Handled: c.handled.Load(), Recovered: c.recovered.Load(), Failed: c.failed.Load(), Retried: c.retried.Load(),
+		Timeouts: c.timeouts.Load(), Dead: c.dead.Load(), Expired: c.expired.Load(), Discarded: c.discarded.Load(),
+		Unrecovered: c.unrecovered.Load(), Snoozed: c.snoozed.Load(), Slow: c.slow.Load(), Abandoned: c.abandoned.Load(),
+	}
+}
+
+func (c *counts) succeeded(a *dispatch.Attempt) {
+	c.handled.Add(1)
+	if a.Retry() {
+		c.recovered.Add(1)
+	}
+}
+
+func (c *counts) attemptFailed(kind string, retried bool) {
+	c.failed.Add(1)
+	if retried {
+		c.retried.Add(1)
+	}
+	if kind == engine.KindTimeout {
+		c.timeouts.Add(1)
+	}
+}
+
+func (c *counts) died(a *dispatch.Attempt, reason string) {
+	c.dead.Add(1)
+	retried := a.Retry()
+	switch reason {
+	case engine.ReasonExpired:
+		c.expired.Add(1)
+	case engine.ReasonCrash:
+		retried = a.Failures > 1 // its last attempt counts among them
+	}
+	if retried {
+		c.unrecovered.Add(1)
+	}
+}
+
+func (c *counts) wasDiscarded(a *dispatch.Attempt) {
+	c.discarded.Add(1)
+	if a.Retry() {
+		c.unrecovered.Add(1)
 	}
 }

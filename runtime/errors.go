@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -189,3 +190,13 @@ func public(err error) error {
 	}
 	return err
 }
+
+// ValidationError lists everything that is wrong with a payload, as [Problem]s.
+// Generated Validate methods return it, as a pointer; those of custom types may. Its
+// Error method joins the problems with semicolons.
+type ValidationError = checks.ValidationError
+
+// Problem is one thing that is wrong with a payload: the Path of the field, such as
+// lines[2].price.currency, and a Message for a person. An empty path stands for the
+// value as a whole.
+type Problem = checks.Problem

@@ -9,79 +9,21 @@ import (
 	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/exact"
 )
-
-// Payload is what a generated payload struct implements. Validate returns nil
-// or a *[ValidationError] with everything that is wrong.
-type Payload interface {
-	Validate() error
-}
-
-// Priority orders the deliveries that wait in one subscription: one of a high
-// priority overtakes the others that wait there, except earlier ones of its own
-// partition key. A waiting delivery is overtaken at most eight times in a row, so
-// that low ones are not starved.
-type Priority int
-
-// The priorities. PriorityNormal is the default.
-const (
-	PriorityNormal = Priority(dispatch.Normal)
-	PriorityHigh   = Priority(dispatch.High)
-	PriorityLow    = Priority(dispatch.Low)
-)
-
-// Spec is what generated code says about an event type.
-type Spec[T Payload] struct {
-	Name     string   // the wire name: order.placed
-	Doc      string   // from the catalogue
-	Settings Settings // in force unless a subscription overrides them
-	Priority Priority
-	// PartitionBy returns the key within which deliveries keep the order of
-	// the log, for subscriptions with [WithConcurrency]. Nil for none.
-	PartitionBy func(T) string
-	// Version is that of the payload, from 1 on; 0 stands for 1. It is stored with
-	// every event.
-	Version int
-	// Upcasts read what is stored of versions before: one after the other they lead
-	// from the oldest that can be read to Version.
-	Upcasts []Upcast
-	// Aliases are names that the type had before. What is stored under them is
-	// delivered as this type.
-	Aliases []string
-	// Shape is a digest of the payload and the partition key, by which package
-	// tuning tells whether a catalogue file is still that of the code.
-	Shape string
-	// Schema describes the payload, of this version and of those that can be read, as
-	// one line of JSON that busgen writes. [Open] stores it in the file, and
-	// "busgen dlq edit" checks a corrected payload with it. Without it that command
-	// needs the catalogue.
-	Schema string
-	// Subscriptions are the names that the catalogue declares for this type.
-	// They exist from [Open] on.
-	Subscriptions []DeclaredSubscription
-}
-
-// DeclaredSubscription is a durable name that the catalogue declares, with the
-// settings that apply unless the call that subscribes overrides them.
-type DeclaredSubscription struct {
-	Name     string
-	Settings Settings
-	Aliases  []string // names it had before
-}
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
 type EventType[T Payload] struct {
-	spec    Spec[T]
-	codec   *wire.Codec[T]
-	sharing sharing
-	clones  bool    // generated code copies a shared payload
-	copy    *copier // copies it otherwise; nil if assigning does
+	spec   Spec[T]
+	codec  *wire.Codec[T]
+	clones bool // generated code copies a payload; else it is decoded for each handler
 }
 
-// cloner is implemented by pointers to generated payloads.
-type cloner[T any] interface{ Clone() T }
+// generated is implemented by generated payloads.
+type generated[T any] interface {
+	wire.Encoder
+	Clone() T
+}
 
 // Define returns the event type that spec describes. It panics if spec could
 // not have come from busgen: a name or a policy that is not valid.
@@ -109,17 +51,8 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %v", spec.Name, s.Name, err))
 		}
 	}
-	t := &EventType[T]{
-		spec:    spec,
-		codec:   wire.NewCodec[T](),
-		sharing: sharingOf(reflect.TypeFor[T](), map[reflect.Type]bool{}),
-	}
-	if _, clones := any(new(T)).(cloner[T]); clones && t.codec.Generated() {
-		t.clones = true
-	} else if t.sharing == byCopy {
-		t.copy = copierOf(reflect.TypeFor[T](), map[reflect.Type]*copier{})
-	}
-	return t
+	_, clones := any(new(T)).(generated[T])
+	return &EventType[T]{spec: spec, codec: wire.NewCodec[T](), clones: clones}
 }
 
 // Name returns the wire name, such as order.placed.
@@ -154,14 +87,15 @@ func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
 
 func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTyped(r) }
 
-// decodeTyped returns a payload that nobody else has.
+// decodeTyped returns a payload of its own for one handler. An event that several
+// subscriptions handle is decoded once, and each handler gets a copy.
 func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = t.decodingPanicked("copied", cause)
 		}
 	}()
-	if r.Memo == nil || t.sharing == unshared {
+	if r.Memo == nil || !t.clones {
 		return t.parse(r)
 	}
 	shared, err := r.Memo.Get(func() (any, error) {
@@ -172,18 +106,7 @@ func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 	if err != nil || !ok { // of another program's type of the same name
 		return t.parse(r)
 	}
-	switch {
-	case t.clones:
-		return any(original).(cloner[T]).Clone(), nil
-	case t.copy != nil:
-		return copied(*original, *t.copy), nil
-	}
-	return *original, nil
-}
-
-func copied[T any](value T, c copier) T {
-	c(reflect.ValueOf(&value).Elem())
-	return value
+	return any(original).(generated[T]).Clone(), nil
 }
 
 // parse decodes the payload of a record, whose version may be an older one.
@@ -253,98 +176,90 @@ func (t *EventType[T]) partitionKey(value any) (key string, err error) {
 	return t.spec.PartitionBy(typed), nil
 }
 
-// AnyEventType is an [EventType] of any payload.
-type AnyEventType interface {
-	Name() string
-	Doc() string
-	Settings() Settings
-	Priority() Priority
-	Shape() string
-	Schema() string
-	Version() int
-	Aliases() []string
-	Subscriptions() []DeclaredSubscription
-
-	decodeAs(version int, payload []byte) (any, error)
-	decode(r *engine.Record) (any, error)
-	zero() any // a payload
-	partitioned() bool
-	partitionKey(value any) (string, error)
+// Upcast turns payloads of one version into those of the next. [UpcastFrom] makes
+// one.
+type Upcast struct {
+	version  int
+	from, to reflect.Type
+	decode   func(payload []byte) (any, error)
+	lift     func(old any) (any, error)
 }
 
-// Catalogue is the set of event types a bus is opened with. It is immutable
-// and safe for concurrent use.
-type Catalogue struct {
-	types    []AnyEventType
-	named    map[string]AnyEventType // by name and by alias
-	declared map[string]declared     // by name of the subscription
+// UpcastFrom returns the step by which stored payloads of an old version become
+// those of the next: upcast gets the payload as it was, and returns what it would
+// be today. It is called by any goroutine, and should depend on nothing but old. An
+// error, or a panic, makes a dead letter of the event, with the bytes as they are
+// stored. Generated code calls it with functions that the user has written.
+func UpcastFrom[From, To any](version int, upcast func(old From) (To, error)) Upcast {
+	codec := wire.NewCodec[From]()
+	return Upcast{
+		version: version, from: reflect.TypeFor[From](), to: reflect.TypeFor[To](),
+		decode: func(payload []byte) (any, error) { return codec.Decode(payload) },
+		lift:   func(old any) (any, error) { return upcast(old.(From)) },
+	}
 }
 
-// declared is a declared subscription and the event type it is for.
-type declared struct {
-	DeclaredSubscription
-	eventType string
-}
-
-// NewCatalogue returns the catalogue of the given types. It panics if two of
-// them, or two of the subscriptions they declare, have the same name; an alias is
-// a name too.
-func NewCatalogue(types ...AnyEventType) *Catalogue {
-	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
-	for _, t := range types {
-		for _, name := range append(t.Aliases(), t.Name()) {
-			if c.named[name] != nil {
-				panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", name))
-			}
-			c.named[name] = t
+// chainProblem says in words why the steps do not lead to a version of a type.
+func chainProblem(steps []Upcast, version int, newest reflect.Type) string {
+	for i, step := range steps {
+		next := newest
+		if i+1 < len(steps) {
+			next = steps[i+1].from
 		}
-		for _, s := range t.Subscriptions() {
-			if other, taken := c.declared[s.Name]; taken {
-				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
-			}
-			c.declared[s.Name] = declared{s, t.Name()}
+		if want := version - len(steps) + i; step.version != want || want < 1 {
+			return fmt.Sprintf("step %d is from version %d; the steps lead to version %d one by one", i+1, step.version, version)
+		}
+		if step.to != next {
+			return fmt.Sprintf("the step from version %d returns %v, and the next takes %v", step.version, step.to, next)
 		}
 	}
-	return c
+	return ""
 }
 
-// Types returns the event types, in the order of the catalogue file.
-func (c *Catalogue) Types() []AnyEventType { return slices.Clone(c.types) }
-
-// Lookup returns the event type of a wire name, which may be one that it had
-// before, or nil.
-func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }
-
-// Check reports whether payload is the JSON of an event as a program of the given
-// version would publish it: it is valid UTF-8, has no key twice, decodes, has every
-// required field and no unknown one, and passes Validate. One of an old version must
-// survive its upcasts too. Otherwise the error is an *[UnknownTypeError], or an
-// *[InvalidPayloadError] that says what is wrong with which field.
-//
-// It is stricter than the bus, which reads events of other versions of the
-// catalogue: what a person writes should be exactly right. The option WithEditing
-// of package inspect takes it.
-func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
-	t := c.Lookup(eventType)
-	if t == nil {
-		return &UnknownTypeError{EventType: eventType}
+// older decodes a payload of another version than that of t, and returns with it
+// the steps that lead from there to t.
+func (t *EventType[T]) older(version int, payload []byte) (value any, steps []Upcast, err error) {
+	steps = t.spec.Upcasts
+	if len(steps) == 0 || version < steps[0].version || version > t.spec.Version {
+		return nil, nil, t.unknownVersion(version)
 	}
-	if err := check(t, version, payload); err != nil {
-		return &InvalidPayloadError{EventType: eventType, Err: err}
+	steps = steps[version-steps[0].version:]
+	if value, err = steps[0].decode(payload); err != nil {
+		return nil, nil, t.misfit(value, version, err)
 	}
-	return nil
+	return value, steps, nil
 }
 
-func check(t AnyEventType, version int, payload []byte) (err error) {
+// lift decodes a payload of an old version, and makes one of the present version of it.
+func (t *EventType[T]) lift(version int, payload []byte) (newest T, err error) {
+	value, steps, err := t.older(version, payload)
+	for _, step := range steps {
+		if value, err = step.apply(value); err != nil {
+			err = fmt.Errorf("this %s event of version %d cannot be made one of version %d: %w", t.spec.Name, version, step.version+1, err)
+			return newest, &dispatch.DecodeError{Err: err}
+		}
+	}
+	if err != nil {
+		return newest, err
+	}
+	return value.(T), nil
+}
+
+func (u Upcast) apply(old any) (value any, err error) {
 	defer func() {
-		if cause := recover(); cause != nil {
-			err = newPanicError(cause)
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("the upcast has panicked: %w", newPanicError(panicked))
 		}
 	}()
-	err = exact.Check(payload, func(payload []byte) (any, error) { return t.decodeAs(version, payload) })
-	if err != nil {
-		return err
+	return u.lift(old)
+}
+
+// unknownVersion is the error for a version that the program has no shape for.
+func (t *EventType[T]) unknownVersion(version int) error {
+	if version > t.spec.Version {
+		return &dispatch.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, and this program knows versions up to %d: "+
+			"deploy the program that has published it, and then retry the dead letter", t.spec.Name, version, t.spec.Version)}
 	}
-	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
-	return err
+	return &dispatch.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, which this program no longer reads: "+
+		"the catalogue has dropped it from the history of the event", t.spec.Name, version)}
 }

@@ -88,14 +88,14 @@ func ExampleWithHealth() {
 }
 
 // The statistics among the other variables of a program, at /debug/vars.
-func ExampleBus_Var() {
+func ExampleBus_Stats_expvar() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
 	bus, _ := events.Open(ctx, path, silent)
 	defer bus.Shutdown(ctx)
 
-	expvar.Publish("events", bus.Var())
+	expvar.Publish("events", expvar.Func(func() any { return bus.Stats() }))
 	fmt.Println(strings.HasPrefix(expvar.Get("events").String(), `{"recovery":`))
 	// Output:
 	// true

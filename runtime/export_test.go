@@ -1,12 +1,16 @@
 package runtime
 
-import "time"
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/histogram"
+)
 
 // HistogramOf returns the histogram of these durations, as subscriptions make it.
 func HistogramOf(durations ...time.Duration) Histogram {
-	var h histogram
+	var r histogram.Recorder
 	for _, d := range durations {
-		h.add(d)
+		r.Add(d)
 	}
-	return h.snapshot()
+	return histogramOf(&r)
 }

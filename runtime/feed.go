@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -31,58 +31,6 @@ type feed struct {
 	handlers atomic.Pointer[map[string][]*dispatch.Handler] // likewise
 	all      []*dispatch.Handler                            // outside of groups: the one
 	paused   atomic.Bool
-}
-
-// InGroup makes the subscription a member of a group. The members of a group
-// share one delivery of each event: they handle it one after the other, in the
-// order in which they were subscribed, those that are for its type. The first
-// that fails ends the run, and the retry resumes with it; those before it do not
-// run again.
-//
-// The group is what the file remembers, under the group's name: it is paused,
-// listed and dead-lettered as one subscription. Its retry policy is the most
-// permissive merge of what its members override with [WithRetry] (see
-// [retry.Policy.MostPermissive]); timeouts, error rules and breakers are each
-// member's own. A member whose breaker is open is passed over, and the event
-// comes back for it. [WithConcurrency], [WithStrictOrder] and [FromBeginning] of
-// one member hold for the group.
-//
-// The members are subscribed before the bus is started. Unsubscribing one
-// detaches the whole group: its events wait in the file.
-//
-// A group that is renamed keeps what was left to it if the first member that is
-// subscribed names what the group was called before, as with [WithAliases].
-func InGroup(name string, aliases ...string) SubscribeOption {
-	return func(c *subscribeConfig) error {
-		for _, one := range append([]string{name}, aliases...) {
-			if problem := nameProblem(one); problem != "" {
-				return fmt.Errorf("the group %q: %s", one, problem)
-			}
-		}
-		c.group, c.groupAliases = name, aliases
-		return nil
-	}
-}
-
-// WithAliases names what the subscription was called before. What the file has under
-// such a name (its place in the log, what waits for a retry, its dead letters, a
-// pause) belongs to the new name from then on. A program that only knows the old
-// name still finds it. If the file has subscriptions of both names, subscribing
-// fails with an error that says so. Aliases that the catalogue declares need not be
-// repeated.
-//
-// A member of a group has no place in the log of its own: with its former names it is
-// not asked again for what it has handled under them.
-func WithAliases(names ...string) SubscribeOption {
-	return func(c *subscribeConfig) error {
-		for _, name := range names {
-			if problem := nameProblem(name); problem != "" {
-				return fmt.Errorf("the alias %q: %s", name, problem)
-			}
-		}
-		c.aliases = append(c.aliases, names...)
-		return nil
-	}
 }
 
 // join adds a subscription to its feed, and makes the durable name. The
@@ -359,28 +307,29 @@ func (f *feed) strictKey(d *engine.Delivery) (string, error) {
 
 const strictKeyless = "key "
 
-// breakerChanged tells the log when a breaker opens or closes.
-func (s *Subscription) breakerChanged(old, now breaker.Status) {
-	if now.State == breaker.Closed {
-		s.notClosed.Store(nil)
-	} else {
-		s.notClosed.Store(&now)
-	}
-	s.bus.showing.signal()
-	s.bus.observers.breakerChanged(s, old, now)
-	log := s.bus.config.logger
-	switch now.State {
-	case breaker.Open:
-		if old.State == breaker.HalfOpen {
-			log.Warn("circuit breaker stays open: the event that it tried has failed", "subscription_id", s.name,
-				"open_since", now.Since, "until", now.Until, "error", now.LastFailure)
-			break
+// redriveRules returns which dead letters are tried again, of all subscriptions.
+func (b *Bus) redriveRules() (rules []background.RedriveRule) {
+	b.mu.Lock()
+	feeds := b.feeds
+	b.mu.Unlock()
+	for _, f := range feeds {
+		for eventType, r := range f.redrives() {
+			rules = append(rules, background.RedriveRule{Subscription: f.name, Type: eventType, Reasons: r.Reasons, Every: r.Every, Max: r.Max})
 		}
-		log.Warn("circuit breaker opens: the handler fails too often; its events wait", "subscription_id", s.name,
-			"failures", now.Failures, "deliveries", now.Samples, "until", now.Until, "error", now.LastFailure)
-	case breaker.HalfOpen:
-		log.Info("circuit breaker tries one event", "subscription_id", s.name)
-	case breaker.Closed:
-		log.Info("circuit breaker is closed again", "subscription_id", s.name, "open_since", old.Since)
 	}
+	return rules
+}
+
+// redrives returns which dead letters are tried again, by event type. In a
+// group it is what the catalogue says for the type.
+func (f *feed) redrives() map[string]Redrive {
+	found := map[string]Redrive{}
+	for _, m := range *f.members.Load() {
+		for eventType, settings := range m.inForce.Load().types {
+			if settings.Redrive.Max > 0 {
+				found[eventType] = settings.Redrive
+			}
+		}
+	}
+	return found
 }

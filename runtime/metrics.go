@@ -1,33 +1,16 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"strconv"
-	"strings"
+	"iter"
+	"math"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/histogram"
+	"github.com/busgen/busgen/runtime/internal/prometheus"
 )
-
-// Var returns the statistics of the bus as a variable whose String is the JSON of
-// its [Stats]. It fits package expvar, which this package does not import because
-// that serves HTTP:
-//
-//	expvar.Publish("events", bus.Var())
-func (b *Bus) Var() fmt.Stringer { return statsVar{b} }
-
-type statsVar struct{ bus *Bus }
-
-// String returns the JSON of the statistics at this moment.
-func (v statsVar) String() string {
-	encoded, err := json.Marshal(v.bus.Stats())
-	if err != nil { // numbers and texts can be encoded
-		return "null"
-	}
-	return string(encoded)
-}
 
 // WriteMetrics writes the statistics of the bus, its health, and where the
 // subscriptions of the file stand, in the text format of Prometheus
@@ -46,12 +29,12 @@ func (b *Bus) WriteMetrics(ctx context.Context, w io.Writer) error {
 	m.subscriptions(stats.Subscriptions)
 	m.lags(lags, time.Now())
 	m.health(b.Health())
-	_, err = w.Write(m.text.Bytes())
+	_, err = w.Write(m.Bytes())
 	return err
 }
 
 // metrics is text in the making.
-type metrics struct{ text bytes.Buffer }
+type metrics struct{ prometheus.Text }
 
 // countMetrics are the counts that event types and subscriptions have in common.
 var countMetrics = []struct {
@@ -72,19 +55,19 @@ var countMetrics = []struct {
 }
 
 func (m *metrics) types(all []TypeStats) {
-	m.head("busgen_type_published_total", "counter", "Events stored by this bus.")
+	m.Head("busgen_type_published_total", "counter", "Events stored by this bus.")
 	for _, t := range all {
-		m.count("busgen_type_published_total", t.Published, "type", t.Type)
+		m.Count("busgen_type_published_total", t.Published, "type", t.Type)
 	}
-	m.head("busgen_type_duplicates_total", "counter", "Events that were not stored because their dedupe key was known.")
+	m.Head("busgen_type_duplicates_total", "counter", "Events that were not stored because their dedupe key was known.")
 	for _, t := range all {
-		m.count("busgen_type_duplicates_total", t.Duplicates, "type", t.Type)
+		m.Count("busgen_type_duplicates_total", t.Duplicates, "type", t.Type)
 	}
 	for _, c := range countMetrics {
 		name := "busgen_type_" + c.name + "_total"
-		m.head(name, "counter", c.help)
+		m.Head(name, "counter", c.help)
 		for _, t := range all {
-			m.count(name, c.of(t.Counts), "type", t.Type)
+			m.Count(name, c.of(t.Counts), "type", t.Type)
 		}
 	}
 }
@@ -92,9 +75,9 @@ func (m *metrics) types(all []TypeStats) {
 func (m *metrics) subscriptions(all []SubscriptionStats) {
 	for _, c := range countMetrics {
 		name := "busgen_" + c.name + "_total"
-		m.head(name, "counter", c.help)
+		m.Head(name, "counter", c.help)
 		for _, s := range all {
-			m.count(name, c.of(s.Counts), labelsOf(s)...)
+			m.Count(name, c.of(s.Counts), labelsOf(s)...)
 		}
 	}
 	gauges := []struct {
@@ -106,18 +89,18 @@ func (m *metrics) subscriptions(all []SubscriptionStats) {
 		{"busgen_breaker_open", "1 if the circuit breaker is open or half-open.", func(s SubscriptionStats) float64 { return bit(s.Breaker.State != "closed") }},
 	}
 	for _, g := range gauges {
-		m.head(g.name, "gauge", g.help)
+		m.Head(g.name, "gauge", g.help)
 		for _, s := range all {
-			m.value(g.name, g.of(s), labelsOf(s)...)
+			m.Gauge(g.name, g.of(s), labelsOf(s)...)
 		}
 	}
-	m.head("busgen_latency_seconds", "histogram", "Time from the publication of an event until it was handled.")
+	m.Head("busgen_latency_seconds", "histogram", "Time from the publication of an event until it was handled.")
 	for _, s := range all {
-		m.histogram("busgen_latency_seconds", s.Latency, labelsOf(s))
+		m.durations("busgen_latency_seconds", s.Latency, labelsOf(s))
 	}
-	m.head("busgen_handler_seconds", "histogram", "Time that handlers took.")
+	m.Head("busgen_handler_seconds", "histogram", "Time that handlers took.")
 	for _, s := range all {
-		m.histogram("busgen_handler_seconds", s.Handler, labelsOf(s))
+		m.durations("busgen_handler_seconds", s.Handler, labelsOf(s))
 	}
 }
 
@@ -138,9 +121,9 @@ func (m *metrics) lags(all []Lag, now time.Time) {
 		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l Lag) float64 { return l.age(now).Seconds() }},
 	}
 	for _, g := range gauges {
-		m.head(g.name, "gauge", g.help)
+		m.Head(g.name, "gauge", g.help)
 		for _, l := range all {
-			m.value(g.name, g.of(l), "subscription", l.Subscription)
+			m.Gauge(g.name, g.of(l), "subscription", l.Subscription)
 		}
 	}
 }
@@ -154,9 +137,9 @@ func (l Lag) age(now time.Time) time.Duration {
 }
 
 func (m *metrics) health(h HealthStatus) {
-	m.head("busgen_health_exceeded", "gauge", "1 if the threshold of a health check is exceeded.")
+	m.Head("busgen_health_exceeded", "gauge", "1 if the threshold of a health check is exceeded.")
 	for _, c := range h.Checks {
-		m.value("busgen_health_exceeded", bit(c.Exceeded), "check", c.Name)
+		m.Gauge("busgen_health_exceeded", bit(c.Exceeded), "check", c.Name)
 	}
 }
 
@@ -167,53 +150,141 @@ func bit(set bool) float64 {
 	return 0
 }
 
-// head begins a metric.
-func (m *metrics) head(name, kind, help string) {
-	fmt.Fprintf(&m.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
-}
-
-// histogram writes cumulative buckets.
-func (m *metrics) histogram(name string, h Histogram, labels []string) {
-	var n uint64
-	for bound, count := range h.Buckets() {
-		le := "+Inf"
-		if bound != Forever {
-			le = number(bound.Seconds())
+// durations writes a histogram, in seconds.
+func (m *metrics) durations(name string, h Histogram, labels []string) {
+	m.Histogram(name, func(yield func(float64, uint64) bool) {
+		for bound, count := range h.Buckets() {
+			seconds := bound.Seconds()
+			if bound == Forever {
+				seconds = math.Inf(1)
+			}
+			if !yield(seconds, count) {
+				return
+			}
 		}
+	}, h.Seconds(), labels)
+}
+
+// Histogram says how long things took. Durations are counted in buckets whose
+// upper bounds are 1, 2 and 5 times each power of ten from 10 µs on, up to an
+// hour; what took longer is in one more. The zero value is empty. Histograms are
+// plain values: they can be copied, compared and added up.
+type Histogram struct {
+	counts  [histogram.Buckets]uint64
+	seconds float64
+}
+
+// Count returns how many durations there are.
+func (h Histogram) Count() (n uint64) {
+	for _, count := range h.counts {
 		n += count
-		m.count(name+"_bucket", n, append(labels[:len(labels):len(labels)], "le", le)...)
 	}
-	m.value(name+"_sum", h.Seconds(), labels...)
-	m.count(name+"_count", n, labels...)
+	return n
 }
 
-func (m *metrics) value(name string, v float64, labels ...string) {
-	m.sample(name, number(v), labels)
+// Seconds returns the sum of the durations in seconds: of millions of events that
+// were hours late it does not fit a [time.Duration].
+func (h Histogram) Seconds() float64 { return h.seconds }
+
+// Mean returns the mean of the durations, or 0 if there are none. It is no
+// estimate.
+func (h Histogram) Mean() time.Duration {
+	n := h.Count()
+	if n == 0 {
+		return 0
+	}
+	return time.Duration(h.seconds / float64(n) * float64(time.Second))
 }
 
-func (m *metrics) count(name string, n uint64, labels ...string) {
-	m.sample(name, strconv.FormatUint(n, 10), labels)
-}
-
-// sample writes a line. Labels that are empty are left out, as if they were not
-// there.
-func (m *metrics) sample(name, value string, labels []string) {
-	m.text.WriteString(name)
-	separator := byte('{')
-	for i := 0; i < len(labels); i += 2 {
-		if labels[i+1] == "" {
+// Quantile estimates the duration that a share q of all do not exceed:
+// Quantile(0.99) is the 99th percentile. The estimate lies in the bucket of the
+// true one, so it is at most 2.5 times as long or short from 10 µs up to an hour,
+// and an hour for all that is longer. It is 0 if there are no durations; a q
+// outside of 0 to 1 is taken for the nearer of the two.
+func (h Histogram) Quantile(q float64) time.Duration {
+	n := h.Count()
+	if n == 0 {
+		return 0
+	}
+	rank := uint64(max(1, math.Ceil(min(max(q, 0), 1)*float64(n))))
+	var before uint64
+	for i, count := range h.counts {
+		if before+count < rank {
+			before += count
 			continue
 		}
-		m.text.WriteByte(separator)
-		fmt.Fprintf(&m.text, `%s="%s"`, labels[i], labelEscaper.Replace(labels[i+1]))
-		separator = ','
+		low, high := bucketSpan(i)
+		share := (float64(rank-before) - 0.5) / float64(count)
+		return low + time.Duration(share*float64(high-low))
 	}
-	if separator == ',' {
-		m.text.WriteByte('}')
-	}
-	fmt.Fprintf(&m.text, " %s\n", value)
+	return 0 // the ranks end with n
 }
 
-var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+// bucketSpan returns the bounds of a bucket. The last one has no width.
+func bucketSpan(i int) (low, high time.Duration) {
+	if i > 0 {
+		low = histogram.Bounds[i-1]
+	}
+	return low, histogram.Bounds[min(i, len(histogram.Bounds)-1)]
+}
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// Plus returns the histogram of the durations of both.
+func (h Histogram) Plus(other Histogram) Histogram {
+	for i, count := range other.counts {
+		h.counts[i] += count
+	}
+	h.seconds += other.seconds
+	return h
+}
+
+// Buckets returns the upper bound of each bucket, which belongs to it, and how
+// many durations are in it, from the shortest on. The bound of the last bucket is
+// [Forever].
+func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
+	return func(yield func(time.Duration, uint64) bool) {
+		for i, count := range h.counts {
+			bound := Forever
+			if i < len(histogram.Bounds) {
+				bound = histogram.Bounds[i]
+			}
+			if !yield(bound, count) {
+				return
+			}
+		}
+	}
+}
+
+// MarshalJSON gives the durations as texts, such as 1.5ms, with some quantiles
+// and the buckets that are not empty.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	type bucket struct {
+		UpTo  string `json:"up_to"`
+		Count uint64 `json:"count"`
+	}
+	buckets := []bucket{}
+	for bound, count := range h.Buckets() {
+		upTo := "more"
+		if bound != Forever {
+			upTo = bound.String()
+		}
+		if count > 0 {
+			buckets = append(buckets, bucket{upTo, count})
+		}
+	}
+	text := func(d time.Duration) string { return d.Round(time.Microsecond).String() }
+	return json.Marshal(struct {
+		Count   uint64   `json:"count"`
+		Seconds float64  `json:"seconds"`
+		Mean    string   `json:"mean"`
+		P50     string   `json:"p50"`
+		P90     string   `json:"p90"`
+		P99     string   `json:"p99"`
+		Buckets []bucket `json:"buckets"`
+	}{h.Count(), h.seconds, text(h.Mean()), text(h.Quantile(0.5)), text(h.Quantile(0.9)), text(h.Quantile(0.99)), buckets})
+}
+
+// histogramOf returns the histogram of what was recorded so far.
+func histogramOf(r *histogram.Recorder) (h Histogram) {
+	h.counts, h.seconds = r.Snapshot()
+	return h
+}

@@ -2,11 +2,18 @@ package runtime
 
 import (
 	"errors"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/background"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Observer is told what happens in a bus; see [WithObserver]. Functions that are
@@ -135,4 +142,122 @@ func (o *Observer) empty() bool {
 	return o.Published == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
 		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.BreakerChanged == nil &&
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
+}
+
+// observers are those of a bus.
+type observers struct {
+	all     []Observer
+	logger  *slog.Logger
+	faults  sync.Map         // fault → nothing: panics that were logged
+	changes background.Queue // calls that may take their time
+	pausing sync.Mutex
+	paused  []engine.Pause // as last told; guarded by pausing
+}
+
+// changesLimit is how many changes may wait for observers that are slow.
+const changesLimit = 256
+
+func newObservers(all []Observer, logger *slog.Logger) observers {
+	return observers{all: all, logger: logger, changes: background.NewQueue(changesLimit)}
+}
+
+// any says whether there is anyone to tell.
+func (o *observers) any() bool { return len(o.all) > 0 }
+
+// told is one of the functions of an observer.
+type told[T any] struct {
+	name string
+	of   func(*Observer) func(T)
+}
+
+var (
+	toPublished = told[PublishedInfo]{"Published", func(o *Observer) func(PublishedInfo) { return o.Published }}
+	toHandled   = told[HandledInfo]{"Handled", func(o *Observer) func(HandledInfo) { return o.Handled }}
+	toFailed    = told[FailedInfo]{"Failed", func(o *Observer) func(FailedInfo) { return o.Failed }}
+	toRetrying  = told[RetryingInfo]{"Retrying", func(o *Observer) func(RetryingInfo) { return o.Retrying }}
+	toDead      = told[DeadInfo]{"Dead", func(o *Observer) func(DeadInfo) { return o.Dead }}
+	toDiscarded = told[DiscardedInfo]{"Discarded", func(o *Observer) func(DiscardedInfo) { return o.Discarded }}
+	toSnoozed   = told[SnoozedInfo]{"Snoozed", func(o *Observer) func(SnoozedInfo) { return o.Snoozed }}
+	toSlow      = told[SlowInfo]{"Slow", func(o *Observer) func(SlowInfo) { return o.Slow }}
+	toBreaker   = told[BreakerInfo]{"BreakerChanged", func(o *Observer) func(BreakerInfo) { return o.BreakerChanged }}
+	toPaused    = told[Pause]{"Paused", func(o *Observer) func(Pause) { return o.Paused }}
+	toResumed   = told[Pause]{"Resumed", func(o *Observer) func(Pause) { return o.Resumed }}
+	toHealth    = told[HealthCheck]{"HealthChanged", func(o *Observer) func(HealthCheck) { return o.HealthChanged }}
+)
+
+// tell calls one function of every observer that has it.
+func tell[T any](o *observers, to told[T], info T) {
+	for i := range o.all {
+		if f := to.of(&o.all[i]); f != nil {
+			o.guarded(fault{i, to.name}, func() { f(info) })
+		}
+	}
+}
+
+// fault is a function of an observer that has panicked.
+type fault struct {
+	observer int
+	function string
+}
+
+// guarded calls a function of an observer. If it panics nobody notices but the
+// log, once.
+func (o *observers) guarded(at fault, call func()) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		if _, logged := o.faults.LoadOrStore(at, nil); !logged {
+			o.logger.Error("an observer has panicked; this is logged once for each of its functions",
+				"function", at.function, "panic", guard.PanicText(cause), "stack", string(debug.Stack()))
+		}
+	}()
+	call()
+}
+
+// later reports a change on a goroutine of its own, because the bus notices it while it
+// holds locks that an observer might need. If too many changes wait for slow observers
+// it drops this one and logs that.
+func later[T any](o *observers, to told[T], info T) {
+	if !slices.ContainsFunc(o.all, func(one Observer) bool { return to.of(&one) != nil }) {
+		return
+	}
+	if !o.changes.Offer(func() { tell(o, to, info) }) {
+		o.logger.Warn("observers do not keep up; they are not told of a change", "function", to.name)
+	}
+}
+
+// publishedInfo is what observers are told about a stored event.
+func publishedInfo(r *engine.Record) PublishedInfo {
+	return PublishedInfo{ID: r.ID, Type: r.Type, Due: r.Due, Duplicate: r.Duplicate}
+}
+
+// breakerChanged tells of a breaker that opens, tries or closes.
+func (o *observers) breakerChanged(s *Subscription, old, now breaker.Status) {
+	later(o, toBreaker, BreakerInfo{Subscription: s.name, Group: s.config.group, Old: old, New: now})
+}
+
+// pausesChanged is called by the log with what is paused now.
+func (b *Bus) pausesChanged(now []engine.Pause) {
+	b.pausing.set(now)
+	b.observers.pausesChanged(now)
+}
+
+// pausesChanged tells of what is not among those told before, and of what no
+// longer is.
+func (o *observers) pausesChanged(now []engine.Pause) {
+	o.pausing.Lock()
+	defer o.pausing.Unlock()
+	for _, p := range o.paused {
+		if !slices.Contains(now, p) {
+			later(o, toResumed, publicPause(p))
+		}
+	}
+	for _, p := range now {
+		if !slices.Contains(o.paused, p) {
+			later(o, toPaused, publicPause(p))
+		}
+	}
+	o.paused = now
 }

@@ -72,3 +72,31 @@ func (g *admission) take(ctx context.Context, n int) (bool, error) {
 	g.allowance -= n
 	return true, nil
 }
+
+// WhenFull is what happens to a publisher when too much is pending.
+type WhenFull int
+
+const (
+	// Refuse returns a *[PendingError] at once.
+	Refuse WhenFull = iota
+	// Block waits until there is room, or until the publisher's context ends.
+	Block
+)
+
+// WithMaxPending limits the events that wait in the subscription that is furthest
+// behind, whether it is handled at the moment or not: from n on publishers are
+// refused or wait. History and dead letters do not count. Without this option
+// there is no limit but the disk.
+//
+// The limit is kept closely, not exactly: publishers in other processes are
+// noticed late. Events that a handler publishes with its context are never
+// refused, because they are part of settling another.
+func WithMaxPending(n int, when WhenFull) Option {
+	return func(c *config) error {
+		if n <= 0 || when != Refuse && when != Block {
+			return fmt.Errorf("WithMaxPending: the limit %d is not positive, or %d is neither Refuse nor Block", n, when)
+		}
+		c.maxPending, c.whenFull = n, when
+		return nil
+	}
+}

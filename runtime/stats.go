@@ -1,14 +1,18 @@
 package runtime
 
 import (
+	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
 )
 
-// Stats are counts since the bus was opened, and what applies at the moment. The
-// JSON of Stats, which [Bus.Var] prints, has durations as texts.
+// Stats are counts since the bus was opened, and what applies at the moment. Its JSON
+// has durations as texts. Package expvar publishes it with
+//
+//	expvar.Publish("events", expvar.Func(func() any { return bus.Stats() }))
 type Stats struct {
 	Recovery      Recovery            `json:"recovery"`      // what Start found; zero before
 	Types         []TypeStats         `json:"types"`         // in the order of the catalogue, then by name
@@ -87,7 +91,7 @@ func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	return SubscriptionStats{
 		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.feed.paused.Load(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
-		Latency: s.counts.latency.snapshot(), Handler: s.counts.handler.snapshot(), Settings: s.settings(),
+		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
 	}
 }
 
@@ -111,4 +115,107 @@ func (s *Subscription) settings() map[string]Settings {
 		}
 	}
 	return settings
+}
+
+// MaxBacklog is where the backlog of a subscription is no longer counted:
+// [Lag].Backlog is this number for all that is more.
+const MaxBacklog = 100_000
+
+// Lag is where a durable subscription, or a group, stands.
+type Lag struct {
+	Subscription string `json:"subscription"` // or the group
+	Pattern      string `json:"pattern"`      // globs over event types, with spaces between them
+	Here         bool   `json:"here"`         // this bus has a handler for it
+	Paused       bool   `json:"paused"`       // by its name
+	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
+	// includes Running, Waiting and Held.
+	Backlog int `json:"backlog"`
+	Running int `json:"running"` // handlers that have been running for 5 ms or more
+	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
+	Held    int `json:"held"`    // because their event type is paused
+	Dead    int `json:"dead"`    // dead letters
+	// Oldest is when the oldest event of the backlog was published; UTC, zero
+	// without a backlog.
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Lag returns where every subscription of the file stands, in the order in which
+// they were made, those that nobody handles included. It reads the file, which
+// takes the longer the more there is to count; what was settled in the last few
+// milliseconds may not be in it yet. The error is a *[StorageError], or
+// [ErrShutdown].
+func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
+	found, err := b.log.Lags(ctx, MaxBacklog)
+	if err != nil {
+		return nil, public(err)
+	}
+	b.mu.Lock()
+	feeds := b.feeds
+	b.mu.Unlock()
+	lags := make([]Lag, len(found))
+	for i, one := range found {
+		here := slices.ContainsFunc(feeds, func(f *feed) bool { return f.name == one.Name })
+		lags[i] = Lag{
+			Subscription: one.Name, Pattern: one.Pattern, Here: here, Paused: one.Paused, Backlog: one.Backlog,
+			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Dead: one.Dead, Oldest: one.Oldest,
+		}
+	}
+	return lags, nil
+}
+
+// Counts say what became of deliveries. In a group each member counts what its
+// own handler did.
+type Counts struct {
+	Handled     uint64 `json:"handled"`     // handlers that succeeded
+	Recovered   uint64 `json:"recovered"`   // of those, after one failed attempt or more
+	Failed      uint64 `json:"failed"`      // failed attempts
+	Retried     uint64 `json:"retried"`     // of those, the ones that are tried again
+	Timeouts    uint64 `json:"timeouts"`    // of the failed ones, those that outlived their deadline
+	Dead        uint64 `json:"dead"`        // deliveries that became dead letters
+	Expired     uint64 `json:"expired"`     // of those, because they were not handled in time
+	Discarded   uint64 `json:"discarded"`   // settled by [Discard]
+	Unrecovered uint64 `json:"unrecovered"` // dead or discarded after they had been retried
+	Snoozed     uint64 `json:"snoozed"`     // attempts put off by [Snooze]
+	Slow        uint64 `json:"slow"`        // attempts that were logged as slow
+	Abandoned   int64  `json:"abandoned"`   // handlers that ignored their deadline and still run
+}
+
+// Rates are shares from 0 to 1. A share of nothing is 0.
+type Rates struct {
+	Retry             float64 `json:"retry"`               // attempts that are tried again, of all attempts
+	Timeout           float64 `json:"timeout"`             // attempts that timed out, of all attempts
+	SuccessAfterRetry float64 `json:"success_after_retry"` // deliveries that were handled, of those that were retried and are settled
+	Dead              float64 `json:"dead"`                // deliveries that became dead letters, of those that are settled
+}
+
+// Attempts returns how many attempts were charged or successful: handled, failed
+// and discarded ones.
+func (c Counts) Attempts() uint64 { return c.Handled + c.Failed + c.Discarded }
+
+// plus returns the sums.
+func (c Counts) plus(d Counts) Counts {
+	return Counts{
+		Handled: c.Handled + d.Handled, Recovered: c.Recovered + d.Recovered, Failed: c.Failed + d.Failed,
+		Retried: c.Retried + d.Retried, Timeouts: c.Timeouts + d.Timeouts, Dead: c.Dead + d.Dead, Expired: c.Expired + d.Expired,
+		Discarded: c.Discarded + d.Discarded, Unrecovered: c.Unrecovered + d.Unrecovered, Snoozed: c.Snoozed + d.Snoozed,
+		Slow: c.Slow + d.Slow, Abandoned: c.Abandoned + d.Abandoned,
+	}
+}
+
+// Rates returns the shares that the counts make.
+func (c Counts) Rates() Rates {
+	return Rates{
+		Retry:             share(c.Retried, c.Attempts()),
+		Timeout:           share(c.Timeouts, c.Attempts()),
+		SuccessAfterRetry: share(c.Recovered, c.Recovered+c.Unrecovered),
+		Dead:              share(c.Dead, c.Handled+c.Dead+c.Discarded),
+	}
+}
+
+// share returns part of whole, or 0 if there is nothing.
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
 }

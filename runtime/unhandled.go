@@ -106,7 +106,7 @@ func (h *healthWatch) showUnhandled(backlogs []engine.Backlog) {
 	h.mu.Lock()
 	h.noHandler = names
 	h.mu.Unlock()
-	h.bus.showing.signal()
+	h.bus.showing.Changed()
 }
 
 // withoutHandler returns what showUnhandled was given.

@@ -343,7 +343,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 			time.Sleep(15 * time.Millisecond)
 			return nil
 		})
-		var v expvar.Var = f.Var() // what package expvar publishes
+		v := expvar.Func(func() any { return f.Stats() }) // what package expvar publishes
 		f.MustStart()
 		f.Publish(1)
 		f.Idle()

@@ -3,10 +3,11 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // Permanent says that another attempt is in vain: the event is dead-lettered at
@@ -83,32 +84,33 @@ func WithErrorClass(name string, match func(error) bool) Option {
 	}
 }
 
-// WithPermanentErrors makes errors that match dead-letter their event at once,
-// in this subscription. It comes before what the catalogue says about errors.
-func WithPermanentErrors(match func(error) bool) SubscribeOption {
-	return withErrorRule(errorRule{match: match, permanent: true})
-}
-
-// WithErrorRetry gives errors that match a retry policy of their own in this
-// subscription: its policy with these overrides. It comes before what the
-// catalogue says about errors.
-func WithErrorRetry(match func(error) bool, overrides ...retry.Option) SubscribeOption {
-	return withErrorRule(errorRule{match: match, retry: overrides})
-}
-
-// errorRule is an [ErrorRule] with a function instead of a name.
-type errorRule struct {
-	match     func(error) bool
-	permanent bool
-	retry     []retry.Option
-}
-
-func withErrorRule(rule errorRule) SubscribeOption {
-	return func(c *subscribeConfig) error {
-		if rule.match == nil {
-			return errors.New("the function that matches errors is nil")
+// reportClasses logs, once for each, the classes of errors that the settings in force
+// have rules for and that nobody has registered. It is no reason to refuse: a program
+// that only records events cannot tell whose errors these are. The caller holds mu.
+func (b *Bus) reportClasses() {
+	if b.state != running {
+		return // when it is started
+	}
+	missing := map[string]map[string]bool{} // the subscriptions, by class
+	for _, s := range b.subscriptions {
+		for _, settings := range s.inForce.Load().types {
+			for _, rule := range settings.Errors {
+				if b.config.classes[rule.Class] != nil || b.missing[rule.Class] {
+					continue
+				}
+				if missing[rule.Class] == nil {
+					missing[rule.Class] = map[string]bool{}
+				}
+				missing[rule.Class][s.name] = true
+			}
 		}
-		c.rules = append(c.rules, rule)
-		return nil
+	}
+	for _, class := range slices.Sorted(maps.Keys(missing)) {
+		if b.missing == nil {
+			b.missing = map[string]bool{}
+		}
+		b.missing[class] = true
+		b.config.logger.Error("the catalogue has a rule for a class of errors that is not registered with WithErrorClass; it never matches",
+			"class", class, "subscriptions", slices.Sorted(maps.Keys(missing[class])))
 	}
 }

@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// longRunning is how long an attempt runs before the file says so.
+const longRunning = time.Second
+
+// activity returns what other processes may want to see.
+func (b *Bus) activity() (now engine.Activity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.subscriptions {
+		status := s.notClosed.Load()
+		if status == nil {
+			continue
+		}
+		one := engine.Breaker{
+			Subscription: s.name, Group: s.config.group, State: status.State.String(), Since: status.Since.UTC(),
+			Failures: status.Failures, Deliveries: status.Samples, LastError: status.LastFailure,
+		}
+		if status.State == breaker.Open {
+			one.Until = status.Until.UTC()
+		}
+		now.Breakers = append(now.Breakers, one)
+	}
+	for _, f := range b.feeds {
+		if f.scheduler != nil {
+			now.Attempts = f.scheduler.Running(now.Attempts, time.Now(), longRunning)
+		}
+	}
+	now.Unhandled = b.health.withoutHandler()
+	slices.SortStableFunc(now.Attempts, func(a, b engine.Running) int { return a.Started.Compare(b.Started) })
+	return now
+}
+
+// closeBreaker does what an operator has asked for.
+func (b *Bus) closeBreaker(r engine.BreakerRequest) {
+	b.mu.Lock()
+	subscriptions := slices.Clone(b.subscriptions)
+	b.mu.Unlock()
+	for _, s := range subscriptions {
+		if s.name == r.Subscription && s.breaker.Reset() {
+			b.config.logger.Info("circuit breaker is closed on request", "subscription_id", s.name, "actor", r.Actor)
+		}
+	}
+}
+
+// CloseBreaker closes the circuit breaker of the subscription, because what its
+// handler needs works again. Deliveries go on at once; in a group, those that the
+// member was passed over for come back when the next one would have been tried. It
+// reports false if the breaker is closed already. "busgen breakers close" does it
+// from another process.
+func (s *Subscription) CloseBreaker() bool { return s.breaker.Reset() }
+
+// breakerChanged tells the log when a breaker opens or closes.
+func (s *Subscription) breakerChanged(old, now breaker.Status) {
+	if now.State == breaker.Closed {
+		s.notClosed.Store(nil)
+	} else {
+		s.notClosed.Store(&now)
+	}
+	s.bus.showing.Changed()
+	s.bus.observers.breakerChanged(s, old, now)
+	log := s.bus.config.logger
+	switch now.State {
+	case breaker.Open:
+		if old.State == breaker.HalfOpen {
+			log.Warn("circuit breaker stays open: the event that it tried has failed", "subscription_id", s.name,
+				"open_since", now.Since, "until", now.Until, "error", now.LastFailure)
+			break
+		}
+		log.Warn("circuit breaker opens: the handler fails too often; its events wait", "subscription_id", s.name,
+			"failures", now.Failures, "deliveries", now.Samples, "until", now.Until, "error", now.LastFailure)
+	case breaker.HalfOpen:
+		log.Info("circuit breaker tries one event", "subscription_id", s.name)
+	case breaker.Closed:
+		log.Info("circuit breaker is closed again", "subscription_id", s.name, "open_since", old.Since)
+	}
+}

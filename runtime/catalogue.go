@@ -1,0 +1,184 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/exact"
+)
+
+// Payload is what a generated payload struct implements. Validate returns nil
+// or a *[ValidationError] with everything that is wrong.
+type Payload interface {
+	Validate() error
+}
+
+// Priority orders the deliveries that wait in one subscription: one of a high
+// priority overtakes the others that wait there, except earlier ones of its own
+// partition key. A waiting delivery is overtaken at most eight times in a row, so
+// that low ones are not starved.
+type Priority int
+
+// The priorities. PriorityNormal is the default.
+const (
+	PriorityNormal = Priority(dispatch.Normal)
+	PriorityHigh   = Priority(dispatch.High)
+	PriorityLow    = Priority(dispatch.Low)
+)
+
+// Spec is what generated code says about an event type.
+type Spec[T Payload] struct {
+	Name     string   // the wire name: order.placed
+	Doc      string   // from the catalogue
+	Settings Settings // in force unless a subscription overrides them
+	Priority Priority
+	// PartitionBy returns the key within which deliveries keep the order of
+	// the log, for subscriptions with [WithConcurrency]. Nil for none.
+	PartitionBy func(T) string
+	// Version is that of the payload, from 1 on; 0 stands for 1. It is stored with
+	// every event.
+	Version int
+	// Upcasts read what is stored of versions before: one after the other they lead
+	// from the oldest that can be read to Version.
+	Upcasts []Upcast
+	// Aliases are names that the type had before. What is stored under them is
+	// delivered as this type.
+	Aliases []string
+	// Shape is a digest of the payload and the partition key, by which package
+	// tuning tells whether a catalogue file is still that of the code.
+	Shape string
+	// Schema describes the payload, of this version and of those that can be read, as
+	// one line of JSON that busgen writes. [Open] stores it in the file, and
+	// "busgen dlq edit" checks a corrected payload with it. Without it that command
+	// needs the catalogue.
+	Schema string
+	// Subscriptions are the names that the catalogue declares for this type.
+	// They exist from [Open] on.
+	Subscriptions []DeclaredSubscription
+}
+
+// DeclaredSubscription is a durable name that the catalogue declares, with the
+// settings that apply unless the call that subscribes overrides them.
+type DeclaredSubscription struct {
+	Name     string
+	Settings Settings
+	Aliases  []string // names it had before
+}
+
+// AnyEventType is an [EventType] of any payload.
+type AnyEventType interface {
+	Name() string
+	Doc() string
+	Settings() Settings
+	Priority() Priority
+	Shape() string
+	Schema() string
+	Version() int
+	Aliases() []string
+	Subscriptions() []DeclaredSubscription
+
+	decodeAs(version int, payload []byte) (any, error)
+	decode(r *engine.Record) (any, error)
+	zero() any // a payload
+	partitioned() bool
+	partitionKey(value any) (string, error)
+}
+
+// Catalogue is the set of event types a bus is opened with. It is immutable
+// and safe for concurrent use.
+type Catalogue struct {
+	types    []AnyEventType
+	named    map[string]AnyEventType // by name and by alias
+	declared map[string]declared     // by name of the subscription
+}
+
+// Types returns the event types, in the order of the catalogue file.
+func (c *Catalogue) Types() []AnyEventType { return slices.Clone(c.types) }
+
+// Lookup returns the event type of a wire name, which may be one that it had
+// before, or nil.
+func (c *Catalogue) Lookup(name string) AnyEventType { return c.named[name] }
+
+// Check reports whether payload is the JSON of an event as a program of the given
+// version would publish it: it is valid UTF-8, has no key twice, decodes, has every
+// required field and no unknown one, and passes Validate. One of an old version must
+// survive its upcasts too. Otherwise the error is an *[UnknownTypeError], or an
+// *[InvalidPayloadError] that says what is wrong with which field.
+//
+// It is stricter than the bus, which reads events of other versions of the
+// catalogue: what a person writes should be exactly right. The option WithEditing
+// of package inspect takes it.
+func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
+	t := c.Lookup(eventType)
+	if t == nil {
+		return &UnknownTypeError{EventType: eventType}
+	}
+	if err := check(t, version, payload); err != nil {
+		return &InvalidPayloadError{EventType: eventType, Err: err}
+	}
+	return nil
+}
+
+// declared is a declared subscription and the event type it is for.
+type declared struct {
+	DeclaredSubscription
+	eventType string
+}
+
+// NewCatalogue returns the catalogue of the given types. It panics if two of
+// them, or two of the subscriptions they declare, have the same name; an alias is
+// a name too.
+func NewCatalogue(types ...AnyEventType) *Catalogue {
+	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
+	for _, t := range types {
+		for _, name := range append(t.Aliases(), t.Name()) {
+			if c.named[name] != nil {
+				panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", name))
+			}
+			c.named[name] = t
+		}
+		for _, s := range t.Subscriptions() {
+			if other, taken := c.declared[s.Name]; taken {
+				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
+			}
+			c.declared[s.Name] = declared{s, t.Name()}
+		}
+	}
+	return c
+}
+
+func check(t AnyEventType, version int, payload []byte) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = newPanicError(cause)
+		}
+	}()
+	err = exact.Check(payload, func(payload []byte) (any, error) { return t.decodeAs(version, payload) })
+	if err != nil {
+		return err
+	}
+	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
+	return err
+}
+
+// Generated code states which generation contract it was written for, and
+// this package states which ones it understands. Each generated catalogue
+// holds two constants of type [FitsGenerated] that overflow, and so do not
+// compile, when the two have drifted apart. NewestContract grows with every
+// change to what generated code expects of the runtime packages; OldestContract
+// follows when an old form is no longer understood.
+//
+// These names stay in this package, because code of every contract refers to them here.
+//
+//	1  packages runtime/wire and runtime/deep; Problems and its like in package runtime
+//	2  packages below runtime/gen: checks, deep and wire
+const (
+	OldestContract = 2
+	NewestContract = 2
+)
+
+// FitsGenerated is the type of the compile-time checks in generated code. It
+// is unsigned so that a negative difference is a compile error.
+type FitsGenerated uint

@@ -1,0 +1,92 @@
+package background
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+const (
+	// pruneEvery is how often Prune looks for events to delete.
+	pruneEvery = time.Minute
+	// redriveEvery is how often Redrive looks for dead letters to try again.
+	redriveEvery = 10 * time.Second
+	// redriveLimit is how many dead letters one transaction tries again.
+	redriveLimit = 250
+)
+
+// Prune deletes settled events that are older than retention, until ctx ends.
+func Prune(ctx context.Context, log engine.Maintainer, retention time.Duration, logger *slog.Logger) {
+	every(ctx, pruneEvery, func(ctx context.Context) error {
+		n, err := log.Prune(ctx, time.Now().Add(-retention))
+		if n > 0 {
+			logger.Debug("settled events pruned", "events", n)
+		}
+		return err
+	}, func(err error) {
+		logger.Error("settled events cannot be pruned; trying again every minute", "error", err)
+	})
+}
+
+// RedriveRule says which dead letters of a subscription are tried again.
+type RedriveRule struct {
+	Subscription string
+	Type         string
+	Reasons      []string
+	Every        time.Duration // after their death
+	Max          int           // how often
+}
+
+// Redrive tries dead letters again, until ctx ends. It asks for the rules in force
+// each time.
+func Redrive(ctx context.Context, log engine.Maintainer, rules func() []RedriveRule, logger *slog.Logger) {
+	every(ctx, redriveEvery, func(ctx context.Context) error {
+		for _, rule := range rules() {
+			if err := redrive(ctx, log, rule, logger); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(err error) {
+		logger.Error("dead letters cannot be redriven; trying again", "error", err)
+	})
+}
+
+func redrive(ctx context.Context, log engine.Maintainer, rule RedriveRule, logger *slog.Logger) error {
+	spec := engine.RedriveSpec{
+		Subscription: rule.Subscription, Type: rule.Type, Reasons: rule.Reasons,
+		DeadBefore: time.Now().Add(-rule.Every), Max: rule.Max, Limit: redriveLimit,
+	}
+	for n := redriveLimit; n == redriveLimit; {
+		var err error
+		if n, err = log.Redrive(ctx, spec); err != nil {
+			return err
+		}
+		if n > 0 {
+			logger.Info("dead letters are tried again", "subscription_id", rule.Subscription, "event_type", rule.Type, "events", n)
+		}
+	}
+	return nil
+}
+
+// every repeats a task until ctx ends. It calls complain when the task begins to fail,
+// once.
+func every(ctx context.Context, interval time.Duration, do func(ctx context.Context) error, complain func(err error)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := do(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			complain(err)
+		}
+		failing = err != nil
+	}
+}

@@ -1,0 +1,236 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// SubscribeOption tunes a subscription.
+type SubscribeOption func(*subscribeConfig) error
+
+type subscribeConfig struct {
+	retry           []retry.Option
+	timeout         time.Duration  // 0: the event type's
+	slowAfter       *time.Duration // nil: the event type's
+	expiresAfter    *time.Duration // nil: the event type's
+	breaker         []breaker.Option
+	maxSnoozes      *int // nil: the event type's
+	failureThrottle *int // nil: the event type's
+	rules           []errorRule
+	group           string
+	groupAliases    []string
+	aliases         []string
+	concurrency     int
+	fromBeginning   bool
+	strict          bool
+}
+
+// WithRetry overrides single fields of the retry policy for this
+// subscription; the others keep what the catalogue says for the event type.
+func WithRetry(overrides ...retry.Option) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.retry = append(c.retry, overrides...)
+		return nil
+	}
+}
+
+// WithTimeout sets how long one attempt may take in this subscription, instead
+// of what the catalogue says for the event type.
+func WithTimeout(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d <= 0 {
+			return fmt.Errorf("the timeout %v is not positive", d)
+		}
+		c.timeout = d
+		return nil
+	}
+}
+
+// WithSlowAfter sets how long an attempt may take before it is logged as slow; 0
+// for never. The default is that of the event type, 10 s unless the catalogue
+// says otherwise.
+func WithSlowAfter(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d < 0 {
+			return fmt.Errorf("the time %v after which a handler is slow is negative", d)
+		}
+		c.slowAfter = &d
+		return nil
+	}
+}
+
+// WithExpiresAfter sets how long after its publication an event may still be
+// tried in this subscription; 0 for no limit. See [Settings].
+func WithExpiresAfter(d time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if d < 0 {
+			return fmt.Errorf("the time %v after which events expire is negative", d)
+		}
+		c.expiresAfter = &d
+		return nil
+	}
+}
+
+// WithMaxSnoozes sets how often a handler of this subscription may put one event
+// off ([Snooze]); 0 for no limit. See [Settings].
+func WithMaxSnoozes(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 0 {
+			return fmt.Errorf("the limit of %d snoozes is negative", n)
+		}
+		c.maxSnoozes = &n
+		return nil
+	}
+}
+
+// WithBreaker overrides single fields of the circuit breaker of this
+// subscription. A subscription by pattern whose event types have different
+// breakers starts from the default one.
+func WithBreaker(overrides ...breaker.Option) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.breaker = append(c.breaker, overrides...)
+		return nil
+	}
+}
+
+// WithFailureThrottle makes the subscription run one handler at a time after n
+// failures in a row, until one succeeds; 0 for never. It matters with
+// [WithConcurrency]: a service in trouble gets one call at a time, not n.
+func WithFailureThrottle(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 0 {
+			return fmt.Errorf("a failure throttle after %d failures is negative", n)
+		}
+		c.failureThrottle = &n
+		return nil
+	}
+}
+
+// WithBrake is the former name of [WithFailureThrottle].
+//
+// Deprecated: use [WithFailureThrottle].
+func WithBrake(n int) SubscribeOption { return WithFailureThrottle(n) }
+
+// WithConcurrency lets up to n handlers of this subscription run at once, from
+// 1 to 1024. The default is 1: events are handled one by one in the order of
+// the log. With more, events whose type has a partition_by keep that order
+// within each key, and the others have none.
+func WithConcurrency(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 1 || n > 1024 {
+			return fmt.Errorf("a concurrency of %d is not within 1 to 1024", n)
+		}
+		c.concurrency = n
+		return nil
+	}
+}
+
+// WithStrictOrder makes a failing event hold back the later ones of its partition
+// key until it is settled: handled, or dead-lettered after its last retry. Events
+// whose type has no partition_by hold back each other. Other keys go on, as long
+// as no more than 256 events are held back; then the subscription waits.
+//
+// The order is that of first attempts: a dead letter that is retried by hand, and
+// a delayed event, come when they come.
+func WithStrictOrder() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.strict = true
+		return nil
+	}
+}
+
+// FromBeginning makes a subscription whose name is new start with the oldest
+// event in the file instead of the next one. A name that is known goes on where
+// it was, with or without this option.
+func FromBeginning() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.fromBeginning = true
+		return nil
+	}
+}
+
+// InGroup makes the subscription a member of a group. The members of a group
+// share one delivery of each event: they handle it one after the other, in the
+// order in which they were subscribed, those that are for its type. The first
+// that fails ends the run, and the retry resumes with it; those before it do not
+// run again.
+//
+// The group is what the file remembers, under the group's name: it is paused,
+// listed and dead-lettered as one subscription. Its retry policy is the most
+// permissive merge of what its members override with [WithRetry] (see
+// [retry.Policy.MostPermissive]); timeouts, error rules and breakers are each
+// member's own. A member whose breaker is open is passed over, and the event
+// comes back for it. [WithConcurrency], [WithStrictOrder] and [FromBeginning] of
+// one member hold for the group.
+//
+// The members are subscribed before the bus is started. Unsubscribing one
+// detaches the whole group: its events wait in the file.
+//
+// A group that is renamed keeps what was left to it if the first member that is
+// subscribed names what the group was called before, as with [WithAliases].
+func InGroup(name string, aliases ...string) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		for _, one := range append([]string{name}, aliases...) {
+			if problem := nameProblem(one); problem != "" {
+				return fmt.Errorf("the group %q: %s", one, problem)
+			}
+		}
+		c.group, c.groupAliases = name, aliases
+		return nil
+	}
+}
+
+// WithAliases names what the subscription was called before. What the file has under
+// such a name (its place in the log, what waits for a retry, its dead letters, a
+// pause) belongs to the new name from then on. A program that only knows the old
+// name still finds it. If the file has subscriptions of both names, subscribing
+// fails with an error that says so. Aliases that the catalogue declares need not be
+// repeated.
+//
+// A member of a group has no place in the log of its own: with its former names it is
+// not asked again for what it has handled under them.
+func WithAliases(names ...string) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		for _, name := range names {
+			if problem := nameProblem(name); problem != "" {
+				return fmt.Errorf("the alias %q: %s", name, problem)
+			}
+		}
+		c.aliases = append(c.aliases, names...)
+		return nil
+	}
+}
+
+// WithPermanentErrors makes errors that match dead-letter their event at once,
+// in this subscription. It comes before what the catalogue says about errors.
+func WithPermanentErrors(match func(error) bool) SubscribeOption {
+	return withErrorRule(errorRule{match: match, permanent: true})
+}
+
+// WithErrorRetry gives errors that match a retry policy of their own in this
+// subscription: its policy with these overrides. It comes before what the
+// catalogue says about errors.
+func WithErrorRetry(match func(error) bool, overrides ...retry.Option) SubscribeOption {
+	return withErrorRule(errorRule{match: match, retry: overrides})
+}
+
+// errorRule is an [ErrorRule] with a function instead of a name.
+type errorRule struct {
+	match     func(error) bool
+	permanent bool
+	retry     []retry.Option
+}
+
+func withErrorRule(rule errorRule) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if rule.match == nil {
+			return errors.New("the function that matches errors is nil")
+		}
+		c.rules = append(c.rules, rule)
+		return nil
+	}
+}
