@@ -22,8 +22,8 @@ import (
 // Bus publishes events to a file and delivers them to subscriptions. Its
 // methods are safe for concurrent use.
 //
-// A bus that was not started only publishes; that is what a second process
-// does that puts events into the file of a service.
+// A bus that was not started only publishes. A second process that puts events into the
+// file of a service uses it that way.
 //
 // Every bus ends with [Bus.Shutdown]. One that was started goes on delivering
 // until then, whether or not the program still refers to it. One that was not,
@@ -133,7 +133,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	return b, nil
 }
 
-// droppedBus is what is left of a bus that nothing refers to. The goroutines of a
+// droppedBus has what closing a bus needs that nothing refers to. The goroutines of a
 // bus that was started refer to it; that of the log does not.
 type droppedBus struct {
 	log    engine.Log
@@ -155,7 +155,7 @@ func closeDropped(d droppedBus) {
 // keep makes the bus live until a call that needs its log has returned.
 func (b *Bus) keep() { goruntime.KeepAlive(b) }
 
-// program is what operators call this process: the name of its file and, if it was
+// program names this process for operators: the name of its file and, if it was
 // built with one, the version.
 func program() string {
 	name := filepath.Base(os.Args[0])

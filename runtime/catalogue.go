@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/exact"
 )
 
-// Payload is what a generated payload struct implements. Validate returns nil
+// Payload is implemented by generated payload structs. Validate returns nil
 // or a *[ValidationError] with everything that is wrong.
 type Payload interface {
 	Validate() error
@@ -28,7 +28,7 @@ const (
 	PriorityLow    = Priority(dispatch.Low)
 )
 
-// Spec is what generated code says about an event type.
+// Spec describes an event type. Generated code makes one for each.
 type Spec[T Payload] struct {
 	Name     string   // the wire name: order.placed
 	Doc      string   // from the catalogue

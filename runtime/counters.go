@@ -220,7 +220,7 @@ func (c *counter) Abandoned(a *dispatch.Attempt, delta int) {
 	c.ofType(a).abandoned.Add(int64(delta))
 }
 
-// info is what observers are told about an attempt.
+// info describes an attempt to observers.
 func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) AttemptInfo {
 	return AttemptInfo{
 		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group,

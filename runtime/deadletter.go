@@ -51,8 +51,8 @@ func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Ha
 	return s.subscribe(handle, opts)
 }
 
-// obituary is the payload of such an event.
-type obituary struct {
+// notice is the payload of a dead-letter notice: the event that announces a dead letter.
+type notice struct {
 	ID           uuid.UUID       `json:"id"`
 	Type         string          `json:"type"`
 	Version      int             `json:"version,omitempty"`
@@ -67,13 +67,13 @@ type obituary struct {
 	DeadAt       time.Time       `json:"dead_at"`
 }
 
-// obituary returns the event that announces a dead letter. There is none for
-// those of its own kind.
-func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
+// notice returns the dead-letter notice for a delivery. A notice that becomes a dead
+// letter itself gets none.
+func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
 	if d.Type[0] == engine.OwnType {
 		return nil
 	}
-	o := obituary{
+	o := notice{
 		ID: d.ID, Type: d.Type, Version: d.Version, Payload: d.Payload, Metadata: d.Metadata, PublishedAt: d.CreatedAt,
 		Subscription: subscription, Failures: d.Failures, Reason: v.Reason, DeadAt: time.Now().UTC(),
 	}
@@ -97,7 +97,7 @@ func (b *Bus) obituary(subscription string, d *engine.Delivery, v engine.Disposi
 }
 
 func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadLetter[T], err error) {
-	var o obituary
+	var o notice
 	if err := json.Unmarshal(a.Payload, &o); err != nil {
 		return letter, err
 	}

@@ -25,7 +25,7 @@ func Permanent(err error) error {
 }
 
 // RetryAfter says when to try again, instead of the delay of the retry policy.
-// The attempt is charged, and the event is dead-lettered if it was the last. d
+// It counts as an attempt, and the event is dead-lettered if that was the last. d
 // is used as it is, without jitter, and is at most 30 days. It returns nil if err
 // is nil.
 func RetryAfter(d time.Duration, err error) error {

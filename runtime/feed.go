@@ -231,7 +231,7 @@ func (f *feed) start() {
 	members := *f.members.Load()
 	config := dispatch.Config{
 		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: 1,
-		Handlers: f.handlersOf, Settings: f.settingsOf, Obituary: f.obituary,
+		Handlers: f.handlersOf, Settings: f.settingsOf, Notice: f.notice,
 		Alone: &f.bus.alone, Logger: f.bus.config.logger,
 	}
 	reorders := false
@@ -268,8 +268,8 @@ func (f *feed) stop(ctx context.Context) error {
 	return nil
 }
 
-func (f *feed) obituary(d *engine.Delivery, v engine.Disposition) []engine.Record {
-	return f.bus.obituary(f.name, d, v)
+func (f *feed) notice(d *engine.Delivery, v engine.Disposition) []engine.Record {
+	return f.bus.notice(f.name, d, v)
 }
 
 // types returns the event types of the catalogue that it is for.

@@ -7,10 +7,10 @@ import (
 )
 
 // Health says when a bus is not well. The zero Health is not valid; start from
-// [DefaultHealth]. Of each threshold exactly the value is still well. Shares are
-// of what happened within Window, over all subscriptions of the bus.
+// [DefaultHealth]. A threshold is exceeded by more than its value. Shares are of what
+// happened within Window, over all subscriptions of the bus.
 type Health struct {
-	// Off is for a bus that does not look after its health.
+	// Off switches the checks off.
 	Off bool
 	// RetryRate is the share of attempts that failed and are tried again. 0 to 1,
 	// where 1 is never exceeded.

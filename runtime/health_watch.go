@@ -11,15 +11,15 @@ import (
 // healthWatch compares what happens in a bus with its thresholds. All but status
 // belongs to the goroutine of watch.
 type healthWatch struct {
-	bus       *Bus
-	policy    Health
-	readings  []reading // from the beginning of the window on; never empty
-	quiet     bool      // nothing has happened between the last two looks
-	unhandled unhandledWatch
-	buried    HealthCheck // of dead letters, as last counted
-	stale     bool        // there may be others now
-	rest      time.Time   // they are not counted again before
-	failing   bool        // they could not be counted the last time
+	bus         *Bus
+	policy      Health
+	readings    []reading // from the beginning of the window on; never empty
+	quiet       bool      // nothing has happened between the last two looks
+	unhandled   unhandledWatch
+	deadLetters HealthCheck // of dead letters, as last counted
+	stale       bool        // there may be others now
+	rest        time.Time   // they are not counted again before
+	failing     bool        // they could not be counted the last time
 
 	mu        sync.Mutex
 	at        time.Time
@@ -36,13 +36,13 @@ func (h *healthWatch) stop(why error) {
 	h.ended = why
 }
 
-// reading is what the counters said at a moment.
+// reading has the counts at one moment.
 type reading struct {
 	at    time.Time
 	types map[string]tally
 }
 
-// tally is what health needs to know of the counts of one event type.
+// tally has the counts of one event type that health depends on.
 type tally struct{ attempts, retries, timeouts, publishes, duplicates uint64 }
 
 func (t tally) minus(u tally) tally {
@@ -64,7 +64,7 @@ func (c *counters) tallies() map[string]tally {
 func newHealthWatch(b *Bus, policy Health) *healthWatch {
 	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
 	if !policy.Off {
-		h.buried = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
+		h.deadLetters = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
 		h.unhandled.backlogs = HealthCheck{Name: CheckUnhandled, Threshold: float64(policy.Unhandled)}
 		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
 		h.checks = h.measure(reading{})
@@ -95,15 +95,15 @@ func (h *healthWatch) watch(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			h.look(ctx)
+			h.check(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// look compares once.
-func (h *healthWatch) look(ctx context.Context) {
+// check compares what has happened with the thresholds, once.
+func (h *healthWatch) check(ctx context.Context) {
 	now := reading{time.Now(), h.bus.counters.tallies()}
 	last := h.readings[len(h.readings)-1]
 	quiet := maps.Equal(now.types, last.types)
@@ -111,7 +111,7 @@ func (h *healthWatch) look(ctx context.Context) {
 		now.types = last.types // one copy is enough
 	}
 	h.countDead(ctx, quiet)
-	h.lookForUnhandled(ctx)
+	h.checkUnhandled(ctx)
 	h.quiet = quiet
 	h.slide(now)
 	for _, c := range h.update(now.at, h.measure(now)) {
@@ -136,7 +136,7 @@ func (h *healthWatch) slide(now reading) {
 // asked, for there may be an operator who does something about it; but deliveries
 // may wait for the file meanwhile, so that takes a hundredth of the time at most.
 func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
-	h.stale = h.stale || !quiet || !h.quiet || h.buried.Exceeded
+	h.stale = h.stale || !quiet || !h.quiet || h.deadLetters.Exceeded
 	began := time.Now()
 	if !h.stale || began.Before(h.rest) {
 		return
@@ -152,14 +152,14 @@ func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
 	}
 	h.stale, h.failing = false, false
 	total, most := 0, 0
-	h.buried.Mostly = ""
+	h.deadLetters.Mostly = ""
 	for _, lag := range lags {
 		total += lag.Dead
 		if lag.Dead > most {
-			most, h.buried.Mostly = lag.Dead, lag.Name
+			most, h.deadLetters.Mostly = lag.Dead, lag.Name
 		}
 	}
-	h.buried.Value, h.buried.Exceeded = float64(total), total > h.policy.DeadLetters
+	h.deadLetters.Value, h.deadLetters.Exceeded = float64(total), total > h.policy.DeadLetters
 }
 
 // measure says where each threshold stands.
@@ -181,7 +181,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 	}
 	return []HealthCheck{
 		rate(CheckRetries, p.RetryRate, func(t tally) (part, whole uint64) { return t.retries, t.attempts }),
-		h.buried,
+		h.deadLetters,
 		rate(CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
 		rate(CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
 		h.unhandled.backlogs,

@@ -16,7 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
-// Observer is told what happens in a bus; see [WithObserver]. Functions that are
+// Observer has functions that a bus calls when something happens; see [WithObserver]. Functions that are
 // nil are not called.
 //
 // Published runs on the goroutine that publishes, before its call returns. The
@@ -51,7 +51,7 @@ type Observer struct {
 	HealthChanged   func(HealthCheck) // a threshold is exceeded, or no longer
 }
 
-// AttemptInfo says which attempt an observer is told of.
+// AttemptInfo describes an attempt.
 type AttemptInfo struct {
 	ID           uuid.UUID // of the event
 	Type         string    // of the event
@@ -144,7 +144,7 @@ func (o *Observer) empty() bool {
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
 }
 
-// observers are those of a bus.
+// observers calls the observers of a bus.
 type observers struct {
 	all     []Observer
 	logger  *slog.Logger
@@ -164,7 +164,7 @@ func newObservers(all []Observer, logger *slog.Logger) observers {
 // any says whether there is anyone to tell.
 func (o *observers) any() bool { return len(o.all) > 0 }
 
-// told is one of the functions of an observer.
+// told names a function of an observer, and finds it.
 type told[T any] struct {
 	name string
 	of   func(*Observer) func(T)
@@ -228,7 +228,7 @@ func later[T any](o *observers, to told[T], info T) {
 	}
 }
 
-// publishedInfo is what observers are told about a stored event.
+// publishedInfo describes a stored event to observers.
 func publishedInfo(r *engine.Record) PublishedInfo {
 	return PublishedInfo{ID: r.ID, Type: r.Type, Due: r.Due, Duplicate: r.Duplicate}
 }

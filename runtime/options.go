@@ -92,7 +92,7 @@ func WithDedupeWindow(d time.Duration) Option {
 	}
 }
 
-// Durability is what a published event survives.
+// Durability says what a published event survives.
 type Durability int
 
 const (

@@ -26,7 +26,7 @@ type Pause struct {
 
 // PauseSubscription stops delivering to a subscription, or to a group by its
 // name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file
-// remembers it. Handlers that run are not interrupted, and nothing is charged:
+// remembers it. Handlers that run are not interrupted, and nothing counts as an attempt:
 // the events wait. Pausing what is paused changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
@@ -83,8 +83,8 @@ func publicPause(p engine.Pause) Pause {
 	return Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
-// pausing tells the running feeds what is paused. It has a lock of its own,
-// which nobody holds who waits for the log.
+// pausing tells the running feeds what is paused. It has a lock of its own, which is
+// never held during a call of the log.
 type pausing struct {
 	mu      sync.Mutex
 	paused  []engine.Pause

@@ -29,7 +29,7 @@ type admission struct {
 	allowance int
 }
 
-// backlog is what admission needs of a log.
+// backlog measures how much is pending in a log.
 type backlog interface {
 	Pending(ctx context.Context, limit int) (int, error)
 	AwaitSettled(ctx context.Context) error
@@ -73,7 +73,7 @@ func (g *admission) take(ctx context.Context, n int) (bool, error) {
 	return true, nil
 }
 
-// WhenFull is what happens to a publisher when too much is pending.
+// WhenFull says what a publisher gets when too much is pending.
 type WhenFull int
 
 const (

@@ -74,7 +74,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	return receipts, nil
 }
 
-// batch is what one call publishes.
+// batch holds the events of one call.
 type batch struct {
 	bus     *Bus
 	typ     string

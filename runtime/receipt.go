@@ -51,13 +51,13 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	return outcome, nil
 }
 
-// Outcome is what became of an event, for each subscription that it was for.
+// Outcome says what became of an event, for each subscription that it was for.
 type Outcome struct {
 	ID         uuid.UUID
 	Deliveries []DeliveryOutcome // in the order in which the subscriptions were made; empty if nobody listens
 }
 
-// DeliveryOutcome is what became of an event for one subscription.
+// DeliveryOutcome says what became of an event for one subscription.
 type DeliveryOutcome struct {
 	Subscription string
 	Dead         bool   // given up

@@ -11,7 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// logChanged is told by the log, on a goroutine of its own, that it is not what it was.
+// logChanged is called by the log, on a goroutine of its own, when a backup was restored
+// into it or when it must not be used any more.
 func (b *Bus) logChanged(what error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +105,7 @@ func (b *Bus) subscribeAnew() error {
 			return err
 		}
 	}
-	// Whatever happens from here on, who waits for the old ones looks again.
+	// Whatever happens from here on, WaitIdle must look at the new ones.
 	defer b.setFeeds(b.feeds)
 	for _, f := range b.feeds {
 		position, err := b.log.Consumer(ctx, f.spec(*f.members.Load()))

@@ -19,7 +19,7 @@ type Stats struct {
 	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made
 }
 
-// Recovery is what [Bus.Start] found in the file.
+// Recovery says what [Bus.Start] found in the file.
 type Recovery struct {
 	Interrupted int   `json:"interrupted"` // deliveries whose handler ran when the last process died
 	Waiting     int   `json:"waiting"`     // deliveries that wait for a retry
@@ -188,7 +188,7 @@ type Rates struct {
 	Dead              float64 `json:"dead"`                // deliveries that became dead letters, of those that are settled
 }
 
-// Attempts returns how many attempts were charged or successful: handled, failed
+// Attempts returns how many attempts there were: handled, failed
 // and discarded ones.
 func (c Counts) Attempts() uint64 { return c.Handled + c.Failed + c.Discarded }
 

@@ -134,8 +134,8 @@ func WithConcurrency(n int) SubscribeOption {
 // whose type has no partition_by hold back each other. Other keys go on, as long
 // as no more than 256 events are held back; then the subscription waits.
 //
-// The order is that of first attempts: a dead letter that is retried by hand, and
-// a delayed event, come when they come.
+// The order is that of first attempts: delayed events, and dead letters
+// that are retried by hand, are exempt from it.
 func WithStrictOrder() SubscribeOption {
 	return func(c *subscribeConfig) error {
 		c.strict = true

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// inForce is what applies to a subscription at the moment. It is never changed,
+// inForce has the settings in force for a subscription. It is never changed,
 // only replaced.
 type inForce struct {
 	types   map[string]Settings // by event type of the catalogue

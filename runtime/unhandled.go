@@ -10,9 +10,9 @@ import (
 )
 
 // Events can wait for ever without any failure: a subscription was renamed without an
-// alias or is no longer made, or a program publishes what the one that dispatches does
-// not know. Only the bus that dispatches can tell, because its handlers are the ones
-// that count.
+// alias, or the program no longer makes it, or another program publishes event types
+// that this one does not know. Only the bus that dispatches can tell, because only it
+// has the handlers.
 
 // unhandledLogged is how many subscriptions, and event types, have a line of their own
 // in the log when the bus is started.
@@ -78,7 +78,7 @@ func logUnreadable(log *slog.Logger, err error) {
 	log.Error("what nobody handles cannot be read; trying again", "error", err)
 }
 
-// unhandledWatch is what health knows of what nobody handles.
+// unhandledWatch counts what no subscription of this bus handles.
 type unhandledWatch struct {
 	backlogs, types HealthCheck
 	rest            time.Time // the file is not asked again before
@@ -116,8 +116,8 @@ func (h *healthWatch) withoutHandler() []string {
 	return h.noHandler
 }
 
-// lookForUnhandled asks the file again. That takes a hundredth of the time at most.
-func (h *healthWatch) lookForUnhandled(ctx context.Context) {
+// checkUnhandled asks the file again. That takes a hundredth of the time at most.
+func (h *healthWatch) checkUnhandled(ctx context.Context) {
 	u, began := &h.unhandled, time.Now()
 	if began.Before(u.rest) {
 		return

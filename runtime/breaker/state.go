@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is what a [Breaker] does with those who ask for a permit.
+// State says whether a [Breaker] gives permits.
 type State uint8
 
 // The states.

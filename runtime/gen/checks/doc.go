@@ -1,4 +1,4 @@
-// Package checks is what generated Validate methods are made of.
+// Package checks has the checks that generated Validate methods make.
 //
 // A method collects what it finds in [Problems], and returns its Err: nil, or a
 // *[ValidationError] that names each field by its path. Functions such as [AtLeast] and

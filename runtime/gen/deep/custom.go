@@ -59,7 +59,7 @@ func SameJSON(a, b any) bool {
 // is a pointer, and not a cycle: encoding/json has encoded it.
 func LeftOut(value any) string { return leftOut(reflect.ValueOf(value)) }
 
-// ownMethods are those by which a type says what its JSON is, and whether that is all.
+// ownMethods are the interfaces of types that make or read their own JSON.
 var ownMethods = []reflect.Type{
 	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](),
 	reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),

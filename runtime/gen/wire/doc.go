@@ -1,6 +1,5 @@
-// Package wire is what generated payloads turn themselves into JSON with, and
-// back, without reflection: several times faster than encoding/json, and with
-// the same result.
+// Package wire turns generated payloads into JSON and back without reflection: several
+// times faster than encoding/json, and with the same result.
 //
 // Most programs do not call it. It is for the methods WriteJSON and ReadJSON in
 // codec.gen.go, and for the runtime package, which calls them.

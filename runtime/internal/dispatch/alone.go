@@ -14,10 +14,11 @@ import (
 // gate.active of its subscription, and reads closed. A suspect sets closed and
 // then reads gate.active of all. So one of the two sees the other.
 //
-// A subscription whose next delivery is a suspect asks with enter. It has the bus
-// from the first time that nobody else has it, until its next delivery is none, or
-// cannot run: it is paused, its breaker is open, it stops. Then comes the next that
-// has asked. Handlers that were left behind are not waited for.
+// A subscription whose next delivery is a suspect asks for the bus with enter. It gets
+// the bus as soon as no other subscription has it, and keeps it until its next delivery
+// is not a suspect or cannot run, because the subscription is paused or stops or its
+// breaker is open. Then the next subscription that has asked gets it. Nobody waits for
+// handlers that were left behind.
 type Alone struct {
 	Logger *slog.Logger
 

@@ -271,7 +271,7 @@ func (a *Attempt) succeed(now time.Time) {
 	s := a.run.scheduler
 	a.permit.Success(now)
 	s.noteSuccess()
-	a.handler.Count.Handled(a, now, a.staged) // first, so that who waits for the delivery finds it counted
+	a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
 	if s.cfg.Group {
 		a.handled = true
 		a.run.staged = append(a.run.staged, a.staged...)

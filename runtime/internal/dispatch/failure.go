@@ -81,7 +81,7 @@ func (a *Attempt) fail(f failure) {
 	}
 	if a.expires && f.kind == engine.KindTimeout {
 		a.withdraw() // the event had little time, which says nothing about the handler
-		a.buryFailed(engine.ReasonExpired, failure)
+		a.deadLetterFailed(engine.ReasonExpired, failure)
 		return
 	}
 	if f.decode != nil {
@@ -90,14 +90,14 @@ func (a *Attempt) fail(f failure) {
 			failure.Stack = f.decode.Stack
 		}
 		a.withdraw() // the handler was not called
-		a.buryFailed(engine.ReasonDecode, failure)
+		a.deadLetterFailed(engine.ReasonDecode, failure)
 		return
 	}
 	a.permit.Failure(now, f.text)
 	a.run.scheduler.noteFailure()
 	due, reason := a.next(f, now)
 	if reason != "" {
-		a.buryFailed(reason, failure)
+		a.deadLetterFailed(reason, failure)
 		return
 	}
 	a.logFailure(failure, due.Sub(now))
@@ -151,10 +151,10 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 	switch {
 	case settings.MaxSnoozes > 0 && a.Snoozes >= settings.MaxSnoozes:
 		failure.Error = fmt.Sprintf("it was snoozed %d times before, and max_snoozes allows no more (now: %s)", a.Snoozes, failure.Error)
-		a.buryFailed(engine.ReasonMaxSnoozes, failure)
+		a.deadLetterFailed(engine.ReasonMaxSnoozes, failure)
 	case settings.ExpiresAfter > 0 && until.Sub(a.Since) >= settings.ExpiresAfter:
 		failure.Error += fmt.Sprintf(", and expires %v after it was published", settings.ExpiresAfter)
-		a.buryFailed(engine.ReasonExpired, failure)
+		a.deadLetterFailed(engine.ReasonExpired, failure)
 	default:
 		a.handler.Count.Snoozed(a, until, now)
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: until, Asked: true}))
@@ -172,16 +172,16 @@ func (a *Attempt) discard(reason string, now time.Time) {
 	a.settle(v)
 }
 
-// buryFailed makes the delivery a dead letter after its last attempt.
-func (a *Attempt) buryFailed(reason string, failure *engine.FailedAttempt) {
+// deadLetterFailed makes the delivery a dead letter after its last attempt.
+func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt) {
 	a.logFailure(failure, 0)
 	a.handler.Count.Failed(a, failure, time.Time{})
-	a.bury(reason, failure)
+	a.deadLetter(reason, failure)
 }
 
-// bury makes the delivery a dead letter. There is no failure when nothing was
+// deadLetter makes the delivery a dead letter. There is no failure when nothing was
 // tried: its last attempt ended with its process, or it has expired.
-func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
+func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 	s := a.run.scheduler
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word}))
@@ -189,7 +189,7 @@ func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
 	}
 	last := failure
 	if last == nil {
-		last = &engine.FailedAttempt{Error: "the process ended while the handler was running"}
+		last = &engine.FailedAttempt{Error: engine.CrashText}
 		if reason == engine.ReasonExpired {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
@@ -200,7 +200,7 @@ func (a *Attempt) bury(reason string, failure *engine.FailedAttempt) {
 		Kind: engine.Dead, Attempt: failure, Reason: reason,
 		Fingerprint: fingerprint.Of(reason, last.ErrorType, last.Error, last.Stack),
 	})
-	v.Staged = append(v.Staged, s.cfg.Obituary(a.Delivery, v)...)
+	v.Staged = append(v.Staged, s.cfg.Notice(a.Delivery, v)...)
 	a.settle(v)
 }
 

@@ -8,9 +8,10 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// The gate is what a delivery passes when a worker takes it: the subscription and
-// the event type must not be paused, the failure throttle not hold it, the breaker closed, and
-// no suspect be running. What may not pass stays in the queue; nothing is written.
+// A delivery passes the gate when a worker takes it: neither the subscription nor the
+// event type is paused, the failure throttle does not hold it, the breaker is closed, and
+// no suspect of a crash is running. Deliveries that may not pass stay in the queue, and
+// nothing is written for them.
 
 // gate is the state of it.
 type gate struct {

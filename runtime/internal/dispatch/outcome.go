@@ -21,7 +21,7 @@ type RetryAfterError struct {
 	Err   error
 }
 
-// SnoozeError puts the event off without charging an attempt.
+// SnoozeError puts the event off. It does not count as an attempt.
 type SnoozeError struct{ For time.Duration }
 
 // DiscardError settles the event without its having been handled.

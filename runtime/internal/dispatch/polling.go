@@ -128,7 +128,8 @@ func (s *Scheduler) pause(err error) <-chan time.Time {
 // deliveries that wait for one of them.
 const strictRetries = 16
 
-// poll takes what there is room for. It reports full when there may be more.
+// poll takes as many deliveries as the window has room for. It reports full when there
+// may be more.
 func (s *Scheduler) poll() (polled []*engine.Delivery, full bool, err error) {
 	if s.cfg.Strict && !s.ready {
 		if s.ready, err = s.holdFailing(); !s.ready {

@@ -22,7 +22,7 @@ type run struct {
 	*members          // nil outside of groups
 }
 
-// members is what the run of a group has achieved.
+// members has the progress of a run of a group.
 type members struct {
 	done    []string        // that have handled the event, in this run or before
 	staged  []engine.Record // published by them in this run
@@ -78,7 +78,7 @@ func (h *Handler) isAmong(names []string) bool {
 	return slices.Contains(names, h.Name) || slices.ContainsFunc(h.Aliases, func(alias string) bool { return slices.Contains(names, alias) })
 }
 
-// refuse buries a delivery that may not be tried again: its last attempt ended
+// refuse dead-letters a delivery that may not be tried again: its last attempt ended
 // with the process, or it has expired.
 func (s *Scheduler) refuse(worker int, r *run) bool {
 	reason := ""
@@ -104,7 +104,7 @@ func (s *Scheduler) giveUp(worker int, r *run, h *Handler, permit breaker.Permit
 	defer a.mu.Unlock()
 	a.over = true
 	a.withdraw()
-	a.bury(reason, nil)
+	a.deadLetter(reason, nil)
 }
 
 // expired tells whether the delivery may not be tried at the given time.

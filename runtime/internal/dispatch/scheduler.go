@@ -15,7 +15,7 @@ import (
 // window is how many deliveries a subscription holds in memory at most.
 const window = 256
 
-// Config is what a Scheduler needs to know.
+// Config configures a Scheduler.
 type Config struct {
 	Owner       any // what Attempt.Owner returns: the bus
 	Name        string
@@ -48,8 +48,8 @@ type Config struct {
 	// retry. It needs a Key, and a Keyless, that is never empty.
 	Strict bool
 
-	// Obituary returns the events to append when a delivery is dead-lettered.
-	Obituary func(d *engine.Delivery, v engine.Disposition) []engine.Record
+	// Notice returns the dead-letter notice to append when a delivery is dead-lettered.
+	Notice func(d *engine.Delivery, v engine.Disposition) []engine.Record
 
 	// Alone is shared by the subscriptions of a bus.
 	Alone *Alone
@@ -57,7 +57,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Handler is what a delivery is handed to.
+// Handler handles the deliveries of a subscription, or of one member of a group.
 type Handler struct {
 	Name    string   // of the member; outside of groups that of the subscription
 	Aliases []string // names that the member had before
@@ -95,7 +95,7 @@ type ErrorRule struct {
 	Retry     retry.Policy
 }
 
-// Counter is told what happens. Its methods must not block.
+// Counter counts what happens to deliveries. Its methods must not block.
 type Counter interface {
 	Handled(a *Attempt, ended time.Time, staged []engine.Record)
 	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) // due is zero when there is no further attempt

@@ -42,6 +42,9 @@ type FailedAttempt struct {
 	Stack     string    `json:"stack,omitempty"`      // of a panic or goexit
 }
 
+// CrashText is the error of an attempt that ended with its process.
+const CrashText = "the process ended while the handler was running"
+
 // How an attempt failed.
 const (
 	KindError   = "error"   // the handler returned an error

@@ -152,7 +152,7 @@ func misfit(err error) string {
 	return "is not valid: " + cause(err).Error()
 }
 
-// cause is what the decoder says, without the sentence that says of what.
+// cause returns the error of the decoder without the sentence around it.
 func cause(err error) error {
 	if decode := (*dispatch.DecodeError)(nil); errors.As(err, &decode) && errors.Unwrap(decode.Err) != nil {
 		return errors.Unwrap(decode.Err)

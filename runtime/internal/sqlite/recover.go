@@ -10,12 +10,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// The errors of attempts that ended with their process.
-const (
-	crashError = "the process ended while the handler was running"
-	// togetherError is that of an earlier one, once the delivery was found out.
-	togetherError = "the process ended while this handler and others were running; it has ended again while this one ran alone"
-)
+// togetherError is the error of an earlier attempt that ended with its process, once the
+// delivery was found to be the cause.
+const togetherError = "the process ended while this handler and others were running; it has ended again while this one ran alone"
 
 // ran is a delivery whose handler ran when the last owner died.
 type ran struct {
@@ -183,10 +180,10 @@ func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
 			return err
 		}
 	}
-	if err := record(now, crashError); err != nil {
+	if err := record(now, engine.CrashText); err != nil {
 		return err
 	}
-	crash.Attempt = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: crashError}
+	crash.Attempt = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
 	crash.Failures += len(earlier) + 1
 	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
 	return c.exec(`
