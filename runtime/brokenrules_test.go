@@ -52,9 +52,9 @@ var brokenRules = []brokenRule{
 		"SET history = excluded.history, at", "SET at"},
 	{"TestASuccessAfterFailuresUpdatesTheEventsView", "runtime/internal/sqlite/history.go",
 		"0, ?3 WHERE EXISTS", "0, ?3 WHERE NOT EXISTS"},
-	{"TestStatusStopsCountingAndSaysSo", "runtime/internal/sqlite/adminstatus.go",
+	{"TestStatusStopsCountingAndSaysSo", "runtime/internal/sqlite/inspect_status.go",
 		"status.More = true", "status.More = false"},
-	{"TestStatusListsWhatIsSnoozedAgainAndAgain", "runtime/internal/sqlite/adminstatus.go",
+	{"TestStatusListsWhatIsSnoozedAgainAndAgain", "runtime/internal/sqlite/inspect_status.go",
 		"d.snoozes >= ?2 OR began <= ?3", "d.snoozes >= ?2 AND began <= ?3"},
 }
 

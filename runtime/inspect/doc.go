@@ -12,6 +12,11 @@
 // that steer open the file for writing, and leave an entry in the audit with the name
 // of the actor ([WithActor]).
 //
+// The structs are those of the engines, so that the log of another engine is inspected
+// by the same methods. To see their fields:
+//
+//	go doc github.com/busgen/busgen/runtime/internal/engine.DeadLetter
+//
 // # Looking
 //
 // [File.Status] is the place to start: which process dispatches, how far each

@@ -1,9 +1,10 @@
 package inspect
 
 import (
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Selection says which deliveries a method changes, and how fast. The zero value is
@@ -34,22 +35,23 @@ type Counts struct {
 	Skipped int `json:"skipped"`
 }
 
-// check refuses numbers without a meaning; what names the action.
-func (s Selection) check(what string) error {
-	var problems []error
-	if s.Limit < 0 {
-		problems = append(problems, fmt.Errorf("limit %d is negative", s.Limit))
+// check refuses what a sweep of the kind cannot do.
+func (s Selection) check(kind engine.SweepKind) error {
+	what, filter := string(kind)+" dead letters", checkDeadLetters
+	if kind == engine.SweepReplay {
+		what, filter = "replay events", checkEvents
 	}
-	if !(s.Rate >= 0) { // NaN too
-		problems = append(problems, fmt.Errorf("rate %v is negative", s.Rate))
+	switch {
+	case s.Limit < 0:
+		return fmt.Errorf("%s: limit %d is negative", what, s.Limit)
+	case !(s.Rate >= 0): // NaN too
+		return fmt.Errorf("%s: rate %v is negative", what, s.Rate)
+	case s.Canary < 0:
+		return fmt.Errorf("%s: canary %d is negative", what, s.Canary)
+	case s.Canary > 0 && kind != engine.SweepRetry:
+		return fmt.Errorf("%s: a canary is for retrying only", what)
 	}
-	if s.Canary < 0 {
-		problems = append(problems, fmt.Errorf("canary %d is negative", s.Canary))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return filter(s.Filter)
 }
 
 const (

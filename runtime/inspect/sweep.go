@@ -22,7 +22,7 @@ import (
 // of them dies again, or all that match may end the process, the error is a
 // *[CanaryError].
 func (f *File) Retry(ctx context.Context, s Selection) (Counts, error) {
-	return f.sweepDeadLetters(ctx, "retry dead letters", engine.SweepRetry, s, "")
+	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepRetry})
 }
 
 // DiscardDeadLetters settles dead letters that nobody wants to be handled. The reason
@@ -32,7 +32,7 @@ func (f *File) DiscardDeadLetters(ctx context.Context, s Selection, reason strin
 	if reason == "" {
 		return Counts{}, errors.New("discard dead letters: the reason is empty; say in a few words why they need not be handled")
 	}
-	return f.sweepDeadLetters(ctx, "discard dead letters", engine.SweepDiscard, s, reason)
+	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepDiscard, Reason: reason})
 }
 
 // Purge forgets the dead letters that died at Filter.Until or before, which must be
@@ -42,7 +42,7 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 	if s.Filter.Until.IsZero() {
 		return Counts{}, errors.New("purge dead letters: set Filter.Until to the time at which they have died, or before")
 	}
-	return f.sweepDeadLetters(ctx, "purge dead letters", engine.SweepPurge, s, "")
+	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepPurge})
 }
 
 // Replay gives events that one subscription has handled to it again, in the order of
@@ -58,32 +58,18 @@ func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Co
 	if s.Filter.Status != "" {
 		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status out")
 	}
-	if err := checkEvents(s.Filter); err != nil {
-		return Counts{}, err
-	}
-	return f.sweep(ctx, "replay events", s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Detail: s.Filter.String()})
-}
-
-func (f *File) sweepDeadLetters(ctx context.Context, what string, kind engine.SweepKind, s Selection, reason string) (Counts, error) {
-	if err := checkDeadLetters(s.Filter); err != nil {
-		return Counts{}, err
-	}
-	detail := s.Filter.String()
-	if reason != "" {
-		detail = reason + " (" + detail + ")"
-	}
-	return f.sweep(ctx, what, s, engine.SweepSpec{Kind: kind, Reason: reason, Detail: detail})
+	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription})
 }
 
 // sweep changes many deliveries, in steps.
-func (f *File) sweep(ctx context.Context, what string, s Selection, spec engine.SweepSpec) (Counts, error) {
-	if err := s.check(what); err != nil {
+func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (Counts, error) {
+	if err := s.check(spec.Kind); err != nil {
 		return Counts{}, err
 	}
-	if s.Canary > 0 && spec.Kind != engine.SweepRetry {
-		return Counts{}, errors.New(what + ": a canary is for retrying only")
+	spec.Filter, spec.Detail = s.Filter, s.Filter.String()
+	if spec.Reason != "" {
+		spec.Detail = spec.Reason + " (" + spec.Detail + ")"
 	}
-	spec.Filter = s.Filter
 	steps, err := f.log.Sweep(ctx, spec)
 	if err != nil {
 		return Counts{}, err

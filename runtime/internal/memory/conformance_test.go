@@ -42,7 +42,7 @@ var exceptions = map[string][]string{
 	"it knows the oldest pending event of every subscription: it looks no further than that, and never gives up": {
 		"TestALookForWhatNobodyHandlesIsBounded",
 	},
-	"package dlq and admin read files only": {
+	"the engine in memory cannot be inspected": {
 		"TestABacklogThatNobodyHandlesIsAWarningAndNotHealthy",
 		"TestABadPublishIsRefusedAndStoresNothing",
 		"TestABadSubscriptionIsRefused",
