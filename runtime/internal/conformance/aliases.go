@@ -239,7 +239,7 @@ func (env *Env) TestAProgramOfBeforeFindsItsNames(t *testing.T) {
 	})
 }
 
-// A new program publishes while one of before is still the one that dispatches.
+// A new program publishes while an older one still dispatches.
 func (env *Env) TestAProgramOfBeforeHandlesWhatOneOfTodayPublishesBesideIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
@@ -599,7 +599,7 @@ func (env *Env) TestASubscriptionToDeadLettersFollowsItsType(t *testing.T) {
 		path := env.Target(t)
 		var seen, told Journal[string]
 		env.program(t, path, today, func(f *Fixture) { morgue(f, memoWritten, &told) })
-		// Rolled back to a program that has none of it: what dies there is announced all the same.
+		// It is rolled back to a program without this subscription, which still gets dead-letter notices.
 		env.program(t, path, yesterday, func(f *Fixture) {
 			reading(f, noteTaken, "old-reader", &seen)
 			f.MustStart()

@@ -81,7 +81,8 @@ func (env *Env) TestASuspectDoesNotWaitForWhatUnsubscribeLeftBehind(t *testing.T
 	})
 }
 
-// What an operator has discarded while its last attempt ran is no dead letter.
+// An operator discards a delivery while its last attempt runs. Then its failure makes no
+// dead letter.
 func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
@@ -249,8 +250,8 @@ func (l slowLog) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// Who publishes waits for no log line of an attempt that has run for long. (If he did,
-// this test would not end.)
+// Publish does not wait until a slow log has taken the line about an attempt that runs
+// for long. (If it did, this test would not end.)
 func (env *Env) TestNobodyPublishesSlowlyBecauseALogIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slowLog{slog.DiscardHandler, make(chan struct{}), make(chan struct{})}

@@ -55,7 +55,7 @@ func (env *Env) TestALoneFailingEventOpensNoBreaker(t *testing.T) {
 	}
 }
 
-// What an event does to the breaker of its subscription, as Stats shows it.
+// Each kind of outcome is one sample of the breaker, or none, as Stats shows it.
 func (env *Env) TestWhatCountsForABreaker(t *testing.T) {
 	type handler = func(ctx context.Context) error
 	for name, test := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 
 // The catalogue of the tests, written the way busgen writes it.
 
+// OrderPlaced is the payload of order.placed.
 type OrderPlaced struct {
 	OrderID string  `json:"order_id"`
 	Number  int     `json:"number"`
@@ -24,6 +25,7 @@ func (p OrderPlaced) Validate() error {
 
 func (OrderPlaced) isOrderEvent() {}
 
+// OrderPaid is the payload of order.paid.
 type OrderPaid struct {
 	OrderID string `json:"order_id"`
 }
@@ -32,8 +34,10 @@ func (p OrderPaid) Validate() error { return nil }
 
 func (OrderPaid) isOrderEvent() {}
 
+// OrderEvent is a payload of order.*.
 type OrderEvent interface{ isOrderEvent() }
 
+// UserCreated is the payload of user.created.
 type UserCreated struct {
 	Name string `json:"name"`
 }
@@ -52,6 +56,7 @@ func Within(timeout time.Duration, policy retry.Policy) runtime.Settings {
 	return s
 }
 
+// The event types, and all of them together.
 var (
 	PlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "order.placed", Doc: "A customer placed an order.", Settings: Within(30*time.Second, Exact()),

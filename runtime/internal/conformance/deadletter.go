@@ -96,8 +96,8 @@ func (env *Env) TestDeadLettersThatNobodyHandlesAtTheMomentWait(t *testing.T) {
 	})
 }
 
-// The recursion guard: what a subscription to dead letters buries is announced
-// to nobody, itself included.
+// When a subscription to dead letters fails itself, nobody gets a notice of that dead
+// letter. So there is no recursion.
 func (env *Env) TestADeadLetterOfADeadLetterIsNotAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)

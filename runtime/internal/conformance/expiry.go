@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/breaker"
 )
 
-// What ends a delivery besides its attempts: the limit of snoozes, and its time.
+// A delivery ends when it was snoozed too often, or when its event has expired.
 
 func (env *Env) TestAHandlerThatSnoozesForEverEndsInTheDeadLetters(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// What is refused changes nothing, and says what is wrong.
+// A call that is refused changes nothing, and its error says what is wrong.
 
 func (env *Env) TestAnAliasThatIsRefusedChangesNothing(t *testing.T) {
 	f := env.Open(t)

@@ -20,9 +20,10 @@ import (
 // The model test draws a life of a bus from a seed: publishing in all ways,
 // handlers that succeed and fail in all ways, subscriptions that come and go,
 // pauses, dead letters that are retried and purged, orderly restarts, kills, and
-// steps of the clock. Beside the bus stands a model of what it promises (modelstate_test.go), which is told
-// of every execution (modelrun_test.go) and objects to what must not be; in the
-// end the file is compared with it (modelaudit_test.go). Time is virtual.
+// steps of the clock. Beside the bus stands a model of what it promises
+// (modelstate_test.go). The model follows every execution (modelrun_test.go) and fails
+// the test when one must not happen; in the end the file is compared with the model
+// (modelaudit_test.go). Time is virtual.
 //
 // A failure names its seed, and a run of that seed says what it does. The seed
 // decides all but the order of what happens at the same instant, so a mistake in

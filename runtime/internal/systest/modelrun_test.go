@@ -41,8 +41,8 @@ const (
 	writeDelay = 5 * time.Millisecond // how long a success may stay in memory
 )
 
-// begin is told that a handler is called. It returns nil when the process was
-// killed: what happens in it happens no more.
+// begin notes that a handler is called. It returns nil if the process was killed:
+// nothing happens in it any more.
 func (m *model) begin(at *attachment, e seen) *run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,8 +152,8 @@ func (m *model) suspects() (any bool) {
 	return any
 }
 
-// returns is told that a handler is about to return, panic or exit, which would
-// count as the given kind of failure, or "" for a success.
+// returns notes that a handler is about to return, panic or exit, which would count as
+// the given kind of failure, or "" for a success.
 func (m *model) returns(ctx context.Context, r *run, kind string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,7 +217,7 @@ func (r *run) succeed(now time.Time) {
 
 func (r *run) fail(kind string, at time.Time) {
 	r.decide()
-	r.charge(kind, at)
+	r.countFailure(kind, at)
 	if r.failures >= r.sub.policy.MaxAttempts {
 		r.state = pairDead
 		return
@@ -237,12 +237,12 @@ func (p *pair) crash(alone bool, now time.Time) {
 	}
 	p.crashed, p.others = true, p.others-together
 	for range 1 + together {
-		p.charge("crash", now)
+		p.countFailure("crash", now)
 	}
 }
 
-// charge notes a failed attempt.
-func (p *pair) charge(kind string, at time.Time) {
+// countFailure notes a failed attempt.
+func (p *pair) countFailure(kind string, at time.Time) {
 	p.failures++
 	p.attempts = append(p.attempts, kind)
 	if p.failures >= p.sub.policy.MaxAttempts && p.settled.IsZero() {

@@ -13,9 +13,9 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// model knows what a bus has to do. It is told of every execution when it
-// begins and ends, and works out what the disposition must be; it objects to
-// executions that must not happen.
+// model knows what a bus has to do. The test calls it when an execution begins and
+// when it ends. The model works out what the disposition must be, and fails the test
+// when an execution must not happen.
 type model struct {
 	t             *testing.T
 	seed          uint64
@@ -73,7 +73,7 @@ type pair struct {
 	isFinal bool // somebody was told that it is settled
 	isPlain bool // its success needs no row, so it may be written up to 5 ms late
 	forgot  bool // done, and a kill may have lost that
-	killed  bool // a kill happened since it was published: it may be announced as attempt 2
+	killed  bool // a kill happened since it was published: its handler may see attempt 2
 	crashed bool // the last attempt that counts ended with the process
 	suspect bool // the last execution did
 	held    bool // its type was paused meanwhile

@@ -326,7 +326,7 @@ func (d *deployed) work() {
 	}
 }
 
-// resume ends all pauses, by the names that this program is told.
+// resume ends all pauses, by the names that this program knows.
 func (d *deployed) resume() {
 	pauses, err := d.Pauses(d.era.Context())
 	Must(d.T, err)
@@ -402,7 +402,7 @@ type named struct {
 	specs []nameSpec    // all that were deployed
 }
 
-// next draws what a program calls it: as the newest one or one of before, or anew.
+// next draws the name that a program uses: that of the newest program, of an older one, or a new name.
 func (n *named) next(e *era, newest bool) nameSpec {
 	e.mu.Lock()
 	defer e.mu.Unlock()

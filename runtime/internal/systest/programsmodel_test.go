@@ -256,7 +256,7 @@ func (m *eraModel) told(r *recipient, number int, of, reason string) {
 	event.fates[m.recipients[i]].told[r]++
 }
 
-// crashed is told that what was not written is lost.
+// crashed notes that everything that was not written is lost.
 func (m *eraModel) crashed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
