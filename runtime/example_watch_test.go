@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/examples/generated"
+	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )

@@ -1,26 +1,13 @@
 package inspect_test
 
 import (
-	"encoding/json"
-	"errors"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
-
-func TestAFileWithWorkInEveryStateIsSound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := mixed(t)
-		report, err := f.file.Check(t.Context(), nil)
-		must(t, err)
-		if !report.OK() || report.Open != 3 || report.Dead != 1 {
-			t.Errorf("the report is %+v, want 3 open deliveries and 1 dead one", report)
-		}
-	})
-}
 
 func TestWhatMustNotBeInAFileIsFound(t *testing.T) {
 	for rule, sql := range map[string]string{
@@ -32,14 +19,14 @@ func TestWhatMustNotBeInAFileIsFound(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := open(t)
-				f.subscribe("printer", fail)
-				f.start()
-				f.publish(1, 2)
-				f.stop()
-				query(t, f.path, sql)
-				report, err := f.file.Check(t.Context(), nil)
-				must(t, err)
+				f := SQLite.Open(t)
+				f.Subscribe("printer", Fail)
+				f.MustStart()
+				f.Publish(1, 2)
+				f.Stop()
+				query(t, f.Path, sql)
+				report, err := f.File.Check(t.Context(), nil)
+				Must(t, err)
 				if report.OK() || len(report.Problems) == 0 {
 					t.Fatal("nothing was found")
 				}
@@ -55,66 +42,42 @@ func TestWhatMustNotBeInAFileIsFound(t *testing.T) {
 }
 
 func TestDamagedPagesAreFound(t *testing.T) {
-	f := open(t)
+	f := SQLite.Open(t)
 	var numbers [300]int
 	for i := range numbers {
 		numbers[i] = i
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f := reopen(t, f.path)
-		f.publish(numbers[:]...)
-		f.stop()
+		f := SQLite.Reopen(t, f.Path)
+		f.Publish(numbers[:]...)
+		f.Stop()
 	})
-	f.stop()
-	must(t, f.file.Close())
-	query(t, f.path, "PRAGMA wal_checkpoint(TRUNCATE)")
-	content, err := os.ReadFile(f.path)
-	must(t, err)
+	f.Stop()
+	Must(t, f.File.Close())
+	query(t, f.Path, "PRAGMA wal_checkpoint(TRUNCATE)")
+	content, err := os.ReadFile(f.Path)
+	Must(t, err)
 	// The ids of the index no longer agree with those of the log.
 	at := strings.LastIndex(string(content), `{"number":150}`)
 	for i := at - 40; i < at; i++ {
 		content[i] ^= 0x55
 	}
-	must(t, os.WriteFile(f.path, content, 0o600))
-	report, err := outside(t, f.path).Check(t.Context(), nil)
-	must(t, err)
+	Must(t, os.WriteFile(f.Path, content, 0o600))
+	report, err := SQLite.Outside(t, f.Path).Check(t.Context(), nil)
+	Must(t, err)
 	if len(report.Problems) != 1 || report.Problems[0].Rule != "integrity" {
 		t.Errorf("the report is %+v", report)
 	}
 }
 
-func TestPayloadsThatCannotBeDecodedAreCountedByType(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := mixed(t)
-		report, err := f.file.Check(t.Context(), func(e inspect.Unsettled) error {
-			var o struct{ Number int }
-			if e.Type != "order.placed" || json.Unmarshal(e.Payload, &o) != nil || o.Number < 4 {
-				return errors.New("field number: too small")
-			}
-			return nil
-		})
-		must(t, err)
-		if report.OK() || len(report.Problems) != 0 || len(report.Undecodable) != 2 {
-			t.Fatalf("the report is %+v", report)
-		}
-		order, user := report.Undecodable[0], report.Undecodable[1]
-		if order.Type != "order.placed" || order.Open != 0 || order.Dead != 1 || len(order.Samples) != 1 || order.Samples[0].Error != "field number: too small" {
-			t.Errorf("of the orders, the dead one was to be found: %+v", order)
-		}
-		if user.Type != "user.created" || user.Open != 1 || user.Dead != 0 {
-			t.Errorf("of the users, the delayed one was to be found: %+v", user)
-		}
-	})
-}
-
 func TestWithoutACheckAPayloadMustBeJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		f.subscribe("printer", fine)
-		f.publish(1, 2, 3, 4, 5)
-		query(t, f.path, "UPDATE log SET payload = '{' WHERE seq > 1")
-		report, err := f.file.Check(t.Context(), nil)
-		must(t, err)
+		f := SQLite.Open(t)
+		f.Subscribe("printer", Fine)
+		f.Publish(1, 2, 3, 4, 5)
+		query(t, f.Path, "UPDATE log SET payload = '{' WHERE seq > 1")
+		report, err := f.File.Check(t.Context(), nil)
+		Must(t, err)
 		if len(report.Undecodable) != 1 || report.Undecodable[0].Open != 4 || len(report.Undecodable[0].Samples) != 3 || report.Open != 5 {
 			t.Errorf("the report is %+v", report)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
 // The test binary runs itself as a child that retries dead letters until it is
@@ -59,8 +60,8 @@ func retryAndKill(t *testing.T, path string, steps int, after time.Duration) (mo
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childMode+"=retrying", childFile+"="+path)
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	Must(t, err)
+	Must(t, cmd.Start())
 	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 		line := scanner.Text()
 		switch word, rest, _ := strings.Cut(line, " "); word {
@@ -84,23 +85,23 @@ func TestABulkRetryThatIsKilledLeavesEveryLetterDeadOrRetriedOnce(t *testing.T) 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	f := openJobs(t)
-	f.failing(func(number int) error { return runtime.Permanent(broken(number)) })
-	f.publish(numbers(0, n)...)
-	f.stop()
+	f := SQLite.OpenJobs(t)
+	f.Failing(func(number int) error { return runtime.Permanent(Broken(number)) })
+	f.Publish(Numbers(0, n)...)
+	f.Stop()
 
 	retried, kills := 0, 0
 	for finished := false; !finished; {
 		var moved int
-		moved, finished = retryAndKill(t, f.path, 1+random.IntN(4), time.Duration(random.IntN(20_000))*time.Microsecond)
+		moved, finished = retryAndKill(t, f.Path, 1+random.IntN(4), time.Duration(random.IntN(20_000))*time.Microsecond)
 		if !finished {
 			kills++
 		}
 		var dead, waiting, audited int
-		_, err := fmt.Sscanf(queryRow(t, f.path, `
+		_, err := fmt.Sscanf(queryRow(t, f.Path, `
 			SELECT count(*) FILTER (WHERE state = 'dead'), count(*) FILTER (WHERE state = 'waiting'),
 			       (SELECT coalesce(sum(count), 0) FROM audit) FROM deliveries`), "%d|%d|%d", &dead, &waiting, &audited)
-		must(t, err)
+		Must(t, err)
 		if dead+waiting != n || waiting < retried+moved || waiting != audited {
 			t.Fatalf("%d letters are dead and %d wait, of %d; %d and now %d were said to be retried, and %d are in the audit",
 				dead, waiting, n, retried, moved, audited)
@@ -112,11 +113,11 @@ func TestABulkRetryThatIsKilledLeavesEveryLetterDeadOrRetriedOnce(t *testing.T) 
 	}
 	t.Logf("%d children were killed", kills)
 
-	f.repair()
-	f.reopen()
-	f.idle()
-	seen := f.seen()
-	if slices.Sort(seen); !slices.Equal(seen, numbers(0, n)) {
+	f.Repair()
+	f.Reopen()
+	f.Idle()
+	seen := f.Seen()
+	if slices.Sort(seen); !slices.Equal(seen, Numbers(0, n)) {
 		t.Errorf("%d were handled, want each of %d once", len(seen), n)
 	}
 }

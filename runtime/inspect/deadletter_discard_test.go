@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
 func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := openJobs(t)
-		f.failing(broken)
-		receipts := f.publish(1, 2, 3)
-		i := f.inspect()
+		f := SQLite.OpenJobs(t)
+		f.Failing(Broken)
+		receipts := f.Publish(1, 2, 3)
+		i := f.Inspect()
 		key := inspect.Key{EventID: receipts[1].ID, Subscription: "worker"}
 		counts, err := i.DiscardDeadLetters(t.Context(), inspect.Only(key), "a test order")
 		if counts != (inspect.Counts{Matched: 1, Moved: 1}) || err != nil {
@@ -22,24 +23,24 @@ func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		outcome, err := receipts[1].Wait(t.Context())
-		must(t, err)
+		Must(t, err)
 		if d := outcome.Deliveries[0]; !d.Discarded || d.Dead || d.Reason != "a test order" || d.Failures != 2 || outcome.Err() != nil {
 			t.Errorf("the outcome is %+v", outcome)
 		}
-		if got := queryRow(t, f.path, "SELECT status FROM events WHERE payload = '{\"number\":2}'"); got != "done" {
+		if got := queryRow(t, f.Path, "SELECT status FROM events WHERE payload = '{\"number\":2}'"); got != "done" {
 			t.Errorf("the event is %s", got)
 		}
 
 		counts, err = i.DiscardDeadLetters(t.Context(), inspect.Selection{Filter: inspect.Filter{Types: []string{"job.*"}}}, "all test orders")
-		if counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || i.count() != 0 {
+		if counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || i.Count() != 0 {
 			t.Errorf("discarded %+v, %v", counts, err)
 		}
-		f.repair()
-		f.settle()
-		if got := f.seen(); got != nil {
+		f.Repair()
+		f.Settle()
+		if got := f.Seen(); got != nil {
 			t.Errorf("handled %v", got)
 		}
-		if got, want := i.actions(), []string{
+		if got, want := i.Actions(), []string{
 			"ada discard 2: all test orders (type job.*)", "ada discard 1: a test order (dead letter " + key.String() + ")",
 		}; !slices.Equal(got, want) {
 			t.Errorf("the audit says %q", got)
@@ -49,35 +50,22 @@ func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
 
 func TestPurgingForgetsWhatDiedAtTheCutoffOrBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1, 2, 3, 4)
-		i := f.inspect()
-		letters := i.list(inspect.Filter{})
+		f := SQLite.Bury(t, 1, 2, 3, 4)
+		i := f.Inspect()
+		letters := i.List(inspect.Filter{})
 		until := func(l inspect.DeadLetter, limit int) inspect.Selection {
 			return inspect.Selection{Limit: limit, Filter: inspect.Filter{Until: l.DeadAt}}
 		}
 		counts, err := i.Purge(t.Context(), until(letters[2], 0))
-		if left := i.list(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || !slices.Equal(numbersOf(left), []int{4, 3}) {
-			t.Errorf("purged %+v (%v) and left %v, want 2 and the newer ones", counts, err, numbersOf(left))
+		if left := i.List(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || !slices.Equal(NumbersOf(left), []int{4, 3}) {
+			t.Errorf("purged %+v (%v) and left %v, want 2 and the newer ones", counts, err, NumbersOf(left))
 		}
 		counts, err = i.Purge(t.Context(), until(letters[0], 1))
-		if left := i.list(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 1}) || err != nil || !slices.Equal(numbersOf(left), []int{4}) {
-			t.Errorf("purged %+v (%v) and left %v, want the older one", counts, err, numbersOf(left))
+		if left := i.List(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 1}) || err != nil || !slices.Equal(NumbersOf(left), []int{4}) {
+			t.Errorf("purged %+v (%v) and left %v, want the older one", counts, err, NumbersOf(left))
 		}
-		if got := queryRow(t, f.path, "SELECT count(*), (SELECT count(*) FROM attempts) FROM log"); got != "4|2" {
+		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM attempts) FROM log"); got != "4|2" {
 			t.Errorf("there are %s events and attempts, want all events and the attempts of the last letter", got)
-		}
-	})
-}
-
-func TestPurgingWorksThroughManyLetters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := buryMany(t, 1200).inspect()
-		steps := 0
-		counts, err := i.Purge(t.Context(), inspect.Selection{
-			Filter: inspect.Filter{Until: time.Now()}, Progress: func(inspect.Counts) { steps++ },
-		})
-		if counts != (inspect.Counts{Matched: 1200, Moved: 1200}) || err != nil || i.count() != 0 || steps != 12 {
-			t.Errorf("purged %+v (%v) in %d steps, want 1200 in 12", counts, err, steps)
 		}
 	})
 }

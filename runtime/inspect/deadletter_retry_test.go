@@ -1,345 +1,29 @@
 package inspect_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
-
-func TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1, 2)
-		i := f.inspect()
-		letter := i.newest()
-		retry := func() {
-			t.Helper()
-			counts, err := i.Retry(t.Context(), inspect.Only(letter.Key))
-			if counts != (inspect.Counts{Matched: 1, Moved: 1}) || err != nil {
-				t.Errorf("retried %+v, %v", counts, err)
-			}
-			time.Sleep(time.Minute)
-			f.idle()
-		}
-
-		retry() // still broken: it dies again, after as many attempts
-		again, err := i.DeadLetter(t.Context(), letter.Key)
-		must(t, err)
-		if len(again.Attempts) != 4 || again.Failures != 2 || !again.DeadAt.After(letter.DeadAt) {
-			t.Errorf("after a retry in vain it is %+v, want the two old attempts and two new ones", again)
-		}
-
-		f.repair()
-		retry()
-		if !slices.Equal(f.seen(), []int{2}) {
-			t.Errorf("handled %v, want 2", f.seen())
-		}
-		counts, err := i.Retry(t.Context(), inspect.Only(letter.Key))
-		if counts != (inspect.Counts{Skipped: 1}) || err != nil {
-			t.Errorf("retrying what is handled: %+v, %v", counts, err)
-		}
-		if n := i.count(); n != 1 {
-			t.Errorf("%d letters are left, want 1", n)
-		}
-	})
-}
-
-func TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1)
-		f.stop()
-		_, err := f.inspect().Retry(t.Context(), inspect.Selection{})
-		must(t, err)
-		f.repair()
-		f.reopen()
-		f.idle()
-		if !slices.Equal(f.seen(), []int{1}) {
-			t.Errorf("handled %v, want 1", f.seen())
-		}
-	})
-}
-
-func TestALimitRetriesExactlyThatManyFromTheOldestOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 700)
-		f.repair()
-		i := f.inspect()
-		oldestFirst := numbersOf(i.list(inspect.Filter{}))
-		slices.Reverse(oldestFirst)
-		var progress []int
-		counts, err := i.Retry(t.Context(), inspect.Selection{Limit: 350, Progress: func(c inspect.Counts) { progress = append(progress, c.Moved) }})
-		if counts != (inspect.Counts{Matched: 700, Moved: 350}) || err != nil {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		if want := []int{100, 200, 300, 350}; !slices.Equal(progress, want) {
-			t.Errorf("the progress was %v, want %v", progress, want)
-		}
-		f.settle()
-		seen := f.seen()
-		if slices.Sort(seen); !slices.Equal(seen, slices.Sorted(slices.Values(oldestFirst[:350]))) || i.count() != 350 {
-			t.Errorf("handled %v, want the 350 that died first", seen)
-		}
-	})
-}
-
-func TestARateSpreadsRetriesOverTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := buryMany(t, 60).inspect()
-		for _, test := range []struct {
-			rate  float64
-			limit int
-			took  time.Duration
-			steps int
-		}{
-			{rate: 0.5, limit: 3, took: 4 * time.Second, steps: 3},
-			{rate: 20, limit: 10, took: 400 * time.Millisecond, steps: 5},
-			{rate: 1e9, limit: 10, took: 0, steps: 1},
-		} {
-			began, steps := time.Now(), 0
-			counts, err := i.Retry(t.Context(), inspect.Selection{Rate: test.rate, Limit: test.limit, Progress: func(inspect.Counts) { steps++ }})
-			if took := time.Since(began).Round(10 * time.Millisecond); took != test.took || steps != test.steps || counts.Moved != test.limit || err != nil {
-				t.Errorf("%d at %v per second took %v in %d steps (%+v, %v), want %v in %d", test.limit, test.rate, took, steps, counts, err, test.took, test.steps)
-			}
-		}
-	})
-}
-
-func TestADryRunOnlyCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := bury(t, 1, 2, 3).inspect()
-		before := i.list(inspect.Filter{})
-		some := inspect.Selection{DryRun: true, Limit: 1, Filter: inspect.Filter{Until: before[1].DeadAt}}
-		for name, call := range map[string]func() (inspect.Counts, error){
-			"retry":   func() (inspect.Counts, error) { return i.Retry(t.Context(), some) },
-			"discard": func() (inspect.Counts, error) { return i.DiscardDeadLetters(t.Context(), some, "old") },
-			"purge":   func() (inspect.Counts, error) { return i.Purge(t.Context(), some) },
-		} {
-			if counts, err := call(); counts != (inspect.Counts{Matched: 2}) || err != nil {
-				t.Errorf("%s: %+v, %v", name, counts, err)
-			}
-		}
-		if after := i.list(inspect.Filter{}); fmt.Sprint(after) != fmt.Sprint(before) {
-			t.Errorf("the letters are %v and were %v", after, before)
-		}
-		if got := i.actions(); got != nil {
-			t.Errorf("the audit says %v", got)
-		}
-	})
-}
-
-func TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 30)
-		i := f.inspect()
-		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1}) // each dies again before the next one
-		if counts != (inspect.Counts{Matched: 30, Moved: 30}) || err != nil {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		f.settle()
-		for _, l := range i.list(inspect.Filter{}) {
-			if len(l.Attempts) != 4 {
-				t.Errorf("%s was tried %d times, want twice more", l.Key, len(l.Attempts))
-			}
-		}
-	})
-}
 
 func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 20)
-		execute(t, f.path, "UPDATE deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
-		i := f.inspect()
+		f := SQLite.BuryMany(t, 20)
+		execute(t, f.Path, "UPDATE deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
+		i := f.Inspect()
 		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1}) // each dies again, today
 		if counts != (inspect.Counts{Matched: 20, Moved: 20}) || err != nil {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
-		f.settle()
-		for _, l := range i.list(inspect.Filter{}) {
+		f.Settle()
+		for _, l := range i.List(inspect.Filter{}) {
 			if len(l.Attempts) != 4 {
 				t.Errorf("%s was tried %d times, want twice more", l.Key, len(l.Attempts))
 			}
-		}
-	})
-}
-
-func TestWhatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 10)
-		i := f.inspect()
-		letters := i.list(inspect.Filter{})
-		other := f.inspect()
-		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1, Progress: func(c inspect.Counts) {
-			if c.Moved == 2 {
-				_, err := other.Retry(t.Context(), inspect.Only(letters[0].Key, letters[1].Key, letters[2].Key))
-				must(t, err)
-			}
-		}})
-		if counts != (inspect.Counts{Matched: 10, Moved: 7, Skipped: 3}) || err != nil {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		counts, err = i.Retry(t.Context(), inspect.Only(letters[0].Key, inspect.Key{EventID: uuid.Max, Subscription: "worker"}))
-		if counts != (inspect.Counts{Skipped: 2}) && counts != (inspect.Counts{Matched: 1, Moved: 1, Skipped: 1}) || err != nil {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-	})
-}
-
-func TestAGroupIsRetriedAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := threeKinds(t, 60)
-		f.repair()
-		i := f.inspect()
-		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
-		must(t, err)
-		counts, err := i.Retry(t.Context(), inspect.Selection{Filter: inspect.Filter{Group: groups[1].Fingerprint}, Limit: 5})
-		if counts.Moved != 5 || err != nil {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		after, err := i.FailureGroups(t.Context(), inspect.Filter{})
-		must(t, err)
-		for n := range after {
-			want := groups[n].Count
-			if n == 1 {
-				want -= 5
-			}
-			if after[n].Fingerprint != groups[n].Fingerprint || after[n].Count != want {
-				t.Errorf("group %d is %+v, want %d of %s", n, after[n], want, groups[n].Fingerprint)
-			}
-		}
-	})
-}
-
-func TestASelectionThatCannotBeMeantIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := bury(t, 1).inspect()
-		now := inspect.Filter{Until: time.Now()}
-		for name, call := range map[string]func() (inspect.Counts, error){
-			"limit":  func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Limit: -1}) },
-			"rate":   func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Rate: -1}) },
-			"NaN":    func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Rate: math.NaN()}) },
-			"canary": func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Canary: -1}) },
-			"a canary is for retrying only": func() (inspect.Counts, error) {
-				return i.DiscardDeadLetters(t.Context(), inspect.Selection{Canary: 1}, "old")
-			},
-			"purge dead letters: a canary": func() (inspect.Counts, error) {
-				return i.Purge(t.Context(), inspect.Selection{Canary: 1, Filter: now})
-			},
-			"the reason is empty": func() (inspect.Counts, error) { return i.DiscardDeadLetters(t.Context(), inspect.Selection{}, "") },
-			"Filter.Until":        func() (inspect.Counts, error) { return i.Purge(t.Context(), inspect.Selection{}) },
-		} {
-			if counts, err := call(); err == nil || !strings.Contains(err.Error(), name) || counts != (inspect.Counts{}) {
-				t.Errorf("%s: %+v, %v", name, counts, err)
-			}
-		}
-		if n := i.count(); n != 1 {
-			t.Errorf("%d letters are left, want 1", n)
-		}
-	})
-}
-
-func TestTheEndOfTheContextEndsTheWorkBetweenTwoSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := buryMany(t, 250).inspect()
-		ctx, cancel := context.WithCancel(t.Context())
-		counts, err := i.Retry(ctx, inspect.Selection{Progress: func(inspect.Counts) { cancel() }})
-		if !errors.Is(err, context.Canceled) || counts != (inspect.Counts{Matched: 250, Moved: 100}) || i.count() != 150 {
-			t.Errorf("retried %+v, %v; %d are left", counts, err, i.count())
-		}
-		if counts, err := i.Retry(ctx, inspect.Selection{}); !errors.Is(err, context.Canceled) || counts != (inspect.Counts{}) {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		counts, err = i.Retry(t.Context(), inspect.Selection{})
-		if counts != (inspect.Counts{Matched: 150, Moved: 150}) || err != nil {
-			t.Errorf("going on: %+v, %v", counts, err)
-		}
-	})
-}
-
-func TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 20)
-		f.repair()
-		i := f.inspect()
-		before := 0
-		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 3, Progress: func(c inspect.Counts) {
-			if c.Moved == 20 {
-				before = len(f.seen())
-			}
-		}})
-		if counts != (inspect.Counts{Matched: 20, Moved: 20}) || err != nil || before != 3 {
-			t.Errorf("retried %+v, %v; %d were handled before the others were retried", counts, err, before)
-		}
-		f.settle()
-		if len(f.seen()) != 20 || i.count() != 0 {
-			t.Errorf("handled %v", f.seen())
-		}
-		counts, err = i.Retry(t.Context(), inspect.Selection{Canary: 3})
-		if counts != (inspect.Counts{}) || err != nil {
-			t.Errorf("without letters: %+v, %v", counts, err)
-		}
-	})
-}
-
-func TestACanaryIsPartOfTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 20)
-		f.repair()
-		i := f.inspect()
-		for _, s := range []inspect.Selection{{Canary: 3, Limit: 5}, {Canary: 7, Limit: 4}} {
-			if counts, err := i.Retry(t.Context(), s); counts.Moved != s.Limit || err != nil {
-				t.Errorf("with %d and a limit of %d: %+v, %v", s.Canary, s.Limit, counts, err)
-			}
-		}
-	})
-}
-
-func TestACanaryThatDiesAgainStopsTheRetry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 0, 1, 2, 3, 4)
-		f.failing(func(n int) error {
-			switch n {
-			case 0:
-				return runtime.Permanent(broken(n)) // at once
-			case 2:
-				return broken(n) // after another attempt
-			}
-			return nil
-		})
-		i := f.inspect()
-		letters := i.list(inspect.Filter{})
-		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 3})
-		canary, ok := errors.AsType[*inspect.CanaryError](err)
-		if !ok || canary.Retried != 3 || !slices.Equal(canary.Failed, []inspect.Key{letters[4].Key, letters[2].Key}) || counts.Moved != 3 {
-			t.Errorf("retried %+v, %v", counts, err)
-		}
-		if !strings.Contains(err.Error(), letters[2].Key.String()) {
-			t.Errorf("the error does not name the letters: %v", err)
-		}
-		if got := numbersOf(i.list(inspect.Filter{})); !slices.Equal(got, []int{2, 0, 4, 3}) {
-			t.Errorf("the letters are %v, want what died again and what was left alone", got)
-		}
-	})
-}
-
-func TestACanaryWaitsForAsLongAsItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1, 2)
-		f.stop() // nobody handles it
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		counts, err := f.inspect().Retry(ctx, inspect.Selection{Canary: 1})
-		if !errors.Is(err, context.DeadlineExceeded) || counts != (inspect.Counts{Matched: 2, Moved: 1}) {
-			t.Errorf("retried %+v, %v", counts, err)
 		}
 	})
 }
@@ -347,28 +31,28 @@ func TestACanaryWaitsForAsLongAsItsContext(t *testing.T) {
 // A letter whose last attempt has ended the process would do it again.
 func TestACrashLetterIsNoCanaryUnlessItIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 0, 1, 2)
-		f.repair()
-		i := f.inspect()
-		execute(t, f.path, "UPDATE deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM deliveries)")
+		f := SQLite.Bury(t, 0, 1, 2)
+		f.Repair()
+		i := f.Inspect()
+		execute(t, f.Path, "UPDATE deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM deliveries)")
 		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 1, Limit: 1})
-		f.settle()
-		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1}) {
-			t.Errorf("retried %+v, %v, handled %v; want the oldest that did not crash", counts, err, f.seen())
+		f.Settle()
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.Seen(), []int{1}) {
+			t.Errorf("retried %+v, %v, handled %v; want the oldest that did not crash", counts, err, f.Seen())
 		}
 		var none *inspect.CanaryError
-		oldest := i.list(inspect.Filter{Reasons: []string{"crash"}})
+		oldest := i.List(inspect.Filter{Reasons: []string{"crash"}})
 		if counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: inspect.Filter{Keys: []inspect.Key{oldest[0].Key}}}); counts.Moved != 0 || !errors.As(err, &none) {
 			t.Errorf("with nothing but a crash letter: %+v, %v", counts, err)
 		}
 		counts, err = i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: inspect.Filter{Reasons: []string{"crash"}}})
-		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1, 0}) {
-			t.Errorf("asked for: %+v, %v, handled %v", counts, err, f.seen())
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.Seen(), []int{1, 0}) {
+			t.Errorf("asked for: %+v, %v, handled %v", counts, err, f.Seen())
 		}
 		counts, err = i.Retry(t.Context(), inspect.Selection{Canary: 1})
-		f.settle()
-		if counts.Moved != 1 || err != nil || !slices.Equal(f.seen(), []int{1, 0, 2}) {
-			t.Errorf("the rest: %+v, %v, handled %v", counts, err, f.seen())
+		f.Settle()
+		if counts.Moved != 1 || err != nil || !slices.Equal(f.Seen(), []int{1, 0, 2}) {
+			t.Errorf("the rest: %+v, %v, handled %v", counts, err, f.Seen())
 		}
 	})
 }

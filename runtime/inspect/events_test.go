@@ -1,8 +1,6 @@
 package inspect_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,124 +8,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
-
-// mixed makes a file with events in every status: orders 1 and 2 handled, 3
-// dead, 4 pending a retry, 5 being handled; Ada created, Bob delayed.
-func mixed(t *testing.T) *fixture {
-	f := open(t)
-	hold := make(chan struct{})
-	t.Cleanup(func() { close(hold) })
-	f.subscribe("printer", func(number, _ int) error {
-		switch number {
-		case 3, 4:
-			return fmt.Errorf("order %d: %w", number, errBroken)
-		case 5:
-			<-hold
-		}
-		return nil
-	}, runtime.WithConcurrency(4))
-	_, err := runtime.Subscribe(f.Bus, userType, "mailer", func(context.Context, runtime.Event[user]) error { return nil })
-	must(t, err)
-	f.start()
-	f.publish(1, 2, 3)
-	_, err = runtime.Publish(t.Context(), f.Bus, userType, user{Name: "Ada"}, runtime.WithCorrelationID("job-7"))
-	must(t, err)
-	_, err = runtime.Publish(t.Context(), f.Bus, userType, user{Name: "Bob"}, runtime.WithDelay(time.Hour))
-	must(t, err)
-	for _, n := range []int{4, 5} {
-		_, err := runtime.Publish(t.Context(), f.Bus, placedType, order{Number: n})
-		must(t, err)
-	}
-	time.Sleep(time.Second / 2)
-	return f
-}
-
-func payloads(events []inspect.Event) (texts []string) {
-	for _, e := range events {
-		texts = append(texts, string(e.Payload)+" "+e.Status)
-	}
-	return texts
-}
-
-func TestEventsAreListedFromTheNewestByWhatIsAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		f := mixed(t)
-		const (
-			one, two, three = `{"number":1} done`, `{"number":2} done`, `{"number":3} dlq`
-			four, five      = `{"number":4} pending`, `{"number":5} processing`
-			ada, bob        = `{"name":"Ada"} done`, `{"name":"Bob"} pending`
-		)
-		tests := []struct {
-			name   string
-			filter inspect.Filter
-			want   []string
-		}{
-			{"all", inspect.Filter{}, []string{five, four, bob, ada, three, two, one}},
-			{"a type", inspect.Filter{Types: []string{"user.created"}}, []string{bob, ada}},
-			{"globs", inspect.Filter{Types: []string{"nothing.*", "order.*"}}, []string{five, four, three, two, one}},
-			{"a type that never was", inspect.Filter{Types: []string{"order.eaten"}}, nil},
-			{"handled ones", inspect.Filter{Status: inspect.StatusDone}, []string{ada, two, one}},
-			{"pending ones", inspect.Filter{Status: inspect.StatusPending}, []string{four, bob}},
-			{"those that run", inspect.Filter{Status: inspect.StatusProcessing}, []string{five}},
-			{"dead ones", inspect.Filter{Status: inspect.StatusDLQ}, []string{three}},
-			{"since a time", inspect.Filter{Since: began.Add(2 * time.Minute)}, []string{five, four, bob, ada, three}},
-			{"until a time", inspect.Filter{Until: began.Add(2 * time.Minute)}, []string{two, one}},
-			{"a text of the payload", inspect.Filter{Text: "Ada"}, []string{ada}},
-			{"a text of the metadata", inspect.Filter{Text: "job-"}, []string{ada}},
-			{"a text of an error", inspect.Filter{Text: "order 3: the printer"}, []string{three}},
-			{"a correlation id", inspect.Filter{CorrelationID: "job-7"}, []string{ada}},
-			{"part of a correlation id", inspect.Filter{CorrelationID: "job"}, nil},
-			{"several things", inspect.Filter{Types: []string{"order.*"}, Status: inspect.StatusDone, Text: "1"}, []string{one}},
-		}
-		for _, test := range tests {
-			events, next, err := f.file.Events(t.Context(), test.filter, inspect.Page{})
-			must(t, err)
-			if got := payloads(events); !slices.Equal(got, test.want) || next != "" {
-				t.Errorf("%s: got %q (next %q), want %q", test.name, got, next, test.want)
-			}
-		}
-	})
-}
-
-func TestPagesFollowEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := mixed(t)
-		var all []string
-		page := inspect.Page{Limit: 3}
-		for rounds := 1; ; rounds++ {
-			events, next, err := f.file.Events(t.Context(), inspect.Filter{Types: []string{"order.*"}}, page)
-			must(t, err)
-			all = append(all, payloads(events)...)
-			if page.After = next; page.After == "" {
-				if rounds != 2 {
-					t.Errorf("5 events came in %d pages of 3", rounds)
-				}
-				break
-			}
-			f.publish(6) // not on a later page
-		}
-		if len(all) != 5 || !strings.HasPrefix(all[0], `{"number":5}`) || !strings.HasPrefix(all[4], `{"number":1}`) {
-			t.Errorf("got %q", all)
-		}
-	})
-}
 
 func TestTheStatusOfAnEventIsThatOfTheView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := mixed(t)
-		events, _, err := f.file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
-		must(t, err)
+		f := SQLite.Mixed(t)
+		events, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		Must(t, err)
 		var got []string
 		for _, e := range events {
 			got = append(got, fmt.Sprintf("%s|%s|%d", e.ID, e.Status, e.Failures))
 		}
-		want := query(t, f.path, "SELECT id, status, retry_count FROM events ORDER BY id DESC")
+		want := query(t, f.Path, "SELECT id, status, retry_count FROM events ORDER BY id DESC")
 		slices.SortFunc(got, func(a, b string) int { return strings.Compare(b, a) })
 		if !slices.Equal(got, want) || len(want) != 7 {
 			t.Errorf("got  %q\nview %q", got, want)
@@ -135,148 +30,23 @@ func TestTheStatusOfAnEventIsThatOfTheView(t *testing.T) {
 	})
 }
 
-func TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
-	f := open(t)
-	for want, query := range map[string]struct {
-		filter inspect.Filter
-		page   inspect.Page
-	}{
-		"must be a whole segment":                {inspect.Filter{Types: []string{"order.pla*"}}, inspect.Page{}},
-		`there is no status "dead": use one`:     {inspect.Filter{Status: "dead"}, inspect.Page{}},
-		"the limit is -1":                        {inspect.Filter{}, inspect.Page{Limit: -1}},
-		`"page 2" is not the end of a page: use`: {inspect.Filter{}, inspect.Page{After: "page 2"}},
-	} {
-		_, _, err := f.file.Events(t.Context(), query.filter, query.page)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
-
-func TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		hold := make(chan struct{})
-		defer close(hold)
-		f.subscribe("dead", fail)
-		f.subscribe("done", func(_, attempt int) error {
-			if attempt == 1 {
-				return errBroken
-			}
-			return nil
-		})
-		f.subscribe("discarded", func(int, int) error { return runtime.Discard("a test order") })
-		f.subscribe("running", func(int, int) error { <-hold; return nil }, runtime.WithTimeout(time.Hour))
-		f.subscribe("waiting", func(int, int) error { return runtime.Snooze(time.Hour) })
-		f.subscribe("pending", fine)
-		must(t, f.PauseSubscription(t.Context(), "pending"))
-		f.start()
-		began := time.Now().UTC()
-		receipt := f.publish(1)[0]
-		f.subscribe("younger", fine)
-
-		got, err := f.file.Event(t.Context(), receipt.ID)
-		must(t, err)
-		var lines []string
-		for _, d := range got.Deliveries {
-			line := fmt.Sprintf("%s %s %d counted of %d failures", d.Subscription, d.State, d.Counted, d.Failures)
-			if d.Reason != "" {
-				line += ", " + d.Reason
-			}
-			lines = append(lines, line)
-		}
-		want := []string{
-			"dead dead 2 counted of 2 failures, max_attempts",
-			"discarded discarded 0 counted of 0 failures, a test order",
-			"done done 0 counted of 1 failures",
-			"pending pending 0 counted of 0 failures",
-			"running running 0 counted of 0 failures",
-			"waiting waiting 0 counted of 0 failures",
-		}
-		for i, line := range want {
-			if i >= len(lines) || !strings.HasSuffix(lines[i], line) {
-				t.Fatalf("the deliveries are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
-			}
-		}
-		dead, waiting := got.Deliveries[0], got.Deliveries[5]
-		if len(got.Deliveries) != 6 {
-			t.Errorf("there are %d deliveries: a younger subscription is not concerned", len(got.Deliveries))
-		}
-		if a := dead.Attempts[0]; a.Kind != "error" || a.Error != errBroken.Error() || a.ErrorType != "*errors.errorString" || !a.Started.Equal(began) {
-			t.Errorf("the first attempt is %+v", a)
-		}
-		if dead.Settled.Sub(began).Round(time.Second) != time.Second || waiting.Due.Sub(began) != time.Hour {
-			t.Errorf("dead since %v, waiting until %v", dead.Settled.Sub(began), waiting.Due.Sub(began))
-		}
-		if got.Status != inspect.StatusProcessing || got.Type != "order.placed" || string(got.Payload) != `{"number":1}` || got.Failures != 2 {
-			t.Errorf("the event is %+v", got.Event)
-		}
-	})
-}
-
 func TestADelayedEventThatWasHandledIsDoneWhereverItsSubscriptionStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		f.subscribe("printer", fine)
-		f.start()
-		receipt, err := runtime.Publish(t.Context(), f.Bus, placedType, order{Number: 1}, runtime.WithDelay(time.Minute))
-		must(t, err)
+		f := SQLite.Open(t)
+		f.Subscribe("printer", Fine)
+		f.MustStart()
+		receipt, err := runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: 1}, runtime.WithDelay(time.Minute))
+		Must(t, err)
 		time.Sleep(2 * time.Minute)
-		f.stop()
-		query(t, f.path, "UPDATE subscriptions SET cursor = 0")
-		got, err := f.file.Event(t.Context(), receipt.ID)
-		must(t, err)
+		f.Stop()
+		query(t, f.Path, "UPDATE subscriptions SET cursor = 0")
+		got, err := f.File.Event(t.Context(), receipt.ID)
+		Must(t, err)
 		if got.Status != inspect.StatusDone || got.Deliveries[0].State != inspect.StateDone || got.Due.Sub(got.PublishedAt) != time.Minute {
 			t.Errorf("the event is %+v", got)
 		}
-		if report, err := f.file.Check(t.Context(), nil); err != nil || report.Open != 0 {
+		if report, err := f.File.Check(t.Context(), nil); err != nil || report.Open != 0 {
 			t.Errorf("%d deliveries are open (%v), want none", report.Open, err)
-		}
-	})
-}
-
-func TestAHeldEventSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		_, err := runtime.SubscribePattern(f.Bus, "*", "mirror", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
-		must(t, err)
-		f.start()
-		must(t, f.file.PauseTypes(t.Context(), "order.*", ""))
-		time.Sleep(time.Second)
-		receipt := f.publish(1)[0]
-		got, err := f.file.Event(t.Context(), receipt.ID)
-		must(t, err)
-		if len(got.Deliveries) != 1 || got.Deliveries[0].State != inspect.StateHeld || got.Status != inspect.StatusPending {
-			t.Errorf("the deliveries are %+v", got.Deliveries)
-		}
-	})
-}
-
-func TestAnEventIsFoundByTheBeginningOfItsID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		receipts := f.publish(1, 2)
-		one := receipts[0].ID
-		for _, prefix := range []string{one.String(), strings.ToUpper(one.String()), one.String()[:18], strings.ReplaceAll(one.String(), "-", "")} {
-			if got, err := f.file.FindEvent(t.Context(), prefix); got != one || err != nil {
-				t.Errorf("Find(%s) = %s, %v", prefix, got, err)
-			}
-		}
-		var ambiguous *inspect.AmbiguousError
-		if _, err := f.file.FindEvent(t.Context(), one.String()[:5]); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 || ambiguous.More {
-			t.Errorf("the beginning of both: %v", err)
-		}
-		var missing *inspect.NotFoundError
-		if _, err := f.file.FindEvent(t.Context(), "ffff"); !errors.As(err, &missing) || missing.Name != "ffff" {
-			t.Errorf("the beginning of none: %v", err)
-		}
-		if _, err := f.file.Event(t.Context(), uuid.Max); !errors.As(err, &missing) {
-			t.Errorf("an event that is not there: %v", err)
-		}
-		for _, text := range []string{"", "xyz", strings.Repeat("0", 33)} {
-			if _, err := f.file.FindEvent(t.Context(), text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
-				t.Errorf("Find(%q): %v", text, err)
-			}
 		}
 	})
 }

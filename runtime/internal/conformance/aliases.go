@@ -112,7 +112,7 @@ func (env *Env) TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T)
 			if len(letters) != 1 || letters[0].Type != "memo.written" || letters[0].Subscription != "reader" {
 				t.Fatalf("dead letters: %v", letters)
 			}
-			inspector, err := env.OpenFile(path)
+			inspector, err := env.OpenFile(t.Context(), path)
 			Must(t, err)
 			defer inspector.Close()
 			if n, err := inspector.CountDeadLetters(t.Context(), inspect.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
@@ -150,7 +150,7 @@ func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *te
 			publishAs(f, noteTaken, note{-1})
 			f.MustStart()
 			f.Idle()
-			inspector, err := env.OpenFile(here)
+			inspector, err := env.OpenFile(t.Context(), here)
 			Must(t, err)
 			defer inspector.Close()
 			_, err = inspector.Export(t.Context(), &exported, inspect.Filter{})
@@ -158,7 +158,7 @@ func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *te
 		})
 		for path, want := range map[string]inspect.Counts{here: {Matched: 1, Skipped: 1}, there: {Matched: 1, Moved: 1}} {
 			env.program(t, path, today, func(*Fixture) {})
-			inspector, err := env.OpenFile(path)
+			inspector, err := env.OpenFile(t.Context(), path)
 			Must(t, err)
 			defer inspector.Close()
 			got, err := inspector.Import(t.Context(), strings.NewReader(exported.String()))
@@ -657,7 +657,7 @@ func (env *Env) TestDeadLettersAreFoundByFormerNamesToo(t *testing.T) {
 		})
 		key := env.Dead(t, path)[0].Key
 		env.program(t, path, today, func(*Fixture) {})
-		inspector, err := env.OpenFile(path)
+		inspector, err := env.OpenFile(t.Context(), path)
 		Must(t, err)
 		defer inspector.Close()
 		filter := inspect.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
@@ -720,7 +720,7 @@ func (env *Env) TestTwoTypesOfOneNameAreRefused(t *testing.T) {
 // RequireSound checks the file with all its rules.
 func (env *Env) RequireSound(t *testing.T, path string) {
 	t.Helper()
-	file, err := env.OpenFile(path)
+	file, err := env.OpenFile(t.Context(), path)
 	Must(t, err)
 	defer file.Close()
 	if report, err := file.Check(t.Context(), nil); err != nil || !report.OK() {

@@ -95,7 +95,7 @@ func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) 
 		Must(t, err)
 		f.MustStart()
 		receipt := f.Publish(1)[0]
-		file, err := env.OpenFile(f.Path)
+		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
 		_, err = file.DiscardEvent(t.Context(), receipt.ID, "", "a test order")
@@ -147,7 +147,7 @@ func (env *Env) TestTheKeyOfADiscardedDeliveryIsNotComputed(t *testing.T) {
 
 				f = env.ReopenWith(t, path, keyed)
 				second := f.Publish(2)[0]
-				file, err := env.OpenFile(path)
+				file, err := env.OpenFile(t.Context(), path)
 				Must(t, err)
 				defer file.Close()
 				for _, r := range []*runtime.Receipt{first, second} {
@@ -189,7 +189,7 @@ func (env *Env) TestAClockThatIsSetBackPutsOffNothingThatIsDue(t *testing.T) {
 			f.Publish(1)
 			f.Idle()
 			f.Stop()
-			inspector, err := env.OpenFile(f.Path)
+			inspector, err := env.OpenFile(t.Context(), f.Path)
 			Must(t, err)
 			defer inspector.Close()
 			_, err = inspector.Retry(t.Context(), inspect.Selection{})

@@ -74,7 +74,7 @@ func (env *Env) TestWhatRanTogetherIsInTheHistoryOfEach(t *testing.T) {
 		id := f.Publish(1)[0].ID
 		f = env.Reopen(t, f.Killed())
 		f.MustStart()
-		file, err := env.OpenFile(f.Path)
+		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
 		event, err := file.Event(t.Context(), id)

@@ -5,28 +5,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Env is an engine under test. Its methods are what the tests need of the engine, and
 // the tests.
-type Env struct {
-	// Options make a bus use the engine.
-	Options []runtime.Option
-	// NewTarget returns the target of a log that does not exist yet.
-	NewTarget func(t *testing.T) string
-	// Copy copies a log as it would be found if its process was killed at this moment,
-	// and returns the target of the copy. It is nil for an engine whose logs end with
-	// the process.
-	Copy func(t *testing.T, target string) string
-}
+type Env struct{ *Engine }
 
 // SQLite is the engine that buses use by default.
-var SQLite = &Env{
+var SQLite = &Env{&Engine{
 	NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
 	Copy: func(t *testing.T, target string) string {
 		t.Helper()
@@ -38,23 +27,7 @@ var SQLite = &Env{
 		}
 		return path
 	},
-}
-
-// Target returns the target of a log that does not exist yet.
-func (env *Env) Target(t *testing.T) string {
-	t.Helper()
-	return env.NewTarget(t)
-}
-
-// OpenBus is runtime.Open with the engine.
-func (env *Env) OpenBus(ctx context.Context, target string, catalogue *runtime.Catalogue, opts ...runtime.Option) (*runtime.Bus, error) {
-	return runtime.Open(ctx, target, catalogue, slices.Concat(opts, env.Options)...)
-}
-
-// OpenFile is inspect.Open with the engine.
-func (env *Env) OpenFile(target string, opts ...inspect.Option) (*inspect.File, error) {
-	return inspect.Open(context.Background(), target, opts...)
-}
+}}
 
 // Open opens a bus on a new log with the catalogue of the tests. Like all buses that an
 // Env opens, it is shut down when the test ends.

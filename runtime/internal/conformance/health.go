@@ -214,7 +214,7 @@ func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem
 		time.Sleep(Look)
 		time.Sleep(time.Hour)
 		p.RequireChanges("dead_letters true: 150 of 0, mostly reader")
-		inspector, err := env.OpenFile(p.Path)
+		inspector, err := env.OpenFile(t.Context(), p.Path)
 		Must(t, err)
 		defer inspector.Close()
 		_, err = inspector.Purge(t.Context(), inspect.Selection{Filter: inspect.Filter{Until: time.Now()}, Limit: 50})

@@ -188,7 +188,7 @@ func (env *Env) TestAnEventOfANewerProgramWaitsAsADeadLetterForIt(t *testing.T) 
 			!strings.Contains(letters[0].LastAttempt().Error, "published as version 3, and this program knows versions up to 2") {
 			t.Fatalf("dead letters: %v", letters)
 		}
-		inspector, err := env.OpenFile(path)
+		inspector, err := env.OpenFile(t.Context(), path)
 		Must(t, err)
 		defer inspector.Close()
 		_, err = inspector.Retry(t.Context(), inspect.Only(letters[0].Key))
@@ -257,7 +257,7 @@ func (env *Env) TestAnEditedDeadLetterKeepsItsVersion(t *testing.T) {
 			Must(t, err)
 			f.MustStart()
 			f.Idle()
-			inspector, err := env.OpenFile(path, inspect.WithEditing(bills3.Check))
+			inspector, err := env.OpenFile(t.Context(), path, inspect.WithEditing(bills3.Check))
 			Must(t, err)
 			defer inspector.Close()
 			_, err = inspector.Edit(t.Context(), env.Dead(t, path)[0].Key, []byte(`{"number":9}`))

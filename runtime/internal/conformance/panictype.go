@@ -33,7 +33,7 @@ func (env *Env) TestAPanicIsRecordedWithTheTypeOfItsValue(t *testing.T) {
 				_, err = runtime.Publish(t.Context(), bus, UserType, UserCreated{Name: "ada"})
 				Must(t, err)
 				Must(t, bus.WaitIdle(t.Context()))
-				letters, err := env.OpenFile(path)
+				letters, err := env.OpenFile(t.Context(), path)
 				Must(t, err)
 				defer letters.Close()
 				all, _, err := letters.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})

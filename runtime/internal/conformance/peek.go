@@ -16,7 +16,7 @@ type peek struct {
 // peekAt opens the file at path until the test ends.
 func (env *Env) peekAt(t *testing.T, target string) peek {
 	t.Helper()
-	file, err := env.OpenFile(target)
+	file, err := env.OpenFile(t.Context(), target)
 	Must(t, err)
 	t.Cleanup(func() { file.Close() })
 	return peek{t, file}
@@ -111,7 +111,7 @@ func (p peek) audit() []inspect.AuditEntry {
 // Dead returns the dead letters of a file.
 func (env *Env) Dead(t *testing.T, target string) (letters []inspect.DeadLetter) {
 	t.Helper()
-	inspector, err := env.OpenFile(target)
+	inspector, err := env.OpenFile(t.Context(), target)
 	Must(t, err)
 	defer inspector.Close()
 	letters, _, err = inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
@@ -132,7 +132,7 @@ func (env *Env) Letter(t *testing.T, target string) inspect.DeadLetter {
 // Redrive retries a dead letter by hand.
 func (env *Env) Redrive(t *testing.T, target string, key inspect.Key) {
 	t.Helper()
-	i, err := env.OpenFile(target)
+	i, err := env.OpenFile(t.Context(), target)
 	Must(t, err)
 	defer i.Close()
 	_, err = i.Retry(t.Context(), inspect.Only(key))

@@ -375,7 +375,7 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		if err := outcome.Err(); err != nil || len(outcome.Deliveries) != 1 {
 			t.Errorf("the outcome seen by the other bus is %+v", outcome)
 		}
-		inspector, err := env.OpenFile(f.Path)
+		inspector, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer inspector.Close()
 		letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})

@@ -146,7 +146,7 @@ func (env *Env) TestANilOptionIsRefusedByItsPosition(t *testing.T) {
 			t.Errorf("%s: got %v, want an OptionError for option 2", what, err)
 		}
 	}
-	if _, err := env.OpenFile(path, nil); err == nil || !strings.Contains(err.Error(), "option 1") {
+	if _, err := env.OpenFile(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), "option 1") {
 		t.Errorf("inspect.Open: got %v", err)
 	}
 }
@@ -241,6 +241,7 @@ func (env *Env) TestATimeoutSaysWhichAttemptItWas(t *testing.T) {
 		f.MustStart()
 		outcome, err := f.Publish(1)[0].Wait(t.Context())
 		Must(t, err)
+		synctest.Wait() // for the handler, which may return after its attempt has timed out
 		if got := causes.All(); len(got) != 2 || got[0] != 1 || got[1] != 2 {
 			t.Errorf("the contexts ended with timeouts of the attempts %v, want 1 and 2", got)
 		}

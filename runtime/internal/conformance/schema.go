@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/busgen/busgen/examples/generated"
+	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -38,7 +38,7 @@ func (env *Env) OpenOnce(t *testing.T, path, program string, catalogue *runtime.
 
 func (env *Env) StoredSchema(t *testing.T, path, eventType string) inspect.Schema {
 	t.Helper()
-	inspector, err := env.OpenFile(path)
+	inspector, err := env.OpenFile(t.Context(), path)
 	Must(t, err)
 	defer inspector.Close()
 	schema, err := inspector.Schema(t.Context(), eventType)

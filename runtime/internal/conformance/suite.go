@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// Run runs the tests on an engine, each as a subtest of its name. The exceptions are
-// tests that do not hold for the engine, by the reason why; they are skipped.
-func Run(t *testing.T, env *Env, exceptions map[string][]string) {
-	names, reasons := Names(), map[string]string{}
+// Run runs the tests of a suite on an engine, each as a subtest of its name. The suite is
+// an [Env], or another type whose tests are methods. The exceptions are tests that do not
+// hold for the engine, by the reason why; they are skipped.
+func Run(t *testing.T, suite any, exceptions map[string][]string) {
+	names, reasons := Names(suite), map[string]string{}
 	for reason, tests := range exceptions {
 		for _, name := range tests {
 			if !slices.Contains(names, name) || reasons[name] != "" {
@@ -24,14 +25,14 @@ func Run(t *testing.T, env *Env, exceptions map[string][]string) {
 			if reason := reasons[name]; reason != "" {
 				t.Skip(reason)
 			}
-			reflect.ValueOf(env).MethodByName(name).Interface().(func(*testing.T))(t)
+			reflect.ValueOf(suite).MethodByName(name).Interface().(func(*testing.T))(t)
 		})
 	}
 }
 
-// Names returns the names of the tests, sorted.
-func Names() (names []string) {
-	methods := reflect.TypeFor[*Env]()
+// Names returns the names of the tests of a suite, sorted.
+func Names(suite any) (names []string) {
+	methods := reflect.TypeOf(suite)
 	for i := range methods.NumMethod() {
 		if name := methods.Method(i).Name; strings.HasPrefix(name, "Test") {
 			names = append(names, name)

@@ -290,7 +290,7 @@ func (env *Env) TestADeadLetterThatHasEndedTheProcessRunsAloneWhenItIsRetried(t 
 		c.Handle("two", work("two"), runtime.WithConcurrency(4))
 		c.MustStart()
 		c.Idle()
-		inspector, err := env.OpenFile(c.Path)
+		inspector, err := env.OpenFile(t.Context(), c.Path)
 		Must(t, err)
 		defer inspector.Close()
 		counts, err := inspector.Retry(t.Context(), inspect.Selection{})

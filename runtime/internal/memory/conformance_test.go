@@ -10,10 +10,11 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conformance.Run(t, &conformance.Env{
+	engine := &conformance.Engine{
 		Options:   []runtime.Option{runtime.WithEngine(memory.New())},
 		NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
-	}, exceptions)
+	}
+	conformance.Run(t, &conformance.Env{Engine: engine}, exceptions)
 }
 
 // exceptions are the tests of the suite that do not hold for this engine, by reason.

@@ -1,4 +1,4 @@
-package inspect_test
+package inspection
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 // jan is a moment long ago.
 func jan(day int) time.Time { return time.Date(1999, 1, day, 0, 0, 0, 0, time.UTC) }
 
-func TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
+func (env *Env) TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := bury(t, 1, 2, 3, 4).inspect()
+		i := env.Bury(t, 1, 2, 3, 4).Inspect()
 		for name, test := range map[string]struct {
 			page inspect.Page
 			want []int
@@ -34,12 +34,12 @@ func TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 			"past the end":   {inspect.Page{Offset: 4}, nil, false},
 		} {
 			letters, next, err := i.DeadLetters(t.Context(), inspect.Filter{}, test.page)
-			must(t, err)
-			if got := numbersOf(letters); !slices.Equal(got, test.want) || (next != "") != test.more {
+			Must(t, err)
+			if got := NumbersOf(letters); !slices.Equal(got, test.want) || (next != "") != test.more {
 				t.Errorf("%s: got %v and then %q, want %v", name, got, next, test.want)
 			}
 		}
-		if n := i.count(); n != 4 {
+		if n := i.Count(); n != 4 {
 			t.Errorf("counted %d, want 4", n)
 		}
 		for _, page := range []inspect.Page{{Offset: -1}, {Limit: -1}, {After: "x"}, {After: "!"}} {
@@ -50,51 +50,51 @@ func TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 	})
 }
 
-func TestACursorGoesOnWhereThePageEnded(t *testing.T) {
+func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := buryMany(t, 7) // at the same moment
-		i := f.inspect()
-		all := numbersOf(i.list(inspect.Filter{}))
+		f := env.BuryMany(t, 7) // at the same moment
+		i := f.Inspect()
+		all := NumbersOf(i.List(inspect.Filter{}))
 		var got []int
 		page := inspect.Page{Limit: 3}
 		for {
 			letters, next, err := i.DeadLetters(t.Context(), inspect.Filter{}, page)
-			must(t, err)
-			got = append(got, numbersOf(letters)...)
+			Must(t, err)
+			got = append(got, NumbersOf(letters)...)
 			if next == "" {
 				break
 			}
 			page.After = next
 			time.Sleep(time.Minute)
-			f.publish(100) // what dies meanwhile does not move the rest
+			f.Publish(100) // what dies meanwhile does not move the rest
 		}
 		if !slices.Equal(got, all) {
 			t.Errorf("the pages hold %v, want %v", got, all)
 		}
 		letters, _, err := i.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{After: page.After, Offset: 1})
-		must(t, err)
+		Must(t, err)
 		if len(letters) != 0 {
-			t.Errorf("passing over the last one leaves %v", numbersOf(letters))
+			t.Errorf("passing over the last one leaves %v", NumbersOf(letters))
 		}
 	})
 }
 
-func TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
+func (env *Env) TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		letters, _, err := buryMany(t, 105).inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
-		must(t, err)
+		letters, _, err := env.BuryMany(t, 105).Inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		Must(t, err)
 		if len(letters) != inspect.DefaultLimit || inspect.DefaultLimit != 100 {
 			t.Errorf("a page holds %d", len(letters))
 		}
 	})
 }
 
-func TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
+func (env *Env) TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		i := bury(t, 7).inspect()
-		letter, err := i.DeadLetter(t.Context(), i.newest().Key)
-		must(t, err)
+		i := env.Bury(t, 7).Inspect()
+		letter, err := i.DeadLetter(t.Context(), i.Newest().Key)
+		Must(t, err)
 		if letter.Type != "job.queued" || letter.Subscription != "worker" || letter.Reason != "max_attempts" || letter.Failures != 2 ||
 			string(letter.Payload) != `{"number":7}` || string(letter.Metadata) != `{"from":"test"}` ||
 			!letter.PublishedAt.Equal(began) || letter.DeadAt.Sub(began).Round(time.Second/10) != time.Second || len(letter.Fingerprint) != 12 {
@@ -113,23 +113,23 @@ func TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
+func (env *Env) TestWhatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := bury(t, 1, 2, 3)
+		f := env.Bury(t, 1, 2, 3)
 		release := make(chan struct{})
 		_, err := runtime.Subscribe(f.Bus, taskType, "stuck", func(context.Context, runtime.Event[job]) error {
 			<-release
 			return nil
 		}, runtime.WithTimeout(time.Hour))
-		must(t, err)
-		i := f.inspect()
-		letters := i.list(inspect.Filter{})
-		f.repair()
-		done := f.publish(4)[0].ID
+		Must(t, err)
+		i := f.Inspect()
+		letters := i.List(inspect.Filter{})
+		f.Repair()
+		done := f.Publish(4)[0].ID
 		_, err = i.DiscardDeadLetters(t.Context(), inspect.Only(letters[0].Key), "nobody cares")
-		must(t, err)
+		Must(t, err)
 		task, err := runtime.Publish(t.Context(), f.Bus, taskType, job{Number: 5})
-		must(t, err)
+		Must(t, err)
 		time.Sleep(time.Minute) // the handler runs
 		for name, test := range map[string]struct {
 			key  inspect.Key
@@ -148,25 +148,25 @@ func TestWhatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
 			}
 		}
 		close(release)
-		f.stop()
+		f.Stop()
 		_, err = i.Retry(t.Context(), inspect.Only(letters[1].Key))
-		must(t, err)
+		Must(t, err)
 		if _, err := i.DeadLetter(t.Context(), letters[1].Key); err == nil || !strings.Contains(err.Error(), "it waits to be tried again") {
 			t.Errorf("retried: %v", err)
 		}
 	})
 }
 
-func TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
+func (env *Env) TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := openJobs(t)
+		f := env.OpenJobs(t)
 		// 1 and 2 are jobs, 3 a task that its handler rejects, and 4 one that
 		// the mirror rejects as well.
-		f.failing(func(n int) error {
+		f.Failing(func(n int) error {
 			if n >= 3 {
 				return runtime.Permanent(fmt.Errorf("task %d: no such account", n))
 			}
-			return broken(n)
+			return Broken(n)
 		})
 		_, err := runtime.Subscribe(f.Bus, taskType, "mirror", func(_ context.Context, e runtime.Event[job]) error {
 			if e.Payload.Number == 4 {
@@ -174,20 +174,20 @@ func TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, err)
+		Must(t, err)
 		var times []time.Time
 		for n, publish := range []func(int){
-			func(n int) { f.publish(n) }, func(n int) { f.publish(n) },
-			func(n int) { must(t, second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: n}))); f.idle() },
-			func(n int) { must(t, second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: n}))); f.idle() },
+			func(n int) { f.Publish(n) }, func(n int) { f.Publish(n) },
+			func(n int) { Must(t, Second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: n}))); f.Idle() },
+			func(n int) { Must(t, Second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: n}))); f.Idle() },
 		} {
 			publish(n + 1)
 			times = append(times, time.Now())
 			time.Sleep(time.Minute)
 		}
-		i := f.inspect()
-		all := i.list(inspect.Filter{})
-		if got := numbersOf(all); !slices.Equal(got, []int{4, 4, 3, 2, 1}) {
+		i := f.Inspect()
+		all := i.List(inspect.Filter{})
+		if got := NumbersOf(all); !slices.Equal(got, []int{4, 4, 3, 2, 1}) {
 			t.Fatalf("the letters are %v", got)
 		}
 		two := all[3]
@@ -220,7 +220,7 @@ func TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 			"everything together":    {inspect.Filter{Types: []string{"*"}, Subscriptions: []string{"worker"}, Reasons: []string{"permanent"}, Text: "account", Since: times[2].Add(time.Second)}, []int{4}},
 			"what excludes the rest": {inspect.Filter{Types: []string{"job.*"}, Subscriptions: []string{"mirror"}}, nil},
 		} {
-			if got := numbersOf(i.list(test.filter)); !slices.Equal(got, test.want) {
+			if got := NumbersOf(i.List(test.filter)); !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %v, want %v", name, got, test.want)
 			}
 			if n, err := i.CountDeadLetters(t.Context(), test.filter); n != len(test.want) || err != nil {
@@ -230,9 +230,9 @@ func TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 	})
 }
 
-func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
+func (env *Env) TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := openJobs(t).inspect()
+		i := env.OpenJobs(t).Inspect()
 		for want, filter := range map[string]inspect.Filter{
 			`"order.pl*"`:                   {Types: []string{"order.*", "order.pl*"}},
 			`""`:                            {Types: []string{""}},
@@ -253,7 +253,7 @@ func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	})
 }
 
-func TestAFilterIsDescribedInWords(t *testing.T) {
+func (env *Env) TestAFilterIsDescribedInWords(t *testing.T) {
 	key := inspect.Key{EventID: uuid.MustParse("018f3c5e-0000-7000-8000-000000000001"), Subscription: "worker"}
 	for _, test := range []struct {
 		filter inspect.Filter

@@ -1,4 +1,4 @@
-package inspect_test
+package inspection
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 
 // threeKinds makes n dead letters: half of them timeouts of a database, a third
 // rejected payments, and the others panics; no two errors have the same text.
-func threeKinds(t *testing.T, n int) *jobBus {
+func (env *Env) threeKinds(t *testing.T, n int) *jobBus {
 	t.Helper()
-	f := openJobs(t)
-	f.failing(func(number int) error {
+	f := env.OpenJobs(t)
+	f.Failing(func(number int) error {
 		switch {
 		case number%2 == 0:
 			return runtime.Permanent(fmt.Errorf("query %s: dial tcp 10.0.%d.%d:5432: i/o timeout", uuid.New(), number/256, number%256))
@@ -31,19 +31,19 @@ func threeKinds(t *testing.T, n int) *jobBus {
 			return runtime.Permanent(fmt.Errorf("account %q: %w", fmt.Sprint("a-", number), errRejected))
 		}
 	})
-	f.publish(numbers(0, n)...)
+	f.Publish(Numbers(0, n)...)
 	return f
 }
 
 var errRejected = errors.New("the payment was rejected")
 
-func TestLettersOfOneKindAreOneGroup(t *testing.T) {
+func (env *Env) TestLettersOfOneKindAreOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000
-		f := threeKinds(t, n)
-		i := f.inspect()
+		f := env.threeKinds(t, n)
+		i := f.Inspect()
 		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
-		must(t, err)
+		Must(t, err)
 		want := []inspect.FailureGroup{
 			{Reason: "permanent", Message: "query <id>: dial tcp <addr>: i/o timeout", Count: n / 2},
 			{Reason: "permanent", Message: "account <text>: the payment was rejected", Count: 3333},
@@ -58,9 +58,9 @@ func TestLettersOfOneKindAreOneGroup(t *testing.T) {
 				t.Errorf("group %d is %+v, want %+v", n, g, want[n])
 			}
 			members, err := i.CountDeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint})
-			must(t, err)
+			Must(t, err)
 			newest, _, err := i.DeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint}, inspect.Page{Limit: 1})
-			must(t, err)
+			Must(t, err)
 			if members != g.Count || newest[0].Key != g.Sample || !newest[0].DeadAt.Equal(g.Last) || g.First.After(g.Last) {
 				t.Errorf("group %d is %+v and has %d members, the newest %+v", n, g, members, newest[0])
 			}
@@ -68,23 +68,23 @@ func TestLettersOfOneKindAreOneGroup(t *testing.T) {
 	})
 }
 
-func TestAGroupSpansTypesAndSubscriptions(t *testing.T) {
+func (env *Env) TestAGroupSpansTypesAndSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := openJobs(t)
-		f.failing(func(int) error { return errRejected })
-		f.publish(1)
+		f := env.OpenJobs(t)
+		f.Failing(func(int) error { return errRejected })
+		f.Publish(1)
 		time.Sleep(time.Minute)
-		must(t, second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: 2})))
-		f.idle()
-		i := f.inspect()
+		Must(t, Second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: 2})))
+		f.Idle()
+		i := f.Inspect()
 		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
-		must(t, err)
+		Must(t, err)
 		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued", "task.queued"}) || groups[0].Count != 2 ||
 			groups[0].Last.Sub(groups[0].First) < time.Minute {
 			t.Errorf("the groups are %+v", groups)
 		}
 		groups, err = i.FailureGroups(t.Context(), inspect.Filter{Types: []string{"job.*"}})
-		must(t, err)
+		Must(t, err)
 		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued"}) || groups[0].Count != 1 || !groups[0].Last.Equal(groups[0].First) {
 			t.Errorf("the groups of jobs are %+v", groups)
 		}

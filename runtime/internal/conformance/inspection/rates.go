@@ -1,4 +1,4 @@
-package inspect_test
+package inspection
 
 import (
 	"testing"
@@ -12,11 +12,11 @@ import (
 )
 
 // look returns the rates of the subscriptions since the look before.
-func (f *fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]inspect.SubscriptionRates) {
+func (f *Fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]inspect.SubscriptionRates) {
 	f.t.Helper()
 	synctest.Wait()
-	status, err := f.file.StatusSince(f.t.Context(), *last)
-	must(f.t, err)
+	status, err := f.File.StatusSince(f.t.Context(), *last)
+	Must(f.t, err)
 	*last = status
 	all = map[string]inspect.SubscriptionRates{}
 	for _, s := range status.Subscriptions {
@@ -28,20 +28,20 @@ func (f *fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]
 }
 
 // Each of these is settled, or not, in another way.
-func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
+func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seconds := func(s float64) *float64 { return &s }
-		f := open(t)
-		f.subscribe("ledger", fine)
-		f.subscribe("slow", func(int, int) error { time.Sleep(10 * time.Minute); return nil }, runtime.WithTimeout(time.Hour))
-		f.subscribe("printer", func(_, attempt int) error { // fails once with each
+		f := env.Open(t)
+		f.Subscribe("ledger", Fine)
+		f.Subscribe("slow", func(int, int) error { time.Sleep(10 * time.Minute); return nil }, runtime.WithTimeout(time.Hour))
+		f.Subscribe("printer", func(_, attempt int) error { // fails once with each
 			if attempt == 1 {
-				return errBroken
+				return ErrBroken
 			}
 			return nil
 		})
-		f.subscribe("broken", fail)
-		f.start()
+		f.Subscribe("broken", Fail)
+		f.MustStart()
 		var last inspect.Status
 		if of, all := f.look(&last); of != nil || len(all) != 0 {
 			t.Errorf("the first look has rates: %+v, %+v", of, all)
@@ -64,7 +64,7 @@ func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 		wants(1, 0, map[string]inspect.SubscriptionRates{
 			"ledger": {DrainedIn: seconds(0)}, "slow": {DrainedIn: seconds(0)}, "printer": {DrainedIn: seconds(0)}, "broken": {DrainedIn: seconds(0)},
 		})
-		f.publish(1, 2, 3, 4) // four minutes
+		f.Publish(1, 2, 3, 4) // four minutes
 		wants(4, 1, map[string]inspect.SubscriptionRates{
 			"ledger": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "slow": {Published: 1},
 			"printer": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "broken": {Published: 1, Dead: 1, DrainedIn: seconds(0)},
@@ -78,9 +78,9 @@ func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 		f.look(&last)
 
 		// A delayed event is published now, and handled later.
-		_, err := runtime.Publish(t.Context(), f.Bus, placedType, order{Number: 9}, runtime.WithDelay(90*time.Second))
-		must(t, err)
-		f.publish(10) // beside it, one minute
+		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: 9}, runtime.WithDelay(90*time.Second))
+		Must(t, err)
+		f.Publish(10) // beside it, one minute
 		wants(1, 2, map[string]inspect.SubscriptionRates{
 			"ledger": {Published: 2, Handled: 1}, "slow": {Published: 2}, "printer": {Published: 2, Handled: 1}, "broken": {Published: 2, Dead: 1},
 		})
@@ -90,7 +90,7 @@ func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 		})
 
 		// A new subscription has no rates at its first look.
-		f.subscribe("late", fine)
+		f.Subscribe("late", Fine)
 		time.Sleep(time.Minute)
 		if _, all := f.look(&last); len(all) != 4 {
 			t.Errorf("rates of %d subscriptions, want those of 4 that were there before", len(all))
@@ -99,18 +99,18 @@ func TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 	})
 }
 
-func TestRatesOfAnotherFileSayNothing(t *testing.T) {
+func (env *Env) TestRatesOfAnotherFileSayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, other := open(t), open(t)
-		for _, f := range []*fixture{f, other} {
-			f.subscribe("ledger", fine)
-			f.start()
-			f.publish(1, 2)
+		f, other := env.Open(t), env.Open(t)
+		for _, f := range []*Fixture{f, other} {
+			f.Subscribe("ledger", Fine)
+			f.MustStart()
+			f.Publish(1, 2)
 		}
 		var last inspect.Status
 		f.look(&last)
 		time.Sleep(time.Minute)
-		other.publish(3)
+		other.Publish(3)
 		if of, all := other.look(&last); of != nil || len(all) != 0 {
 			t.Errorf("another file has the rates %+v and %+v", of, all)
 		}
@@ -118,17 +118,17 @@ func TestRatesOfAnotherFileSayNothing(t *testing.T) {
 }
 
 // Where counting stops, both looks know how much of the log is left.
-func TestALongBacklogIsDrainedAtTheRateOfTheLog(t *testing.T) {
+func (env *Env) TestALongBacklogIsDrainedAtTheRateOfTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("publishes 15,000 events")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t)
-		f.subscribe("ledger", func(int, int) error { time.Sleep(100 * time.Millisecond); return nil })
-		orders := make([]order, 15_000)
-		_, err := runtime.PublishBatch(t.Context(), f.Bus, placedType, orders)
-		must(t, err)
-		f.start()
+		f := env.Open(t)
+		f.Subscribe("ledger", func(int, int) error { time.Sleep(100 * time.Millisecond); return nil })
+		orders := make([]Order, 15_000)
+		_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, orders)
+		Must(t, err)
+		f.MustStart()
 		var last inspect.Status
 		f.look(&last)
 		time.Sleep(100*time.Second + time.Millisecond)

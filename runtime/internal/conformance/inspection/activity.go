@@ -1,0 +1,147 @@
+package inspection
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// soon is how long it takes until others see that a breaker has changed.
+const soon = 101 * time.Millisecond
+
+// withBreaker has the built-in circuit breaker, and no second attempt.
+var withBreaker = []runtime.SubscribeOption{runtime.WithBreaker(breaker.On()), runtime.WithRetry(retry.MaxAttempts(1))}
+
+func (f *Fixture) Breakers() []inspect.Breaker {
+	f.t.Helper()
+	breakers, err := f.File.Breakers(f.t.Context())
+	Must(f.t, err)
+	return breakers
+}
+
+func (f *Fixture) Running() []inspect.Running {
+	f.t.Helper()
+	running, err := f.File.Running(f.t.Context())
+	Must(f.t, err)
+	return running
+}
+
+// Order publishes one.
+func (f *Fixture) Order(number int) {
+	f.t.Helper()
+	_, err := runtime.Publish(f.t.Context(), f.Bus, PlacedType, Order{Number: number})
+	Must(f.t, err)
+}
+
+// Opened is a bus with a printer whose breaker has just opened, at the time that it
+// returns.
+func (env *Env) Opened(t *testing.T, broken *atomic.Bool, printed *Handled, opts ...runtime.SubscribeOption) (*Fixture, time.Time) {
+	t.Helper()
+	f := env.Open(t)
+	broken.Store(true)
+	f.Subscribe("printer", func(number, attempt int) error {
+		if broken.Load() {
+			return ErrBroken
+		}
+		return printed.Handle(number, attempt)
+	}, append(opts, withBreaker...)...)
+	f.Subscribe("ledger", Fine, withBreaker...)
+	f.MustStart()
+	at := time.Now()
+	for n := range 6 {
+		f.Order(n)
+	}
+	time.Sleep(soon)
+	return f, at.UTC()
+}
+
+func (env *Env) TestAnOpenBreakerIsSeenFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		var printed Handled
+		f, at := env.Opened(t, &broken, &printed)
+		want := inspect.Breaker{
+			Subscription: "printer", State: "open", Since: at, Until: at.Add(30 * time.Second),
+			Failures: 4, Deliveries: 4, LastError: ErrBroken.Error(),
+		}
+		if got := f.Breakers(); len(got) != 1 || got[0] != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		status, err := f.File.Status(t.Context())
+		Must(t, err)
+		if len(status.Breakers) != 1 || status.Breakers[0] != want {
+			t.Errorf("the status has %+v", status.Breakers)
+		}
+		time.Sleep(30 * time.Second) // a probe has failed
+		want.Until, want.Failures, want.Deliveries = want.Until.Add(30*time.Second), 5, 5
+		if got := f.Breakers(); len(got) != 1 || got[0] != want {
+			t.Errorf("after a probe got %+v, want %+v", got, want)
+		}
+		broken.Store(false)
+		time.Sleep(30 * time.Second)
+		if got := f.Breakers(); len(got) != 0 || len(printed.All()) != 1 {
+			t.Errorf("after one that went well there are %+v, and %v were printed", got, printed.All())
+		}
+	})
+}
+
+func (env *Env) TestHandlersThatRunForLongAreSeenFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Subscribe("printer", func(number, _ int) error {
+			switch number {
+			case 1:
+				time.Sleep(500 * time.Millisecond)
+			case 2:
+				time.Sleep(5 * time.Second)
+			case 3:
+				time.Sleep(time.Minute) // and ignores its deadline
+			}
+			return nil
+		}, runtime.WithTimeout(10*time.Second), runtime.WithConcurrency(2), runtime.WithRetry(retry.MaxAttempts(1)))
+		f.MustStart()
+		time.Sleep(500 * time.Millisecond)
+		f.Order(1)
+		time.Sleep(900 * time.Millisecond)
+		if got := f.Running(); len(got) != 0 {
+			t.Errorf("a handler of half a second: %+v", got)
+		}
+		began := time.Now().UTC()
+		receipt, err := runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: 3})
+		Must(t, err)
+		time.Sleep(200 * time.Millisecond)
+		f.Order(2)
+		time.Sleep(2500 * time.Millisecond)
+		want := inspect.Running{
+			Subscription: "printer", Event: receipt.ID, Type: "order.placed", Attempt: 1, Started: began, Deadline: began.Add(10 * time.Second),
+		}
+		got := f.Running()
+		if len(got) != 2 || got[1].Worker == got[0].Worker || got[1].Started.Sub(began) != 200*time.Millisecond {
+			t.Fatalf("two handlers are at work: %+v", got)
+		}
+		want.Worker = got[0].Worker
+		if got[0] != want {
+			t.Errorf("got %+v, want %+v", got[0], want)
+		}
+		time.Sleep(10 * time.Second)
+		want.Abandoned = true
+		if got := f.Running(); len(got) != 1 || got[0] != want {
+			t.Errorf("left behind is %+v, want %+v", got, want)
+		}
+		status, err := f.File.Status(t.Context())
+		Must(t, err)
+		if len(status.Running) != 1 || status.Subscriptions[0].Dead != 1 {
+			t.Errorf("the status is %+v", status)
+		}
+		time.Sleep(time.Minute)
+		if got := f.Running(); len(got) != 0 {
+			t.Errorf("after it has returned: %+v", got)
+		}
+	})
+}

@@ -1,0 +1,39 @@
+package inspection
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+func (env *Env) TestTheAuditOfALetterIsWhatWasDoneToIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Bury(t, 1, 2)
+		i := f.Inspect()
+		key := i.Newest().Key
+		Must(t, Second(i.Retry(t.Context(), inspect.Only(key))))
+		f.Settle() // it dies again
+		letter, err := i.DeadLetter(t.Context(), key)
+		Must(t, err)
+		if len(letter.Audit) != 1 || letter.Audit[0].Action != "retry" || letter.Audit[0].EventID != key.EventID {
+			t.Errorf("its audit is %+v", letter.Audit)
+		}
+	})
+}
+
+func (env *Env) TestTheActorIsWhoRunsTheProcessUnlessNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Bury(t, 1)
+		i, err := env.OpenFile(t.Context(), f.Path)
+		Must(t, err)
+		defer i.Close()
+		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Selection{}, "old")))
+		entries, _, err := i.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
+		Must(t, err)
+		if len(entries) != 1 || entries[0].Actor == "" || strings.HasPrefix(entries[0].Actor, "@") {
+			t.Errorf("the audit is %+v", entries)
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package inspection
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// An operator who is asked, and the audit, read which events are meant.
+func (env *Env) TestAReplaySaysWhichEvents(t *testing.T) {
+	one, two := uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000001"), uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000002")
+	for want, filter := range map[string]inspect.Filter{
+		"all":          {},
+		"type order.*": {Types: []string{"order.*"}},
+		"event 018f4f2e-1c3a-7b21-8000-000000000001": {Events: []uuid.UUID{one}},
+		"one of 2 given events, type order.*":        {Events: []uuid.UUID{one, two}, Types: []string{"order.*"}},
+	} {
+		if got := filter.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
