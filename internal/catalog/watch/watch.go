@@ -69,7 +69,7 @@ type Snapshot struct {
 	sum   hash.Hash     // of all contents
 }
 
-// sign is what the file system says of a file.
+// sign has what the file system says about a file.
 type sign struct {
 	name string
 	info os.FileInfo // nil if there is no such file

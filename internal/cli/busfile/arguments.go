@@ -10,11 +10,11 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// arguments says what a verb takes behind FILE.
+// arguments says which arguments a verb takes after FILE.
 type arguments struct {
 	least, most int // most is -1 for any number
 	what        string
-	// candidates lists what may stand there, for the completion of shells.
+	// candidates lists possible arguments, for the completion of shells.
 	candidates func(ctx context.Context, file *inspect.File) ([]string, error)
 }
 
@@ -43,7 +43,7 @@ func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]stri
 	return fromFile(cmd.Context(), args[0], a.candidates), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeFlag has shells offer what is in the file for a flag.
+// completeFlag makes shells offer values from the file for a flag.
 func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Context, *inspect.File) ([]string, error)) {
 	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -53,7 +53,7 @@ func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Conte
 	})
 }
 
-// fromFile returns what is in a file; nothing if that cannot be read.
+// fromFile returns candidates from a file, or none if it cannot be read.
 func fromFile(ctx context.Context, path string, candidates func(context.Context, *inspect.File) ([]string, error)) []string {
 	file, err := inspect.Open(ctx, path)
 	if err != nil {
@@ -66,7 +66,7 @@ func fromFile(ctx context.Context, path string, candidates func(context.Context,
 	return found
 }
 
-// typeNames lists the event types of a file, without the bus's own.
+// typeNames lists the event types of a file, except the bus's own.
 func typeNames(ctx context.Context, file *inspect.File) (types []string, err error) {
 	names, err := file.Names(ctx)
 	for _, name := range names.Types {

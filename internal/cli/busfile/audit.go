@@ -35,7 +35,7 @@ no such event.`,
 	return cmd
 }
 
-// auditFilter is what the flags of audit say.
+// auditFilter has the flags of audit.
 type auditFilter struct {
 	inspect.AuditFilter
 	page         inspect.Page

@@ -76,7 +76,7 @@ func listBreakers(c *call) (string, error) {
 	return table.Render(c.screen), nil
 }
 
-// nextTry says when an event is tried.
+// nextTry formats when the breaker lets an event through.
 func (c *call) nextTry(b inspect.Breaker) string {
 	if !b.Until.After(c.now) {
 		return "now"
@@ -84,7 +84,7 @@ func (c *call) nextTry(b inspect.Breaker) string {
 	return c.ago(b.Until)
 }
 
-// firstLine is what a table has room for.
+// firstLine returns the first line of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
@@ -130,7 +130,7 @@ func closeBreaker(c *call) (string, error) {
 	return "the circuit breaker of " + terminal.Clean(name) + " is closed\n", nil
 }
 
-// breakerLines are for the status.
+// breakerLines lists open breakers in the status.
 func (c *call) breakerLines(breakers []inspect.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {

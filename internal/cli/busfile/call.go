@@ -17,35 +17,36 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// call is one call of a verb that works on the file of a bus.
+// call is one call of a verb about the file of a bus.
 type call struct {
 	cmd    *cobra.Command
 	path   string   // of the file
-	args   []string // behind it
+	args   []string // after it
 	screen terminal.Screen
 	now    time.Time
 
 	json       bool
 	maxPayload int  // bytes; 0 for no limit
-	utc        bool // times instead of how long ago
+	utc        bool // show times, not how long ago they were
 	yes        bool
 	actor      string
 
 	file *inspect.File // nil until open
 }
 
-// fileVerb is a verb that works on the file of a bus, its first argument.
+// fileVerb describes a verb whose first argument is the file of a bus.
 type fileVerb struct {
-	takes   arguments // behind the file
+	takes   arguments // after the file
 	changes bool      // leaves audit rows, so it has --actor
 	asks    bool      // destroys something, so it has --yes
-	shows   bool      // payloads, so it has --max-payload
+	shows   bool      // shows payloads, so it has --max-payload
 	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
 	do      func(c *call) (report string, err error)
 }
 
-// onFile completes a command that runs a fileVerb.
+// onFile completes the command of a fileVerb: its arguments and common flags,
+// and what runs it.
 func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 	c := &call{cmd: cmd}
 	cmd.Args = v.takes.check
@@ -82,19 +83,19 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 	return cmd
 }
 
-// noEmptyFlag refuses a flag with nothing in it, as a shell variable that is not
-// set makes one: left out it would mean everything.
+// noEmptyFlag refuses a flag with an empty value, which a shell variable that is
+// not set leads to. Without the flag the verb would take everything.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		empty := f.Value.Type() == "string" && f.Value.String() == "" || strings.HasPrefix(f.Value.Type(), "string") && f.Value.String() == "[]"
-		if empty && f.Name != "after" { // the first page is behind none
+		if empty && f.Name != "after" { // the first page has no mark
 			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	})
 	return err
 }
 
-// classified gives errors their exit status.
+// classified gives an error its exit status.
 func classified(err error) error {
 	var missing *inspect.NotFoundError
 	var canary *inspect.CanaryError
@@ -145,7 +146,7 @@ func (c *call) close() {
 }
 
 // confirm asks before something is destroyed, unless --yes is given. The error
-// is the answer no.
+// says that the answer was no.
 func (c *call) confirm(question string) error {
 	if c.yes {
 		return nil
@@ -161,7 +162,8 @@ func (c *call) confirm(question string) error {
 	return err
 }
 
-// ago shows a time in a table: how far it is from now or, with --utc, when it was.
+// ago formats a time for a table: how far it is from now or, with --utc, the
+// time itself.
 func (c *call) ago(t time.Time) string {
 	if c.utc && !t.IsZero() {
 		return t.UTC().Format("2006-01-02 15:04:05")
@@ -169,7 +171,8 @@ func (c *call) ago(t time.Time) string {
 	return terminal.Ago(t, c.now)
 }
 
-// moment shows a time with all that is known of it.
+// moment formats a time with its distance from now or, with --utc, with
+// milliseconds.
 func (c *call) moment(t time.Time) string {
 	if c.utc && !t.IsZero() {
 		return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
@@ -177,17 +180,17 @@ func (c *call) moment(t time.Time) string {
 	return terminal.Time(t, c.now)
 }
 
-// payload is what is shown of one in JSON: what is longer than --max-payload is
-// replaced by a text that says so.
+// payload returns a payload for JSON output. One that is longer than
+// --max-payload is replaced by a text that says so.
 func (c *call) payload(payload json.RawMessage) json.RawMessage {
 	if c.maxPayload == 0 || len(payload) <= c.maxPayload {
 		return payload
 	}
-	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)", terminal.Number(len(payload)))) // texts cannot fail
+	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)", terminal.Number(len(payload)))) // a text cannot fail
 	return text
 }
 
-// payloadText is what is shown of one to people, below everything else.
+// payloadText formats a payload for people, up to --max-payload.
 func (c *call) payloadText(payload []byte) string {
 	text, rest := payload, 0
 	if c.maxPayload > 0 && len(payload) > c.maxPayload {
@@ -200,7 +203,7 @@ func (c *call) payloadText(payload []byte) string {
 	return shown
 }
 
-// tell writes a remark that is not part of the report.
+// tell writes a remark to standard error.
 func (c *call) tell(format string, args ...any) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
 }

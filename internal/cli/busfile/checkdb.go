@@ -51,9 +51,9 @@ func catalogueFlag(cmd *cobra.Command, catalogue *string) {
 	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
 }
 
-// onlyCatalogue reads a catalogue for a verb that works on a file; nil if none is
-// named.
-func onlyCatalogue(path string) (*catalog.Catalogue, error) {
+// catalogueOf reads the catalogue of the flag --catalogue. It returns nil if the
+// flag is not given.
+func catalogueOf(path string) (*catalog.Catalogue, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func onlyCatalogue(path string) (*catalog.Catalogue, error) {
 }
 
 func checkDB(c *call, catalogue string) (string, error) {
-	fits, err := onlyCatalogue(catalogue)
+	fits, err := catalogueOf(catalogue)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func checkDB(c *call, catalogue string) (string, error) {
 	return text, err
 }
 
-// damaged makes the error of a file that cannot be read the answer no.
+// damaged makes the error about a corrupt file the answer no.
 func damaged(err error) error {
 	var storage *runtime.StorageError
 	if errors.As(err, &storage) && storage.Fault == runtime.Corrupt {

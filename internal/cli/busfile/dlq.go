@@ -37,7 +37,7 @@ Exit status: that of the verb.`,
 	return cli.Family(cmd)
 }
 
-// letterFilter is what the flags that choose dead letters say.
+// letterFilter has the flags that choose dead letters.
 type letterFilter struct {
 	inspect.Filter
 	since, until cli.Moment
@@ -59,8 +59,8 @@ func (f *letterFilter) flags(cmd *cobra.Command) {
 	cmd.RegisterFlagCompletionFunc("group", completeGroups)
 }
 
-// filter returns the filter, with the given letters. What it names is in the
-// file.
+// filter returns the filter with these dead letters. It refuses names that the
+// file does not have.
 func (f *letterFilter) filter(c *call, keys []inspect.Key) (filter inspect.Filter, err error) {
 	if err := c.knowTypes(f.Types); err != nil {
 		return filter, err
@@ -68,23 +68,23 @@ func (f *letterFilter) filter(c *call, keys []inspect.Key) (filter inspect.Filte
 	if err := c.knowSubscriptions(f.Subscriptions); err != nil {
 		return filter, err
 	}
-	filter = f.said()
+	filter = f.unchecked()
 	filter.Keys = keys
 	filter.Group, err = c.group(f.Group)
 	return filter, err
 }
 
-// said is the filter as the flags say it.
-func (f *letterFilter) said() inspect.Filter {
+// unchecked returns the filter as the flags have it.
+func (f *letterFilter) unchecked() inspect.Filter {
 	filter := f.Filter
 	filter.Since, filter.Until = f.since.Time, f.until.Time
 	return filter
 }
 
 // some reports whether any flag is set.
-func (f *letterFilter) some() bool { return f.said().String() != (inspect.Filter{}).String() }
+func (f *letterFilter) some() bool { return f.unchecked().String() != (inspect.Filter{}).String() }
 
-// completeGroups offers the groups of a file, with what is wrong in each.
+// completeGroups offers the groups of a file, each with its message.
 func completeGroups(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -100,10 +100,10 @@ func completeGroups(cmd *cobra.Command, args []string, _ string) (names []string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// ofLetters is any number of dead letters.
+// ofLetters takes any number of dead letters.
 var ofLetters = arguments{most: -1, what: "the ids of dead letters", candidates: deadEvents}
 
-// oneLetter is exactly one.
+// oneLetter takes exactly one.
 var oneLetter = arguments{least: 1, most: 1, what: "the id of a dead letter", candidates: deadEvents}
 
 func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
@@ -114,8 +114,8 @@ func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err erro
 	return ids, err
 }
 
-// keys finds the dead letters that the arguments name: those of an event for all
-// subscriptions unless one is named.
+// keys finds the dead letters that the arguments name: the dead letters of an
+// event for all subscriptions, unless the argument names one.
 func (c *call) keys() ([]inspect.Key, error) {
 	if len(c.args) == 0 {
 		return nil, nil
@@ -191,9 +191,9 @@ func orNone(text string) string {
 	return text
 }
 
-// counted is the report of a change to many letters; what is the word for what
-// became of those that were changed.
-func (c *call) counted(counts inspect.Counts, what string) (string, error) {
+// sweepReport reports a change of many dead letters; what is the word for those
+// that were changed, such as "retried".
+func (c *call) sweepReport(counts inspect.Counts, what string) (string, error) {
 	if c.json {
 		return cli.Document(counts)
 	}

@@ -19,10 +19,9 @@ func newDLQDiscard() *cobra.Command {
 	cmd := onFile(&cobra.Command{
 		Use:   "discard FILE [ID[/SUBSCRIPTION] ...]",
 		Short: "Settle dead letters that need not be handled",
-		Long: `Discard settles dead letters without their having been handled. What you say
-with --because is kept with them, and so are their attempts, as long as their
-events are: "busgen events show" has them. Choose them by id, by conditions, or
-with --all.
+		Long: `Discard settles dead letters without handling them. The reason given with
+--because and their attempts are kept as long as their events: "busgen events
+show" shows them. Choose dead letters by id, by conditions, or with --all.
 
 It prints how many letters matched, how many were discarded, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
@@ -66,9 +65,9 @@ func newDLQPurge() *cobra.Command {
 		Use:   "purge FILE --older-than AGE",
 		Short: "Delete old dead letters",
 		Long: `Purge deletes the dead letters that died at least as long ago as --older-than
-says, with all that is known about their attempts. Their events stay until they
-are pruned. Other conditions narrow the choice. To keep what was given up on
-record, discard instead, or export before.
+says, with their attempts. Their events stay until they are pruned. Other
+conditions narrow the choice. To keep a record, discard instead, or export
+before.
 
 It prints how many letters matched, how many were purged, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
@@ -85,7 +84,7 @@ the file has no such subscription, event type or group, 2 trouble.`,
 	}})
 	filter.flags(cmd)
 	bulkFlags(cmd, &selection)
-	cmd.Flags().Var(&age, "older-than", "those that died at least so `long` ago: 12h, 30d")
+	cmd.Flags().Var(&age, "older-than", "those that died at least this `long` ago: 12h, 30d")
 	return cmd
 }
 
@@ -108,7 +107,7 @@ func purgeLetters(c *call, filter letterFilter, s inspect.Selection, age time.Du
 	return report, err
 }
 
-// confirmedSweep counts, asks, and does it.
+// confirmedSweep counts, asks, and changes.
 func (c *call) confirmedSweep(s inspect.Selection, do, done string, change func(inspect.Selection) (inspect.Counts, error)) (string, error) {
 	if !s.DryRun && !c.yes {
 		dry := s

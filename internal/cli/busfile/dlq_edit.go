@@ -58,7 +58,7 @@ there is no such dead letter.`,
 
 func editLetter(c *call, catalogue, payload string) (string, error) {
 	var check *payloadCheck
-	fits, err := onlyCatalogue(catalogue)
+	fits, err := catalogueOf(catalogue)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A Ctrl-C that was for the editor is not for what comes now.
+	// A Ctrl-C in the editor must not cancel the edit.
 	id, err := file.Edit(context.WithoutCancel(c.context()), key, edited)
 	if err != nil {
 		return "", draft.keptBecause(err)
@@ -103,14 +103,14 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	return fmt.Sprintf("made event %s for %s from %s\n", id, terminal.Clean(key.Subscription), key.EventID), nil
 }
 
-// payloadCheck is what new payloads must pass.
+// payloadCheck checks new payloads.
 type payloadCheck struct {
 	catalogue *catalog.Catalogue
 	eventType string      // as the catalogue calls it
 	stored    *schemaUsed // nil if the catalogue is a file
 }
 
-// schemaUsed says where a schema of the file of a bus comes from.
+// schemaUsed says where a schema in the file of a bus comes from.
 type schemaUsed struct {
 	Version  int       `json:"version"`
 	Program  string    `json:"program"`
@@ -121,7 +121,8 @@ func (p *payloadCheck) of(version int, payload []byte) error {
 	return p.catalogue.CheckPayload(p.eventType, version, payload)
 }
 
-// storedSchema returns the check of payloads that a program has left in the file.
+// storedSchema returns a check with the schema that a program has stored in the
+// file.
 func (c *call) storedSchema(file *inspect.File, eventType string) (*payloadCheck, error) {
 	schema, err := file.Schema(c.context(), eventType)
 	if err != nil {
@@ -141,8 +142,8 @@ func (c *call) storedSchema(file *inspect.File, eventType string) (*payloadCheck
 	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{schema.Version, schema.Program, schema.StoredAt}}, nil
 }
 
-// newPayload reads the new payload from where it is. The draft is that of an
-// editor.
+// newPayload reads the new payload from --payload, from standard input or from an
+// editor. Only an editor leaves a draft.
 func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft, err error) {
 	switch {
 	case path == "-" || path == "" && !terminal.IsTerminal(c.cmd.InOrStdin()):
@@ -155,8 +156,8 @@ func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft,
 	return payload, "", err
 }
 
-// draft is a folder with a text that somebody has taken pains over; empty for
-// none.
+// draft is a folder with the text that was edited; empty if there is none. The
+// text is kept when the edit fails.
 type draft string
 
 const draftName = "payload.json"
@@ -167,7 +168,7 @@ func (d draft) remove() {
 	}
 }
 
-// keptBecause tells where the text still is.
+// keptBecause adds to an error where the text is kept.
 func (d draft) keptBecause(err error) error {
 	if d == "" {
 		return err
@@ -175,7 +176,7 @@ func (d draft) keptBecause(err error) error {
 	return fmt.Errorf("%w; your text is in %s", err, filepath.Join(string(d), draftName))
 }
 
-// edit lets the user's editor change a payload.
+// edit opens a payload in the user's editor, and returns the result.
 func (c *call) edit(old []byte) (edited []byte, d draft, err error) {
 	editor := os.Getenv("VISUAL")
 	if editor == "" {
@@ -200,7 +201,7 @@ func (c *call) edit(old []byte) (edited []byte, d draft, err error) {
 		return nil, "", err
 	}
 	command := exec.CommandContext(c.context(), words[0], append(words[1:], text)...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // it may want to save the text
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // the editor can save the text
 	command.Stdin, command.Stdout, command.Stderr = c.cmd.InOrStdin(), c.cmd.OutOrStdout(), c.cmd.ErrOrStderr()
 	defer cli.LendInterrupts()()
 	if err := command.Run(); err != nil {

@@ -107,6 +107,6 @@ func importLetters(c *call) (string, error) {
 	if counts == (inspect.Counts{}) && err != nil {
 		return "", err
 	}
-	report, encodeErr := c.counted(counts, "added")
+	report, encodeErr := c.sweepReport(counts, "added")
 	return report, errors.Join(err, encodeErr)
 }

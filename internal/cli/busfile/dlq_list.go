@@ -131,7 +131,7 @@ func groupLetters(c *call, choice letterFilter) (string, error) {
 	return table.Render(c.screen), nil
 }
 
-// noLetters says that nothing matches, although something could.
+// noLetters reports that no dead letter matches.
 func noLetters(filter inspect.Filter) string {
 	if only := (inspect.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
 		return fmt.Sprintf("There are no dead letters in group %s at the moment.\n", filter.Group)

@@ -49,15 +49,15 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	return cmd
 }
 
-// bulkFlags are those of verbs that change many letters.
+// bulkFlags adds the flags of verbs that change many dead letters.
 func bulkFlags(cmd *cobra.Command, s *inspect.Selection) {
 	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
 	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
 }
 
-// letterChoice is a letterFilter for verbs that change something: without any
-// condition they want to be told --all.
+// letterChoice is a letterFilter for verbs that change something. Without a
+// condition they need --all.
 type letterChoice struct {
 	letterFilter
 	all bool
@@ -68,7 +68,7 @@ func (f *letterChoice) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.all, "all", false, "all dead letters of the file")
 }
 
-// chosen returns the filter that arguments and flags make.
+// chosen returns the filter that arguments and flags specify.
 func (f *letterChoice) chosen(c *call) (inspect.Filter, error) {
 	if f.all == (len(c.args) > 0 || f.some()) {
 		return inspect.Filter{}, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
@@ -92,8 +92,8 @@ func retryLetters(c *call, choice letterChoice, s inspect.Selection) (string, er
 	return c.sweep(s, "retried", func(s inspect.Selection) (inspect.Counts, error) { return file.Retry(c.context(), s) })
 }
 
-// sweep changes many letters with a line of progress, and reports how many. An
-// error does not hide what was done before it.
+// sweep changes many dead letters with a line of progress, and reports how many.
+// After an error it still reports what was done before.
 func (c *call) sweep(s inspect.Selection, what string, change func(inspect.Selection) (inspect.Counts, error)) (string, error) {
 	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
 	s.Progress = func(n inspect.Counts) {
@@ -104,7 +104,7 @@ func (c *call) sweep(s inspect.Selection, what string, change func(inspect.Selec
 	if err != nil && counts == (inspect.Counts{}) {
 		return "", err
 	}
-	report, encodeErr := c.counted(counts, what)
+	report, encodeErr := c.sweepReport(counts, what)
 	switch {
 	case err != nil && c.context().Err() != nil:
 		err = fmt.Errorf("interrupted: %w; call it again to go on", err)

@@ -54,12 +54,12 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 	return cmd
 }
 
-// eventFilter is what the flags of events list say.
+// eventFilter has the flags of events list.
 type eventFilter struct {
 	inspect.Filter
 	page         inspect.Page
 	since, until cli.Moment
-	all          bool // for verbs that change something
+	all          bool // --all, of verbs that change something
 }
 
 func (f *eventFilter) flags(cmd *cobra.Command) {
@@ -69,7 +69,7 @@ func (f *eventFilter) flags(cmd *cobra.Command) {
 	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// conditions are the flags that are about events alone.
+// conditions adds the flags that choose events.
 func (f *eventFilter) conditions(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
@@ -115,7 +115,7 @@ func listEvents(c *call, f eventFilter) (string, error) {
 	return table.Render(c.screen) + more(next), nil
 }
 
-// styleOf colours the status of an event and the state of a delivery.
+// styleOf returns the colour of the status of an event and the state of a delivery.
 func styleOf(state string) terminal.Style {
 	switch state {
 	case inspect.StatusDLQ, inspect.StateDead:

@@ -41,7 +41,7 @@ trouble, 3 there is no such event or subscription.`,
 	return cmd
 }
 
-// eventAt is what an argument ID[/SUBSCRIPTION] names.
+// eventAt is an event, and one of its subscriptions if the argument names one.
 type eventAt struct {
 	id           uuid.UUID
 	subscription string // empty for all

@@ -107,8 +107,8 @@ func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 	return table.Render(c.screen)
 }
 
-// attempts lists what has failed, one paragraph for each attempt; a stack for
-// the last one only, because they are rarely different.
+// attempts lists failed attempts, a paragraph for each. Only the last one has its
+// stack, because stacks rarely differ.
 func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
@@ -128,8 +128,8 @@ func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) s
 	return b.String()
 }
 
-// crashes lists ends of the process that do not count, with some of those that ran
-// beside the handler.
+// crashes lists crashes that do not count as attempts, with some of the
+// deliveries whose handlers ran at the time.
 func (c *call) crashes(d inspect.DeliveryState) string {
 	const named = 8
 	var b strings.Builder
@@ -166,8 +166,8 @@ func (c *call) history(actions []inspect.AuditEntry) string {
 	return "\n" + table.Render(c.screen)
 }
 
-// facts are labels and what they say, one a line, without those that say
-// nothing.
+// facts formats pairs of a label and a text, one a line. A pair with an empty
+// text is left out.
 func (c *call) facts(pairs ...string) string {
 	table := &terminal.Table{Columns: []terminal.Column{{}, {}}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -193,7 +193,7 @@ func joinIDs(ids []uuid.UUID) string {
 	return strings.Join(texts, ", ")
 }
 
-// indented is a payload on several lines, if it is JSON.
+// indented formats a payload on several lines if it is JSON.
 func indented(payload []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, payload, "", "  ") != nil {
@@ -207,8 +207,8 @@ func indentedLines(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by) + "\n"
 }
 
-// presentable makes payloads that are not JSON texts of it, so that they can be
-// part of a JSON document.
+// presentable makes a JSON text of each payload that is not JSON, so that it can
+// be part of a document.
 func (c *call) presentable(events []inspect.Event) []inspect.Event {
 	for i := range events {
 		if !json.Valid(events[i].Payload) {
@@ -219,8 +219,8 @@ func (c *call) presentable(events []inspect.Event) []inspect.Event {
 	return events
 }
 
-// versioned is an event type with the version of its payload, which most events do
-// not have several of.
+// versioned returns an event type and, from version 2 on, the version of its
+// payload.
 func versioned(eventType string, version int) string {
 	if version <= 1 {
 		return eventType

@@ -13,17 +13,16 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// threshold is a condition under which status says no: dead>100,
-// charge-card:oldest>10m.
+// threshold is a condition of --fail-if: dead>100, charge-card:oldest>10m.
 type threshold struct {
 	text         string
-	subscription string // empty for all of them together
+	subscription string // empty for the sum of all
 	field        string
 	operator     string
-	limit        float64 // seconds, of oldest
+	limit        float64 // of oldest in seconds
 }
 
-// thresholdFields are what status has numbers of.
+// thresholdFields lists the numbers of status that a condition can compare.
 var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "dispatchers"}
 
 var (
@@ -68,7 +67,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	return t, nil
 }
 
-// exceeded says what is so that the condition holds; empty if it does not.
+// exceeded says why the condition holds. It returns nothing if it does not hold.
 func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 	value, shown := 0.0, ""
 	if t.field == "dispatchers" {
@@ -83,7 +82,7 @@ func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 		switch t.field {
 		case "dead":
 			value += float64(s.Dead)
-		case "backlog": // where counting has stopped, as much as it can be
+		case "backlog": // a backlog that is not counted to its end is taken at its maximum
 			value += float64(max(s.Backlog, s.BacklogAtMost))
 		case "waiting":
 			value += float64(s.Waiting)
@@ -115,7 +114,8 @@ func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 	return fmt.Sprintf("%s is %s (--fail-if '%s')", name, shown, t.text)
 }
 
-// thresholds reads conditions, whose subscriptions the file must have.
+// thresholds parses conditions. It refuses subscriptions that the file does not
+// have.
 func (c *call) thresholds(texts []string) (all []threshold, err error) {
 	var names []string
 	for _, text := range texts {
@@ -131,7 +131,7 @@ func (c *call) thresholds(texts []string) (all []threshold, err error) {
 	return all, c.knowSubscriptions(names)
 }
 
-// fails is the answer no if a condition holds.
+// fails returns the answer no if a condition holds.
 func fails(all []threshold, status inspect.Status, now time.Time) error {
 	var exceeded []string
 	for _, one := range all {

@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// A filter that names what the file does not know can never match. An empty
-// answer would look like all clear, so it is the answer no.
+// A filter with a name that the file does not have can never match. An empty list
+// would look like good news, so the answer is no.
 
 // knowTypes refuses globs that match no event type of the file.
 func (c *call) knowTypes(globs []string) error {
@@ -41,7 +41,7 @@ func (c *call) knowTypes(globs []string) error {
 	return nil
 }
 
-// globsOver lists the globs that somebody may have meant: namespace.*.
+// globsOver lists the globs namespace.* that match some of the types.
 func globsOver(types []string) (globs []string) {
 	for _, name := range types {
 		for i, r := range name {
@@ -88,11 +88,11 @@ func (c *call) names() (inspect.Names, error) {
 	return file.Names(c.context())
 }
 
-// completeGroup is what every group's name looks like.
+// completeGroup matches the full name of a group.
 var completeGroup = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// group returns the one group that a name stands for, which may be cut. A complete
-// name that no dead letter has at the moment may be one again.
+// group returns the one group that begins with name. A full name is accepted even
+// if no dead letter is in the group at the moment.
 func (c *call) group(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -120,8 +120,8 @@ func (c *call) group(name string) (string, error) {
 	return "", cli.No(fmt.Errorf("no group of dead letters begins with %s%s", name, meant(name, all, nil, "there are")))
 }
 
-// meant says which name was probably meant by a word, and otherwise which ones
-// there are. Others may have been meant, but are not listed.
+// meant says which of the names and others was probably meant by a word, or else
+// lists the names.
 func meant(word string, names, others []string, has string) string {
 	if hint := cli.Nearest(word, append(slices.Clone(names), others...)); word != "" && hint != "" {
 		return hint
@@ -132,7 +132,7 @@ func meant(word string, names, others []string, has string) string {
 	return ": " + has + " " + firstOf(names)
 }
 
-// firstOf lists names, unless they are too many.
+// firstOf lists the first ten names, and how many more there are.
 func firstOf(names []string) string {
 	const shown = 10
 	if len(names) > shown {

@@ -9,13 +9,13 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// timeFlags are --since and --until; what says of what.
+// timeFlags adds --since and --until; what begins their help.
 func timeFlags(cmd *cobra.Command, since, until *cli.Moment, what string) {
 	cmd.Flags().Var(since, "since", what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
 	cmd.Flags().Var(until, "until", what+" before this `time`")
 }
 
-// someLimit refuses a page with nothing on it.
+// someLimit refuses a page of no lines.
 func someLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("--limit is %d: it must be at least 1", limit)
@@ -23,15 +23,15 @@ func someLimit(limit int) error {
 	return nil
 }
 
-// pageFlags choose a page of a list.
+// pageFlags adds --limit and --after, which choose a page of a list.
 func pageFlags(cmd *cobra.Command, limit *int, after *string) {
 	*limit = inspect.DefaultLimit
-	cmd.Flags().VarP((*cli.Number)(limit), "limit", "n", "at most so `many`")
-	cmd.Flags().StringVar(after, "after", "", "go on behind the page that ended with this `mark`")
+	cmd.Flags().VarP((*cli.Number)(limit), "limit", "n", "at most this `many`")
+	cmd.Flags().StringVar(after, "after", "", "start after the page that ended with this `mark`")
 }
 
-// pageOf is a line for each value and, if there are more, one with the mark of
-// the next page.
+// pageOf returns a line of JSON for each value and, if there are more values, one
+// with the mark of the next page.
 func pageOf[T any](values []T, next string) (string, error) {
 	report, err := cli.Lines(values)
 	if err != nil || next == "" {
@@ -41,7 +41,7 @@ func pageOf[T any](values []T, next string) (string, error) {
 	return report + last, err
 }
 
-// more ends a page for people that is not the last one.
+// more says how to see the next page, if there is one.
 func more(next string) string {
 	if next == "" {
 		return ""

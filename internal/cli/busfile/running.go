@@ -61,7 +61,7 @@ func listRunning(c *call) (string, error) {
 	return table.Render(c.screen), nil
 }
 
-// atWork says of one event what a handler does with it.
+// atWork describes a handler that is at work with the event.
 func (c *call) atWork(r inspect.Running) string {
 	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; its deadline is %s", terminal.Clean(r.Subscription),
 		r.Attempt, r.Worker, terminal.Time(r.Started, c.now), terminal.Time(r.Deadline, c.now))
@@ -71,7 +71,7 @@ func (c *call) atWork(r inspect.Running) string {
 	return text + "\n"
 }
 
-// runningLine is for the status.
+// runningLine counts the handlers in the status.
 func (c *call) runningLine(running []inspect.Running) string {
 	left := 0
 	for _, r := range running {

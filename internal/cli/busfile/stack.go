@@ -2,15 +2,15 @@ package busfile
 
 import "strings"
 
-// ownFrames shortens the stack of a panic to the part that is the program's: what
-// lies between the panic and the runtime that has called the handler. Of a stack
-// without such a part everything is shown.
+// ownFrames shortens the stack of a panic to the frames of the program: those
+// between the panic and the runtime that called the handler. A stack without such
+// frames stays whole.
 func ownFrames(stack string) string {
 	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
 	from := 0
 	for i, line := range lines {
 		if strings.HasPrefix(line, "panic(") {
-			from = i + 2 // the line of the place belongs to it
+			from = i + 2 // a frame has two lines
 		}
 	}
 	to := from
@@ -23,5 +23,5 @@ func ownFrames(stack string) string {
 	return strings.Join(lines[from:to], "\n")
 }
 
-// busgenRuntime begins the functions of the runtime package and of those below it.
+// busgenRuntime begins the names of all functions of the runtime.
 const busgenRuntime = "github.com/busgen/busgen/runtime"

@@ -101,7 +101,7 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 	return report, errors.Join(err, fails(conditions, status, c.now))
 }
 
-// lookAtStatus opens the file for one look, as it is by now.
+// lookAtStatus opens the file, reads the status, and closes the file.
 func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 	file, err := c.open()
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 	return file.StatusSince(c.context(), before)
 }
 
-// statusText shows a status to people.
+// statusText formats a status for people.
 func (c *call) statusText(status inspect.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", terminal.Clean(status.Path), terminal.Bytes(status.Size), terminal.Bytes(status.WAL))
@@ -184,7 +184,8 @@ func (c *call) typeTable(types []inspect.TypeCount) string {
 	return table.Render(c.screen)
 }
 
-// subscriptionTable shows a column of zeros as none.
+// subscriptionTable lists subscriptions. Zeros are left out, and so is a column
+// that has only zeros.
 func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
@@ -211,7 +212,7 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) stri
 	return table.Render(c.screen)
 }
 
-// snoozedTable lists what handlers put off again and again.
+// snoozedTable lists events that handlers have snoozed again and again.
 func (c *call) snoozedTable(snoozed []inspect.Snoozed) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
@@ -241,7 +242,7 @@ func (c *call) pauseLines(pauses []inspect.PauseState) string {
 	return b.String()
 }
 
-// some is a number, or nothing for 0.
+// some formats a number; 0 is empty.
 func some(n int) string {
 	if n == 0 {
 		return ""

@@ -14,15 +14,15 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// watching says how often a verb looks.
+// watching has the flags of status --watch.
 type watching struct {
 	on       bool
 	interval cli.Span
 	count    int // 0 for no end
 }
 
-// shortestInterval is what --interval takes at least: a look takes milliseconds, and
-// the file may be in use.
+// shortestInterval is the least --interval. A look takes milliseconds, and the
+// file may be in use.
 const shortestInterval = 100 * time.Millisecond
 
 func (w *watching) flags(cmd *cobra.Command) {
@@ -47,9 +47,9 @@ func (w *watching) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// watchStatus shows the status again and again, until it is interrupted, a condition
-// holds, or the file cannot be read. Each look opens the file anew, because a program
-// may have come, or gone, or have been given another file.
+// watchStatus shows the status again and again, until it is interrupted, a
+// condition holds, or the file cannot be read. Each look opens the file anew,
+// because the file may have been replaced.
 func (c *call) watchStatus(conditions []threshold, w watching) error {
 	ticker := time.NewTicker(w.interval.Duration)
 	defer ticker.Stop()
@@ -92,7 +92,7 @@ func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status inspect.S
 	return screen.Show(c.screen.Paint(terminal.Dim, heading) + "\n" + c.statusText(status))
 }
 
-// rates are the columns of a subscription that was looked at before; empty else.
+// rates formats the rates of a subscription. They are empty at the first look.
 func rates(s inspect.SubscriptionState) (published, handled, died, drained string) {
 	if s.Rates == nil {
 		return "", "", "", ""
@@ -112,5 +112,5 @@ func rates(s inspect.SubscriptionState) (published, handled, died, drained strin
 	return terminal.Rate(s.Rates.Published), terminal.Rate(s.Rates.Handled), died, drained
 }
 
-// longest is so many seconds that nobody waits for them; a time.Duration takes more.
+// longest is the longest time in seconds that is shown. It fits a time.Duration.
 const longest = 1e9

@@ -61,7 +61,7 @@ func listSubscriptions(c *call) (string, error) {
 	return c.subscriptionTable(subscriptions), nil
 }
 
-// aSubscription is the name of one, or --type instead.
+// aSubscription takes the name of a subscription, or none if there is --type.
 var aSubscription = arguments{most: 1, what: "the name of a subscription", candidates: subscriptionNames}
 
 func subscriptionNames(ctx context.Context, file *inspect.File) (names []string, err error) {
@@ -147,7 +147,7 @@ func (c *call) steer(types, done string, subscription, globbed func(*inspect.Fil
 	return terminal.Clean(what+target) + " " + isOr(types) + " " + done + "\n", nil
 }
 
-// given is a list of one text, if there is one.
+// given returns a list with the text, unless it is empty.
 func given(text string) []string {
 	if text == "" {
 		return nil
@@ -205,8 +205,8 @@ func removeSubscription(c *call) (string, error) {
 		terminal.Counted(removed.Open, "event"), terminal.Counted(removed.Dead, "dead letter")), nil
 }
 
-// confirmRemoval says what would be lost. A name that does not exist is left to
-// the removal.
+// confirmRemoval asks, and says what would be lost. It does not ask about a name
+// that does not exist.
 func (c *call) confirmRemoval(file *inspect.File, name string) error {
 	subscriptions, err := file.Subscriptions(c.context())
 	for _, s := range subscriptions {

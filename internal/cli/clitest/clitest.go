@@ -70,7 +70,7 @@ func (c Command) result(ctx context.Context, args []string, stdin string) Result
 	return Result{status, stdout.String(), stderr.String()}
 }
 
-// Result is what a user of the command sees.
+// Result has what a user of the command sees.
 type Result struct {
 	Status         int
 	Stdout, Stderr string
