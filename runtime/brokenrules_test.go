@@ -24,7 +24,7 @@ type brokenRule struct {
 
 var brokenRules = []brokenRule{
 	{"TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise", "runtime/options.go",
-		"const DefaultShutdownTimeout = 30 *", "const DefaultShutdownTimeout = 90 *"},
+		"defaultShutdownTimeout = 30 *", "defaultShutdownTimeout = 90 *"},
 	{"TestAHighPriorityOvertakesAndALowOneIsNotStarved", "runtime/internal/dispatch/queue.go",
 		"const patience = 8", "const patience = 12"},
 	{"TestAProbeNeverLeavesTheSubscriptionStuck", "runtime/internal/dispatch/failure.go",

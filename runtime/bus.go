@@ -85,8 +85,8 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b := &Bus{
 		catalogue: catalogue,
 		config: config{
-			logger: slog.Default(), shutdownTimeout: DefaultShutdownTimeout,
-			payloadLimit: DefaultPayloadLimit, dedupeWindow: DefaultDedupeWindow, retention: DefaultRetention,
+			logger: slog.Default(), shutdownTimeout: defaultShutdownTimeout,
+			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention,
 			health: DefaultHealth(), engine: defaultEngine{},
 		},
 		counters:      newCounters(catalogue),

@@ -31,13 +31,12 @@ type config struct {
 	engine          engine.Engine
 }
 
-// DefaultShutdownTimeout is how long [Bus.Shutdown] waits for running handlers
-// when its context has no deadline of its own.
-const DefaultShutdownTimeout = 30 * time.Second
-
-// DefaultPayloadLimit is the largest payload, and the largest metadata, that
-// is accepted: 1 MiB of JSON.
-const DefaultPayloadLimit = 1 << 20
+const (
+	defaultShutdownTimeout = 30 * time.Second
+	defaultPayloadLimit    = 1 << 20 // bytes of JSON
+	defaultDedupeWindow    = 24 * time.Hour
+	defaultRetention       = 7 * 24 * time.Hour
+)
 
 // WithLogger sets where the bus logs: one Warn per failed attempt, one Error
 // per dead letter, Info on start and recovery. The default is [slog.Default].
@@ -54,7 +53,7 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithShutdownTimeout sets how long [Bus.Shutdown] waits for running handlers
-// when its context has no deadline. The default is [DefaultShutdownTimeout].
+// when its context has no deadline. The default is 30 seconds.
 func WithShutdownTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
@@ -66,7 +65,7 @@ func WithShutdownTimeout(d time.Duration) Option {
 }
 
 // WithPayloadLimit sets the largest payload in bytes of JSON; the same limit
-// holds for metadata. The default is [DefaultPayloadLimit].
+// holds for metadata. The default is 1 MiB.
 func WithPayloadLimit(bytes int) Option {
 	return func(c *config) error {
 		if bytes <= 0 {
@@ -77,11 +76,8 @@ func WithPayloadLimit(bytes int) Option {
 	}
 }
 
-// DefaultDedupeWindow is how long an idempotency key is remembered.
-const DefaultDedupeWindow = 24 * time.Hour
-
 // WithDedupeWindow sets how long the keys of [WithDedupeKey] are remembered. The
-// default is [DefaultDedupeWindow].
+// default is 24 hours.
 func WithDedupeWindow(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
@@ -129,15 +125,12 @@ func WithStandby() Option {
 	}
 }
 
-// DefaultRetention is how long settled events are kept.
-const DefaultRetention = 7 * 24 * time.Hour
-
 // Forever is the retention that deletes nothing.
 const Forever = time.Duration(math.MaxInt64)
 
 // WithRetention sets how long after its publication an event is kept when every
 // subscription has settled it; [Forever] keeps all. The default is
-// [DefaultRetention]. Events that are open, and those of dead letters, are never
+// 7 days. Events that are open, and those of dead letters, are never
 // deleted. The bus that dispatches looks once a minute and deletes in small steps.
 // The file does not shrink by that, its space is used again; see [Bus.Compact].
 func WithRetention(d time.Duration) Option {

@@ -169,7 +169,7 @@ func (d *deployed) publishKeyed(t *thing) {
 	again := time.Now().Before(use.expires)
 	if !again {
 		m.numbers++
-		use = keyUse{number: m.numbers, expires: time.Now().Add(runtime.DefaultDedupeWindow)}
+		use = keyUse{number: m.numbers, expires: time.Now().Add(24 * time.Hour)}
 		m.add(use.number, t)
 	}
 	m.mu.Unlock()
