@@ -83,12 +83,12 @@ func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Dispositi
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		b.config.logger.Error("a dead letter cannot be announced", "event_id", d.ID, "error", err)
+		b.config.logger.Error("a dead-letter notice cannot be stored", "event_id", d.ID, "error", err)
 		return nil
 	}
 	payload, err := json.Marshal(o)
 	if err != nil { // metadata that is not JSON
-		b.config.logger.Error("a dead letter cannot be announced", "event_id", d.ID, "error", err)
+		b.config.logger.Error("a dead-letter notice cannot be stored", "event_id", d.ID, "error", err)
 		return nil
 	}
 	return []engine.Record{{

@@ -38,7 +38,7 @@ type feed struct {
 func (b *Bus) join(s *Subscription) error {
 	for name, declared := range b.catalogue.declared {
 		if slices.Contains(declared.Aliases, cmp.Or(s.config.group, s.name)) {
-			return s.refuse(fmt.Sprintf("the catalogue says that this is what subscription %q was called before; use that name", name))
+			return s.refuse(fmt.Sprintf("the catalogue says that this is a former name of subscription %q; use the new name", name))
 		}
 	}
 	if s.config.group == "" {
@@ -66,7 +66,7 @@ func (b *Bus) join(s *Subscription) error {
 			return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
 		}
 		if f.name == name && f.detached != nil {
-			return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it when that is through", name))
+			return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", name))
 		}
 		if f.name == name {
 			return b.add(f, s)
@@ -307,7 +307,7 @@ func (f *feed) strictKey(d *engine.Delivery) (string, error) {
 
 const strictKeyless = "key "
 
-// redriveRules returns which dead letters are tried again, of all subscriptions.
+// redriveRules returns which dead letters are redriven, of all subscriptions.
 func (b *Bus) redriveRules() (rules []background.RedriveRule) {
 	b.mu.Lock()
 	feeds := b.feeds
@@ -320,7 +320,7 @@ func (b *Bus) redriveRules() (rules []background.RedriveRule) {
 	return rules
 }
 
-// redrives returns which dead letters are tried again, by event type. In a
+// redrives returns which dead letters are redriven, by event type. In a
 // group it is what the catalogue says for the type.
 func (f *feed) redrives() map[string]Redrive {
 	found := map[string]Redrive{}

@@ -217,11 +217,11 @@ func (h *healthWatch) report(c HealthCheck) {
 
 // healthAdvice says what to do, by check.
 var healthAdvice = map[string]string{
-	CheckRetries:     "many attempts fail and are tried again: the warnings before this one say why",
+	CheckRetries:     "many attempts fail and are retried: the warnings before this one say why",
 	CheckDeadLetters: "see them with busgen dlq groups, remove the cause, and retry or discard them",
-	CheckTimeouts:    "handlers outlive their deadline: find out what they wait for, or raise the timeout of the event type",
-	CheckDuplicates:  "publishers repeat themselves: find out why the same dedupe keys come again",
-	CheckUnhandled: "subscribe to it, name what it was called before as an alias, or remove it with busgen subscriptions remove; " +
+	CheckTimeouts:    "handlers exceed their deadline: find out what they wait for, or raise the timeout of the event type",
+	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
+	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
 	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

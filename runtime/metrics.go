@@ -44,7 +44,7 @@ var countMetrics = []struct {
 	{"handled", "Handlers that succeeded.", func(c Counts) uint64 { return c.Handled }},
 	{"recovered", "Handlers that succeeded after a failed attempt.", func(c Counts) uint64 { return c.Recovered }},
 	{"failed", "Attempts that failed.", func(c Counts) uint64 { return c.Failed }},
-	{"retried", "Failed attempts that are tried again.", func(c Counts) uint64 { return c.Retried }},
+	{"retried", "Failed attempts that are retried.", func(c Counts) uint64 { return c.Retried }},
 	{"timeouts", "Attempts that outlived their deadline.", func(c Counts) uint64 { return c.Timeouts }},
 	{"dead", "Deliveries that became dead letters.", func(c Counts) uint64 { return c.Dead }},
 	{"expired", "Deliveries that became dead letters because they were not handled in time.", func(c Counts) uint64 { return c.Expired }},

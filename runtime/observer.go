@@ -224,7 +224,7 @@ func later[T any](o *observers, to told[T], info T) {
 		return
 	}
 	if !o.changes.Offer(func() { tell(o, to, info) }) {
-		o.logger.Warn("observers do not keep up; they are not told of a change", "function", to.name)
+		o.logger.Warn("the observer is too slow; it misses a change", "function", to.name)
 	}
 }
 

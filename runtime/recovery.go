@@ -146,7 +146,7 @@ func (b *Bus) crashed(crashes []engine.Crash) {
 		if more := len(together) - named; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		b.config.logger.Warn("the process ended while several handlers were running; it counts for none of them, and they run one at a time now",
+		b.config.logger.Warn("the process ended while several handlers were running; it counts for none of them, and they now run alone, one at a time",
 			"handlers", ran, "events", list)
 	}
 }

@@ -41,7 +41,7 @@ type Settings struct {
 	FailureThrottle int
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
-	// Redrive says which dead letters are tried again by themselves.
+	// Redrive says which dead letters are retried automatically.
 	Redrive Redrive
 }
 
@@ -58,7 +58,7 @@ type ErrorRule struct {
 	Retry []retry.Option
 }
 
-// Redrive says which dead letters are tried again by themselves, with a fresh
+// Redrive says which dead letters are retried automatically, with a fresh
 // count of attempts. The zero value means none.
 type Redrive struct {
 	// Reasons chooses by the reason of the dead letter (max_attempts,

@@ -110,7 +110,7 @@ func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts
 // mismatch is the error for an event that an earlier version of the program
 // left to this name, when it stood for another pattern.
 func (s *Subscription) mismatch(eventType string) error {
-	return &dispatch.DecodeError{Err: fmt.Errorf("this event of type %s was left to subscription %q before its pattern became %s", eventType, s.name, s.pattern)}
+	return &dispatch.DecodeError{Err: fmt.Errorf("this event of type %s was pending for subscription %q before its pattern became %s", eventType, s.name, s.pattern)}
 }
 
 // subscribe checks everything, makes the durable subscription, and begins to
@@ -189,7 +189,7 @@ func nameProblem(name string) string {
 	case len(name) > 200:
 		return fmt.Sprintf("the name has %d bytes, the limit is 200", len(name))
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "the name holds bytes that cannot be printed"
+		return "the name has bytes that cannot be printed"
 	}
 	return ""
 }

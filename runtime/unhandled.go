@@ -75,7 +75,7 @@ func (b *Bus) reportUnhandled(ctx context.Context) {
 
 // logUnreadable says that the file cannot be asked.
 func logUnreadable(log *slog.Logger, err error) {
-	log.Error("what nobody handles cannot be read; trying again", "error", err)
+	log.Error("events without a handler cannot be counted; trying again", "error", err)
 }
 
 // unhandledWatch counts what no subscription of this bus handles.

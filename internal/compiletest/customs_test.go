@@ -27,7 +27,7 @@ func TestCustomTypesTravelInEveryPlaceOrAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "numbers.db")
 	const want = `<nil>
 the payload is not a valid odd.sent: link: cannot be stored: its JSON leaves out User.username, which is not exported; give the type methods MarshalJSON and UnmarshalJSON
-the payload is not a valid odd.sent: precise[1]: cannot be stored: from its JSON "1.267650600228229401496703205377e+30" it comes back as "1.2676506002282294015e+30"
+the payload is not a valid odd.sent: precise[1]: cannot be stored: decoding its JSON "1.267650600228229401496703205377e+30" gives "1.2676506002282294015e+30"
 the payload is not a valid odd.sent: sealed: cannot be stored: its JSON leaves out secret, which is not exported; give the type methods MarshalJSON and UnmarshalJSON
 the payload is not a valid odd.sent: write_only: cannot be stored: its JSON 3 cannot be read back: json: cannot unmarshal number into Go value of type odd.WriteOnly
 the payload is not a valid odd.sent: panic: not today

@@ -50,7 +50,7 @@ func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
 		return err
 	}
 	if !owner.Alive {
-		return fmt.Errorf("%w: a circuit breaker lives in the memory of the one that does, and is closed when it starts", ErrNobodyDispatches)
+		return fmt.Errorf("%w: circuit breakers live in the memory of the process that dispatches, and are closed when it starts", ErrNobodyDispatches)
 	}
 	var open []string
 	for _, b := range activity.Breakers {
@@ -76,6 +76,6 @@ func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("process %d has not answered within %v, and the request to close the circuit breaker of %s is taken back: does the process hang?",
+	return fmt.Errorf("process %d has not answered within %v, and the request to close the circuit breaker of %s is taken back: perhaps the process hangs",
 		owner.PID, answerTime, subscription)
 }

@@ -68,8 +68,8 @@ type CanaryError struct {
 // Error names the dead letters that died again, or the first few of them.
 func (e *CanaryError) Error() string {
 	if e.Retried == 0 {
-		return fmt.Sprintf("none of the %d dead letters can be tried first: in their last attempts the process has ended, "+
-			"and it may end again; choose those of reason crash if that is meant", e.Matched)
+		return fmt.Sprintf("none of the %d dead letters can be the canary: the process ended in their last attempts, "+
+			"and may end again; to retry them, choose the reason crash", e.Matched)
 	}
 	const named = 5
 	var names []string

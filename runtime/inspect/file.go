@@ -41,7 +41,7 @@ func WithActor(name string) Option {
 func WithEditing(check func(eventType string, version int, payload []byte) error) Option {
 	return func(f *File) error {
 		if check == nil {
-			return errors.New("WithEditing: the check is nil; payloads that nobody checks are the next dead letters")
+			return errors.New("WithEditing: the check is nil; unchecked payloads could become dead letters again")
 		}
 		f.check = check
 		return nil

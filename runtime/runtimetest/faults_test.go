@@ -265,7 +265,7 @@ func TestABreakageThatNothingHasMetFailsTheTest(t *testing.T) {
 			place(t, k, 1)
 			k.Drain()
 		})
-		failedWith(t, failed, "subscription reciepts was to fail 1 more times")
+		failedWith(t, failed, "subscription reciepts should have failed 1 more times")
 	})
 	failedWith(t, try(t, func(t testing.TB) { runtimetest.New(t, catalogue).Break("receipts", 0, runtimetest.Hangs()) }), "0 deliveries")
 }

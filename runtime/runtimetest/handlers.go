@@ -55,7 +55,7 @@ const Always = -1
 func (k *Kit) Break(subscription string, n int, fault Fault) {
 	k.t.Helper()
 	if n <= 0 && n != Always {
-		k.t.Fatalf("runtimetest: Break: %d deliveries is no number of them; use 1 or more, or Always", n)
+		k.t.Fatalf("runtimetest: Break: the number of deliveries is %d; use 1 or more, or Always", n)
 	}
 	k.broken.add(subscription, n, fault)
 }
@@ -140,7 +140,7 @@ func (b *breakage) unmet() (lines []string) {
 			n += max(one.left, 0) // Always is less
 		}
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("subscription %s was to fail %d more times: it had no such deliveries, or is it another name?", subscription, n))
+			lines = append(lines, fmt.Sprintf("subscription %s should have failed %d more times: it had too few deliveries, or its name is misspelt", subscription, n))
 		}
 	}
 	slices.Sort(lines)

@@ -33,10 +33,10 @@ func Custom[T any](value T) error {
 	}
 	again, err := json.Marshal(&back)
 	if err != nil {
-		return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as what has none: %w", encoded, err)
+		return fmt.Errorf("cannot be stored: decoding its JSON %.100s gives a value without a JSON form: %w", encoded, err)
 	}
 	if bytes.Equal(encoded, again) {
-		return fmt.Errorf("cannot be stored: its method Equal says that what comes back from its JSON %.100s is another value", encoded)
+		return fmt.Errorf("cannot be stored: decoding its JSON %.100s gives another value, according to its method Equal", encoded)
 	}
-	return fmt.Errorf("cannot be stored: from its JSON %.100s it comes back as %.100s", encoded, again)
+	return fmt.Errorf("cannot be stored: decoding its JSON %.100s gives %.100s", encoded, again)
 }

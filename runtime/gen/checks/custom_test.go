@@ -57,8 +57,8 @@ func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
 		{checks.Custom(struct{ secret int }{0}), ""},
 		{checks.Custom(deaf{1}), `its JSON {"N":1} cannot be read back: no, thanks`},
 		{checks.Custom(mute{1}), "not a word"},
-		{checks.Custom(fading{7}), `from its JSON {"N":7} it comes back as {"N":0}`},
-		{checks.Custom(lonely{7}), `its method Equal says that what comes back from its JSON {"N":7} is another value`},
+		{checks.Custom(fading{7}), `decoding its JSON {"N":7} gives {"N":0}`},
+		{checks.Custom(lonely{7}), `decoding its JSON {"N":7} gives another value, according to its method Equal`},
 		{checks.Custom(func() {}), "cannot be stored: json: unsupported type"},
 	} {
 		if got := test.err; got == nil && test.want != "" || got != nil && (test.want == "" || !strings.Contains(got.Error(), test.want)) {

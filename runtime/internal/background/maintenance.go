@@ -65,7 +65,7 @@ func redrive(ctx context.Context, log engine.Maintainer, rule RedriveRule, logge
 			return err
 		}
 		if n > 0 {
-			logger.Info("dead letters are tried again", "subscription_id", rule.Subscription, "event_type", rule.Type, "events", n)
+			logger.Info("dead letters are redriven", "subscription_id", rule.Subscription, "event_type", rule.Type, "events", n)
 		}
 	}
 	return nil

@@ -122,9 +122,9 @@ func (env *Env) TestWhatRanTogetherIsLoggedAndCountsForNone(t *testing.T) {
 			}
 		}
 		for _, want := range []string{
-			"the process ended while several handlers were running; it counts for none of them, and they run one at a time now",
-			"handlers that ran when the process died run one at a time now, and nothing runs beside them",
-			"no handler is suspected of a crash any more; all run beside each other again",
+			"the process ended while several handlers were running; it counts for none of them, and they now run alone, one at a time",
+			"handlers that were running when the process died now run alone, one at a time",
+			"no handler is suspected of a crash any more; handlers run in parallel again",
 		} {
 			if !slices.Contains(messages, want) {
 				t.Errorf("the log has no line %q in %q", want, messages)

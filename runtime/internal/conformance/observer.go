@@ -341,7 +341,7 @@ func (env *Env) TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 		}
 		warned := 0
 		for _, line := range f.Log.Level(t, "WARN") {
-			if line["msg"] == "observers do not keep up; they are not told of a change" {
+			if line["msg"] == "the observer is too slow; it misses a change" {
 				warned++
 			}
 		}

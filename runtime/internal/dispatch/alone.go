@@ -62,7 +62,7 @@ func (a *Alone) enter(s *Scheduler) bool {
 	case a.owner == nil:
 		a.owner = s
 		a.closed.Store(true)
-		a.Logger.Warn("handlers that ran when the process died run one at a time now, and nothing runs beside them", "subscription_id", s.cfg.Name)
+		a.Logger.Warn("handlers that were running when the process died now run alone, one at a time", "subscription_id", s.cfg.Name)
 	case a.owner != s:
 		if !slices.Contains(a.waiting, s) {
 			a.waiting = append(a.waiting, s)
@@ -106,7 +106,7 @@ func (a *Alone) pass(s *Scheduler) {
 	}
 	a.owner = nil
 	a.closed.Store(false)
-	a.Logger.Info("no handler is suspected of a crash any more; all run beside each other again")
+	a.Logger.Info("no handler is suspected of a crash any more; handlers run in parallel again")
 	for _, other := range a.all {
 		other.signal()
 	}

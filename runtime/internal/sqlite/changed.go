@@ -74,7 +74,7 @@ func (w *writer) beginAnew() error {
 	}
 	l.tellPauses(w.conn)
 	l.waiters.all()
-	w.logger.Error("the file was restored while the bus ran; it goes on with the events that the file has now", "path", l.path, "last", w.known.last)
+	w.logger.Error("the file was restored while the bus ran; the bus goes on with the restored events", "path", l.path, "last", w.known.last)
 	l.tell(engine.ErrRestored)
 	return nil
 }
@@ -102,7 +102,7 @@ func (w *writer) stop(why *engine.StorageError) {
 	w.owns.Store(false)
 	w.endConsumers()
 	l.waiters.all()
-	w.logger.Error("the bus stops, because its file is not there any more", "path", l.path, "error", why)
+	w.logger.Error("the bus stops, because its file is gone", "path", l.path, "error", why)
 	l.tell(why)
 }
 

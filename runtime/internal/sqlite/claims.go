@@ -236,11 +236,11 @@ func (c *claims) keep(logger *slog.Logger) {
 	}
 	if err != nil {
 		c.lamented = true
-		logger.Error("the claims are gone and cannot be made again; a crash is recorded for nobody", "path", c.path, "error", err)
+		logger.Error("the claims are gone and cannot be restored; a crash would not be recorded", "path", c.path, "error", err)
 		return
 	}
 	c.lamented = false
-	logger.Warn("the claims were moved or deleted while the bus runs; they are made again", "path", c.path)
+	logger.Warn("the claims were moved or deleted while the bus runs; they are restored", "path", c.path)
 }
 
 // moveTo makes another file the one that has the claims.

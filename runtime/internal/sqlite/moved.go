@@ -129,7 +129,7 @@ func (w *writer) save() {
 	}
 	w.saving = false
 	if err := w.conn.checkpoint(sqlite3.CHECKPOINT_TRUNCATE); err != nil {
-		w.logger.Error("what was acknowledged cannot be moved into the file, and is in its write-ahead log; keep that", "path", w.log.path, "error", err)
+		w.logger.Error("acknowledged events cannot be moved from the write-ahead log into the file; keep the write-ahead log", "path", w.log.path, "error", err)
 	}
 }
 

@@ -292,7 +292,7 @@ func (w *writer) report(err error) {
 	case err == nil && w.lost != nil:
 		w.logger.Info("dispositions can be written again")
 	case err != nil && w.lost == nil:
-		w.logger.Error("what handlers did cannot be written; it is kept in memory and tried again", "error", err)
+		w.logger.Error("dispositions cannot be written; they are kept in memory and tried again", "error", err)
 	}
 	w.lost = err
 }
