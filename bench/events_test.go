@@ -3,13 +3,13 @@ package main
 import (
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/templates"
 )
 
 func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
-	c, findings, err := catalog.Load("events.yaml")
+	c, findings, err := parse.Load("events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

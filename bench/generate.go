@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/record"
 	"github.com/busgen/busgen/templates"
@@ -57,7 +57,7 @@ func generation(events int) runner {
 
 // generate does what busgen generate does.
 func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
-	c, findings, err := catalog.Load(path)
+	c, findings, err := parse.Load(path)
 	if err == nil && findings != nil {
 		err = findings
 	}

@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 func TestTheLargeCatalogueHasAThousandEventsAndTenThousandFields(t *testing.T) {
-	c, findings := catalog.Parse("events.yaml", manyEvents(1000))
+	c, findings := parse.Text("events.yaml", manyEvents(1000))
 	if findings != nil {
 		t.Fatal(findings)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	events "github.com/busgen/busgen/examples/generated"
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime"
@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
-	c, findings, err := catalog.Load("events.yaml")
+	c, findings, err := parse.Load("events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 // The cases are shared with package catalog, which has those with findings.
-const casesFolder = "../internal/catalog/testdata/cases"
+const casesFolder = "../internal/catalog/parse/testdata/cases"
 
 // A case that is free of findings shows the generated files that it is about, as
 // <name>.golden beside its catalogue.
@@ -55,7 +56,7 @@ func validCases(t testing.TB) map[string]*catalog.Catalogue {
 	for _, path := range paths {
 		name := filepath.Base(filepath.Dir(path))
 		if strings.HasPrefix(name, "valid_") {
-			c, findings, err := catalog.Load(path)
+			c, findings, err := parse.Load(path)
 			if err != nil || findings != nil {
 				t.Fatal(err, findings)
 			}

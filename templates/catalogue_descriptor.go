@@ -6,6 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/payload/schema"
 )
 
 // descriptorName is the variable that describes an event type to the runtime.
@@ -53,7 +54,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if len(e.Aliases) > 0 {
 		fields = append(fields, pair("Aliases", names(e.Aliases)))
 	}
-	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id("`"+escapeInJSON(e.Schema())+"`")))
+	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id("`"+escapeInJSON(schema.Of(e))+"`")))
 	if len(e.Subscriptions) > 0 {
 		fields = append(fields, pair("Subscriptions", declared(e)))
 	}

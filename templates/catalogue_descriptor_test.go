@@ -7,7 +7,7 @@ import (
 )
 
 func TestADescriptorShowsTheSettingsInEffect(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 policies:
   order.*: { retry: { max_attempts: 6, backoff: linear, base_delay: 250ms, jitter: 0 } }
 events:
@@ -56,7 +56,7 @@ var PingType = runtime.Define(runtime.Spec[Ping]{
 }
 
 func TestADescriptorListsTheDeclaredSubscriptionsWithTheirSettingsInEffect(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   order.placed:
     timeout: 5s
@@ -102,7 +102,7 @@ func TestPartitionKeysAreTexts(t *testing.T) {
 		"Size":   `func(p E) string { return string(p.Key) }`,
 	} {
 		t.Run(fieldType, func(t *testing.T) {
-			c := parse(t, `
+			c := parsed(t, `
 types: { Size: { enum: [S] } }
 events: { e: { partition_by: key, payload: { key: `+fieldType+` } } }
 `)

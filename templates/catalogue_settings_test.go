@@ -6,7 +6,7 @@ import (
 )
 
 func TestSettingsShowWhatIsSwitchedOn(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   order.placed:
     slow_after: 5s
@@ -53,7 +53,7 @@ runtime.Settings{
 }
 
 func TestErrorClassesAreConstants(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 defaults: { errors: { unreachable: { retry: {} } } }
 events:
   order.placed: { errors: { card_declined: permanent, unreachable: permanent } }

@@ -30,7 +30,7 @@ const (
 }
 
 func TestTheCatalogueHoldsEveryTypeAndOpensABus(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   order.placed: {}
   order.paid: {}

@@ -3,7 +3,7 @@ package templates
 import "testing"
 
 func TestAFieldIsReadByItsFormerNamesAndItsDefault(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Payment: { one_of: { cash: { fields: {} } } }
 events:

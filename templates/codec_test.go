@@ -7,7 +7,7 @@ import (
 )
 
 func TestAPayloadIsWrittenAndReadFieldByField(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Money: { fields: { amount: int64 } }
 events:
@@ -88,7 +88,7 @@ func (p *Ping) ReadJSON(r *wire.Reader) {
 }
 
 func TestAnEnumIsWrittenAndReadAsAText(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Size: { enum: [S, M, L] }
 events:
@@ -139,7 +139,7 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := parse(t, `
+			c := parsed(t, `
 types:
   Named: { fields: { x: int } }
 events:

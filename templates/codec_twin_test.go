@@ -3,7 +3,7 @@ package templates
 import "testing"
 
 func TestCustomTypesHaveAnAddressWhereverTheyAre(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Big: { go: { import: math/big, type: Int }, type: json }
   Amount: { fields: { value: Big } }

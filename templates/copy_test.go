@@ -31,7 +31,7 @@ func TestEveryTypeHasAWayToCopyAndCompareIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := parse(t, `
+			c := parsed(t, `
 types:
   Flat: { fields: { x: int, d: date } }
   Named: { fields: { x: "[]int" } }
@@ -56,7 +56,7 @@ events:
 }
 
 func TestATypeThatContainsItselfIsFollowedToALimit(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Tree: { fields: { label: string, children: "[]Tree" } }
 events:

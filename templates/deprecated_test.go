@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 )
 
 // Linters report whoever uses what is deprecated in another package (SA1019 of
 // staticcheck). Generated code has to, and says that it may.
 func TestCodeThatUsesWhatIsDeprecatedElsewhereSaysThatItMay(t *testing.T) {
-	files := catalog.Texts{Text: map[string][]byte{
+	files := parse.Memory{Text: map[string][]byte{
 		"common.yaml": []byte(`
 version: 1
 package: common
@@ -29,8 +29,8 @@ events:
   unit.changed: { deprecated: units do not change, payload: { n: int } }
 `),
 	}}
-	parse := func(body string) []emit.File {
-		c, findings := catalog.ParseWith(files, "events.yaml", []byte("version: 1\npackage: events\ntest_kit: true\ninclude: [common.yaml]\n"+body))
+	parsed := func(body string) []emit.File {
+		c, findings := parse.TextWith(files, "events.yaml", []byte("version: 1\npackage: events\ntest_kit: true\ninclude: [common.yaml]\n"+body))
 		if findings != nil {
 			t.Fatal(findings)
 		}
@@ -43,7 +43,7 @@ events:
 		"events: { ping: { payload: { m: Method } } }":                            "payloads.gen.go codec.gen.go copy.gen.go eventstest/testkit.gen.go",
 		`events: { ping: { payload: { u: { type: "Unit?", default: dozen } } } }`: "payloads.gen.go eventstest/testkit.gen.go",
 	} {
-		emitted := parse(body)
+		emitted := parsed(body)
 		var got, allowed []string
 		deprecated := deprecatedNames(t, emitted)
 		for _, file := range emitted {
@@ -67,10 +67,10 @@ events:
 }
 
 func TestCodeThatUsesWhatIsDeprecatedInAnotherCatalogueSaysThatItMay(t *testing.T) {
-	files := catalog.Texts{Text: map[string][]byte{"other.yaml": []byte("version: 1\npackage: other\nimport_path: example.org/other\n" +
+	files := parse.Memory{Text: map[string][]byte{"other.yaml": []byte("version: 1\npackage: other\nimport_path: example.org/other\n" +
 		"types: { Old: { deprecated: use New, fields: {} }, New: { fields: {} } }\n")}}
 	for used, want := range map[string]bool{"Old": true, "New": false} {
-		c, findings := catalog.ParseWith(files, "events.yaml", []byte("version: 1\npackage: events\nimports: { other: other.yaml }\n"+
+		c, findings := parse.TextWith(files, "events.yaml", []byte("version: 1\npackage: events\nimports: { other: other.yaml }\n"+
 			"events: { ping: { payload: { o: other."+used+" } } }\n"))
 		if findings != nil {
 			t.Fatal(findings)
@@ -93,7 +93,7 @@ func deprecatedNames(t *testing.T, files []emit.File) map[string]bool {
 				names[pkg+"."+ident.Name] = strings.Contains("\n"+doc.Text(), "\nDeprecated: ")
 			}
 		}
-		for _, decl := range parsed(t, file).Decls {
+		for _, decl := range syntaxOf(t, file).Decls {
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
 				if decl.Recv == nil {
@@ -117,7 +117,7 @@ func deprecatedNames(t *testing.T, files []emit.File) map[string]bool {
 // usesAny tells whether a file refers to one of the names.
 func usesAny(t *testing.T, file emit.File, names map[string]bool) (uses bool) {
 	t.Helper()
-	tree := parsed(t, file)
+	tree := syntaxOf(t, file)
 	imported := map[string]string{}
 	for _, spec := range tree.Imports {
 		importPath, err := strconv.Unquote(spec.Path.Value)
@@ -141,7 +141,7 @@ func usesAny(t *testing.T, file emit.File, names map[string]bool) (uses bool) {
 	return uses
 }
 
-func parsed(t *testing.T, file emit.File) *ast.File {
+func syntaxOf(t *testing.T, file emit.File) *ast.File {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), file.Name, file.Content, parser.ParseComments)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 )
 
@@ -108,11 +109,11 @@ func TestACatalogueInSeveralFilesMakesTheSameCode(t *testing.T) {
 	if types < 0 || events < types {
 		t.Fatal("features.yaml has no types before its events")
 	}
-	files := catalog.Texts{Text: map[string][]byte{
+	files := parse.Memory{Text: map[string][]byte{
 		"more/types.yaml":  []byte("version: 1" + whole[types:events]),
 		"more/events.yaml": []byte("version: 1" + whole[events:]),
 	}}
-	c, findings := catalog.ParseWith(files, "features.yaml", []byte(whole[:types]+"\ninclude: [\"more/*.yaml\"]\n"))
+	c, findings := parse.TextWith(files, "features.yaml", []byte(whole[:types]+"\ninclude: [\"more/*.yaml\"]\n"))
 	if findings != nil {
 		t.Fatal(findings)
 	}

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/catalogtest"
 )
 
@@ -35,12 +36,12 @@ func TestMadePackagesHaveFindingsOrCompile(t *testing.T) {
 // The root of a made catalogue imports other.yaml, and includes one.yaml and two.yaml.
 func checkMadePackages(t *rapid.T) *catalog.Catalogue {
 	const otherPath = "example.com/other"
-	files := catalog.Texts{Text: catalogtest.MadePackages(t, otherPath)}
-	c, _ := catalog.ParseWith(files, "events.yaml", files.Text["events.yaml"])
+	files := parse.Memory{Text: catalogtest.MadePackages(t, otherPath)}
+	c, _ := parse.TextWith(files, "events.yaml", files.Text["events.yaml"])
 	if c == nil {
 		return nil
 	}
-	other, findings := catalog.ParseWith(files, "other.yaml", files.Text["other.yaml"])
+	other, findings := parse.TextWith(files, "other.yaml", files.Text["other.yaml"])
 	if findings != nil {
 		t.Fatalf("it was imported without findings: %v", findings)
 	}

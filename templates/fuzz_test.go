@@ -23,8 +23,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/catalogtest"
 	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/payload"
 )
 
 // FuzzGenerate reads any text as a catalogue. Whatever is free of findings must
@@ -39,7 +41,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if c, _ := catalog.Parse("events.yaml", []byte(text)); c != nil {
+		if c, _ := parse.Text("events.yaml", []byte(text)); c != nil {
 			requireGood(t, c, nil)
 		}
 	})
@@ -64,7 +66,7 @@ func TestAMadeCatalogueHasFindingsOrCompiles(t *testing.T) {
 
 func checkMade(t *rapid.T) bool {
 	text := catalogtest.Made(t)
-	c, _ := catalog.Parse("events.yaml", []byte(text))
+	c, _ := parse.Text("events.yaml", []byte(text))
 	if c != nil {
 		requireGood(t, c, nil)
 	}
@@ -86,12 +88,12 @@ func requireGood(t tb, c *catalog.Catalogue, imported map[string]*catalog.Catalo
 		addCode(t, packages, Target{ImportPath: path}, other)
 	}
 	for _, e := range c.Events {
-		if err := c.CheckPayload(e.Name.V, e.Version.V, e.Sample()); err != nil {
+		if err := payload.Check(c, e.Name.V, e.Version.V, e.Sample()); err != nil {
 			t.Fatalf("the sample of %s is not valid: %v\n%s", e.Name.V, err, e.Sample())
 		}
 		for version := 1; version <= e.Version.V; version++ {
-			for _, form := range e.WireForms(version) {
-				if err := c.CheckDecode(e.Name.V, version, form); err != nil {
+			for _, form := range catalogtest.WireForms(e, version) {
+				if err := payload.CheckDecode(c, e.Name.V, version, form); err != nil {
 					t.Fatalf("a wire form of %s cannot be decoded: %v\n%s", e.Name.V, err, form)
 				}
 			}

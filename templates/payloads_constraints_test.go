@@ -40,7 +40,7 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := parse(t, `
+			c := parsed(t, `
 events:
   e: { payload: { f: `+test.field+` } }
 `)
@@ -55,7 +55,7 @@ func (p E) Validate() error {
 }
 
 func TestAPatternIsCompiledOnce(t *testing.T) {
-	c := parse(t, "events:\n  e: { payload: { sku: { type: string, pattern: '^\\w+$' }, note: { type: \"string?\", pattern: 'a`?' } } }\n")
+	c := parsed(t, "events:\n  e: { payload: { sku: { type: string, pattern: '^\\w+$' }, note: { type: \"string?\", pattern: 'a`?' } } }\n")
 	emits(t, "var patternsOfE = struct {\n"+
 		"	SKU  *regexp.Regexp\n"+
 		"	Note *regexp.Regexp\n"+
@@ -78,7 +78,7 @@ func (p E) Validate() error {
 }
 
 func TestADefaultIsAMethod(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types: { Size: { enum: [S, M] } }
 events:
   e: { payload: { wait: { type: "duration?", default: 2h, deprecated: do not }, size: { type: "Size?", default: M } } }

@@ -3,7 +3,7 @@ package templates
 import "testing"
 
 func TestAPayloadIsAStructInCatalogueOrder(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Money:
     doc: Money is an amount in cents.
@@ -34,7 +34,7 @@ events:
 }
 
 func TestATypeWithoutADocStillHasAComment(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Money: { fields: { amount: int64 } }
   Size: { enum: [S] }
@@ -49,7 +49,7 @@ events:
 }
 
 func TestAnEnumIsAStringWithTypedConstants(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 types:
   Weekday:
     enum: [mon, tue, wed, thu, fri, sat, sun]
@@ -90,7 +90,7 @@ func (v Weekday) Validate() error {
 }
 
 func TestANamespaceIsASealedInterfaceInsideTheOneAroundIt(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   ml.run.started: {}
   ml.saved: {}

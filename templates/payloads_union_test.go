@@ -11,7 +11,7 @@ events:
 `
 
 func TestAUnionIsASealedInterface(t *testing.T) {
-	c := parse(t, paymentUnion)
+	c := parsed(t, paymentUnion)
 	emits(t, `
 // Payment is how something is paid.
 //
@@ -64,7 +64,7 @@ func (p E) Validate() error {
 }
 
 func TestAStructWithAUnionHasATwinForItsJSON(t *testing.T) {
-	c := parse(t, paymentUnion)
+	c := parsed(t, paymentUnion)
 	emits(t, "// jsonOfE is E as encoding/json writes and reads it.\n"+
 		"type jsonOfE struct {\n"+
 		"	Payment jsonOfPayment   `json:\"payment\"`\n"+
@@ -92,7 +92,7 @@ func (p *E) UnmarshalJSON(data []byte) error {
 }
 
 func TestAUnionIsCopiedAndComparedByItsVariants(t *testing.T) {
-	c := parse(t, paymentUnion)
+	c := parsed(t, paymentUnion)
 	emits(t, `
 func clonePayment(v Payment) Payment {
 	switch v := v.(type) {

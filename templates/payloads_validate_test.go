@@ -63,7 +63,7 @@ func TestValidateChecksWhatGoAllowsAndAnEventCannotCarry(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := parse(t, `
+			c := parsed(t, `
 types:
   Named: { fields: { x: int } }
 events:
@@ -83,7 +83,7 @@ func (p E) Validate() error {
 }
 
 func TestValidateOfWhatCannotBeWrongIsEmpty(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   e: { payload: { a: bool, b: int, c: int32, d: int64, e: uint64, f: bytes, g: time, h: duration, i: uuid, j: json, k: "[]int", l: "time?" } }
 `)

@@ -3,7 +3,7 @@ package templates
 import "testing"
 
 func TestPublishFunctionsAreOneLineAround(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   order.placed:
     doc: A customer placed an order.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestASampleIsTheFirstExampleOrMadeUp(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   a:
     deprecated: use b

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/emit"
 )
 
@@ -31,7 +31,7 @@ func TestTheStarterCatalogueHasNoFindings(t *testing.T) {
 
 func TestTheStarterShowsTheDefaults(t *testing.T) {
 	shown := parseFile(t, "events.yaml", starter(t, "events")["events.yaml"].Content).Events[0]
-	builtIn := parse(t, "events: { ping: {} }").Events[0]
+	builtIn := parsed(t, "events: { ping: {} }").Events[0]
 	if shown.Name.V != "order.placed" {
 		t.Fatalf("the first event is %s, want one that sets nothing itself", shown.Name.V)
 	}
@@ -76,7 +76,7 @@ func TestTheStarterUsesEveryTypeOfFieldOrNamesIt(t *testing.T) {
 	for _, word := range []string{
 		"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "[]T", "map[string]T",
 	} {
-		if _, findings := catalog.Parse("x.yaml", []byte("version: 1\npackage: p\nevents: { e: { payload: { f: \""+strings.Replace(word, "T", "string", 1)+"\" } } }\n")); findings != nil {
+		if _, findings := parse.Text("x.yaml", []byte("version: 1\npackage: p\nevents: { e: { payload: { f: \""+strings.Replace(word, "T", "string", 1)+"\" } } }\n")); findings != nil {
 			t.Errorf("%s is not a type any more: %v", word, findings)
 		}
 		if !strings.Contains(text, word) {

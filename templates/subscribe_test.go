@@ -3,7 +3,7 @@ package templates
 import "testing"
 
 func TestSubscribeFunctionsGoFromOneEventToAll(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   ml.run.started:
     timeout: 5m
@@ -51,7 +51,7 @@ func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEven
 }
 
 func TestDeclaredSubscriptionsAreConstantsAboveTheFunctionThatTakesThem(t *testing.T) {
-	c := parse(t, `
+	c := parsed(t, `
 events:
   order.placed:
     subscriptions:

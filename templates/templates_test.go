@@ -9,20 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 // here is where the code of the tests seems to be.
 var here = Target{ImportPath: "example.com/shop/events"}
 
 // parse reads a catalogue without its version and package.
-func parse(t testing.TB, body string) *catalog.Catalogue {
+func parsed(t testing.TB, body string) *catalog.Catalogue {
 	t.Helper()
 	return parseFile(t, "events.yaml", []byte("version: 1\npackage: events\n"+body))
 }
 
 func parseFile(t testing.TB, file string, text []byte) *catalog.Catalogue {
 	t.Helper()
-	c, findings := catalog.Parse(file, text)
+	c, findings := parse.Text(file, text)
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 func TestAnUpcastBeginsWithWhatHasStayedTheSame(t *testing.T) {
-	c, findings, err := catalog.Load("../internal/catalog/testdata/cases/valid_history/events.yaml")
+	c, findings, err := parse.Load("../internal/catalog/parse/testdata/cases/valid_history/events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(findings, err)
 	}

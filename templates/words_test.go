@@ -48,7 +48,7 @@ func TestSettingsInWords(t *testing.T) {
 		"{ errors: { a: { retry: { max_attempts: 1 } }, b: permanent } }":              attempt + dead + " It is not tried again if the error is b. If the error is a: tried once.",
 		"{ errors: { a: { retry: { max_attempts: 2, jitter: 0, base_delay: 7s } } } }": attempt + dead + " If the error is a: tried up to 2 times in all, 7s apart.",
 	} {
-		if got := settingWords(parse(t, "events: { e: "+yaml+" }\n").Events[0].Settings); got != want {
+		if got := settingWords(parsed(t, "events: { e: "+yaml+" }\n").Events[0].Settings); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", yaml, got, want)
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -41,11 +42,11 @@ func (paymentRequested) Validate() error { return nil }
 
 // shopSchema is what generated code says about a payload.
 func shopSchema(eventType string) string {
-	c, findings := catalog.Parse("events.yaml", []byte(shopCatalogue))
+	c, findings := parse.Text("events.yaml", []byte(shopCatalogue))
 	if len(findings) > 0 {
 		panic(findings)
 	}
-	return c.EventNamed(eventType).Schema()
+	return schema.Of(c.EventNamed(eventType))
 }
 
 func withoutBreaker() runtime.Settings {

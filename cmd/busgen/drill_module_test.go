@@ -17,6 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -114,7 +115,7 @@ func (m *drillModule) take(t *testing.T, d *drill, c carelessChange) {
 // takeAs uses a package again that has the same code.
 func (m *drillModule) takeAs(t *testing.T, d *drill, name, upcasts string) {
 	t.Helper()
-	c, findings, err := catalog.Load(d.events())
+	c, findings, err := parse.Load(d.events())
 	must(t, err)
 	if len(findings) > 0 {
 		t.Fatal(findings)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/breaking"
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
@@ -24,7 +24,7 @@ func compare(t *testing.T, before, after string) diag.Findings {
 // compareTexts compares catalogues that have the same name in two places.
 func compareTexts(t fataler, before, after string) diag.Findings {
 	state := func(text, prefix string) breaking.State {
-		c, findings := catalog.Parse("events.yaml", []byte(text))
+		c, findings := parse.Text("events.yaml", []byte(text))
 		if findings != nil {
 			t.Fatal(findings, text)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/breaking"
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -130,7 +130,7 @@ func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
 	} {
 		state := func(text string) breaking.State {
 			text = header + "\nevents: { a.b: { " + text + " } }"
-			c, findings := catalog.Parse("events.yaml", []byte(text))
+			c, findings := parse.Text("events.yaml", []byte(text))
 			if findings != nil {
 				t.Fatal(findings, text)
 			}

@@ -12,7 +12,10 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/payload"
+	"github.com/busgen/busgen/internal/record"
 )
 
 // Whatever becomes of a catalogue: a payload that does not decode any more was told of,
@@ -25,25 +28,25 @@ func TestNoPayloadFailsToDecodeUnlessAFindingSaysSo(t *testing.T) {
 		c := map[string]*catalog.Catalogue{}
 		for file, text := range texts {
 			var findings diag.Findings
-			if c[file], findings = catalog.Parse(file, []byte(text)); findings != nil {
+			if c[file], findings = parse.Text(file, []byte(text)); findings != nil {
 				t.Skip(findings.Error()) // such as a type that contains itself
 			}
 		}
 		all := compareTexts(t, before, after)
 		for direction, pair := range map[diag.Direction][2]string{diag.Backward: {"old.yaml", "new.yaml"}, diag.Forward: {"new.yaml", "old.yaml"}} {
 			event := c[pair[0]].Events[0]
-			payload := writer{t}.object(event.Fields, 0)
-			if err := c[pair[0]].CheckDecode(event.Name.V, 1, []byte(payload)); err != nil {
-				t.Fatalf("the test has made %s: %v", payload, err)
+			text := writer{t}.object(event.Fields, 0)
+			if err := payload.CheckDecode(c[pair[0]], event.Name.V, 1, []byte(text)); err != nil {
+				t.Fatalf("the test has made %s: %v", text, err)
 			}
-			err := c[pair[1]].CheckDecode(event.Name.V, 1, []byte(payload))
+			err := payload.CheckDecode(c[pair[1]], event.Name.V, 1, []byte(text))
 			if err == nil {
 				decoded++
 				continue
 			}
 			failed++
 			if !toldError(all, direction) {
-				t.Fatalf("%s: %s\n%v\n%v\n%s\n%s", direction, payload, err, told(all), before, after)
+				t.Fatalf("%s: %s\n%v\n%v\n%s\n%s", direction, text, err, told(all), before, after)
 			}
 		}
 	})
@@ -59,23 +62,23 @@ func TestARecordOfACatalogueGivesTheSameFindings(t *testing.T) {
 		texts := []string{drawCatalogue(t), drawCatalogue(t)}
 		var states []breaking.State
 		for _, text := range texts {
-			c, findings := catalog.Parse("events.yaml", []byte(text))
+			c, findings := parse.Text("events.yaml", []byte(text))
 			if findings != nil {
 				t.Skip(findings.Error())
 			}
 			states = append(states, breaking.State{Catalogue: c, Read: func(string) ([]byte, error) { return []byte(text), nil }})
 		}
-		var record []catalog.Fact
+		var facts []record.Fact
 		var lines []string
-		for _, f := range states[0].Facts() {
+		for _, f := range record.FactsOf(states[0].Catalogue) {
 			lines = append(lines, f.String())
-			read, err := catalog.ParseFact(f.String(), diag.Position{File: "record", Line: len(lines), Column: 1})
+			read, err := record.ParseFact(f.String(), diag.Position{File: "record", Line: len(lines), Column: 1})
 			if err != nil {
 				t.Fatal(f, err)
 			}
-			record = append(record, read)
+			facts = append(facts, read)
 		}
-		before, wrong := catalog.ReadFacts(record)
+		before, wrong := record.ReadFacts(facts)
 		if wrong != nil {
 			t.Fatal(wrong)
 		}

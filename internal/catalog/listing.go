@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// Setting is one of the settings in force, on its own.
+// Setting is one setting that is in force.
 type Setting struct {
 	Key   string        // as a path: retry.max_attempts, errors.card_declined
 	Value any           // a number, a list of texts, or a text as the language writes it
@@ -35,14 +35,14 @@ func (s Settings) List() []Setting {
 
 func shortOrOff(d time.Duration) string {
 	if d == 0 {
-		return off
+		return Off
 	}
 	return Short(d)
 }
 
 func countOrOff(n int) any {
 	if n == 0 {
-		return off
+		return Off
 	}
 	return n
 }
@@ -60,7 +60,7 @@ func (r Retry) list(prefix string) []Setting {
 
 func (b Breaker) list() []Setting {
 	if b.Off.V {
-		return []Setting{{"breaker", off, b.Off.Pos}}
+		return []Setting{{"breaker", Off, b.Off.Pos}}
 	}
 	return []Setting{
 		{"breaker.threshold", b.Threshold.V, b.Threshold.Pos},
@@ -70,11 +70,11 @@ func (b Breaker) list() []Setting {
 	}
 }
 
-// list has what is different for the errors of the class.
+// list returns the settings that differ for the errors of the class.
 func (rule *ErrorRule) list() []Setting {
 	key := "errors." + rule.Class.V
 	if rule.Permanent.V {
-		return []Setting{{key, permanent, rule.Permanent.Pos}}
+		return []Setting{{key, Permanent, rule.Permanent.Pos}}
 	}
 	var own []Setting
 	for _, setting := range rule.Retry.list(key + ".") {
@@ -90,7 +90,7 @@ func (rule *ErrorRule) list() []Setting {
 
 func (d Redrive) list() []Setting {
 	if d.Off.V {
-		return []Setting{{"redrive", off, d.Off.Pos}}
+		return []Setting{{"redrive", Off, d.Off.Pos}}
 	}
 	reasons := Setting{"redrive.reasons", d.Reasons.V, d.Reasons.Pos}
 	if len(d.Reasons.V) == 0 {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // A Value is a decoded value that remembers where it was written. A value
@@ -58,7 +60,7 @@ type Package struct {
 	Folder string   // below that
 }
 
-// ImportPath is that by which Go imports it.
+// ImportPath returns the path by which Go imports the package.
 func (p *Package) ImportPath() string {
 	if p.Above != nil {
 		return p.Above.ImportPath() + "/" + p.Folder
@@ -93,7 +95,7 @@ type Type struct {
 	Traits Traits
 }
 
-// Traits say how Go code has to treat values.
+// Traits tell generated code how to treat values.
 type Traits struct {
 	Shares       bool // a copy by assignment shares something that can be changed
 	Incomparable bool // == does not tell whether two are equal
@@ -127,8 +129,7 @@ type Variant struct {
 	Type *Type         // a struct, which has no field of the discriminator's name
 }
 
-// Custom is a Go type that somebody else has written, with the form in which it
-// travels.
+// Custom is a Go type that the user supplies, with its JSON form.
 type Custom struct {
 	Import Value[string] // the path of its package
 	Name   Value[string] // in that package
@@ -159,8 +160,8 @@ type Field struct {
 // of nil: see [DefaultName].
 func (f *Field) HasDefaultMethod() bool { return f.Default.Written() && f.Type.Optional }
 
-// Constraints narrow down the values of a field. What is not written is not
-// asked for. They hold for a field that is there: an optional one may be absent.
+// Constraints narrow down the values of a field. A constraint that is not written does not apply. An optional
+// field may be absent in spite of them.
 type Constraints struct {
 	// Min and Max bound a number, a decimal or a duration. They are written as in
 	// JSON, without quotes: 1, 0.5, 1h30m0s.
@@ -228,7 +229,7 @@ type Event struct {
 	Owner      Value[string]   // who answers for it
 	Tags       []Value[string] // in file order, none of them twice
 	Examples   []*Example      // in file order
-	madeUp     json.RawMessage // a payload, if there are no examples
+	MadeUp     json.RawMessage // a payload, if there are no examples
 
 	Settings Settings
 	// Subscriptions are the durable names that exist from the moment a bus is
@@ -239,21 +240,20 @@ type Event struct {
 	PartitionBy *Field
 }
 
-// OldShape is the payload that an event had in a version before its present one.
+// OldShape is a payload of an old version of an event.
 type OldShape struct {
 	Version Value[int]
 	Doc     string
 	Type    *Type // a struct in place; OrderPlacedV1
 }
 
-// Example is a payload that an event shows. It is valid.
+// Example is a valid payload that an event shows.
 type Example struct {
 	JSON json.RawMessage // as it travels, without blanks
 	Pos  diag.Position
 }
 
-// Subscription is an entry of an event's `subscriptions:`. Its name is the only
-// one of its kind in the catalogue.
+// Subscription is an entry of an event's `subscriptions:`. Its name is unique in the catalogue.
 type Subscription struct {
 	Name    Value[string] // send-receipt; the durable name
 	GoName  string        // of the constant, including the event: OnOrderPlacedSendReceipt
@@ -272,11 +272,23 @@ type Namespace struct {
 	Spread bool // its events are in several packages; see Catalogue.In
 }
 
-// ErrorClass is a kind of error that the catalogue has rules for. The program
-// says which errors belong to it.
+// ErrorClass is a class of errors with rules in the catalogue. The program says which errors belong to it.
 type ErrorClass struct {
 	Name   Value[string] // card_declined
 	GoName string        // of the constant: ErrorCardDeclined
+}
+
+// LintSetting is an entry of `lint:`, the setting of one rule of busgen lint.
+type LintSetting struct {
+	Rule     Value[string]
+	Severity Value[diag.Severity] // not written if it stays what it is
+	Except   []glob.Pattern
+}
+
+// Accepted is an entry of `accepted:`, a finding of busgen breaking that the catalogue accepts.
+type Accepted struct {
+	Key    Value[string] // as the finding prints it: field-added order.placed 1 email
+	Reason Value[string]
 }
 
 // JSON returns the wire form of a value of the enum t.
@@ -284,8 +296,14 @@ func (v *EnumValue) JSON(t *Type) json.RawMessage {
 	if t.Integer {
 		return json.RawMessage(strconv.Itoa(v.Number))
 	}
-	return quoteJSON(v.Name.V)
+	return plainjson.Quote(v.Name.V)
 }
 
-// DefaultName is the Go name of the method that returns the default of f.
-func DefaultName(f *Field) string { return f.GoName + "OrDefault" }
+// Sample returns the JSON of a payload of e: the first of its examples, or one
+// that is made up. It is valid, and the same every time.
+func (e *Event) Sample() json.RawMessage {
+	if len(e.Examples) > 0 {
+		return e.Examples[0].JSON
+	}
+	return e.MadeUp
+}

@@ -1,38 +1,24 @@
 package catalog
 
-import (
-	"slices"
-	"strings"
+import "slices"
 
-	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
-)
-
-// An edge leads from a type to one of which its values must have or may have
-// a value.
-type edge struct {
-	to   *Type
-	at   diag.Place
-	hint string
-}
-
-// needs returns the declared type of which f must have a value, or nil. Lists and
-// maps may be empty, unless they must have items, and optional fields absent.
-func (f *Field) needs() *Type {
+// Needs returns the declared type of which every value of f contains one, or nil. Optional fields may be
+// absent; lists and maps may be empty, unless they must have items.
+func (f *Field) Needs() *Type {
 	t := f.Type
 	switch {
 	case t.Optional:
 		return nil
-	case t.isCollection() && f.Constraints.MinItems.V > 0 && !t.Elem.isCollection():
+	case t.IsCollection() && f.Constraints.MinItems.V > 0 && !t.Elem.IsCollection():
 		return t.Elem.Named
 	}
 	return t.Named
 }
 
-// finite finds the types that have values at all, and numbers them in such an
-// order that what a value needs comes before it. A struct has one if all that it
-// needs has; a union, if one of its variants has.
-func finite(types []*Type) map[*Type]int {
+// Ranks returns the types that have values at all, numbered from 1 in such an order that a type comes after
+// the types that its values need. A struct has values if all types that it needs have; a union, if one of its
+// variants has.
+func Ranks(types []*Type) map[*Type]int {
 	missing, dependents := map[*Type]int{}, map[*Type][]*Type{}
 	among := map[*Type]bool{} // the others are of other catalogues, and were checked
 	for _, t := range types {
@@ -72,7 +58,7 @@ func finite(types []*Type) map[*Type]int {
 func (t *Type) needs() []*Type {
 	var all []*Type
 	for _, f := range t.Fields {
-		if next := f.needs(); next != nil {
+		if next := f.Needs(); next != nil {
 			all = append(all, next)
 		}
 	}
@@ -82,69 +68,10 @@ func (t *Type) needs() []*Type {
 	return all
 }
 
-// checkRecursion reports types that contain themselves so that no value could ever be
-// complete.
-func (r *reader) checkRecursion(types []*Type) {
-	ranks, done := finite(types), map[*Type]bool{}
-	for t := range ranks {
-		done[t] = true
-	}
-	var path []*Type
-	var visit func(t *Type)
-	visit = func(t *Type) {
-		path = append(path, t)
-		for _, e := range r.needed(t) {
-			if done[e.to] || e.to.Package != nil {
-				continue
-			}
-			if i := slices.Index(path, e.to); i >= 0 {
-				r.recursive(e, path[i:])
-				continue
-			}
-			visit(e.to)
-		}
-		path = path[:len(path)-1]
-		done[t] = true
-	}
-	for _, t := range types {
-		if !done[t] {
-			visit(t)
-		}
-	}
-}
-
-// needed lists what a value of t must have.
-func (r *reader) needed(t *Type) []edge {
-	var edges []edge
-	for _, f := range t.Fields {
-		if next := f.needs(); next != nil {
-			hint := "make a field on the way optional (" + f.Type.Text + "?) or a list"
-			if f.Type.isCollection() {
-				hint = "let a list on the way be empty, without min_items"
-			}
-			edges = append(edges, edge{next, r.typeAt(f.Type), hint})
-		}
-	}
-	for _, v := range t.Variants {
-		edges = append(edges, edge{v.Type, r.nameAt(v.Name), "add a variant that ends it"})
-	}
-	return edges
-}
-
-func (r *reader) recursive(e edge, cycle []*Type) {
-	var chain strings.Builder
-	for _, t := range cycle {
-		chain.WriteString(t.Name.V + " → ")
-	}
-	r.report(e.at, rules.RecursiveType, "type %s contains itself: %s%s", cycle[0].Name.V, chain.String(), cycle[0].Name.V).
-		Hint = e.hint
-}
-
-// markTypes finds out what is true of the values of types with everything inside of
-// them: which can contain others of the same type, because they are on a cycle of
-// references, and their traits. It is Tarjan's algorithm, which finds such cycles
-// (strongly connected components) after everything that they lead to.
-func markTypes(types []*Type) {
+// Mark sets Recursive and Traits of types, which say what holds for a value and everything inside of it. A
+// type on a cycle of references is recursive. Mark uses Tarjan's algorithm, which finds such cycles (strongly
+// connected components) after everything that they lead to.
+func Mark(types []*Type) {
 	m := &marker{order: map[*Type]int{}, low: map[*Type]int{}, open: map[*Type]bool{}}
 	for _, t := range types {
 		if m.order[t] == 0 {
@@ -164,7 +91,7 @@ func (m *marker) visit(t *Type) {
 	m.low[t] = m.order[t]
 	m.stack = append(m.stack, t)
 	m.open[t] = true
-	for _, next := range t.references() {
+	for _, next := range t.References() {
 		if m.order[next] == 0 {
 			m.visit(next)
 			m.low[t] = min(m.low[t], m.low[next])
@@ -179,13 +106,13 @@ func (m *marker) visit(t *Type) {
 	}
 }
 
-// mark marks the types of one component. Those that it leads to are marked.
+// mark marks the types of one component. The types that it leads to are marked already.
 func (m *marker) mark(component []*Type) {
 	var traits Traits
 	for _, t := range component {
-		t.Recursive = len(component) > 1 || slices.Contains(t.references(), t)
+		t.Recursive = len(component) > 1 || slices.Contains(t.References(), t)
 		traits = traits.or(t.ownTraits())
-		for _, next := range t.references() {
+		for _, next := range t.References() {
 			traits = traits.or(next.Traits)
 		}
 		m.open[t] = false
@@ -199,7 +126,7 @@ func (a Traits) or(b Traits) Traits {
 	return Traits{a.Shares || b.Shares, a.Incomparable || b.Incomparable, a.Reflected || b.Reflected}
 }
 
-// ownTraits are those of t without the types that it is made of.
+// ownTraits returns the traits of t without the types that it consists of.
 func (t *Type) ownTraits() Traits {
 	switch {
 	case t.IsCustom():
@@ -214,7 +141,7 @@ func (t *Type) ownTraits() Traits {
 	return traits
 }
 
-// ownTraits are those of a value of type t without the declared type in it.
+// ownTraits returns the traits of a value of type t without the declared type in it.
 func (t *TypeRef) ownTraits() Traits {
 	switch {
 	case t.Kind == Named && t.Named.IsUnion(): // which has a nil of its own
@@ -225,25 +152,45 @@ func (t *TypeRef) ownTraits() Traits {
 	return Traits{Incomparable: t.Kind == Time}
 }
 
-// Traits are those of a value of type t.
+// Traits returns the traits of a value of type t.
 func (t *TypeRef) Traits() Traits {
 	traits := t.ownTraits()
-	if named := t.named(); named != nil {
+	if named := t.Declared(); named != nil {
 		traits = traits.or(named.Traits)
 	}
 	return traits
 }
 
-// references lists the declared types that t is made of.
-func (t *Type) references() []*Type {
+// References lists the declared types that t consists of.
+func (t *Type) References() []*Type {
 	var all []*Type
 	for _, f := range t.Fields {
-		if named := f.Type.named(); named != nil && !f.Removed {
+		if named := f.Type.Declared(); named != nil && !f.Removed {
 			all = append(all, named)
 		}
 	}
 	for _, v := range t.Variants {
 		all = append(all, v.Type)
+	}
+	return all
+}
+
+// Reachable lists the declared types that fields consist of.
+func Reachable(fields []*Field) []*Type {
+	var all []*Type
+	seen := map[*Type]bool{}
+	var visit func(t *Type)
+	visit = func(t *Type) {
+		if !seen[t] {
+			seen[t] = true
+			all = append(all, t)
+			for _, next := range t.References() {
+				visit(next)
+			}
+		}
+	}
+	for _, next := range (&Type{Fields: fields}).References() {
+		visit(next)
 	}
 	return all
 }

@@ -1,167 +1,118 @@
 package catalog
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// The keys that say how events are delivered. They are the same in `defaults`,
-// in a policy and in an event; a subscription has all but the last, which is
-// about events among each other.
-var (
-	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "errors", "redrive"}
-)
+// Settings are the settings in force for an event type or for one of its subscriptions. Each field knows
+// where its value was written.
+type Settings struct {
+	Retry
+	Timeout         Value[time.Duration] // of one attempt
+	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
+	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
+	MaxSnoozes      Value[int]           // of one event; 0 for no limit
+	Breaker         Breaker
+	FailureThrottle Value[int]   // failures in a row; 0 for never
+	Errors          []*ErrorRule // the first that matches decides
+	Redrive         Redrive
+	Priority        Value[Priority]
+}
 
-// There is no timeout "off": a handler that hangs must not hold its event for ever.
-var (
-	timeoutSpan = span{least: time.Millisecond, most: retry.LimitDelay}
-	patience    = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
-)
+// Retry says how often and when a failed event is tried again.
+type Retry struct {
+	MaxAttempts Value[int]
+	Backoff     Value[retry.Backoff]
+	BaseDelay   Value[time.Duration]
+	MaxDelay    Value[time.Duration]
+	Multiplier  Value[float64]
+	Jitter      Value[float64]
+}
 
-// builtin returns the settings of an event for which nothing is written.
-func builtin() Settings {
-	return Settings{
-		Retry:      builtinRetry(),
-		Timeout:    Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:  Value[time.Duration]{V: 10 * time.Second},
-		MaxSnoozes: Value[int]{V: 10_000},
-		Breaker:    builtinBreaker(),
-		Redrive:    builtinRedrive(),
-		Priority:   Value[Priority]{V: Normal},
+// Policy returns r in the form the runtime computes with.
+func (r Retry) Policy() retry.Policy {
+	return retry.Policy{
+		MaxAttempts: r.MaxAttempts.V,
+		Backoff:     r.Backoff.V,
+		BaseDelay:   r.BaseDelay.V,
+		MaxDelay:    r.MaxDelay.V,
+		Multiplier:  r.Multiplier.V,
+		Jitter:      r.Jitter.V,
 	}
 }
 
-// overlay returns s with everything replaced that is written in over.
-func (s Settings) overlay(over Settings) Settings {
-	s.Retry = s.Retry.overlay(over.Retry)
-	replace(&s.Timeout, over.Timeout)
-	replace(&s.SlowAfter, over.SlowAfter)
-	replace(&s.ExpiresAfter, over.ExpiresAfter)
-	replace(&s.MaxSnoozes, over.MaxSnoozes)
-	s.Breaker = s.Breaker.overlay(over.Breaker)
-	replace(&s.FailureThrottle, over.FailureThrottle)
-	s.Errors = overlayErrors(s.Errors, over.Errors)
-	s.Redrive = s.Redrive.overlay(over.Redrive)
-	replace(&s.Priority, over.Priority)
-	return s
-}
-
-// replace asks whether a value is written, not whether it is zero: a jitter
-// of 0 is a choice.
-func replace[T any](dst *Value[T], v Value[T]) {
-	if v.Written() {
-		*dst = v
-	}
-}
-
-// settings reads the settings that are written in o. The others stay zero,
-// without a position.
-func (r *reader) settings(o object) Settings {
-	var s Settings
-	if e, ok := o.entries["retry"]; ok {
-		s.Retry = r.retry(e, "retry of "+o.what)
-	}
-	s.Timeout = r.duration(o, "timeout", timeoutSpan)
-	s.SlowAfter = r.duration(o, "slow_after", patience)
-	s.ExpiresAfter = r.duration(o, "expires_after", patience)
-	s.Breaker = r.breaker(o)
-	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
-	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
-	s.Errors = r.errorRules(o)
-	s.Redrive = r.redrive(o)
-	s.Priority = oneOf(r, o, "priority", priorityWords, func(word string) (Priority, bool) {
-		i := slices.Index(priorityWords, word)
-		return Priority(i), i >= 0
-	})
-	return s
-}
-
-// count reads a whole number between lo and hi.
-func (r *reader) count(e entry, what string, lo, hi int, meaning string) Value[int] {
-	v, ok := r.wholeNumber(e, what)
-	if ok && (v.V < lo || v.V > hi) {
-		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %d", e.name, what, v.V).
-			Hint = meaning + " and must be between " + strconv.Itoa(lo) + " and " + strconv.Itoa(hi)
-		return Value[int]{}
-	}
-	return v
-}
-
-// countOrOff reads a whole number from 1 on, or the word that stands for 0.
-func (r *reader) countOrOff(settings object, key string, most int, meaning string) Value[int] {
-	e, ok := settings.entries[key]
-	switch {
-	case !ok:
-		return Value[int]{}
-	case isOff(e):
-		return Value[int]{V: 0, Pos: r.position(e.value)}
-	case !isNumber(e.value):
-		r.neitherOffNor(e, settings.what, "a whole number")
-		return Value[int]{}
-	}
-	return r.count(e, settings.what, 1, most, meaning)
-}
-
-// limitSnoozes is the largest limit of snoozes. Beyond it nobody can tell it from
-// off.
-const limitSnoozes = 1_000_000
-
-// limits are those of a number.
-type limits struct {
-	least, most float64
-	below       bool // most itself is too much
-}
-
-func (l limits) String() string {
-	text := "between %v and %v"
-	if l.below {
-		text = "at least %v and less than %v"
-	}
-	return fmt.Sprintf(text, l.least, l.most)
-}
-
-func (l limits) allow(f float64) bool {
-	return f >= l.least && (f < l.most || f == l.most && !l.below)
-}
-
-func (r *reader) fraction(o object, key string, within limits) Value[float64] {
-	e, ok := o.entries[key]
-	if !ok {
-		return Value[float64]{}
-	}
-	v, ok := r.number(e, o.what)
-	if ok && !within.allow(v.V) {
-		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %s", key, o.what, e.value.Value).Hint = "it must be " + within.String()
-		return Value[float64]{}
-	}
-	return v
-}
-
-// oneOf reads a setting that is one of a few words.
-func oneOf[T any](r *reader, o object, key string, words []string, parse func(string) (T, bool)) Value[T] {
-	e, ok := o.entries[key]
-	if !ok {
-		return Value[T]{}
-	}
-	text, ok := r.text(e.value, key+" of "+o.what)
-	if !ok {
-		return Value[T]{}
-	}
-	v, ok := parse(text.V)
-	if !ok {
-		f := r.report(r.place(e.value), rules.UnknownValue, "%s of %s is %q", key, o.what, text.V)
-		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
-			f.Hint = "it is one of " + strings.Join(words, ", ")
+// Options returns the fields of r that are written.
+func (r Retry) Options() []retry.Option {
+	var opts []retry.Option
+	add := func(written bool, opt retry.Option) {
+		if written {
+			opts = append(opts, opt)
 		}
-		return Value[T]{}
 	}
-	return Value[T]{V: v, Pos: text.Pos}
+	add(r.MaxAttempts.Written(), retry.MaxAttempts(r.MaxAttempts.V))
+	add(r.Backoff.Written(), retry.WithBackoff(r.Backoff.V))
+	add(r.BaseDelay.Written(), retry.BaseDelay(r.BaseDelay.V))
+	add(r.MaxDelay.Written(), retry.MaxDelay(r.MaxDelay.V))
+	add(r.Multiplier.Written(), retry.Multiplier(r.Multiplier.V))
+	add(r.Jitter.Written(), retry.Jitter(r.Jitter.V))
+	return opts
 }
+
+// Breaker says when a subscription stops for a while because its handler fails
+// too often. While Off is true the rest means nothing.
+type Breaker struct {
+	Off        Value[bool]
+	Threshold  Value[float64]
+	MinSamples Value[int]
+	Window     Value[time.Duration]
+	OpenFor    Value[time.Duration]
+}
+
+// Policy returns b in the form the runtime decides with.
+func (b Breaker) Policy() breaker.Policy {
+	return breaker.Policy{
+		Off:        b.Off.V,
+		Threshold:  b.Threshold.V,
+		MinSamples: b.MinSamples.V,
+		Window:     b.Window.V,
+		OpenFor:    b.OpenFor.V,
+	}
+}
+
+// Redrive says which dead letters are tried again by themselves. While Off is
+// true, as it is if nothing is written, the rest means nothing.
+type Redrive struct {
+	Off     Value[bool]
+	Reasons Value[[]string] // empty for all
+	Every   Value[time.Duration]
+	Max     Value[int]
+}
+
+// ErrorRule says what errors of one class mean. Either Permanent is true or Retry
+// holds what is different for them; fields of it without a position are those
+// of the event.
+type ErrorRule struct {
+	Class     Value[string]
+	GoName    string // of the constant: ErrorCardDeclined
+	Permanent Value[bool]
+	Retry     Retry
+}
+
+// Priority orders the deliveries that wait in one subscription.
+type Priority int
+
+// The priorities; Normal is the zero value and the default.
+const (
+	Normal Priority = iota
+	High
+	Low
+)
+
+// String returns the word of the catalogue language.
+func (p Priority) String() string { return PriorityWords[p] }
+
+// PriorityWords lists the words of the catalogue language, in the order of the constants.
+var PriorityWords = []string{"normal", "high", "low"}

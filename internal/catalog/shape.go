@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Shape returns a digest of what generated code cannot learn from a catalogue at
-// run time: the fields of the payload, the types that they are made of, and the
-// partition key. The order of fields and what is said about them do not count.
+// Shape returns a digest of what only a build can change: the fields of the payload, the types that they
+// consist of, and the partition key. The order of fields and their docs do not count.
 func (e *Event) Shape() string {
 	lines := fieldLines("field ", e.Fields, map[*Type]bool{})
 	if e.PartitionBy != nil {
@@ -28,13 +27,12 @@ func (e *Event) Shape() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// fieldLines has a line for each field, and those of the types that no field
-// before was made of.
+// fieldLines returns a line for each field, and the lines of the types that are not done.
 func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 	var lines []string
 	for _, f := range fields {
 		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text+f.Constraints.digest()+string(f.Default.V)+formerDigest(f))
-		if t := f.Type.named(); t != nil && !done[t] {
+		if t := f.Type.Declared(); t != nil && !done[t] {
 			done[t] = true
 			lines = append(lines, typeLines(t, done)...)
 		}
@@ -42,7 +40,7 @@ func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 	return lines
 }
 
-// formerDigest tells former names of a field apart. It is empty for none.
+// formerDigest tells former names of a field apart. It is empty without any.
 func formerDigest(f *Field) string {
 	var b strings.Builder
 	for _, was := range f.Was {
@@ -51,7 +49,7 @@ func formerDigest(f *Field) string {
 	return b.String()
 }
 
-// typeLines has what a declared type is made of.
+// typeLines returns lines for what a declared type consists of.
 func typeLines(t *Type, done map[*Type]bool) []string {
 	prefix := "type " + t.Name.V + " "
 	var lines []string
@@ -71,19 +69,11 @@ func typeLines(t *Type, done map[*Type]bool) []string {
 	return append(lines, fieldLines(prefix, t.Fields, done)...)
 }
 
-// digest tells constraints apart. It is empty for none.
+// digest tells constraints apart. It is empty without any.
 func (c Constraints) digest() string {
 	if c == (Constraints{}) {
 		return ""
 	}
 	return fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V, c.Max.V, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
 		c.Pattern.V, c.Format.V, c.MinItems.V, c.MaxItems.V, c.MaxItems.Written(), c.Unique.V)
-}
-
-// named returns the declared type at the bottom of t, if there is one.
-func (t *TypeRef) named() *Type {
-	for t.Elem != nil {
-		t = t.Elem
-	}
-	return t.Named
 }

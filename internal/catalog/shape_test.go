@@ -3,6 +3,8 @@ package catalog_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/catalogtest"
 )
 
 func TestTheShapeOfAnEventIsThatOfItsPayload(t *testing.T) {
@@ -17,7 +19,7 @@ events:
     partition_by: id
     payload: { id: uuid, total: Money, tree: Tree }
 `
-	shape := func(source string) string { return parse(t, source).Events[0].Shape() }
+	shape := func(source string) string { return catalogtest.Parsed(t, source).Events[0].Shape() }
 	before := shape(body)
 	for name, change := range map[string][2]string{
 		"a setting":                {"partition_by", "timeout: 1s\n    partition_by"},

@@ -3,181 +3,52 @@ package catalog
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"gopkg.in/yaml.v3"
-
-	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// scalarKinds are the built-in types by the name that a catalogue gives them.
-var scalarKinds = map[string]Kind{
+// Scalars maps the names of the built-in types to their kinds.
+var Scalars = map[string]Kind{
 	"string": String, "bool": Bool, "int": Int, "int32": Int32, "int64": Int64, "uint64": Uint64, "float64": Float64,
 	"bytes": Bytes, "time": Time, "date": Date, "duration": Duration, "uuid": UUID, "decimal": Decimal, "json": JSON,
 }
 
-// shapes are the types that are made of another one.
-var shapes = []struct {
-	prefix string
-	kind   Kind
-}{{"[]", List}, {"map[string]", Map}}
+// InPlace stands in the text of a type for the struct that is written beside it.
+const InPlace = "{}"
 
-// maxNesting is far beyond what anyone can read.
-const maxNesting = 16
-
-// otherWords are what people write who come from other languages, where no
-// spelling is close to the word that is meant.
-var otherWords = map[string]string{
-	"integer": "int", "long": "int64", "uint": "uint64", "float": "float64", "double": "float64", "number": "float64",
-	"boolean": "bool", "text": "string", "str": "string", "varchar": "string", "binary": "bytes", "blob": "bytes",
-	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
+// CutElem cuts "[]" or "map[string]" off the text of a type. It returns the kind that this prefix
+// stands for and the text of the type of the elements.
+func CutElem(text string) (kind Kind, elem string, found bool) {
+	if elem, found = strings.CutPrefix(text, "[]"); found {
+		return List, elem, true
+	}
+	elem, found = strings.CutPrefix(text, "map[string]")
+	return Map, elem, found
 }
 
-// inPlace stands in the text of a type for the struct that is written beside it.
-const inPlace = "{}"
+// IsCollection reports whether t is a list or a map.
+func (t *TypeRef) IsCollection() bool { return t.Kind == List || t.Kind == Map }
 
-// typeRef reads the text of a type: a name, []T or map[string]T, and a `?` at
-// the end. What is written in place, if there is such a struct, must be named. It
-// returns nil after a finding.
-func (r *reader) typeRef(n *yaml.Node, what string, inline *Type) *TypeRef {
-	text, ok := r.text(n, "the type of "+what)
-	if !ok {
-		return nil
+// Declared returns the declared type at the bottom of t: that of the elements, if t is a list or a map.
+// It is nil if that is a built-in type.
+func (t *TypeRef) Declared() *Type {
+	for t.Elem != nil {
+		t = t.Elem
 	}
-	inner, optional := strings.CutSuffix(text.V, "?")
-	if i := strings.IndexByte(inner, '?'); i >= 0 {
-		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? inside", what).
-			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
-		return nil
-	}
-	if strings.Count(inner, "[") > maxNesting {
-		r.report(r.place(n), rules.BadType, "the type of %s is nested more than %d deep", what, maxNesting).
-			Hint = "declare a type for a part of it"
-		return nil
-	}
-	if inline != nil && !strings.HasSuffix(inner, inPlace) {
-		r.report(r.place(n), rules.Conflict, "%s has a type and fields, and they are not about the same", what).
-			Hint = "in the type, {} stands for the struct that has the fields, as in \"[]{}\"; or leave one of them out"
-		return nil
-	}
-	t := r.typeExpr(n, inner, 0, what, inline)
-	if t != nil {
-		t.Optional, t.Text = optional, text.V
-	}
-	return t
+	return t.Named
 }
 
-// typeExpr reads text, which begins at offset in n.
-func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, inline *Type) *TypeRef {
-	t := &TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
-	for _, shape := range shapes {
-		if elem, ok := strings.CutPrefix(text, shape.prefix); ok {
-			t.Kind = shape.kind
-			t.Elem = r.typeExpr(n, elem, offset+len(shape.prefix), what, inline)
-			if t.Elem == nil {
-				return nil
-			}
-			return t
-		}
-	}
-	if t.Kind = scalarKinds[text]; t.Kind != 0 {
-		return t
-	}
-	if text == inPlace && inline != nil {
-		t.Kind, t.Named = Named, inline
-		return t
-	}
-	if t.Named = r.types[text]; t.Named != nil {
-		t.Kind = Named
-		return t
-	}
-	at := r.placeIn(n, offset, len(text))
-	if isImportedName(text) {
-		if t.Kind, t.Named = Named, r.importedType(at, text, what); t.Named != nil {
-			return t
-		}
-		return nil
-	}
-	if !isWord(text) {
-		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
-		return nil
-	}
-	if r.incomplete {
-		return nil // it may be declared in a file that could not be read
-	}
-	r.report(at, rules.UnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
-	return nil
-}
-
-// typeAt is the place of a type that was read before.
-func (r *reader) typeAt(t *TypeRef) diag.Place {
-	return r.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
-}
-
-// isWord reports whether text could be the name of a type.
-func isWord(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
-	})
-}
-
-func notationHint(text string) string {
-	switch elem, isArray := strings.CutSuffix(text, "[]"); {
-	case text == inPlace:
-		return "{} stands for a struct whose fields are written beside the type"
-	case isArray && isWord(elem):
-		return "a list is written in front: \"[]" + elem + "\""
-	case strings.HasPrefix(text, "*") && isWord(text[1:]):
-		return "an optional field is written \"" + text[1:] + "?\""
-	case strings.HasPrefix(text, "map["):
-		return "the keys of a map are always strings: map[string]T"
-	}
-	return "write a name, []T or map[string]T"
-}
-
-func (r *reader) typeHint(text string) string {
-	if word := otherWords[strings.ToLower(text)]; word != "" {
-		return "did you mean \"" + word + "\"?"
-	}
-	var known []string
-	for from, other := range r.imported {
-		if other.types[text] != nil {
-			known = append(known, "did you mean \""+from+"."+text+"\"?")
-		}
-	}
-	if slices.Sort(known); known != nil {
-		return known[0]
-	}
-	if r.misspelt++; r.misspelt > maxMisspelt {
-		return declareType
-	}
-	for name := range scalarKinds {
-		known = append(known, name)
-	}
-	for name := range r.types {
-		known = append(known, name)
-	}
-	slices.Sort(known) // so that ties are resolved the same way every time
-	if hint := diag.DidYouMean(text, known); hint != "" {
-		return hint
-	}
-	return declareType
-}
-
-const declareType = "declare it under types, or use a built-in type"
-
-// maxMisspelt is for how many unknown types and unused policies a similar name is looked for, because that takes
-// the longer the more names there are.
-const maxMisspelt = 200
-
-// JSONType returns the type whose JSON t has: t itself, or what stands for a custom
-// Go type. It is nil for nil.
-func (t *TypeRef) JSONType() *TypeRef { return t.wire() }
-
-func (t *TypeRef) wire() *TypeRef {
+// JSONType returns the type whose JSON t has: t itself, or the declared form of a custom Go type. It is nil
+// for nil.
+func (t *TypeRef) JSONType() *TypeRef {
 	if t != nil && t.Kind == Named && t.Named.IsCustom() {
 		return t.Named.Custom.JSON
 	}
 	return t
+}
+
+// defaultable lists the kinds whose defaults can be constants.
+var defaultable = []Kind{String, Bool, Int, Int32, Int64, Uint64, Float64, Decimal, Date, Duration, UUID}
+
+// TakesDefault reports whether a field of type t can have a default: whether it is a scalar.
+func (t *TypeRef) TakesDefault() bool {
+	return slices.Contains(defaultable, t.Kind) || t.Kind == Named && t.Named.IsEnum()
 }

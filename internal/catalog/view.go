@@ -2,18 +2,8 @@ package catalog
 
 import "slices"
 
-// InGo is a Go name that belongs to e, as the users of its package write it if that is not the
-// root's: payments.PaymentReceived.
-func (e *Event) InGo(name string) string {
-	if e.Home == nil {
-		return name
-	}
-	return e.Home.Name.V + "." + name
-}
-
-// In returns the catalogue as one of its packages sees it; nil is that of the root, whose import
-// path is given. Types and events of other packages have a Package there. The catalogue
-// itself stays as it is.
+// In returns the catalogue as one of its packages sees it; nil is that of the root, whose import path is
+// given. Types and events of other packages have a Package there. In does not change c.
 func (c *Catalogue) In(p *Package, importPath string) *Catalogue {
 	if len(c.Packages) == 0 {
 		return c
@@ -54,8 +44,8 @@ func (c *Catalogue) In(p *Package, importPath string) *Catalogue {
 	return &view
 }
 
-// in is a namespace as a package sees it: with its interface if all of its events are in that, and
-// without one in the root if they are in several.
+// in returns the namespace as a package sees it. The package that has all of its events has its interface; if
+// several packages have events, the root sees it without one. Otherwise in returns nil.
 func (ns *Namespace) in(p *Package, events map[*Event]*Event) *Namespace {
 	one := &Namespace{Name: ns.Name, GoName: ns.GoName}
 	here := 0
@@ -98,7 +88,7 @@ func (c *Catalogue) ForeignUnions() []*Type {
 	used := map[*Type]bool{}
 	note := func(fields []*Field) {
 		for _, f := range fields {
-			used[f.Type.named()] = true
+			used[f.Type.Declared()] = true
 		}
 	}
 	for _, e := range c.Events {
@@ -125,7 +115,7 @@ func newViewer(c *Catalogue, of *Package, importPath string) *viewer {
 	return v
 }
 
-// seen is where something is whose home is a package; nil if that is the one that looks.
+// seen returns the package of something with this home, or nil if it is the viewing package.
 func (v *viewer) seen(home *Package) *Package {
 	if home == v.of {
 		return nil
@@ -165,7 +155,7 @@ func (v *viewer) fields(fields []*Field) []*Field {
 }
 
 func (v *viewer) ref(t *TypeRef) *TypeRef {
-	if t.named() == nil {
+	if t.Declared() == nil {
 		return t
 	}
 	one := *t

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/busgen/busgen/internal/format"
 	"pgregory.net/rapid"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 // A maker makes catalogues that are likely to be free of findings, from
@@ -216,7 +215,7 @@ func (m *maker) constrained(o object, of string) object {
 		case 0:
 			o.set("pattern", m.one("pattern", []string{"^a+$", "`", `^[\d"\\]{2,3}$`, "x|y", "(?i)\u202e", "^$"}))
 		case 1:
-			o.set("format", m.one("format", catalog.Formats()))
+			o.set("format", m.one("format", format.Names()))
 		case 2:
 			o.set("min_length", m.upTo(3)).set("max_length", 3+m.upTo(300))
 		case 3:

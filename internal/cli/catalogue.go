@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
@@ -27,7 +28,7 @@ func LoadCatalogue(args []string) (*catalog.Catalogue, error) {
 	if err := emit.Resume(path); err != nil {
 		return nil, err
 	}
-	c, findings, err := catalog.Load(path)
+	c, findings, err := parse.Load(path)
 	if err != nil {
 		return nil, Unread(args, err)
 	}

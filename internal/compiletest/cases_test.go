@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/catalogtest"
 	"github.com/busgen/busgen/templates"
 )
@@ -59,7 +60,7 @@ func wireChecks(name string, e *catalog.Event) (checks []string) {
 			}
 		}
 		fields, _ := e.FieldsOf(n)
-		for _, form := range e.WireForms(n) {
+		for _, form := range catalogtest.WireForms(e, n) {
 			if !hasCustom(fields, map[*catalog.Type]bool{}) { // what such a type reads is its own affair
 				checks = append(checks, fmt.Sprintf("wireForm[%s.%s](%q, %q)", name, goName, name+" "+e.Name.V, form))
 			}
@@ -100,7 +101,7 @@ func addPackage(t *testing.T, m module, name string, c *catalog.Catalogue) {
 			continue // it is generated with that
 		}
 		p.Path = "example.com/cases/" + name + "/" + p.Name.V
-		other, findings := catalog.ParseWith(referenced(t), p.File, textOf(t, p.File))
+		other, findings := parse.TextWith(referenced(t), p.File, textOf(t, p.File))
 		if findings != nil {
 			t.Fatal(findings)
 		}
@@ -138,9 +139,9 @@ func textOf(t *testing.T, name string) []byte {
 }
 
 // referenced are the files that catalogues can include and import.
-func referenced(t *testing.T) catalog.Texts {
+func referenced(t *testing.T) parse.Memory {
 	t.Helper()
-	files := catalog.Texts{Text: map[string][]byte{}, Below: catalog.Disk{}}
+	files := parse.Memory{Text: map[string][]byte{}, Below: parse.Disk{}}
 	reference := string(read(t, "../../docs/catalogue.md"))
 	for _, block := range regexp.MustCompile("(?s)```yaml (\\S+\\.yaml)\n(.*?)```").FindAllStringSubmatch(reference, -1) {
 		files.Text[block[1]] = []byte(block[2])
@@ -169,18 +170,18 @@ type source struct {
 	name  string
 	file  string
 	text  []byte
-	files catalog.Files // that it may include and import
+	files parse.Files // that it may include and import
 }
 
 // validSources lists the catalogues of the cases and of the reference of the language.
 func validSources(t *testing.T) (all []source) {
 	t.Helper()
-	paths, err := filepath.Glob("../catalog/testdata/cases/valid_*/events.yaml")
+	paths, err := filepath.Glob("../catalog/parse/testdata/cases/valid_*/events.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		all = append(all, source{filepath.Base(filepath.Dir(path)), path, read(t, path), catalog.Disk{}})
+		all = append(all, source{filepath.Base(filepath.Dir(path)), path, read(t, path), parse.Disk{}})
 	}
 	reference := string(read(t, "../../docs/catalogue.md"))
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
@@ -193,7 +194,7 @@ func validSources(t *testing.T) (all []source) {
 	}
 	for _, path := range imported {
 		if text := read(t, path); len(text) < 10_000 {
-			all = append(all, source{filepath.Base(filepath.Dir(path)), path, text, catalog.Disk{}})
+			all = append(all, source{filepath.Base(filepath.Dir(path)), path, text, parse.Disk{}})
 		}
 	}
 	if len(paths) < 15 || len(blocks) < 10 || len(imported) < 10 {
@@ -207,7 +208,7 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 	t.Helper()
 	all := madeCatalogues()
 	for _, s := range validSources(t) {
-		c, findings := catalog.ParseWith(s.files, s.file, s.text)
+		c, findings := parse.TextWith(s.files, s.file, s.text)
 		if len(findings) > 0 {
 			t.Fatal(s.name, findings)
 		}
@@ -221,7 +222,7 @@ func validCatalogues(t *testing.T) map[string]*catalog.Catalogue {
 func madeCatalogues() map[string]*catalog.Catalogue {
 	all := map[string]*catalog.Catalogue{}
 	for seed := 0; len(all) < 12; seed++ {
-		c, _ := catalog.Parse("events.yaml", []byte(rapid.Custom(catalogtest.Made).Example(seed)))
+		c, _ := parse.Text("events.yaml", []byte(rapid.Custom(catalogtest.Made).Example(seed)))
 		if c == nil || slices.ContainsFunc(c.Types, (*catalog.Type).IsCustom) {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -117,7 +117,7 @@ func generated(t *testing.T) map[string]string {
 // generatedWithKit returns the package for tests, too.
 func generatedWithKit(t *testing.T) (events, kit map[string]string) {
 	t.Helper()
-	c, findings, err := catalog.Load("testdata/events.yaml")
+	c, findings, err := parse.Load("testdata/events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

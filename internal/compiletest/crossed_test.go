@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/catalogtest"
 )
 
@@ -32,7 +33,7 @@ func TestAllValidCataloguesWithCustomTypesHaveTheJSONOfEncodingJSON(t *testing.T
 			continue
 		}
 		files := newCrossing(t, source.files)
-		c, findings := catalog.ParseWith(files, source.file, files.cross(source.file, source.text))
+		c, findings := parse.TextWith(files, source.file, files.cross(source.file, source.text))
 		if findings != nil {
 			t.Fatalf("%s: %v", source.name, findings)
 		}
@@ -49,8 +50,8 @@ func TestAllValidCataloguesWithCustomTypesHaveTheJSONOfEncodingJSON(t *testing.T
 func madeSources() (all []source) {
 	for seed := 0; len(all) < 12; seed++ {
 		text := []byte(rapid.Custom(catalogtest.Made).Example(seed))
-		if _, findings := catalog.Parse("events.yaml", text); findings == nil {
-			all = append(all, source{fmt.Sprint("made", seed), "events.yaml", text, catalog.Texts{}})
+		if _, findings := parse.Text("events.yaml", text); findings == nil {
+			all = append(all, source{fmt.Sprint("made", seed), "events.yaml", text, parse.Memory{}})
 		}
 	}
 	return all
@@ -78,7 +79,7 @@ func (p *program) text() string {
 }
 
 // addCrossed adds the code of a catalogue, and of those that it imports, with calls that check its payloads.
-func addCrossed(t *testing.T, m module, files catalog.Files, name string, c *catalog.Catalogue, p *program) {
+func addCrossed(t *testing.T, m module, files parse.Files, name string, c *catalog.Catalogue, p *program) {
 	t.Helper()
 	for _, imported := range c.Imports {
 		if imported.Above != nil {
@@ -88,7 +89,7 @@ func addCrossed(t *testing.T, m module, files catalog.Files, name string, c *cat
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, findings := catalog.ParseWith(files, imported.File, text)
+		other, findings := parse.TextWith(files, imported.File, text)
 		if findings != nil {
 			t.Fatal(findings)
 		}

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"gopkg.in/yaml.v3"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 // crossing are the files of catalogues with custom Go types in them. Each list of fields has some
@@ -17,13 +16,13 @@ import (
 // has the types of the file in every place.
 type crossing struct {
 	t     *testing.T
-	below catalog.Files
+	below parse.Files
 	files map[string]int // numbers by clean name: names of a catalogue must differ from file to file
 	lists *int           // how many lists of fields have got some
 	next  *int           // which custom type comes next
 }
 
-func newCrossing(t *testing.T, below catalog.Files) crossing {
+func newCrossing(t *testing.T, below parse.Files) crossing {
 	return crossing{t: t, below: below, files: map[string]int{}, lists: new(int), next: new(int)}
 }
 

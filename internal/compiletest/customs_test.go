@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Values of types that others have written keep their own JSON wherever they are in a
 // payload, and what would not come back is not stored.
 func TestCustomTypesTravelInEveryPlaceOrAreRefused(t *testing.T) {
-	c, findings, err := catalog.Load("testdata/customs/events.yaml")
+	c, findings, err := parse.Load("testdata/customs/events.yaml")
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)
 	}

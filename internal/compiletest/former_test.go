@@ -5,15 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 // Stored JSON is read by the names that fields had, and with defaults for what is missing, in every
 // place of a payload and of its versions before. Each payload is shown as it would be published.
 func TestStoredEventsAreReadByFormerNamesAndWithDefaults(t *testing.T) {
-	c, findings, err := catalog.Load("testdata/former/events.yaml")
+	c, findings, err := parse.Load("testdata/former/events.yaml")
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/templates"
 )
@@ -17,7 +17,7 @@ import (
 func TestThreeVersionsInOneFileAreDeliveredAsTheNewest(t *testing.T) {
 	module := newModule(t)
 	for _, version := range []string{"v1", "v2", "v3"} {
-		c, findings, err := catalog.Load("testdata/history/" + version + "/events.yaml")
+		c, findings, err := parse.Load("testdata/history/" + version + "/events.yaml")
 		if err != nil || len(findings) > 0 {
 			t.Fatal(findings, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/templates"
@@ -179,7 +179,7 @@ func catalogueOf(types, events []string) string {
 func TestTextsAreRefusedWhereTheyCannotBe(t *testing.T) {
 	for where, s := range spots {
 		for _, text := range hostileTexts {
-			_, findings := catalog.Parse("events.yaml", []byte(aloneIn(where, text)))
+			_, findings := parse.Text("events.yaml", []byte(aloneIn(where, text)))
 			if (findings != nil) != s.refuses(text) {
 				t.Errorf("%s %q: refused should be %t: %v", where, text, s.refuses(text), findings)
 			}
@@ -219,7 +219,7 @@ func TestTextsAreNoNames(t *testing.T) {
 		"own import path": `package: p, import_path: %s, events: { a: {} }`,
 	} {
 		for _, text := range hostileTexts {
-			_, findings := catalog.Parse("events.yaml", []byte("{ version: 1, "+strings.ReplaceAll(form, "%s", yamlOf(text))+" }"))
+			_, findings := parse.Text("events.yaml", []byte("{ version: 1, "+strings.ReplaceAll(form, "%s", yamlOf(text))+" }"))
 			if findings == nil {
 				taken++
 				if !plain.MatchString(text) && !(where == "package" && token.IsIdentifier(text)) {
@@ -272,7 +272,7 @@ func TestTextsMeanInCodeWhatTheyAre(t *testing.T) {
 // addHostile adds a package to the module.
 func addHostile(t *testing.T, m module, source string) []emit.File {
 	t.Helper()
-	c, findings := catalog.Parse("events.yaml", []byte(source))
+	c, findings := parse.Text("events.yaml", []byte(source))
 	if findings != nil {
 		t.Fatal(findings)
 	}
@@ -445,7 +445,7 @@ func TestNamesAreRefusedOrCompile(t *testing.T) {
 			if what == "event" {
 				ofEvents = append(events[:len(events):len(events)], ofEvents...) // names of events can be too close to one another
 			}
-			_, findings := catalog.Parse("events.yaml", []byte(catalogueOf(ofType, ofEvents)))
+			_, findings := parse.Text("events.yaml", []byte(catalogueOf(ofType, ofEvents)))
 			for _, f := range findings {
 				if f.Rule != rules.Reserved && f.Rule != rules.Collision {
 					t.Errorf("%s %s: %v", what, name, f)
@@ -488,7 +488,7 @@ func TestTenThousandEventsAreGenerated(t *testing.T) {
 	for i := range 10_000 {
 		events = append(events, fmt.Sprintf("e%d.happened: {}", i))
 	}
-	c, findings := catalog.Parse("events.yaml", []byte(catalogueOf(nil, events)))
+	c, findings := parse.Text("events.yaml", []byte(catalogueOf(nil, events)))
 	if findings != nil {
 		t.Fatal(findings)
 	}

@@ -3,13 +3,13 @@ package compiletest
 import (
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 // The events of all packages of a catalogue travel on one bus.
 func TestThePackagesOfACatalogueShareABus(t *testing.T) {
-	const path = "../catalog/testdata/cases/valid_packages/events.yaml"
-	c, findings, err := catalog.Load(path)
+	const path = "../catalog/parse/testdata/cases/valid_packages/events.yaml"
+	c, findings, err := parse.Load(path)
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)
 	}

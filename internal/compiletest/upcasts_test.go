@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/templates"
 )
 
 func TestAnOldVersionWithoutItsUpcastDoesNotCompile(t *testing.T) {
-	c, findings := catalog.Parse("events.yaml", []byte(`
+	c, findings := parse.Text("events.yaml", []byte(`
 version: 1
 package: events
 events:

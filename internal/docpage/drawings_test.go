@@ -67,7 +67,7 @@ func TestATimelineSaysWhatItShows(t *testing.T) {
 }
 
 func TestTheFlowConnectsEachSubscriptionWithItsEvent(t *testing.T) {
-	f := flowOf(parse(t, `version: 1
+	f := flowOf(parsed(t, `version: 1
 package: p
 events:
   a.done: { subscriptions: { one: {}, a-much-longer-name: {}, three: {} } }
@@ -100,7 +100,7 @@ events:
 }
 
 func TestWithoutDeclaredSubscriptionsThereIsNoFlow(t *testing.T) {
-	if f := flowOf(parse(t, "version: 1\npackage: p\nevents: { a.done: {} }\n")); f != nil {
+	if f := flowOf(parsed(t, "version: 1\npackage: p\nevents: { a.done: {} }\n")); f != nil {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 )
 
-func parse(t *testing.T, source string) *catalog.Catalogue {
+func parsed(t *testing.T, source string) *catalog.Catalogue {
 	t.Helper()
-	c, findings := catalog.Parse("shop/events.yaml", []byte(source))
+	c, findings := parse.Text("shop/events.yaml", []byte(source))
 	if findings != nil {
 		t.Fatal(findings)
 	}
@@ -83,7 +84,7 @@ func complete() *catalog.Catalogue {
 				Default: catalog.Value[json.RawMessage]{V: json.RawMessage("5"), Pos: at}},
 		},
 	}
-	base, _ := catalog.Parse("x", []byte("version: 1\npackage: p\nevents: { e: {} }"))
+	base, _ := parse.Text("x", []byte("version: 1\npackage: p\nevents: { e: {} }"))
 	e.Settings = base.Events[0].Settings
 	return &catalog.Catalogue{
 		File: "shop/events.yaml", Package: text("shop"), Events: []*catalog.Event{e}, Types: []*catalog.Type{state, card, method, colour},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 func TestAPageShowsAllOfAnEvent(t *testing.T) {
@@ -33,7 +34,7 @@ func TestAPageShowsAllOfAnEvent(t *testing.T) {
 }
 
 func TestAPageShowsTheHistoryOfAnEvent(t *testing.T) {
-	page := rendered(t, parse(t, `version: 1
+	page := rendered(t, parsed(t, `version: 1
 package: shop
 types:
   Money: { fields: { amount: int64 } }
@@ -99,7 +100,7 @@ events:
 `
 
 func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
-	page := rendered(t, parse(t, delivered))
+	page := rendered(t, parsed(t, delivered))
 	order := said(entryOf(t, page, "event-order.placed"))
 	for _, want := range []string{
 		"In order by id",
@@ -130,14 +131,14 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 // pages are those of the catalogues in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	all := map[string]string{"complete": rendered(t, complete()), "delivered": rendered(t, parse(t, delivered)), "hostile": rendered(t, parse(t, hostile))}
-	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/testdata/*.yaml", "../catalog/testdata/cases/*/events.yaml"} {
+	all := map[string]string{"complete": rendered(t, complete()), "delivered": rendered(t, parsed(t, delivered)), "hostile": rendered(t, parsed(t, hostile))}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/testdata/*.yaml", "../catalog/parse/testdata/cases/*/events.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			if c, _, err := catalog.Load(path); err != nil {
+			if c, _, err := parse.Load(path); err != nil {
 				t.Fatal(err)
 			} else if c != nil {
 				all[path] = rendered(t, c)
@@ -196,7 +197,7 @@ events:
 `
 
 func TestTextOfACatalogueStaysText(t *testing.T) {
-	page := rendered(t, parse(t, hostile))
+	page := rendered(t, parsed(t, hostile))
 	if n := strings.Count(page, "<script"); n != 1 {
 		t.Errorf("there are %d scripts", n)
 	}
@@ -229,7 +230,7 @@ func TestConstraintsAreSaidInWords(t *testing.T) {
 		"type: string, was: a":                                    "formerly a",
 		"type: string, was: [a, b], default: http":                `if a stored event lacks it: "http"|formerly a, b`,
 	} {
-		field := parse(t, "version: 1\npackage: p\nevents: { a.done: { payload: { f: { "+strings.Replace(yaml, ", default: http", "", 1)+" } } } }").Events[0].Fields[0]
+		field := parsed(t, "version: 1\npackage: p\nevents: { a.done: { payload: { f: { "+strings.Replace(yaml, ", default: http", "", 1)+" } } } }").Events[0].Fields[0]
 		if strings.Contains(yaml, "default") {
 			field.Default = catalog.Value[json.RawMessage]{V: json.RawMessage(`"http"`), Pos: field.Name.Pos}
 		}
@@ -240,7 +241,7 @@ func TestConstraintsAreSaidInWords(t *testing.T) {
 }
 
 func TestAPageShowsReservedNames(t *testing.T) {
-	page := rendered(t, parse(t, `version: 1
+	page := rendered(t, parsed(t, `version: 1
 package: p
 types: { Money: { reserved: [cents], fields: { amount: int64, in: { fields: {}, reserved: [x] } } } }
 events: { a.done: { reserved: [note, remark], payload: { total: Money } } }
@@ -257,18 +258,18 @@ func TestAPageIsTheSameForTheSameCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := rendered(t, parse(t, string(source))), rendered(t, parse(t, string(source)))
+	first, second := rendered(t, parsed(t, string(source))), rendered(t, parsed(t, string(source)))
 	if first != second {
 		t.Error("two pages differ")
 	}
 }
 
 func TestThePageHasTheTitleThatIsGiven(t *testing.T) {
-	page, err := Render(parse(t, delivered), "Events & more")
+	page, err := Render(parsed(t, delivered), "Events & more")
 	if err != nil || !strings.Contains(string(page), "<h1>Events &amp; more</h1>") {
 		t.Errorf("%v, %.300s", err, page)
 	}
-	if page := rendered(t, parse(t, delivered)); !strings.Contains(page, "<h1>shop</h1>") {
+	if page := rendered(t, parsed(t, delivered)); !strings.Contains(page, "<h1>shop</h1>") {
 		t.Error("without one it is not the package's name")
 	}
 }
@@ -302,8 +303,8 @@ func TestDocsAreSplitIntoParagraphsAndCode(t *testing.T) {
 }
 
 func TestAnEventOfAnIncludedFileSaysWhereItIs(t *testing.T) {
-	c, findings := catalog.ParseWith(
-		catalog.Texts{Text: map[string][]byte{"shop/teams/a.yaml": []byte("version: 1\nevents:\n  a.done: {}\n")}},
+	c, findings := parse.TextWith(
+		parse.Memory{Text: map[string][]byte{"shop/teams/a.yaml": []byte("version: 1\nevents:\n  a.done: {}\n")}},
 		"shop/events.yaml", []byte("version: 1\npackage: p\ninclude: [teams/a.yaml]\n"),
 	)
 	if findings != nil {

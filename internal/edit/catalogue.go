@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 )
 
@@ -22,17 +23,17 @@ type File struct {
 // files that it refers to are in Below, unless that is nil.
 type Catalogue struct {
 	Files []File
-	Below catalog.Files
+	Below parse.Files
 }
 
 // parse reads the catalogue with new texts for some of its files.
 func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, diag.Findings) {
-	texts := catalog.Texts{Text: map[string][]byte{}, Below: c.Below}
+	texts := parse.Memory{Text: map[string][]byte{}, Below: c.Below}
 	for _, file := range append(c.Files[:len(c.Files):len(c.Files)], changed...) {
 		texts.Text[file.Name] = file.Text
 	}
 	root := c.Files[0].Name
-	return catalog.ParseWith(texts, root, texts.Text[root])
+	return parse.TextWith(texts, root, texts.Text[root])
 }
 
 // A Change is the result of renaming or adding something.

@@ -238,7 +238,7 @@ func TestWhatIsNoCatalogueIsNotFormatted(t *testing.T) {
 // to see that it returns something, and the same when it is repeated.
 func TestEveryCatalogueInTheRepositoryCanBeFormatted(t *testing.T) {
 	tried := 0
-	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/*/*.yaml", "../../bench/*.yaml", "../catalog/testdata/cases/*/*.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/*/*.yaml", "../../bench/*.yaml", "../catalog/parse/testdata/cases/*/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -83,7 +83,7 @@ func at(value any, pointer string) any {
 }
 
 func TestAnExportedDocumentSaysWhoSendsAndWhoReceives(t *testing.T) {
-	document, err := export.AsyncAPI(parse(t, `version: 1
+	document, err := export.AsyncAPI(parsed(t, `version: 1
 package: shop
 types: { Size: { enum: [small] } }
 events:

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 //go:embed catalogue.schema.json
@@ -28,7 +28,7 @@ func IncludedSchema() ([]byte, error) {
 	}
 	schema["required"] = []string{"version"}
 	properties, _ := schema["properties"].(map[string]any)
-	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(catalog.IncludedKeys(), key) })
+	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(parse.IncludedKeys(), key) })
 	text, err := json.MarshalIndent(schema, "", "  ")
 	return append(text, '\n'), err
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/format"
 )
 
 // beyondASchema lists the findings that a schema cannot have: those of a rule
@@ -90,8 +91,8 @@ func TestTheSchemaOfCataloguesAgreesWithTheReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files := &catalog.Trace{Files: catalog.Disk{}}
-		_, findings := catalog.ParseWith(files, path, source)
+		files := &parse.Trace{Files: parse.Disk{}}
+		_, findings := parse.TextWith(files, path, source)
 		judged[findings == nil]++
 		for _, f := range findings {
 			used[f.Rule] = true
@@ -142,7 +143,7 @@ func judge(t *testing.T, schema *jsonschema.Schema, path string, source []byte, 
 func everyCatalogue(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/*/*.yaml", "../../bench/*.yaml", "../catalog/testdata/cases/*/events.yaml", "testdata/*.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/*/*.yaml", "../../bench/*.yaml", "../catalog/parse/testdata/cases/*/events.yaml", "testdata/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -323,7 +324,7 @@ func agree(t *testing.T, schema *jsonschema.Schema, piece string) {
 			source += rest
 		}
 	}
-	_, findings := catalog.Parse("events.yaml", []byte(source))
+	_, findings := parse.Text("events.yaml", []byte(source))
 	findings = slices.DeleteFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.PolicyUnused })
 	root, ok := yamlRoot([]byte(source))
 	if !ok {
@@ -344,8 +345,8 @@ func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
 	for pointer, want := range map[string][]string{
 		"#/definitions/lint/propertyNames/enum":                       rules.IDs(rules.Of(diag.Lint)),
 		"#/definitions/severity/enum":                                 diag.SeverityWords(),
-		"#/definitions/field/properties/format/enum":                  catalog.Formats(),
-		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": catalog.RedriveReasons(),
+		"#/definitions/field/properties/format/enum":                  format.Names(),
+		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": parse.RedriveReasons(),
 	} {
 		var got []string
 		values, _ := inside(schema, pointer).([]any)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/export"
 )
 
@@ -128,7 +128,7 @@ func TestWhatEditorsInsertIsValid(t *testing.T) {
 // A default in the schema would make editors insert a whole section as soon as its key is
 // completed, with max_attempts and max_retries in one.
 func TestSettingsAreInsertedAsTheyAreBuiltIn(t *testing.T) {
-	c, findings := catalog.Parse("events.yaml", []byte("version: 1\npackage: p\nevents: { a.done: { breaker: {}, redrive: {} } }\n"))
+	c, findings := parse.Text("events.yaml", []byte("version: 1\npackage: p\nevents: { a.done: { breaker: {}, redrive: {} } }\n"))
 	if findings != nil {
 		t.Fatal(findings)
 	}

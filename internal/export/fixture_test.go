@@ -10,19 +10,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 // catalogues are all in the repository that have no findings, by their path.
 func catalogues(t *testing.T) map[string]*catalog.Catalogue {
 	t.Helper()
 	all := map[string]*catalog.Catalogue{}
-	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/testdata/*.yaml", "../../templates/starter/*.yaml", "../catalog/testdata/cases/*/events.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../templates/testdata/*.yaml", "../../templates/starter/*.yaml", "../catalog/parse/testdata/cases/*/events.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			c, findings, err := catalog.Load(path)
+			c, findings, err := parse.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,9 +38,9 @@ func catalogues(t *testing.T) map[string]*catalog.Catalogue {
 	return all
 }
 
-func parse(t *testing.T, source string) *catalog.Catalogue {
+func parsed(t *testing.T, source string) *catalog.Catalogue {
 	t.Helper()
-	c, findings := catalog.Parse("events.yaml", []byte(source))
+	c, findings := parse.Text("events.yaml", []byte(source))
 	if findings != nil {
 		t.Fatal(findings)
 	}

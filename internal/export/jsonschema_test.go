@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/payload"
 )
 
 func TestAnExportedSchemaIsOneOfTheStandardAndTakesTheExamples(t *testing.T) {
@@ -32,10 +33,10 @@ func TestAnExportedSchemaIsOneOfTheStandardAndTakesTheExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				alone := schemaIn(t, own, "")
-				for _, payload := range examples(e) {
-					for _, err := range []error{inAll.Validate(unmarshal(t, payload)), alone.Validate(unmarshal(t, payload))} {
+				for _, given := range examples(e) {
+					for _, err := range []error{inAll.Validate(unmarshal(t, given)), alone.Validate(unmarshal(t, given))} {
 						if err != nil {
-							t.Errorf("%s does not take its example %s: %v", e.Name.V, payload, err)
+							t.Errorf("%s does not take its example %s: %v", e.Name.V, given, err)
 						}
 					}
 				}
@@ -69,7 +70,7 @@ events:
 `
 
 func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
-	document, err := export.JSONSchema(parse(t, shop))
+	document, err := export.JSONSchema(parsed(t, shop))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
 }
 
 func TestTheSchemaOfOneEventHasTheTypesThatItNeeds(t *testing.T) {
-	document, err := export.EventSchema(parse(t, shop).Events[0])
+	document, err := export.EventSchema(parsed(t, shop).Events[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "decimal", "Size", "Level", "Box", "Shape", "Addr", "[]int", "map[string]Box", "[][]Size"} {
 		fmt.Fprintf(&fields, "      f%d: %q\n      o%d: %q\n", i, kind, i, kind+"?")
 	}
-	c := parse(t, strings.Replace(everyKind, "KINDS\n", fields.String(), 1))
+	c := parsed(t, strings.Replace(everyKind, "KINDS\n", fields.String(), 1))
 	document, err := export.JSONSchema(c)
 	if err != nil {
 		t.Fatal(err)
@@ -223,10 +224,10 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	answers := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := payloads{t, rapid.SampledFrom([]int{0, 20, 200}).Draw(t, "one in so many is wrong")}
-		payload := drawn.object(c.Events[0].Fields, 0)
-		ofSchema, ofCatalogue := schema.Validate(unmarshal(t, []byte(payload))), c.CheckPayload("e.sent", 1, []byte(payload))
+		given := drawn.object(c.Events[0].Fields, 0)
+		ofSchema, ofCatalogue := schema.Validate(unmarshal(t, []byte(given))), payload.Check(c, "e.sent", 1, []byte(given))
 		if (ofSchema == nil) != (ofCatalogue == nil) {
-			t.Fatalf("the schema says %v, the catalogue %v of\n%s", ofSchema, ofCatalogue, payload)
+			t.Fatalf("the schema says %v, the catalogue %v of\n%s", ofSchema, ofCatalogue, given)
 		}
 		answers[ofCatalogue == nil]++
 	})

@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 // builtIn are the settings of an event that sets none, by their paths.
@@ -20,7 +21,7 @@ func builtIn() map[string]string {
 }
 
 var builtInOnce = sync.OnceValue(func() map[string]string {
-	c, _ := catalog.Parse("", []byte("version: 1\npackage: p\nevents: { e: {} }\n"))
+	c, _ := parse.Text("", []byte("version: 1\npackage: p\nevents: { e: {} }\n"))
 	all := map[string]string{}
 	for _, s := range c.Events[0].Settings.List() {
 		value, _ := json.Marshal(s.Value) // it is a number or text, or a list of texts

@@ -5,7 +5,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/edit"
 )
@@ -22,7 +22,7 @@ func (im *importer) catalogue() []byte {
 	root := im.document()
 	for range maxRepairs {
 		source := encode(root)
-		_, findings := catalog.Parse("", source)
+		_, findings := parse.Text("", source)
 		if findings == nil {
 			return im.formatted(root)
 		}
@@ -78,7 +78,7 @@ func (im *importer) formatted(root *yaml.Node) []byte {
 		}
 	}
 	pretty, err := edit.Format(spaced(encode(root)))
-	if _, findings := catalog.Parse("", pretty); err != nil || findings != nil {
+	if _, findings := parse.Text("", pretty); err != nil || findings != nil {
 		return checked // a defect of what formats is no reason to refuse
 	}
 	return pretty

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/export"
@@ -33,7 +34,7 @@ func requireLoads(t testing.TB, r *importer.Result) {
 		}
 		return
 	}
-	if _, findings := catalog.Parse("events.yaml", r.Catalogue); findings != nil {
+	if _, findings := parse.Text("events.yaml", r.Catalogue); findings != nil {
 		t.Fatalf("the catalogue has findings: %v\n%s", findings, r.Catalogue)
 	}
 	formatted, err := edit.Format(r.Catalogue)

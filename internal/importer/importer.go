@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
@@ -91,7 +91,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}
 	var err error
-	im.root, err = parse(file, source, func(at diag.Place, name string) {
+	im.root, err = readNodes(file, source, func(at diag.Place, name string) {
 		im.report(at, rules.ImportSyntax, "%q is in the same object twice; the first one counts", name)
 	})
 	var wrong *sourceError
@@ -182,7 +182,7 @@ func validPackage(name string) bool {
 	set(root, "version", plain("1"))
 	set(root, "package", textNode(name))
 	set(root, "events", flow(mapping()))
-	_, findings := catalog.Parse("", encode(root))
+	_, findings := parse.Text("", encode(root))
 	return !slices.ContainsFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.Package || f.Rule == rules.WrongKind })
 }
 

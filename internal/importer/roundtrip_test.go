@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
@@ -17,13 +18,13 @@ import (
 func catalogues(t testing.TB) map[string]*catalog.Catalogue {
 	t.Helper()
 	all := map[string]*catalog.Catalogue{}
-	for _, pattern := range []string{"../../examples/*.yaml", "../../bench/*.yaml", "../../templates/testdata/*.yaml", "../../templates/starter/*.yaml", "../catalog/testdata/cases/*/events.yaml", "testdata/exported/events.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../bench/*.yaml", "../../templates/testdata/*.yaml", "../../templates/starter/*.yaml", "../catalog/parse/testdata/cases/*/events.yaml", "testdata/exported/events.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			c, findings, err := catalog.Load(path)
+			c, findings, err := parse.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +67,7 @@ func TestWhatIsExportedComesBack(t *testing.T) {
 						t.Errorf("%s", f)
 					}
 				}
-				again, findings := catalog.Parse("events.yaml", imported.Catalogue)
+				again, findings := parse.Text("events.yaml", imported.Catalogue)
 				if findings != nil {
 					t.Fatalf("%v\n%s", findings, imported.Catalogue)
 				}

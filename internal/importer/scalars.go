@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/format"
 )
 
 // textFormats are the formats of JSON Schema and OpenAPI that are types of their own.
@@ -72,7 +72,7 @@ func (im *importer) format(s *node, name string) []entry {
 	if name == "" {
 		return nil
 	}
-	if slices.Contains(catalog.Formats(), name) {
+	if slices.Contains(format.Names(), name) {
 		return []entry{{"format", textNode(name), s.at("format")}}
 	}
 	f := im.report(s.at("format"), rules.ImportFormat, "the format %s has no counterpart; the field takes any string", quoted(name))

@@ -108,9 +108,9 @@ type sourceError struct {
 
 func (e *sourceError) Error() string { return e.message }
 
-// parse reads JSON or, if it is not that, YAML. Names that an object has twice are
+// readNodes reads JSON or, if it is not that, YAML. Names that an object has twice are
 // given to repeated.
-func parse(file string, source []byte, repeated func(at diag.Place, name string)) (*node, error) {
+func readNodes(file string, source []byte, repeated func(at diag.Place, name string)) (*node, error) {
 	source = bytes.TrimPrefix(source, []byte("\uFEFF"))
 	if json.Valid(source) {
 		r := &jsonReader{places: newPlaces(file, source), source: source, repeated: repeated, line: 1, column: 1}

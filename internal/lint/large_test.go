@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/lint"
 )
 
@@ -16,7 +16,7 @@ func BenchmarkLintOfManyEvents(b *testing.B) {
 	for i := range 20_000 {
 		fmt.Fprintf(&text, "  e%d.happened: { payload: { id: uuid } }\n", i)
 	}
-	c, findings := catalog.Parse("events.yaml", []byte(text.String()))
+	c, findings := parse.Text("events.yaml", []byte(text.String()))
 	if c == nil {
 		b.Fatal(findings)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/lint"
@@ -21,7 +21,7 @@ const header = "version: 1\npackage: p"
 // found lints a catalogue that has no findings of the reader's.
 func found(t *testing.T, source string) diag.Findings {
 	t.Helper()
-	c, findings := catalog.Parse("events.yaml", []byte(source))
+	c, findings := parse.Text("events.yaml", []byte(source))
 	if findings != nil {
 		t.Fatalf("%v\n%s", findings, source)
 	}
@@ -153,7 +153,7 @@ events: { a.done: {}, b.done: {}, c.done: {} }`
 
 func TestTheExampleCatalogueIsClean(t *testing.T) {
 	for _, path := range []string{"../../examples/events.yaml", "../../templates/starter/events.yaml"} {
-		c, findings, err := catalog.Load(path)
+		c, findings, err := parse.Load(path)
 		if err != nil || findings != nil {
 			t.Fatal(err, findings)
 		}
@@ -171,7 +171,7 @@ func TestTheExampleCatalogueIsClean(t *testing.T) {
 }
 
 func TestAFileThatCannotBeShownIsAnError(t *testing.T) {
-	c, _ := catalog.Parse("events.yaml", []byte(twoEvents))
+	c, _ := parse.Text("events.yaml", []byte(twoEvents))
 	gone := errors.New("gone")
 	if _, err := lint.Run(c, func(string) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
@@ -179,7 +179,7 @@ func TestAFileThatCannotBeShownIsAnError(t *testing.T) {
 }
 
 func TestWhatTheReaderFindsAreErrors(t *testing.T) {
-	_, findings := catalog.Parse("events.yaml", []byte("version: 2\n"))
+	_, findings := parse.Text("events.yaml", []byte("version: 2\n"))
 	if len(findings) == 0 || findings[0].Severity != diag.Error {
 		t.Errorf("got %+v", findings)
 	}
@@ -190,7 +190,7 @@ func TestWhatTheReaderFindsAreErrors(t *testing.T) {
 
 func TestFindingsOfIncludedFilesFollowThoseOfTheRoot(t *testing.T) {
 	texts := map[string][]byte{"a.yaml": []byte("version: 1\nevents: { a.done: {} }\n"), "b.yaml": []byte("version: 1\n\npackage: p\ninclude: [a.yaml]\nevents: { b.done: {} }\n")}
-	c, findings := catalog.ParseWith(catalog.Texts{Text: texts}, "b.yaml", texts["b.yaml"])
+	c, findings := parse.TextWith(parse.Memory{Text: texts}, "b.yaml", texts["b.yaml"])
 	if findings != nil {
 		t.Fatal(findings)
 	}
@@ -209,7 +209,7 @@ func TestFindingsOfIncludedFilesFollowThoseOfTheRoot(t *testing.T) {
 
 func TestTypesOfACatalogueWithoutEventsAreForOthers(t *testing.T) {
 	const text = "version: 1\npackage: p\ntypes: { Currency: { doc: A code., enum: [EUR, USD] } }\n"
-	c, findings := catalog.Parse("events.yaml", []byte(text))
+	c, findings := parse.Text("events.yaml", []byte(text))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -226,7 +226,7 @@ types:
 events:
   order.placed: { version: 2, history: { 1: { payload: { currency: Currency } } } }
 `
-	c, findings := catalog.Parse("events.yaml", []byte(text))
+	c, findings := parse.Text("events.yaml", []byte(text))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}

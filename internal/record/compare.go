@@ -30,7 +30,7 @@ type Options struct {
 // that of Options.Read.
 func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
 	source := diag.NewSource(o.Read)
-	facts := c.Facts()
+	facts := FactsOf(c)
 	lines := linesOf(facts)
 	if before == nil {
 		return result(file(o.Catalogue, c.File, lines), nil, o.Present), nil
@@ -53,7 +53,7 @@ type comparison struct {
 	after    *catalog.Catalogue
 	before   *Record
 	options  Options
-	facts    []catalog.Fact
+	facts    []Fact
 	lines    []string // the facts of the present catalogue, as lines
 	removed  map[string]bool
 	findings diag.Findings
@@ -84,7 +84,7 @@ func (r *comparison) compare() error {
 				r.findings = append(r.findings, f)
 			}
 		}
-		for _, f := range catalog.RemovedFacts(before, r.after) {
+		for _, f := range RemovedFacts(before, r.after) {
 			r.removed[f.String()] = true
 		}
 	}
@@ -120,10 +120,10 @@ func (r *comparison) same() bool {
 
 // read returns the catalogue that facts describe. If a merge has lost all lines of a type, read assumes that
 // the type is as in the present catalogue.
-func (r *comparison) read(facts []catalog.Fact) *catalog.Catalogue {
+func (r *comparison) read(facts []Fact) *catalog.Catalogue {
 	added := map[string]bool{}
 	for {
-		c, wrong := catalog.ReadFacts(facts)
+		c, wrong := ReadFacts(facts)
 		again := false
 		for _, one := range wrong {
 			if one.Missing == "" || added[one.Missing] {
@@ -146,7 +146,7 @@ func (r *comparison) read(facts []catalog.Fact) *catalog.Catalogue {
 	}
 }
 
-func (r *comparison) lineFinding(wrong catalog.FactError) {
+func (r *comparison) lineFinding(wrong FactError) {
 	f := lineFinding(wrong.NameAt, wrong.String(), wrong.Message)
 	f.Hint = "use the busgen that has written it, or generate with --accept-wire to begin a new record"
 	r.findings = append(r.findings, f)

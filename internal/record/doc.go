@@ -2,7 +2,7 @@
 // types do not change unnoticed.
 //
 // The record is the file [FileName], beside generated code and checked in with it. It has a line for each fact
-// that stored events rely on ([catalog.Fact]), sorted, so that diffs are readable and branches can be merged.
+// that stored events rely on ([Fact]), sorted, so that diffs are readable and branches can be merged.
 // Fields that are gone keep their lines, as reserved names.
 //
 // [Read] reads a record. [Record.Merge] merges the records of branches. [Compare] reads the catalogue that a

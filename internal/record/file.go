@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/emit"
 )
@@ -51,7 +50,7 @@ func factLines(text []byte) map[string]bool {
 	return all
 }
 
-func linesOf(facts []catalog.Fact) []string {
+func linesOf(facts []Fact) []string {
 	lines := make([]string, len(facts))
 	for i, f := range facts {
 		lines[i] = f.String()

@@ -29,14 +29,14 @@ func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []stri
 		return true // the record has an older form, or nobody has generated since a merge
 	}
 	if now == nil {
-		now, _ = catalog.ReadFacts(after)
+		now, _ = ReadFacts(after)
 	}
 	isRefused := func(f *diag.Finding) bool {
 		return Refused(f) && !slices.Contains(accepted, f.Key) && !slices.Contains(r.accepted, f.Key)
 	}
 	for _, facts := range variants(before.facts) {
-		was, _ := catalog.ReadFacts(facts)
-		for _, f := range catalog.RemovedFacts(was, now) {
+		was, _ := ReadFacts(facts)
+		for _, f := range RemovedFacts(was, now) {
 			if !reserved[wordsOf(f)] {
 				return false
 			}
@@ -50,7 +50,7 @@ func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []stri
 }
 
 // withoutRemoved returns the facts about what exists, and the words of the facts about what is gone.
-func (r *Record) withoutRemoved() (facts []catalog.Fact, removed map[string]bool) {
+func (r *Record) withoutRemoved() (facts []Fact, removed map[string]bool) {
 	removed = map[string]bool{}
 	for _, f := range r.facts {
 		if f.IsRemoved() {
@@ -62,7 +62,7 @@ func (r *Record) withoutRemoved() (facts []catalog.Fact, removed map[string]bool
 	return facts, removed
 }
 
-func wordsOf(f catalog.Fact) string { return strings.Join(f.Words, "\x00") }
+func wordsOf(f Fact) string { return strings.Join(f.Words, "\x00") }
 
 // noText serves findings that are not shown.
 func noText(string) ([]byte, error) { return nil, nil }

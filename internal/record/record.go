@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
@@ -17,7 +16,7 @@ const FileName = "wire.golden"
 
 // A Record has the facts of a catalogue, accepted findings, and the path of the catalogue.
 type Record struct {
-	facts     []catalog.Fact
+	facts     []Fact
 	accepted  []string  // keys of accepted findings
 	merged    []string  // those among them that a merge of branches accepted; see Resolved
 	samples   []sample  // lines of an older form
@@ -50,7 +49,7 @@ func Read(name string, text []byte) *Record {
 			r.samples = append(r.samples, s)
 			continue
 		}
-		f, err := catalog.ParseFact(line, at)
+		f, err := ParseFact(line, at)
 		switch {
 		case err != nil:
 			r.refuse(line, at, err.Error())
@@ -125,7 +124,7 @@ func (r *Record) Merge(theirs, base *Record) *Record {
 	if merged.catalogue == "" {
 		merged.catalogue = theirs.catalogue
 	}
-	merged.facts = mergeLines(r.facts, theirs.facts, base.facts, catalog.Fact.String, typeOf)
+	merged.facts = mergeLines(r.facts, theirs.facts, base.facts, Fact.String, typeOf)
 	merged.samples = mergeLines(r.samples, theirs.samples, base.samples, sample.String, nil)
 	merged.accepted = mergeLines(r.accepted, theirs.accepted, base.accepted, strings.Clone, nil)
 	return merged
@@ -175,7 +174,7 @@ func mergeLines[T any](ours, theirs, base []T, text func(T) string, group func(T
 }
 
 // typeOf returns the name of the type that a fact is about, or "".
-func typeOf(f catalog.Fact) string {
+func typeOf(f Fact) string {
 	if len(f.Words) > 1 && isSort(f.Words[0]) {
 		return f.Words[1]
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/payload"
 )
 
 // A sample is a line of the older form of records: a payload of a version of an event. If it still decodes,
@@ -42,7 +43,7 @@ func checkSamples(c *catalog.Catalogue, samples []sample, place func(diag.Positi
 	reported := map[string]bool{}
 	for _, s := range samples {
 		key := fmt.Sprintf("%s %s %d", rules.WireRecord.ID, s.event, s.version)
-		e, err := c.EventNamed(s.event), c.CheckDecode(s.event, s.version, []byte(s.json))
+		e, err := c.EventNamed(s.event), payload.CheckDecode(c, s.event, s.version, []byte(s.json))
 		if err == nil || reported[key] || e != nil && isDropped(e, s.version) {
 			continue
 		}
@@ -66,7 +67,7 @@ func isDropped(e *catalog.Event, version int) bool {
 
 // reason returns the first problem of a payload.
 func reason(err error) string {
-	var wrong *catalog.PayloadError
+	var wrong *payload.Error
 	if errors.As(err, &wrong) {
 		return wrong.Problems[0].String()
 	}

@@ -3,14 +3,12 @@ package record
 import (
 	"slices"
 	"strings"
-
-	"github.com/busgen/busgen/internal/catalog"
 )
 
 // variants splits facts that contradict each other, as after a merge of branches that changed the same thing.
 // Stored events may rely on each of them. The n-th variant has the n-th fact of each.
-func variants(facts []catalog.Fact) [][]catalog.Fact {
-	seen, sorts := map[string][]catalog.Fact{}, map[string][]string{}
+func variants(facts []Fact) [][]Fact {
+	seen, sorts := map[string][]Fact{}, map[string][]string{}
 	most := 1
 	for _, f := range facts {
 		if f.IsRemoved() {
@@ -25,11 +23,11 @@ func variants(facts []catalog.Fact) [][]catalog.Fact {
 		}
 	}
 	if most == 1 {
-		return [][]catalog.Fact{facts}
+		return [][]Fact{facts}
 	}
-	var all [][]catalog.Fact
+	var all [][]Fact
 	for n := range most {
-		var one []catalog.Fact
+		var one []Fact
 		taken := map[string]bool{}
 		for _, f := range facts {
 			if f.IsRemoved() {

@@ -14,6 +14,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog/parse"
+
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 )
@@ -65,8 +67,8 @@ type Snapshot struct {
 	Findings  diag.Findings
 
 	signs []sign
-	trace catalog.Trace // what patterns have matched
-	sum   hash.Hash     // of all contents
+	trace parse.Trace // what patterns have matched
+	sum   hash.Hash   // of all contents
 }
 
 // sign has what the file system says about a file.
@@ -96,23 +98,23 @@ func Read(path string) (*Snapshot, error) {
 		return nil, err
 	}
 	s.sum.Write(text)
-	s.Catalogue, s.Findings = catalog.ParseWith(&s.trace, path, text)
+	s.Catalogue, s.Findings = parse.TextWith(&s.trace, path, text)
 	return s, nil
 }
 
-// ReadFile implements [catalog.Files]. It takes the sign of a file before it
+// ReadFile implements [parse.Files]. It takes the sign of a file before it
 // reads it.
 func (s *Snapshot) ReadFile(name string) ([]byte, error) {
 	s.signs = append(s.signs, signOf(name))
-	text, err := catalog.Disk{}.ReadFile(name)
+	text, err := parse.Disk{}.ReadFile(name)
 	fmt.Fprintf(s.sum, "\n%s %d %t\n", name, len(text), err == nil)
 	s.sum.Write(text)
 	return text, err
 }
 
-// Glob implements [catalog.Files].
+// Glob implements [parse.Files].
 func (s *Snapshot) Glob(folder, pattern string) []string {
-	return catalog.Disk{}.Glob(folder, pattern)
+	return parse.Disk{}.Glob(folder, pattern)
 }
 
 // same reports whether nothing has changed since. Files that are too young for

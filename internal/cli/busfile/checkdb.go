@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/busgen/busgen/internal/payload"
+
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -67,7 +69,9 @@ func checkDB(c *call, catalogue string) (string, error) {
 	}
 	var check func(inspect.Unsettled) error
 	if fits != nil {
-		check = func(e inspect.Unsettled) error { return fits.CheckDecode(cli.TypeOf(fits, e), e.Version, e.Payload) }
+		check = func(e inspect.Unsettled) error {
+			return payload.CheckDecode(fits, cli.TypeOf(fits, e), e.Version, e.Payload)
+		}
 	}
 	file, err := c.open()
 	if err != nil {

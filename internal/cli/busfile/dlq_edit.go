@@ -18,13 +18,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/payload"
+	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQEdit() *cobra.Command {
-	var catalogue, payload string
+	var catalogue, path string
 	cmd := onFile(&cobra.Command{
 		Use:   "edit FILE ID[/SUBSCRIPTION]",
 		Short: "Correct the payload of a dead letter, and have it handled",
@@ -50,13 +53,13 @@ Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
 there is no such dead letter.`,
 		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
   busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
-	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, payload) }})
+	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
 	catalogueFlag(cmd, &catalogue)
-	cmd.Flags().StringVar(&payload, "payload", "", "`file` with the new payload; - for standard input")
+	cmd.Flags().StringVar(&path, "payload", "", "`file` with the new payload; - for standard input")
 	return cmd
 }
 
-func editLetter(c *call, catalogue, payload string) (string, error) {
+func editLetter(c *call, catalogue, path string) (string, error) {
 	var check *payloadCheck
 	fits, err := catalogueOf(catalogue)
 	if err != nil {
@@ -79,10 +82,10 @@ func editLetter(c *call, catalogue, payload string) (string, error) {
 	} else if check, err = c.storedSchema(file, old.Type); err != nil {
 		return "", err
 	}
-	if custom := check.catalogue.CustomTypes(check.eventType, old.Version); len(custom) > 0 {
+	if custom := payload.CustomTypes(check.catalogue, check.eventType, old.Version); len(custom) > 0 {
 		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type, strings.Join(custom, ", "))
 	}
-	edited, draft, err := c.newPayload(payload, old.Payload)
+	edited, draft, err := c.newPayload(path, old.Payload)
 	if err != nil {
 		return "", err
 	}
@@ -117,43 +120,43 @@ type schemaUsed struct {
 	StoredAt time.Time `json:"stored_at"`
 }
 
-func (p *payloadCheck) of(version int, payload []byte) error {
-	return p.catalogue.CheckPayload(p.eventType, version, payload)
+func (p *payloadCheck) of(version int, text []byte) error {
+	return payload.Check(p.catalogue, p.eventType, version, text)
 }
 
 // storedSchema returns a check with the schema that a program has stored in the
 // file.
 func (c *call) storedSchema(file *inspect.File, eventType string) (*payloadCheck, error) {
-	schema, err := file.Schema(c.context(), eventType)
+	stored, err := file.Schema(c.context(), eventType)
 	if err != nil {
 		return nil, err
 	}
-	if schema.Text == "" {
+	if stored.Text == "" {
 		return nil, fmt.Errorf("%s has no schema of %s that the new payload could be checked with: name the catalogue with --catalogue, "+
 			"as in --catalogue events.yaml, or open the bus once with a program whose code this busgen has generated", c.path, eventType)
 	}
 	name := fmt.Sprintf("the schema of %s in %s", eventType, c.path)
-	fits, err := catalog.ReadSchema(name, schema.Text)
+	fits, err := schema.Read(name, stored.Text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, terminal.Clean(schema.Program))
+		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, terminal.Clean(stored.Program))
 	}
-	c.tell("checked with %s: version %d, stored by %s on %s; --catalogue names another", name, schema.Version, terminal.Clean(schema.Program),
-		c.moment(schema.StoredAt))
-	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{schema.Version, schema.Program, schema.StoredAt}}, nil
+	c.tell("checked with %s: version %d, stored by %s on %s; --catalogue names another", name, stored.Version, terminal.Clean(stored.Program),
+		c.moment(stored.StoredAt))
+	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{stored.Version, stored.Program, stored.StoredAt}}, nil
 }
 
 // newPayload reads the new payload from --payload, from standard input or from an
 // editor. Only an editor leaves a draft.
-func (c *call) newPayload(path string, old []byte) (payload []byte, draft draft, err error) {
+func (c *call) newPayload(path string, old []byte) (text []byte, draft draft, err error) {
 	switch {
 	case path == "-" || path == "" && !terminal.IsTerminal(c.cmd.InOrStdin()):
-		payload, err = io.ReadAll(c.cmd.InOrStdin())
+		text, err = io.ReadAll(c.cmd.InOrStdin())
 	case path != "":
-		payload, err = catalog.Disk{}.ReadFile(path)
+		text, err = parse.Disk{}.ReadFile(path)
 	default:
 		return c.edit(old)
 	}
-	return payload, "", err
+	return text, "", err
 }
 
 // draft is a folder with the text that was edited; empty if there is none. The

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -28,11 +29,11 @@ func otherProgram(t *testing.T, version int, schema string) {
 
 func schemaIn(t *testing.T, text string) string {
 	t.Helper()
-	c, findings := catalog.Parse("events.yaml", []byte("version: 1\npackage: shop\n"+text))
+	c, findings := parse.Text("events.yaml", []byte("version: 1\npackage: shop\n"+text))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	return c.Events[0].Schema()
+	return schema.Of(c.Events[0])
 }
 
 func TestEditingSaysWhyTheStoredSchemaDoesNotHelp(t *testing.T) {
@@ -72,7 +73,7 @@ func TestEditingSaysThatCustomTypesAreCheckedForTheirFormOnly(t *testing.T) {
 		const remark = "order.placed: of values of Address, which are custom Go types, only the form of their JSON is checked\n"
 		for _, command := range []string{edit + " --catalogue custom.yaml", edit} {
 			got := typed(t, command, `{"number": 5, "email": 5}`)
-			if got.Status != cli.StatusNo || !strings.Contains(got.Stderr, remark) || !strings.Contains(got.Stderr, "email: want a text (string), got a number") {
+			if got.Status != cli.StatusNo || !strings.Contains(got.Stderr, remark) || !strings.Contains(got.Stderr, "email: want a string, got a number") {
 				t.Errorf("%s: %+v", command, got)
 			}
 		}

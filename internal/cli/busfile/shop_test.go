@@ -12,7 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -51,11 +52,11 @@ func shopSettings() runtime.Settings {
 
 // shopSchema is what generated code says about a payload of the shop.
 func shopSchema(eventType string) string {
-	c, findings := catalog.Parse("events.yaml", []byte(shopCatalogue))
+	c, findings := parse.Text("events.yaml", []byte(shopCatalogue))
 	if len(findings) > 0 {
 		panic(findings)
 	}
-	return c.EventNamed(eventType).Schema()
+	return schema.Of(c.EventNamed(eventType))
 }
 
 // The requests for payments are written by hand: the file of the shop has no schema of them.

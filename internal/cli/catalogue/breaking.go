@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
@@ -121,7 +122,7 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 		if err != nil {
 			return v.form.of("", nil, err)
 		}
-		if all, err = breaking.Compare(before, breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}); err != nil {
+		if all, err = breaking.Compare(before, breaking.State{Catalogue: c, Read: parse.Disk{}.ReadFile}); err != nil {
 			return "", err
 		}
 		all = v.wanted(all)

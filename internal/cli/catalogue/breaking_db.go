@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/payload"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -57,12 +59,12 @@ var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 func (s *stored) add(e inspect.Unsettled) {
 	s.rows++
 	e.Type = cli.TypeOf(s.catalogue, e)
-	err := s.catalogue.CheckDecode(e.Type, e.Version, e.Payload)
+	err := payload.CheckDecode(s.catalogue, e.Type, e.Version, e.Payload)
 	if err == nil {
 		return
 	}
 	reason, unknown := err.Error(), true
-	var wrong *catalog.PayloadError
+	var wrong *payload.Error
 	if errors.As(err, &wrong) {
 		first := wrong.Problems[0]
 		_, known := s.catalogue.EventNamed(e.Type).FieldsOf(e.Version)
@@ -82,7 +84,7 @@ func (s *stored) add(e inspect.Unsettled) {
 
 // findings returns a finding for each group, at the event in the catalogue.
 func (s *stored) findings() diag.Findings {
-	source := diag.NewSource(catalog.Disk{}.ReadFile)
+	source := diag.NewSource(parse.Disk{}.ReadFile)
 	var all diag.Findings
 	for _, g := range slices.SortedFunc(maps.Values(s.groups), func(a, b *rowGroup) int {
 		return cmp.Or(strings.Compare(a.eventType, b.eventType), cmp.Compare(a.version, b.version), strings.Compare(a.reason, b.reason))

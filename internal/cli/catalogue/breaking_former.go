@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/breaking"
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/record/git"
@@ -34,7 +34,7 @@ func formerCatalogue(ctx context.Context, against, path string) (breaking.State,
 		return atRevision(tree, inGit)
 	}
 	c, err := cli.LoadCatalogue([]string{place})
-	return breaking.State{Catalogue: c, Read: catalog.Disk{}.ReadFile}, err
+	return breaking.State{Catalogue: c, Read: parse.Disk{}.ReadFile}, err
 }
 
 // atRevision reads a catalogue from git.
@@ -46,10 +46,10 @@ func atRevision(tree *git.Revision, file string) (breaking.State, error) {
 	if err != nil {
 		return breaking.State{}, fmt.Errorf("there is no %s in %s: name it as git does, as in --against %s:path/to/events.yaml", file, tree, tree)
 	}
-	if len(text) > catalog.MaxFile {
-		return breaking.State{}, fmt.Errorf("cannot read %s: %w", tree.FileName(file), &input.TooLargeError{Size: int64(len(text)), Limit: catalog.MaxFile})
+	if len(text) > parse.MaxFile {
+		return breaking.State{}, fmt.Errorf("cannot read %s: %w", tree.FileName(file), &input.TooLargeError{Size: int64(len(text)), Limit: parse.MaxFile})
 	}
-	c, findings := catalog.ParseWith(tree, file, text)
+	c, findings := parse.TextWith(tree, file, text)
 	if len(findings) > 0 {
 		for _, f := range findings {
 			f.Pos.File = tree.FileName(f.Pos.File)

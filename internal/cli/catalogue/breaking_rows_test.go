@@ -13,10 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/payload"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
@@ -33,7 +36,7 @@ type row struct {
 // What breaking counts in a file with payloads of all kinds is what becomes a dead
 // letter for the code of the catalogue, and nothing else.
 func TestExactlyTheRowsThatAreCountedFailToDecode(t *testing.T) {
-	c, findings, err := catalog.Load("../../../templates/testdata/features.yaml")
+	c, findings, err := parse.Load("../../../templates/testdata/features.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}
@@ -109,7 +112,7 @@ var billType = runtime.Define(runtime.Spec[bill]{
 })
 
 func TestExactlyTheRowsOfOldVersionsThatAreCountedFailToDecode(t *testing.T) {
-	c, findings := catalog.Parse("bills.yaml", []byte(bills))
+	c, findings := parse.Text("bills.yaml", []byte(bills))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -133,7 +136,7 @@ func TestExactlyTheRowsOfOldVersionsThatAreCountedFailToDecode(t *testing.T) {
 }
 
 func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
-	c, findings := catalog.Parse("events.yaml", []byte("version: 1\npackage: p\nevents:\n  a.b: { payload: { list: \"[]int\", by_name: \"map[string]bool\" } }\n"))
+	c, findings := parse.Text("events.yaml", []byte("version: 1\npackage: p\nevents:\n  a.b: { payload: { list: \"[]int\", by_name: \"map[string]bool\" } }\n"))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -148,7 +151,7 @@ func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
 		got[g.reason] = 100*g.open + g.rows
 	}
 	want := map[string]int{
-		"list[]: want a number (int), got a text": 102, "by_name[]: want true or false (bool), got a number": 1203, "list: want a list ([]int), got a number": 601,
+		"list[]: want a number (int), got a string": 102, "by_name[]: want true or false (bool), got a number": 1203, "list: want a list ([]int), got a number": 601,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || s.answer() != "x.db: 6 of 7 open or dead rows cannot be decoded" {
 		t.Errorf("%s (-want +got):\n%s", s.answer(), diff)
@@ -174,7 +177,7 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		file, err := inspect.Open(t.Context(), "rows.db")
 		must(t, err)
 		must(t, file.Unsettled(t.Context(), func(e inspect.Unsettled) {
-			if err := c.CheckDecode(e.Type, e.Version, e.Payload); err != nil {
+			if err := payload.CheckDecode(c, e.Type, e.Version, e.Payload); err != nil {
 				counted[e.ID.String()] = fmt.Sprintf("%d %s", e.Version, e.Payload)
 			}
 		}))

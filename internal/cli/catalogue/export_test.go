@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/export"
@@ -12,7 +12,7 @@ import (
 
 func TestExportPrintsWhatThePackageMakes(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
-	c, _, err := catalog.Load("events.yaml")
+	c, _, err := parse.Load("events.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/emit"
@@ -50,7 +50,7 @@ YAML.`,
 
 func formatted(args []string, flags fmtFlags) (report string, err error) {
 	path := cli.CataloguePath(args)
-	before, err := catalog.Disk{}.ReadFile(path)
+	before, err := parse.Disk{}.ReadFile(path)
 	if err != nil {
 		return "", cli.Unread(args, err)
 	}
@@ -58,7 +58,7 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot format %s: %w", path, err)
 	}
-	if !catalog.HasVersion(before) {
+	if !parse.HasVersion(before) {
 		return "", fmt.Errorf("cannot format %s: it is not a catalogue, which has a version, such as \"version: 1\"", path)
 	}
 	same := string(before) == string(after)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
@@ -61,7 +61,7 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	if err != nil {
 		return form.of("", nil, cli.Refused(err))
 	}
-	all, err := lint.Run(c, catalog.Disk{}.ReadFile)
+	all, err := lint.Run(c, parse.Disk{}.ReadFile)
 	if err != nil {
 		return "", err
 	}

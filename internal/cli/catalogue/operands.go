@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 )
 
@@ -58,7 +59,7 @@ func (o operands) complete(_ *cobra.Command, args []string, word string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	if c, _, _ := catalog.Load(cli.CataloguePath(catalogue)); c != nil { // findings do not matter here
+	if c, _, _ := parse.Load(cli.CataloguePath(catalogue)); c != nil { // findings do not matter here
 		names = slices.DeleteFunc(o.candidates(c), func(name string) bool { return !strings.HasPrefix(name, word) })
 	}
 	if len(names) == 0 && catalogue == nil {

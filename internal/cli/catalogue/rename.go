@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
@@ -76,9 +77,9 @@ func (e *editing) read() (*edit.Catalogue, error) {
 	if err != nil {
 		return nil, cli.Refused(err)
 	}
-	all := &edit.Catalogue{Below: catalog.Disk{}}
+	all := &edit.Catalogue{Below: parse.Disk{}}
 	for _, name := range c.Files {
-		text, err := catalog.Disk{}.ReadFile(name)
+		text, err := parse.Disk{}.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}

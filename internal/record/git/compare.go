@@ -6,7 +6,7 @@
 // adds what a commit such as a revert has taken back although events of it may be
 // stored (past.go); and outside of git takes the file beside the generated code.
 //
-// [Revision] reads the files of a commit, and shows them as [catalog.Files].
+// [Revision] reads the files of a commit, and shows them as [parse.Files].
 package git
 
 import (
@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/emit"
@@ -45,7 +46,7 @@ func Compare(ctx context.Context, c *catalog.Catalogue, out string, accept bool)
 	if err != nil {
 		return record.Result{}, err
 	}
-	result, err := record.Compare(c, before, record.Options{Catalogue: w.relative(c.File), Read: catalog.Disk{}.ReadFile, Present: w.present, Accept: accept})
+	result, err := record.Compare(c, before, record.Options{Catalogue: w.relative(c.File), Read: parse.Disk{}.ReadFile, Present: w.present, Accept: accept})
 	if before == nil && w.present == nil && len(w.existing) > 0 && !accept {
 		result.Findings = append(result.Findings, w.missing())
 	}
@@ -137,7 +138,7 @@ func (w *generated) isPart(file string) bool {
 
 // headerOf returns the place of the first line of a generated file.
 func headerOf(path string) diag.Place {
-	return diag.NewSource(catalog.Disk{}.ReadFile).Place(diag.Position{File: path, Line: 1, Column: 1})
+	return diag.NewSource(parse.Disk{}.ReadFile).Place(diag.Position{File: path, Line: 1, Column: 1})
 }
 
 // missing returns the finding about code without a record.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/record"
 )
 
@@ -85,7 +86,7 @@ func (g *repository) catalogueOf(commit string, then *record.Record) *catalog.Ca
 	if err != nil {
 		return nil
 	}
-	c, findings := catalog.ParseWith(tree, name, text)
+	c, findings := parse.TextWith(tree, name, text)
 	if len(findings) > 0 {
 		return nil
 	}

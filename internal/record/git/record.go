@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/input"
 	"github.com/busgen/busgen/internal/record"
 )
@@ -59,7 +59,7 @@ func (g *repository) commitsIn(name string) []string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(g.folder, name)
 	}
-	text, err := input.ReadFile(name, catalog.MaxFile)
+	text, err := input.ReadFile(name, parse.MaxFile)
 	if err != nil {
 		return nil // no merge, cherry-pick or rebase is under way
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Revision reads the files that git has in one revision. It is a
-// [catalog.Files].
+// [parse.Files].
 type Revision struct {
 	ctx    context.Context
 	folder string // in which git is called
@@ -95,7 +95,7 @@ func (r *Revision) object(name string) (string, error) {
 	return r.name + ":" + name, nil
 }
 
-// ReadFile implements [catalog.Files].
+// ReadFile implements [parse.Files].
 func (r *Revision) ReadFile(name string) ([]byte, error) {
 	object, err := r.object(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Revision) ReadFile(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Glob implements [catalog.Files].
+// Glob implements [parse.Files].
 func (r *Revision) Glob(folder, pattern string) []string {
 	object, err := r.object(folder)
 	if err != nil {

@@ -1,0 +1,50 @@
+package catalog
+
+import "slices"
+
+// EventNamed returns the event with a name or an alias, or nil.
+func (c *Catalogue) EventNamed(name string) *Event {
+	for _, e := range c.Events {
+		if e.Name.V == name {
+			return e
+		}
+	}
+	for _, e := range c.Events {
+		for _, alias := range e.Aliases {
+			if alias.V == name {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// EventsByName returns all events by their names and aliases. A name wins over an alias.
+func (c *Catalogue) EventsByName() map[string]*Event {
+	all := map[string]*Event{}
+	for _, e := range c.Events {
+		for _, alias := range e.Aliases {
+			if all[alias.V] == nil {
+				all[alias.V] = e
+			}
+		}
+	}
+	for _, e := range slices.Backward(c.Events) {
+		all[e.Name.V] = e
+	}
+	return all
+}
+
+// FieldsOf returns the fields of the payload in a version. It is false for a version without a payload in the
+// catalogue.
+func (e *Event) FieldsOf(version int) ([]*Field, bool) {
+	if version == e.Version.V {
+		return e.Fields, true
+	}
+	for _, old := range e.History {
+		if old.Version.V == version {
+			return old.Type.Fields, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,78 @@
+package parse
+
+import (
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// tagName matches tags.
+var tagName = regexp.MustCompile(`^[a-z0-9]+([-_.][a-z0-9]+)*$`)
+
+// sentence reads an optional text for people.
+func (r *reader) sentence(o object, key string) catalog.Value[string] {
+	e, ok := o.entries[key]
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	v, ok := r.text(e.value, key+" of "+o.what)
+	if v.V = strings.TrimSpace(v.V); ok && v.V == "" {
+		r.report(r.place(e.value), rules.WrongKind, "%s of %s is empty", key, o.what).
+			Hint = "write something, or leave the key out"
+	}
+	return v
+}
+
+// deprecated reads the reason why something is deprecated.
+func (r *reader) deprecated(o object) catalog.Value[string] {
+	e, ok := o.entries["deprecated"]
+	if ok && e.value.ShortTag() == "!!bool" {
+		r.wrongKind(e.value, "deprecated of "+o.what, "a string that says what to use instead")
+		return catalog.Value[string]{}
+	}
+	return r.sentence(o, "deprecated")
+}
+
+// owner reads who is responsible for an event.
+func (r *reader) owner(o object) catalog.Value[string] {
+	v := r.sentence(o, "owner")
+	if strings.ContainsAny(v.V, "\n\r") {
+		r.report(r.place(o.entries["owner"].value), rules.WrongKind, "owner of %s has several lines", o.what).
+			Hint = "write a name or an address on one line"
+	}
+	return v
+}
+
+// tags reads the tags of an event.
+func (r *reader) tags(o object) []catalog.Value[string] {
+	e, ok := o.entries["tags"]
+	if !ok {
+		return nil
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "tags of "+o.what, "a list")
+		return nil
+	}
+	var tags []catalog.Value[string]
+	first := map[string]*yaml.Node{}
+	for _, item := range e.value.Content {
+		tag, ok := r.text(item, "one of tags of "+o.what)
+		switch {
+		case !ok:
+		case !tagName.MatchString(tag.V):
+			r.report(r.place(item), rules.BadName, "tag %s of %s is not a name for one", label(tag.V), o.what).
+				Hint = "use lower-case letters and digits, with single -, _ or . between them"
+		case first[tag.V] != nil:
+			r.report(r.place(item), rules.DuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).
+				See(r.place(first[tag.V]), "it is here")
+		default:
+			first[tag.V] = item
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}

@@ -1,0 +1,131 @@
+package parse
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// A claim is a part of a catalogue that makes Go names in the generated package.
+type claim struct {
+	what  string // for messages: event order.placed
+	at    diag.Place
+	names []string
+}
+
+// packageNames lists the names that generated code always declares.
+var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
+
+// methodNames lists the methods of generated structs. In Go, a field and a method cannot share a name.
+var methodNames = set("Validate", "Clone", "Equal", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
+
+// claims lists what a catalogue declares, in file order.
+func (r *reader) claims(c *catalog.Catalogue) []claim {
+	var all []claim
+	add := func(what string, written catalog.Value[string], names ...string) {
+		all = append(all, claim{what, r.nameAt(written), names})
+	}
+	for _, t := range c.Types {
+		names := []string{t.GoName}
+		if t.IsEnum() {
+			names = append(names, "All"+t.GoName)
+		}
+		if t.IsUnion() {
+			names = append(names, "Visit"+t.GoName)
+		}
+		if t.Inline {
+			all = append(all, claim{"the struct " + t.GoName + " in place", r.wordAt(t.Name.Pos), names})
+		} else {
+			add("type "+t.Name.V, t.Name, names...)
+		}
+		for _, v := range t.Values {
+			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
+		}
+	}
+	for _, t := range c.ForeignUnions() { // they need functions of their own here
+		add("type "+t.Name.V, t.Package.Name, t.LocalName())
+	}
+	for _, e := range c.Events {
+		n := e.GoName
+		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead", "Sample"+n)
+		for _, old := range e.History {
+			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Name.V, r.wordAt(old.Version.Pos), []string{old.UpcastName()}})
+		}
+	}
+	for _, e := range c.Events {
+		for _, s := range e.Subscriptions {
+			add("subscription "+s.Name.V+" of event "+e.Name.V, s.Name, s.GoName)
+		}
+	}
+	for _, class := range c.ErrorClasses {
+		add("error class "+class.Name.V, class.Name, class.GoName)
+	}
+	for _, ns := range c.Namespaces {
+		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
+	}
+	slices.SortStableFunc(all, func(a, b claim) int { return r.compare(a.at.Pos, b.at.Pos) })
+	return all
+}
+
+// checkCollisions reports Go names that two things in a catalogue claim, or
+// that generated code needs itself: once for each pair of things.
+func (r *reader) checkCollisions(c *catalog.Catalogue) {
+	owner := map[string]claim{}
+	type pair struct{ first, second string }
+	reported := map[pair]bool{}
+	for _, cl := range r.claims(c) {
+		for _, name := range cl.names {
+			first, taken := owner[name]
+			switch {
+			case packageNames[name]:
+				if taken && first.at.Pos == cl.at.Pos {
+					continue // an event and its namespace, which is the same word
+				}
+				owner[name] = cl
+				r.report(cl.at, rules.Reserved, "%s makes the Go name %s, which generated code needs for itself", cl.what, name).
+					Hint = "rename it, or give it another go_name"
+			case !taken:
+				owner[name] = cl
+			case !reported[pair{first.what, cl.what}]:
+				reported[pair{first.what, cl.what}] = true
+				r.report(cl.at, rules.Collision, "%s makes the Go name %s, and so does %s", cl.what, name, first.what).
+					See(first.at, "%s is here", first.what).
+					Hint = "rename one of them, or give it another go_name"
+			}
+		}
+	}
+	for _, t := range c.Types {
+		r.checkFieldCollisions("type "+t.Name.V, t.Fields)
+	}
+	for _, e := range c.Events {
+		r.checkFieldCollisions("payload of event "+e.Name.V, e.Fields)
+	}
+}
+
+func (r *reader) checkFieldCollisions(what string, fields []*catalog.Field) {
+	owner := map[string]*catalog.Field{}
+	for _, f := range fields {
+		names := []string{f.GoName}
+		if f.HasDefaultMethod() {
+			names = append(names, catalog.DefaultName(f))
+		}
+		for _, name := range names {
+			at := r.nameAt(f.Name)
+			first := owner[name]
+			switch {
+			case methodNames[name]:
+				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, name).
+					Hint = "rename it, or give it another go_name"
+			case first == nil:
+				owner[name] = f
+			default:
+				r.report(at, rules.Collision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, name, first.Name.V).
+					See(r.nameAt(first.Name), "field %s is here", first.Name.V).
+					Hint = "rename one of them, or give it another go_name"
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package parse
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/payload"
+)
+
+// constraintKeys are the keys of a field that narrow down its values.
+var constraintKeys = []string{
+	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
+}
+
+// constrained says for each constraint which types it is for.
+var constrained = map[string]struct {
+	takes func(*catalog.TypeRef) bool
+	nouns string
+}{
+	"min":        {isOrdered, "numbers, decimals and durations"},
+	"max":        {isOrdered, "numbers, decimals and durations"},
+	"min_length": {hasLength, "string and bytes"},
+	"max_length": {hasLength, "string and bytes"},
+	"pattern":    {isText, "string"},
+	"format":     {isText, "string"},
+	"min_items":  {(*catalog.TypeRef).IsCollection, "lists and maps"},
+	"max_items":  {(*catalog.TypeRef).IsCollection, "lists and maps"},
+	"unique":     {isComparableList, "lists of numbers, strings, dates, durations, UUIDs and enums"},
+}
+
+func isOrdered(t *catalog.TypeRef) bool {
+	switch t.Kind {
+	case catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64, catalog.Decimal, catalog.Duration:
+		return true
+	}
+	return false
+}
+
+func hasLength(t *catalog.TypeRef) bool { return t.Kind == catalog.String || t.Kind == catalog.Bytes }
+func isText(t *catalog.TypeRef) bool    { return t.Kind == catalog.String }
+
+func isComparableList(t *catalog.TypeRef) bool {
+	if t.Kind != catalog.List {
+		return false
+	}
+	switch t.Elem.Kind {
+	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64, catalog.Date, catalog.Duration, catalog.UUID, catalog.Decimal:
+		return true
+	case catalog.Named:
+		return t.Elem.Named.IsEnum()
+	}
+	return false
+}
+
+// The limits of lengths and numbers of items.
+const (
+	limitLength = 1 << 30
+	limitItems  = 1 << 20
+)
+
+// constraints reads what o says about the values of a field of type t.
+func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
+	var c catalog.Constraints
+	for _, key := range constraintKeys {
+		e, ok := o.entries[key]
+		if !ok {
+			continue
+		}
+		if fit := constrained[key]; !fit.takes(t) {
+			r.report(r.place(e.key), rules.Constraint, "%s of %s does not fit its type %s", key, o.what, t.Text).
+				See(r.typeAt(t), "the type is here").
+				Hint = "it is for " + fit.nouns + otherConstraint(key, t)
+			continue
+		}
+		r.constraint(&c, e, o.what, t)
+	}
+	r.checkBounds(o, t, c)
+	return c
+}
+
+// otherConstraint names the key that was probably meant.
+func otherConstraint(key string, t *catalog.TypeRef) string {
+	bound, _, _ := strings.Cut(key, "_")
+	switch {
+	case bound != "min" && bound != "max":
+	case t.IsCollection():
+		return "; items are counted by " + bound + "_items"
+	case hasLength(t):
+		return "; a length is bounded by " + bound + "_length"
+	case isOrdered(t):
+		return "; a value is bounded by " + bound
+	}
+	return ""
+}
+
+func (r *reader) constraint(c *catalog.Constraints, e entry, what string, t *catalog.TypeRef) {
+	switch e.name {
+	case "min":
+		c.Min = r.bound(e, what, t)
+	case "max":
+		c.Max = r.bound(e, what, t)
+	case "min_length":
+		c.MinLength = r.count(e, what, 0, limitLength, "it counts characters")
+	case "max_length":
+		c.MaxLength = r.count(e, what, 0, limitLength, "it counts characters")
+	case "min_items":
+		c.MinItems = r.count(e, what, 0, limitItems, "it counts items")
+	case "max_items":
+		c.MaxItems = r.count(e, what, 0, limitItems, "it counts items")
+	case "pattern":
+		c.Pattern = r.pattern(e, what)
+	case "format":
+		c.Format = oneOf(r, object{what: what, entries: map[string]entry{"format": e}}, "format", format.Names(), func(word string) (string, bool) {
+			return word, slices.Contains(format.Names(), word)
+		})
+	case "unique":
+		c.Unique = r.truth(e, what)
+	}
+}
+
+// bound reads a limit, which is a value of the type that it bounds.
+func (r *reader) bound(e entry, what string, t *catalog.TypeRef) catalog.Value[string] {
+	bare := *t
+	bare.Optional = false
+	text, ok := r.payload(e.value, e.name+" of "+what, &bare, true, rules.Constraint)
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	return catalog.Value[string]{V: strings.Trim(string(text), `"`), Pos: r.position(e.value)}
+}
+
+// maxPattern limits the bytes of a pattern.
+const maxPattern = 1000
+
+func (r *reader) pattern(e entry, what string) catalog.Value[string] {
+	v, ok := r.text(e.value, "pattern of "+what)
+	if !ok {
+		return v
+	}
+	at := r.place(e.value)
+	if len(v.V) > maxPattern {
+		r.report(at, rules.Constraint, "pattern of %s is longer than %d bytes", what, maxPattern)
+		return v
+	}
+	if _, err := regexp.Compile(v.V); err != nil {
+		reason := err.Error()
+		if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
+			reason = wrong.Code.String()
+			if i := strings.Index(v.V, wrong.Expr); i >= 0 && wrong.Expr != "" {
+				at = r.placeIn(e.value, i, len(wrong.Expr))
+			}
+		}
+		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", what, reason).
+			Hint = "the syntax is that of RE2, which Go uses"
+	}
+	return v
+}
+
+// truth reads true or false.
+func (r *reader) truth(e entry, what string) catalog.Value[bool] {
+	var b bool
+	if e.value.Kind != yaml.ScalarNode || e.value.ShortTag() != "!!bool" || e.value.Decode(&b) != nil {
+		r.wrongKind(e.value, e.name+" of "+what, "true or false")
+		return catalog.Value[bool]{}
+	}
+	return catalog.Value[bool]{V: b, Pos: r.position(e.value)}
+}
+
+// checkBounds reports bounds that no value can keep.
+func (r *reader) checkBounds(o object, t *catalog.TypeRef, c catalog.Constraints) {
+	crossed := func(least, most string, wrong bool) {
+		if wrong {
+			r.report(r.place(o.entries[most].value), rules.Constraint, "%s of %s is below its %s", most, o.what, least).
+				See(r.place(o.entries[least].value), "%s is here", least).
+				Hint = "no value is between them"
+		}
+	}
+	crossed("min", "max", c.Min.Written() && c.Max.Written() && payload.Compare(t.Kind, c.Min.V, c.Max.V) > 0)
+	crossed("min_length", "max_length", c.MaxLength.Written() && c.MinLength.V > c.MaxLength.V)
+	crossed("min_items", "max_items", c.MaxItems.Written() && c.MinItems.V > c.MaxItems.V)
+}

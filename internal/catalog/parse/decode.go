@@ -1,0 +1,194 @@
+package parse
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// An entry is a key of a mapping with its value.
+type entry struct {
+	name       string // the key's text
+	key, value *yaml.Node
+}
+
+// contents returns the keys and values of a mapping, or the items of a list.
+func (e entry) contents() []*yaml.Node {
+	if e.value == nil {
+		return nil
+	}
+	return e.value.Content
+}
+
+// An object is a mapping whose keys the language knows.
+type object struct {
+	node    *yaml.Node
+	what    string // for messages: event order.placed
+	entries map[string]entry
+}
+
+// elsewhere says where a key belongs that people look for in other places too.
+var elsewhere = map[string]string{
+	"priority":      "priority belongs to an event, a policy or the defaults",
+	"subscriptions": "subscriptions are declared under their event",
+	"max_attempts":  "it belongs under retry",
+	"max_retries":   "it belongs under retry",
+	"backoff":       "it belongs under retry",
+	"base_delay":    "it belongs under retry",
+	"max_delay":     "it belongs under retry",
+	"threshold":     "it belongs under breaker",
+	"min_samples":   "it belongs under breaker",
+	"open_for":      "it belongs under breaker",
+	"reasons":       "it belongs under redrive",
+	"was":           "it belongs to a field",
+	"reserved":      "it belongs beside the payload of an event, or beside the fields of a struct",
+	"import_path":   ofTheWhole,
+	"test_kit":      ofTheWhole,
+	"initialisms":   ofTheWhole,
+	"imports":       ofTheWhole,
+	"lint":          ofTheWhole,
+	"accepted":      ofTheWhole,
+	"defaults":      ofTheWhole,
+}
+
+const ofTheWhole = "it is said once, of the whole catalogue: at the top of the file that includes the others"
+
+// object reads a mapping that may only have the known keys. It is empty, and
+// the result false, if n is no mapping.
+func (r *reader) object(n *yaml.Node, what string, known ...string) (object, bool) {
+	o := object{node: n, what: what, entries: map[string]entry{}}
+	entries, ok := r.mapping(n, what)
+	for _, e := range entries {
+		if key := catalog.PresentKey(e.name); key != e.name && slices.Contains(known, key) {
+			r.formerKey(o, key, e)
+			continue
+		}
+		if !slices.Contains(known, e.name) {
+			f := r.report(r.place(e.key), rules.UnknownKey, "unknown key %q in %s", e.name, what)
+			if f.Hint = elsewhere[e.name]; f.Hint == "" {
+				f.Hint = diag.DidYouMean(e.name, known)
+			}
+			if f.Hint == "" && n.Style&yaml.FlowStyle != 0 && isNull(e.value) && e.value.Value == "" {
+				f.Hint = "a string with a comma in it needs quotes inside { }"
+			}
+			if f.Hint == "" {
+				f.Hint = "its keys are " + strings.Join(known, ", ")
+			}
+			continue
+		}
+		if other, both := o.entries[e.name]; both {
+			r.keyAndFormerKey(o, e, other)
+			continue
+		}
+		o.entries[e.name] = e
+	}
+	return o, ok
+}
+
+// mapping reads a mapping with any keys, in file order. The keys that it
+// returns are text and differ from one another.
+func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
+	if n.Kind != yaml.MappingNode {
+		r.wrongKind(n, what, "a mapping")
+		return nil, false
+	}
+	var entries []entry
+	first := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name, ok := r.text(key, "a key of "+what)
+		if !ok {
+			continue
+		}
+		if before := first[name.V]; before != nil {
+			r.report(r.place(key), rules.DuplicateKey, "key %q is already in %s", name.V, what).
+				See(r.place(before), "it is here")
+			continue
+		}
+		first[name.V] = key
+		entries = append(entries, entry{name.V, key, value})
+	}
+	return entries, true
+}
+
+// required returns the entry of a key, or reports that it is missing.
+func (r *reader) required(o object, key, hint string) (entry, bool) {
+	e, ok := o.entries[key]
+	if !ok {
+		r.report(r.place(o.node), rules.MissingKey, "%s has no %q", o.what, key).Hint = hint
+	}
+	return e, ok
+}
+
+// text reads a scalar that YAML takes for text. It refuses what YAML takes for
+// something else, such as true or 1: nobody can see which of the two was meant.
+func (r *reader) text(n *yaml.Node, what string) (catalog.Value[string], bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		r.wrongKind(n, what, "a string")
+		return catalog.Value[string]{}, false
+	}
+	return catalog.Value[string]{V: n.Value, Pos: r.position(n)}, true
+}
+
+// wrongKind reports that n is not what it should be.
+func (r *reader) wrongKind(n *yaml.Node, what, want string) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
+		r.report(r.place(n), rules.Alias, "catalogues have no YAML aliases and merge keys").
+			Hint = "share settings through defaults and policies, and fields through types"
+	case isNull(n) && n.Value == "":
+		r.report(r.place(n), rules.WrongKind, "%s must be %s, but nothing is written", what, want)
+	default:
+		f := r.report(r.place(n), rules.WrongKind, "%s must be %s, not %s", what, want, kindOf(n))
+		switch {
+		case want == "a string" && n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle == 0:
+			f.Hint = "to make it a string, put it in quotes: " + strconv.Quote(n.Value)
+		case want != "a string" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+			f.Hint = "what is in quotes is a string"
+		}
+	}
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// kindOf names what YAML takes n for.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return "a string"
+	case "!!int":
+		return "a whole number"
+	case "!!float":
+		return "a decimal number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "null"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "a value tagged " + label(n.ShortTag())
+}
+
+// label shows a name in a message: as it is if that is plain to see, and
+// quoted otherwise.
+func label(name string) string {
+	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
+	if name == "" || strings.ContainsFunc(name, odd) {
+		return strconv.Quote(name)
+	}
+	return name
+}

@@ -1,0 +1,129 @@
+package parse
+
+import (
+	"math"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// enumReader reads the values of one enum.
+type enumReader struct {
+	*reader
+	t       *catalog.Type
+	what    string // for messages: enum of type Currency
+	values  []*catalog.EnumValue
+	named   map[string]*yaml.Node // the keys of the values so far
+	numbers map[int]*catalog.EnumValue
+}
+
+// enumValues reads a list of texts, or a mapping from texts to what is said of
+// them.
+func (r *reader) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
+	e := &enumReader{reader: r, t: t, what: "enum of type " + label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
+	switch {
+	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
+		r.wrongKind(n, e.what, "a list or a mapping")
+	case len(n.Content) == 0:
+		r.report(r.place(n), rules.Enum, "%s has no values", e.what)
+	case n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			if text, ok := r.text(item, "a value of "+e.what); ok {
+				e.value(text, item, e.goName(text.V))
+			}
+		}
+	default:
+		e.detailed(n)
+	}
+	return e.values
+}
+
+// value adds a value whose text is at n, unless it is refused. The Go name is
+// without that of the type.
+func (e *enumReader) value(text catalog.Value[string], n *yaml.Node, goName string) *catalog.EnumValue {
+	switch {
+	case e.named[text.V] != nil:
+		e.report(e.place(n), rules.Enum, "value %q is already in %s", text.V, e.what).
+			See(e.place(e.named[text.V]), "it is here")
+		return nil
+	case goName == "" || strings.ContainsFunc(text.V, func(c rune) bool { return !unicode.IsPrint(c) }):
+		e.report(e.place(n), rules.Enum, "value %q of %s cannot be the name of a Go constant", text.V, e.what).
+			Hint = "a value needs a letter or a digit and no control characters"
+		return nil
+	}
+	e.named[text.V] = n
+	v := &catalog.EnumValue{Name: text, GoName: e.t.GoName + goName, Doc: e.commentAbove(n)}
+	e.values = append(e.values, v)
+	return v
+}
+
+// detailed reads the form of a mapping.
+func (e *enumReader) detailed(n *yaml.Node) {
+	entries, _ := e.mapping(n, e.what)
+	var numbered, others []*catalog.EnumValue
+	for _, entry := range entries {
+		switch v, hasNumber := e.details(entry); {
+		case v == nil:
+		case hasNumber:
+			numbered = append(numbered, v)
+		default:
+			others = append(others, v)
+		}
+	}
+	if e.t.Integer = numbered != nil; !e.t.Integer {
+		return
+	}
+	for _, v := range others {
+		e.report(e.place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one", label(v.Name.V), e.what, label(numbered[0].Name.V)).
+			See(e.place(e.named[numbered[0].Name.V]), "it is here").
+			Hint = "give a number to all values or to none"
+	}
+}
+
+// details reads a value and what is said of it.
+func (e *enumReader) details(entry entry) (v *catalog.EnumValue, hasNumber bool) {
+	text, what := catalog.Value[string]{V: entry.name, Pos: e.position(entry.key)}, "value "+label(entry.name)+" of "+e.what
+	if entry.value.Kind == yaml.ScalarNode {
+		if v = e.value(text, entry.key, e.goName(entry.name)); v != nil && isNumber(entry.value) {
+			e.number(v, what, entry)
+		} else if !isNumber(entry.value) {
+			e.wrongKind(entry.value, what, "a whole number or a mapping")
+		}
+		return v, isNumber(entry.value)
+	}
+	o, _ := e.object(entry.value, what, "number", "doc", "deprecated", "go_name")
+	if v = e.value(text, entry.key, e.ownGoName(o, e.goName(entry.name))); v == nil {
+		return nil, false
+	}
+	v.Doc, v.Deprecated = e.doc(entry.key, o), e.deprecated(o)
+	number, hasNumber := o.entries["number"]
+	if hasNumber {
+		e.number(v, what, number)
+	}
+	return v, hasNumber
+}
+
+// number reads the number by which a value travels.
+func (e *enumReader) number(v *catalog.EnumValue, what string, entry entry) {
+	entry.name = "number"
+	n, ok := e.wholeNumber(entry, what)
+	if !ok {
+		return
+	}
+	if n.V < math.MinInt32 || n.V > math.MaxInt32 {
+		e.report(e.place(entry.value), rules.OutOfRange, "number of %s is %d", what, n.V).
+			Hint = "it must fit 32 bits, so that generated code compiles on every machine"
+		return
+	}
+	if first := e.numbers[n.V]; first != nil {
+		e.report(e.place(entry.value), rules.Enum, "value %s of %s has the number of value %s", label(v.Name.V), e.what, label(first.Name.V)).
+			See(e.place(e.named[first.Name.V]), "that is here")
+		return
+	}
+	e.numbers[n.V] = v
+	v.Number = n.V
+}

@@ -1,0 +1,132 @@
+package parse
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// eventSection reads `events:` of all files. Each event's Settings are only its own;
+// policies.go lets it inherit the rest.
+func (r *reader) eventSection(parts []*part) []*catalog.Event {
+	entries := r.sections(parts, "events", "event")
+	r.checkSomeEvents(parts)
+	r.eventsIncomplete = len(entries) == 0 || r.incomplete
+	var events []*catalog.Event
+	for _, e := range entries {
+		if ev := r.event(e); ev != nil {
+			events = append(events, ev)
+		}
+	}
+	return events
+}
+
+// checkSomeEvents reports a catalogue without events, at the first place where some should be.
+// One with types may be there for other catalogues.
+func (r *reader) checkSomeEvents(parts []*part) {
+	var empty *yaml.Node
+	for _, p := range parts {
+		if len(p.entries["types"].contents()) > 0 {
+			return
+		}
+		e, written := p.entries["events"]
+		switch {
+		case !written:
+		case e.value.Kind != yaml.MappingNode || len(e.value.Content) > 0:
+			return // some, or a finding
+		case empty == nil:
+			empty = e.value
+		}
+	}
+	switch {
+	case empty != nil:
+		r.report(r.place(empty), rules.NoEvents, "the catalogue has no events").
+			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
+	case !r.incomplete:
+		r.report(r.place(parts[0].node), rules.NoEvents, "the catalogue has no events").
+			Hint = "declare one under the key events"
+	}
+}
+
+// event returns nil if the name is refused; what is inside is checked anyway.
+func (r *reader) event(e entry) *catalog.Event {
+	nameErr := glob.ValidName(e.name)
+	if nameErr != nil {
+		r.syntaxOf(e, nameErr, rules.BadName, "event %s is not a name for an event: %s")
+	}
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
+	o, _ := r.object(e.value, "event "+label(e.name), keys...)
+	ev := &catalog.Event{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
+	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
+	ev.GoName = r.ownGoName(o, ev.GoName)
+	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
+	ev.Reserved = r.reserved(o)
+	payloadOK := true
+	if payload, ok := o.entries["payload"]; ok {
+		before := len(r.findings)
+		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName}, ev.Reserved)
+		r.resolve()
+		payloadOK = len(r.findings) == before
+	}
+	ev.History = r.history(o, ev)
+	r.resolve()
+	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
+	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
+	ev.Settings = r.settings(o)
+	ev.Subscriptions = r.subscriptions(o, ev.GoName)
+	if nameErr != nil {
+		r.eventsIncomplete = true
+		return nil
+	}
+	return ev
+}
+
+// partition finds the field that partition_by names. A payload with findings
+// of its own may be missing that field for another reason.
+func (r *reader) partition(o object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
+	e, ok := o.entries["partition_by"]
+	if !ok {
+		return nil
+	}
+	name, ok := r.text(e.value, "partition_by of "+o.what)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, f := range fields {
+		if f.Name.V == name.V {
+			r.checkPartitionType(e, o.what, f)
+			return f
+		}
+		names = append(names, f.Name.V)
+	}
+	if payloadOK {
+		f := r.report(r.place(e.value), rules.Partition, "partition_by of %s names %q, which is no field of its payload", o.what, name.V)
+		f.Hint = diag.DidYouMean(name.V, names)
+	}
+	return nil
+}
+
+func (r *reader) checkPartitionType(e entry, what string, f *catalog.Field) {
+	at := r.place(e.value)
+	if f.Type.Optional {
+		r.report(at, rules.Partition, "partition_by of %s names %s, which is optional", what, f.Name.V).
+			See(r.typeAt(f.Type), "the field is here").
+			Hint = "events without it would have no order: choose a field that is always there"
+		return
+	}
+	switch f.Type.Kind {
+	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.UUID:
+		return
+	case catalog.Named:
+		if f.Type.Named.IsEnum() {
+			return
+		}
+	}
+	r.report(at, rules.Partition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
+		See(r.typeAt(f.Type), "the field is here").
+		Hint = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
+}

@@ -1,0 +1,121 @@
+package parse
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// maxFormerNames limits the former names of a field: generated code looks for each of them.
+const maxFormerNames = 100
+
+// former reads `was:` of a field: the names that it had before, one or a list.
+func (r *reader) former(o object) []catalog.Value[string] {
+	e, ok := o.entries["was"]
+	if !ok {
+		return nil
+	}
+	items := []*yaml.Node{e.value}
+	if e.value.Kind != yaml.ScalarNode {
+		if items, ok = r.nameList(e, "was of "+o.what, "the former name of the field, or a list of them"); !ok {
+			return nil
+		}
+	}
+	if len(items) > maxFormerNames {
+		r.report(r.place(e.key), rules.OutOfRange, "was of %s has %d names", o.what, len(items)).
+			Hint = fmt.Sprintf("a field has at most %d former names", maxFormerNames)
+		return nil
+	}
+	return r.fieldNames(items, "was of "+o.what)
+}
+
+// reserved reads `reserved:` beside fields: the names that none of them may have.
+func (r *reader) reserved(o object) []catalog.Value[string] {
+	e, ok := o.entries["reserved"]
+	if !ok {
+		return nil
+	}
+	items, ok := r.nameList(e, "reserved of "+o.what, "a list of names of fields")
+	if !ok {
+		return nil
+	}
+	return r.fieldNames(items, "reserved of "+o.what)
+}
+
+// nameList returns the items of a list that has some.
+func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
+	switch {
+	case e.value.Kind != yaml.SequenceNode:
+		r.wrongKind(e.value, what, want)
+		return nil, false
+	case len(e.value.Content) == 0:
+		r.report(r.place(e.value), rules.WrongKind, "%s is empty", what).
+			Hint = "name a field, or leave the key out"
+		return nil, false
+	}
+	return e.value.Content, true
+}
+
+// fieldNames reads names of fields, none of them twice.
+func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[string] {
+	var names []catalog.Value[string]
+	first := map[string]*yaml.Node{}
+	for _, item := range items {
+		name, ok := r.text(item, "a name in "+what)
+		switch {
+		case !ok:
+		case !fieldName.MatchString(name.V):
+			r.report(r.place(item), rules.BadName, "%s in %s is not a name for a field", label(name.V), what).
+				Hint = fieldNameHint
+		case first[name.V] != nil:
+			r.report(r.place(item), rules.DuplicateName, "%s is already in %s", name.V, what).
+				See(r.place(first[name.V]), "it is here")
+		default:
+			first[name.V] = item
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkFieldNames reports a name that stands for two fields in stored JSON, and fields that have a
+// reserved name, or had one.
+func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved []catalog.Value[string]) {
+	type holder struct {
+		what string
+		at   diag.Place
+		hint string // if it is reserved
+	}
+	held := map[string]holder{}
+	for _, f := range fields {
+		held[f.Name.V] = holder{"the name of field " + f.Name.V, r.nameAt(f.Name), "stored events may hold another value under this name: choose another one"}
+	}
+	for _, f := range fields {
+		for _, was := range f.Was {
+			if was.V == f.Name.V {
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is its name now", f.Name.V, what, was.V).
+					See(r.nameAt(f.Name), "it is here").
+					Hint = "remove the former name"
+				continue
+			}
+			if first, taken := held[was.V]; taken {
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is %s too", f.Name.V, what, was.V, first.what).
+					See(first.at, "it is here").
+					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
+				continue
+			}
+			held[was.V] = holder{"a former name of field " + f.Name.V, r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it"}
+		}
+	}
+	for _, name := range reserved {
+		if first, taken := held[name.V]; taken {
+			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
+				See(r.nameAt(name), "it is reserved here").
+				Hint = first.hint
+		}
+	}
+}

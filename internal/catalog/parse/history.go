@@ -1,0 +1,136 @@
+package parse
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// maxVersion limits the version of an event. A larger number is something else, such as a date.
+const maxVersion = 1000
+
+// dropped stands for an old version without a payload: no event of it is left anywhere.
+const dropped = "dropped"
+
+// eventVersion reads `version:` of an event; the default is 1.
+func (r *reader) eventVersion(o object) catalog.Value[int] {
+	e, ok := o.entries["version"]
+	if !ok {
+		return catalog.Value[int]{V: 1}
+	}
+	v, ok := r.wholeNumber(e, o.what)
+	if ok && (v.V < 1 || v.V > maxVersion) {
+		r.report(r.place(e.value), rules.OutOfRange, "version of %s is %d; versions are numbered from 1 to %d", o.what, v.V, maxVersion)
+		ok = false
+	}
+	if !ok {
+		return catalog.Value[int]{Pos: r.position(e.value)}
+	}
+	return v
+}
+
+// history reads `history:`, which has an entry for each version before the present one.
+func (r *reader) history(o object, ev *catalog.Event) []*catalog.OldShape {
+	e, written := o.entries["history"]
+	if !written {
+		if ev.Version.V > 1 {
+			r.report(r.place(o.entries["version"].value), rules.History, "%s is version %d, and has no history", o.what, ev.Version.V).
+				Hint = "keep the payload of each version before under the key history, so that stored events can be read"
+		}
+		return nil
+	}
+	if e.value.Kind != yaml.MappingNode {
+		r.wrongKind(e.value, "history of "+o.what, "a mapping of versions")
+		return nil
+	}
+	shapes, entries := map[int]*catalog.OldShape{}, map[int]*yaml.Node{}
+	for i := 0; i+1 < len(e.value.Content); i += 2 {
+		key, value := e.value.Content[i], e.value.Content[i+1]
+		number, ok := r.versionNumber(key, "history of "+o.what)
+		switch {
+		case !ok:
+			continue
+		case entries[number.V] != nil:
+			r.report(r.place(key), rules.DuplicateKey, "version %d is already in history of %s", number.V, o.what).
+				See(r.place(entries[number.V]), "it is here")
+			continue
+		case number.V < 1:
+			r.report(r.place(key), rules.History, "history of %s has a version %d; versions are numbered from 1", o.what, number.V)
+			continue
+		case ev.Version.V > 0 && number.V >= ev.Version.V:
+			r.report(r.place(key), rules.History, "history of %s has version %d, and the event is at version %d", o.what, number.V, ev.Version.V).
+				Hint = fmt.Sprintf("history is what was before: raise version to %d, or remove this", min(number.V+1, maxVersion))
+			continue
+		}
+		entries[number.V] = key
+		shapes[number.V] = r.oldShape(o, ev, number, key, value)
+	}
+	r.checkHistory(o, ev, e, entries, shapes)
+	var all []*catalog.OldShape
+	for _, shape := range shapes {
+		if shape != nil {
+			all = append(all, shape)
+		}
+	}
+	slices.SortFunc(all, func(a, b *catalog.OldShape) int { return a.Version.V - b.Version.V })
+	return all
+}
+
+// versionNumber reads a key of a history. In JSON, which is YAML too, keys are in quotes.
+func (r *reader) versionNumber(key *yaml.Node, what string) (catalog.Value[int], bool) {
+	number := *key
+	if _, err := strconv.Atoi(key.Value); err == nil && isQuoted(key) {
+		number.Tag, number.Style = "!!int", 0
+	}
+	return r.wholeNumber(entry{name: "a key", key: key, value: &number}, what)
+}
+
+// oldShape reads the payload that an event had. It returns nil for one that was
+// dropped.
+func (r *reader) oldShape(o object, ev *catalog.Event, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
+	what := fmt.Sprintf("version %d of %s", version.V, o.what)
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		if n.Value != dropped {
+			r.report(r.place(n), rules.History, "%s is %s", what, label(n.Value)).
+				Hint = "write the payload that it had, or " + dropped + " if no event of it is left in any file"
+		}
+		return nil
+	}
+	old, _ := r.object(n, what, "doc", "payload")
+	goName := ev.GoName + "V" + strconv.Itoa(version.V)
+	t := &catalog.Type{Name: catalog.Value[string]{V: goName, Pos: version.Pos}, GoName: goName, Inline: true}
+	t.Doc = fmt.Sprintf("%s is the payload that %s had in version %d.", goName, ev.Name.V, version.V)
+	shape := &catalog.OldShape{Version: version, Doc: r.doc(key, old), Type: t}
+	if shape.Doc != "" {
+		t.Doc += "\n\n" + shape.Doc
+	}
+	r.inlines = append(r.inlines, t)
+	if payload, ok := old.entries["payload"]; ok {
+		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName}, nil)
+	}
+	return shape
+}
+
+// checkHistory reports versions that are missing, and ones that were dropped
+// although the chain needs them.
+func (r *reader) checkHistory(o object, ev *catalog.Event, section entry, entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
+	kept := 0 // the first version that is kept
+	for n := 1; n < ev.Version.V; n++ {
+		switch {
+		case entries[n] == nil:
+			r.report(r.place(section.key), rules.History, "%s is version %d, and its history has no version %d", o.what, ev.Version.V, n).
+				Hint = fmt.Sprintf("add the payload that it had, or \"%d: %s\" if no event of it is left in any file", n, dropped)
+		case shapes[n] != nil && kept == 0:
+			kept = n
+		case shapes[n] == nil && kept > 0:
+			r.report(r.place(entries[n]), rules.History, "version %d of %s is dropped, and version %d is not", n, o.what, kept).
+				See(r.place(entries[kept]), "it is kept here").
+				Hint = "events of an older version become the present one in steps through all that follow: drop the older first"
+		}
+	}
+}

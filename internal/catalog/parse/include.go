@@ -1,0 +1,255 @@
+package parse
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// A part is one file of a catalogue: the root, or one that another part includes.
+type part struct {
+	object                  // its top-level keys
+	file   string           // its name
+	in     *part            // the one that includes it; nil for the root
+	at     diag.Place       // where
+	home   *catalog.Package // where its code goes; nil for the root's package
+}
+
+// What is included has these limits. They are for those who have included
+// something by accident, such as a tree of folders.
+const (
+	maxFiles     = 1000
+	maxIncluded  = 64 << 20 // bytes of all files but the root
+	maxWildcards = 2        // segments of a pattern: more would search the disk
+)
+
+// rootKeys are the keys of the root, and partKeys those of an included file.
+var (
+	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events"}
+	partKeys = []string{"version", "package", "include", "policies", "types", "events"}
+)
+
+// IncludedKeys lists the top-level keys of included files.
+func IncludedKeys() []string { return slices.Clone(partKeys) }
+
+// parts returns the root and everything that it includes, each file before those that it
+// includes itself. It is nil if the root is no mapping.
+func (r *reader) parts(root *yaml.Node) []*part {
+	o, ok := r.object(root, "the catalogue", rootKeys...)
+	if !ok {
+		return nil
+	}
+	p := &part{object: o, file: r.root}
+	r.included = map[string]*part{identity(r.root): p}
+	return append([]*part{p}, r.includes(p)...)
+}
+
+// includes reads what a file includes, and what that includes.
+func (r *reader) includes(p *part) []*part {
+	e, ok := p.entries["include"]
+	if !ok {
+		return nil
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "include of "+p.what, "a list of files")
+		return nil
+	}
+	var all []*part
+	for _, item := range e.value.Content {
+		text, ok := r.text(item, "one of include of "+p.what)
+		if !ok {
+			r.incomplete = true
+			continue
+		}
+		for _, name := range r.fileNames(item, text.V, p) {
+			if next := r.includedFile(name, item, p); next != nil {
+				all = append(append(all, next), r.includes(next)...)
+			}
+		}
+	}
+	return all
+}
+
+// fileNames returns the files that one text of an include names. The reader is incomplete after
+// a finding: what is not read is missed elsewhere.
+func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
+	refuse := func(hint, format string, args ...any) []string {
+		r.incomplete = true
+		r.report(r.place(item), rules.Include, format, args...).Hint = hint
+		return nil
+	}
+	_, badPattern := path.Match(text, "")
+	switch {
+	case !r.checkPath(item, text):
+		r.incomplete = true
+		return nil
+	case badPattern != nil:
+		return refuse("* stands for any characters, ? for one, [a-z] for one of some", "%s is not a pattern of files", label(text))
+	case strings.Contains(text, "**"):
+		return refuse("write one * for each folder, as in teams/*/events.yaml", "%s has a ** in it, which no pattern of files has", label(text))
+	}
+	text = path.Clean(text)
+	if !isPattern(text) {
+		return []string{filepath.Join(filepath.Dir(p.file), filepath.FromSlash(text))}
+	}
+	folder, pattern := splitPattern(text)
+	if wild := slices.DeleteFunc(strings.Split(pattern, "/"), func(s string) bool { return !isPattern(s) }); len(wild) > maxWildcards {
+		return refuse("name folders, or include a file that includes others", "%s has wildcards in more than %d places of its path", label(text), maxWildcards)
+	}
+	var names []string
+	for _, name := range r.files.Glob(filepath.Join(filepath.Dir(p.file), filepath.FromSlash(folder)), pattern) {
+		hidden := strings.HasPrefix(filepath.Base(name), ".") && !strings.HasPrefix(path.Base(pattern), ".")
+		if !hidden && identity(name) != identity(p.file) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return refuse("correct the pattern or remove it", "no file matches %s", label(text))
+	}
+	return names
+}
+
+// checkPath reports what cannot be a path of a file.
+func (r *reader) checkPath(n *yaml.Node, text string) bool {
+	refuse := func(hint, format string, args ...any) bool {
+		r.report(r.place(n), rules.Include, format, args...).Hint = hint
+		return false
+	}
+	switch {
+	case text == "":
+		return refuse("name a file, as in payments.yaml", "a path is empty")
+	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
+		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
+	case strings.Contains(text, `\`):
+		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
+	}
+	return true
+}
+
+// identity returns the same text for all names of a file, except symbolic links.
+func identity(name string) string {
+	if absolute, err := filepath.Abs(name); err == nil {
+		return absolute
+	}
+	return filepath.Clean(name)
+}
+
+func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
+
+// splitPattern cuts the folders off a clean pattern that have no wildcards.
+func splitPattern(text string) (folder, pattern string) {
+	segments := strings.Split(text, "/")
+	first := slices.IndexFunc(segments, isPattern)
+	return path.Join(segments[:first]...), path.Join(segments[first:]...)
+}
+
+// includedFile reads one file that p includes. It returns nil if the file cannot be a part.
+func (r *reader) includedFile(name string, item *yaml.Node, p *part) *part {
+	at := r.place(item)
+	if !r.mayInclude(name, at, p) {
+		r.incomplete = true
+		return nil
+	}
+	next := &part{file: name, in: p, at: at}
+	r.included[identity(name)] = next
+	root := r.fileAt(name, item)
+	if root == nil {
+		r.incomplete = true
+		return nil
+	}
+	var ok bool
+	if next.object, ok = r.object(root, "the included file "+label(name), partKeys...); ok {
+		r.version(next.object)
+	}
+	return next
+}
+
+// mayInclude refuses a file that is a part already.
+func (r *reader) mayInclude(name string, at diag.Place, p *part) bool {
+	first, known := r.included[identity(name)]
+	if !known {
+		return true
+	}
+	chain := label(name)
+	for by := p; by != nil; by = by.in {
+		chain = label(by.file) + " → " + chain
+		if by == first {
+			r.report(at, rules.Include, "%s includes itself: %s", label(name), chain).Hint = "leave this one out"
+			return false
+		}
+	}
+	r.report(at, rules.Include, "%s is included already", label(name)).
+		See(first.at, "it is included here").
+		Hint = "a file is a part of the catalogue once: leave one of them out"
+	return false
+}
+
+// fileAt reads a file that n names, and returns its root, or nil after a finding.
+func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
+	if r.full {
+		return nil
+	}
+	at := r.place(n)
+	text, err := r.files.ReadFile(name)
+	r.bytes += len(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		var names []string
+		for _, other := range r.files.Glob(filepath.Dir(name), "*") {
+			names = append(names, path.Join(path.Dir(n.Value), filepath.Base(other)))
+		}
+		r.report(at, rules.Include, "there is no file %s", label(name)).Hint = diag.DidYouMean(n.Value, names)
+		return nil
+	case err != nil:
+		var inner *fs.PathError
+		if errors.As(err, &inner) {
+			err = inner.Err
+		}
+		r.report(at, rules.Include, "%s cannot be read: %v", label(name), err)
+		return nil
+	case len(r.sources.all) > maxFiles || r.bytes > maxIncluded:
+		r.full = true
+		r.report(at, rules.Include, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
+			Hint = "include fewer, or make catalogues of their own"
+		return nil
+	}
+	return r.document(name, text)
+}
+
+// sections returns the entries of a section of all files. Of those with one name it
+// returns the first; what tells what they are.
+func (r *reader) sections(parts []*part, section, what string) []entry {
+	var all []entry
+	first := map[string]entry{}
+	for _, p := range parts {
+		e, ok := p.entries[section]
+		if !ok {
+			continue
+		}
+		in := section
+		if p.in != nil {
+			in += " of " + p.what
+		}
+		entries, _ := r.mapping(e.value, in)
+		for _, e := range entries {
+			if before, taken := first[e.name]; taken {
+				r.report(r.place(e.key), rules.DuplicateName, "%s %s is declared in two files", what, label(e.name)).
+					See(r.place(before.key), "the first one is here").
+					Hint = "the files of a catalogue share their names: rename one of them, or leave it out"
+				continue
+			}
+			first[e.name] = e
+			all = append(all, e)
+		}
+	}
+	return all
+}

@@ -1,0 +1,165 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/input"
+)
+
+// Load reads the catalogue at path, with the files that it includes. The error is
+// about the file itself, such as one that does not exist; everything wrong inside it is in
+// the Findings, and then the Catalogue is nil.
+func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
+	text, err := Disk{}.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
+	}
+	if _, large := errors.AsType[*input.TooLargeError](err); large {
+		return nil, nil, fmt.Errorf("cannot read the catalogue: %w: divide it into several files with include", err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the catalogue: %w", err)
+	}
+	c, findings := TextWith(Disk{}, path, text)
+	return c, findings, nil
+}
+
+// Parse reads a catalogue from text; file is only its name in positions. It includes
+// nothing. The Catalogue is nil exactly if there are findings. It is safe for concurrent use.
+func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
+	return TextWith(Memory{}, file, text)
+}
+
+// ParseWith is [Parse] for a catalogue that includes or imports some of files. Their names begin in the
+// folder of file.
+func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.Findings) {
+	r := newReader(files, &sources{}, file)
+	var c *catalog.Catalogue
+	if root := r.document(file, text); root != nil {
+		c = r.catalogue(root)
+	}
+	if len(r.findings) > 0 {
+		return nil, r.tidied()
+	}
+	return c, nil
+}
+
+func newReader(files Files, known *sources, root string) *reader {
+	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, subscribed: map[string]subscribed{}}
+}
+
+// A reader decodes one catalogue and collects what is wrong with it. Its
+// methods report and go on, so that one run finds everything; what could not
+// be read is left out of their results.
+type reader struct {
+	*sources // what was read so far
+
+	files    Files
+	root     string                      // the name of the file that was asked for
+	included map[string]*part            // the parts of the catalogue so far, by identity
+	imported map[string]*imported        // the imported catalogues so far, by what they are called
+	homes    map[string]*catalog.Package // the packages of files; nil is that of the root
+	importer *reader                     // of the catalogue that imports this one; nil if none does
+	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
+	incomplete bool
+
+	types map[string]*catalog.Type // by name, also those whose body is broken
+	// typesOK is set if there was nothing wrong with the types.
+	typesOK bool
+	// eventsIncomplete is set if the name of an event was refused: it may be
+	// the one that a policy is for.
+	eventsIncomplete bool
+	inlines          []*catalog.Type       // the structs in place so far
+	initialisms      []string              // those of the catalogue
+	misspelt         int                   // unknown types and unused policies so far
+	later            []func()              // what has to wait until all types are known
+	subscribed       map[string]subscribed // the subscriptions so far, by name
+	classes          []*catalog.ErrorClass // the error classes so far
+	formerKeys       []*catalog.FormerKey  // the keys with their former names so far
+	findings         diag.Findings
+}
+
+func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
+	parts := r.parts(node)
+	if parts == nil {
+		return nil
+	}
+	root := parts[0].object
+	c := &catalog.Catalogue{File: r.root}
+	for _, p := range parts {
+		c.Files = append(c.Files, p.file)
+	}
+	c.Version = r.version(root)
+	c.Package = r.packageName(root)
+	c.ImportPath = r.ownImportPath(root)
+	c.TestKit = r.testKit(root)
+	c.Lint = r.lint(root)
+	c.Accepted = r.accepted(root)
+	r.readInitialisms(root)
+	c.Imports = r.imports(root)
+	r.checkImportPaths(c)
+	c.Packages = r.packages(parts, c.Package)
+	before := len(r.findings)
+	c.Types = r.typeSection(parts)
+	r.typesOK = len(r.findings) == before && !r.incomplete
+	c.Events = r.eventSection(parts)
+	c.Types = append(c.Types, r.inlines...)
+	r.checkEventAliases(c.Events)
+	c.Imported = foreign(c)
+	r.setHomes(c)
+	r.checkPackages(c)
+	catalog.Mark(c.Types)
+	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
+	c.Namespaces = r.namespaces(c.Events)
+	c.ErrorClasses = r.errorClasses()
+	c.FormerKeys = r.formerKeys
+	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
+		r.checkCollisions(c.In(p, ""))
+	}
+	if len(r.findings) == 0 {
+		r.checkSamples(c.Events)
+	}
+	return c
+}
+
+// languageVersion is the version of the catalogue language that this package reads.
+const languageVersion = 1
+
+func (r *reader) version(o object) catalog.Value[int] {
+	e, ok := r.required(o, "version", "this busgen reads version 1: add \"version: 1\"")
+	if !ok {
+		return catalog.Value[int]{}
+	}
+	v, ok := r.wholeNumber(e, o.what)
+	if ok && v.V != languageVersion {
+		r.report(r.place(e.value), rules.Version, "version %d of the catalogue language is not known", v.V).
+			Hint = "this busgen reads version 1; a newer one may read yours"
+	}
+	return v
+}
+
+// report adds a finding and returns it, for a hint or related places.
+func (r *reader) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
+	f := rule.At(at, format, args...)
+	r.findings = append(r.findings, f)
+	return f
+}
+
+// tidied returns the findings in the order of the files.
+func (r *reader) tidied() diag.Findings {
+	var files []string
+	for _, src := range r.all {
+		files = append(files, src.file)
+	}
+	for _, f := range r.findings {
+		f.Hint = diag.Visible(f.Hint)
+	}
+	return r.findings.Tidy(files)
+}

@@ -1,0 +1,158 @@
+package parse
+
+import (
+	"errors"
+	"go/token"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// goName is [GoName] with the initialisms of the catalogue.
+func (r *reader) goName(name string) string { return catalog.GoName(name, r.initialisms...) }
+
+// initialism matches an entry of `initialisms:`.
+var initialism = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
+
+// readInitialisms reads `initialisms:`.
+func (r *reader) readInitialisms(o object) {
+	e, ok := o.entries["initialisms"]
+	if !ok {
+		return
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "initialisms", "a list")
+		return
+	}
+	for _, item := range e.value.Content {
+		word, ok := r.text(item, "one of initialisms")
+		switch {
+		case !ok:
+		case !initialism.MatchString(word.V):
+			r.report(r.place(item), rules.BadName, "%s is not an initialism", label(word.V)).
+				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
+		default:
+			r.initialisms = append(r.initialisms, word.V)
+		}
+	}
+}
+
+// ownGoName returns the Go name that o asks for, or else usual.
+func (r *reader) ownGoName(o object, usual string) string {
+	e, ok := o.entries["go_name"]
+	if !ok {
+		return usual
+	}
+	name, ok := r.text(e.value, "go_name of "+o.what)
+	switch {
+	case !ok:
+	case !typeName.MatchString(name.V):
+		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
+			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
+	default:
+		return name.V
+	}
+	return usual
+}
+
+func set(words ...string) map[string]bool {
+	s := make(map[string]bool, len(words))
+	for _, w := range words {
+		s[w] = true
+	}
+	return s
+}
+
+// importedNames lists the packages that generated files import. A generated package with such a name could
+// not be used beside them.
+var importedNames = set("breaker", "context", "json", "retry", "runtime", "strconv", "time", "uuid", "wire")
+
+// predeclared lists the names that every Go file knows. Package go/types has them too, and would be a
+// part of every program that imports runtime/tuning.
+var predeclared = set(
+	"any", "append", "bool", "byte", "cap", "clear", "close", "comparable", "complex", "complex128", "complex64", "copy", "delete",
+	"error", "false", "float32", "float64", "imag", "int", "int16", "int32", "int64", "int8", "iota", "len", "make", "max", "min", "new",
+	"nil", "panic", "print", "println", "real", "recover", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
+)
+
+// packageName reads `package:`.
+func (r *reader) packageName(o object) catalog.Value[string] {
+	e, ok := r.required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	name, _ := r.goPackage(e)
+	return name
+}
+
+// goPackage reads the name of a package of generated code.
+func (r *reader) goPackage(e entry) (catalog.Value[string], bool) {
+	name, ok := r.text(e.value, "package")
+	if !ok {
+		return name, false
+	}
+	reason := ""
+	switch {
+	case token.IsKeyword(name.V):
+		reason = "it is a keyword of Go"
+	case !token.IsIdentifier(name.V):
+		reason = "it is not a Go identifier"
+	case name.V == "_" || name.V == "main":
+		reason = "it cannot be imported"
+	case strings.HasSuffix(name.V, "_test"):
+		reason = "names in _test are for tests"
+	case predeclared[name.V]:
+		reason = "it is a predeclared name of Go"
+	case importedNames[name.V]:
+		reason = "generated code imports a package of that name"
+	}
+	if reason != "" {
+		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", label(name.V), reason).
+			Hint = "use a short lower-case name, such as events"
+	}
+	return name, reason == ""
+}
+
+// ownImportPath reads `import_path:`, which stands in for go.mod.
+func (r *reader) ownImportPath(o object) catalog.Value[string] {
+	e, ok := o.entries["import_path"]
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	v, ok := r.text(e.value, "import_path")
+	if ok {
+		if reason := importPathProblem(v.V); reason != "" {
+			r.report(r.place(e.value), rules.BadName, "import_path cannot be %s: %s", label(v.V), reason).
+				Hint = "write what others import the generated package by, such as example.org/shop/events"
+		}
+	}
+	return v
+}
+
+// testKit reads `test_kit:`.
+func (r *reader) testKit(o object) bool {
+	e, ok := o.entries["test_kit"]
+	return ok && r.truth(e, o.what).V
+}
+
+// syntaxOf reports a key that is no event name or pattern, at the character
+// where err says that it goes wrong. The format takes the key and the reason.
+func (r *reader) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
+	at, reason := r.place(e.key), err.Error()
+	var syntax *glob.SyntaxError
+	if errors.As(err, &syntax) {
+		reason = syntax.Reason
+		if rest := e.name[syntax.Offset:]; rest != "" {
+			_, width := utf8.DecodeRuneInString(rest)
+			at = r.placeIn(e.key, syntax.Offset, width)
+		}
+	}
+	r.report(at, rule, format, label(e.name), reason)
+}

@@ -1,0 +1,30 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// namespaces collects the proper prefixes of event names, sorted by name, with
+// their events in file order.
+func (r *reader) namespaces(events []*catalog.Event) []*catalog.Namespace {
+	byName := map[string]*catalog.Namespace{}
+	var all []*catalog.Namespace
+	for _, e := range events {
+		for i, c := range e.Name.V {
+			if c != '.' {
+				continue
+			}
+			name := e.Name.V[:i]
+			if byName[name] == nil {
+				byName[name] = &catalog.Namespace{Name: name, GoName: r.goName(name)}
+				all = append(all, byName[name])
+			}
+			byName[name].Events = append(byName[name].Events, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *catalog.Namespace) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,83 @@
+package parse
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// YAML has numbers in forms that its readers take for different values, such as 010, which is 8
+// or 10. A catalogue has those that JSON has, too.
+var (
+	plainNumber = regexp.MustCompile(`^` + plainWhole + `(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	plainInt    = regexp.MustCompile(`^` + plainWhole + `$`)
+	infinite    = regexp.MustCompile(`(?i)^[-+]?\.(inf|nan)$`)
+)
+
+const plainWhole = `-?(0|[1-9][0-9]*)`
+
+func isNumber(n *yaml.Node) bool {
+	tag := n.ShortTag()
+	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
+}
+
+// wholeNumber reads the value of e, a key of what.
+func (r *reader) wholeNumber(e entry, what string) (catalog.Value[int], bool) {
+	n := e.value
+	what = e.name + " of " + what
+	if f, ok := valueOf(n); !isNumber(n) || ok && f != math.Trunc(f) || infinite.MatchString(n.Value) {
+		r.wrongKind(n, what, "a whole number")
+		return catalog.Value[int]{}, false
+	}
+	if !plainInt.MatchString(n.Value) {
+		r.notPlain(n, what)
+		return catalog.Value[int]{}, false
+	}
+	i, err := strconv.Atoi(n.Value)
+	if err != nil {
+		r.report(r.place(n), rules.OutOfRange, "%s is far out of range", what)
+		return catalog.Value[int]{}, false
+	}
+	return catalog.Value[int]{V: i, Pos: r.position(n)}, true
+}
+
+// number reads the value of e, a key of what. It may be whole.
+func (r *reader) number(e entry, what string) (catalog.Value[float64], bool) {
+	n := e.value
+	what = e.name + " of " + what
+	switch f, err := strconv.ParseFloat(n.Value, 64); {
+	case !isNumber(n):
+		r.wrongKind(n, what, "a number")
+	case infinite.MatchString(n.Value) || plainNumber.MatchString(n.Value) && err != nil:
+		r.report(r.place(n), rules.OutOfRange, "%s is %s, which is no finite number", what, n.Value)
+	case !plainNumber.MatchString(n.Value):
+		r.notPlain(n, what)
+	default:
+		return catalog.Value[float64]{V: f, Pos: r.position(n)}, true
+	}
+	return catalog.Value[float64]{}, false
+}
+
+// notPlain reports a number that JSON writes in another form.
+func (r *reader) notPlain(n *yaml.Node, what string) {
+	f := r.report(r.place(n), rules.Number, "%s is %s, which is not a plain decimal number", what, n.Value)
+	value, ok := valueOf(n)
+	if !ok {
+		return
+	}
+	f.Hint = "write " + plain(value)
+	if decimal, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64); err == nil && decimal != value {
+		f.Hint = "write " + plain(decimal) + ", or " + plain(value) + " if it is meant to be octal, as some readers of YAML take it"
+	}
+}
+
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// valueOf returns the value of a number in any notation of YAML.
+func valueOf(n *yaml.Node) (f float64, ok bool) { return f, n.Decode(&f) == nil }

@@ -1,0 +1,76 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// An edge leads from a type to one of which its values must have or may have
+// a value.
+type edge struct {
+	to   *catalog.Type
+	at   diag.Place
+	hint string
+}
+
+// checkRecursion reports types that contain themselves so that no value could ever be
+// complete.
+func (r *reader) checkRecursion(types []*catalog.Type) {
+	ranks, done := catalog.Ranks(types), map[*catalog.Type]bool{}
+	for t := range ranks {
+		done[t] = true
+	}
+	var path []*catalog.Type
+	var visit func(t *catalog.Type)
+	visit = func(t *catalog.Type) {
+		path = append(path, t)
+		for _, e := range r.needed(t) {
+			if done[e.to] || e.to.Package != nil {
+				continue
+			}
+			if i := slices.Index(path, e.to); i >= 0 {
+				r.recursive(e, path[i:])
+				continue
+			}
+			visit(e.to)
+		}
+		path = path[:len(path)-1]
+		done[t] = true
+	}
+	for _, t := range types {
+		if !done[t] {
+			visit(t)
+		}
+	}
+}
+
+// needed lists what a value of t must have.
+func (r *reader) needed(t *catalog.Type) []edge {
+	var edges []edge
+	for _, f := range t.Fields {
+		if next := f.Needs(); next != nil {
+			hint := "make a field on the way optional (" + f.Type.Text + "?) or a list"
+			if f.Type.IsCollection() {
+				hint = "let a list on the way be empty, without min_items"
+			}
+			edges = append(edges, edge{next, r.typeAt(f.Type), hint})
+		}
+	}
+	for _, v := range t.Variants {
+		edges = append(edges, edge{v.Type, r.nameAt(v.Name), "add a variant that ends it"})
+	}
+	return edges
+}
+
+func (r *reader) recursive(e edge, cycle []*catalog.Type) {
+	var chain strings.Builder
+	for _, t := range cycle {
+		chain.WriteString(t.Name.V + " → ")
+	}
+	r.report(e.at, rules.RecursiveType, "type %s contains itself: %s%s", cycle[0].Name.V, chain.String(), cycle[0].Name.V).
+		Hint = e.hint
+}

@@ -1,0 +1,31 @@
+package parse
+
+import (
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/payload"
+)
+
+// checkSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
+func (r *reader) checkSamples(events []*catalog.Event) {
+	bytes := 0
+	for _, e := range events {
+		if len(e.Examples) > 0 {
+			continue
+		}
+		text, problem := payload.Sample(e)
+		if e.MadeUp = text; problem != nil {
+			r.report(r.nameAt(e.Name), rules.Example, "no example of event %s can be made up: %s", e.Name.V, problem).
+				Hint = "add one under its key examples"
+		}
+		if bytes += len(text); bytes > maxSamples {
+			r.report(r.nameAt(e.Name), rules.Example, "the examples that are made up would be larger than %d MiB in all", maxSamples>>20).
+				Hint = "add short ones under the key examples of events with large payloads, or make several catalogues"
+			return
+		}
+	}
+}
+
+// maxSamples limits the bytes of all payloads that are made up. One line of a catalogue can declare an event
+// whose payload is a thousand times as large.
+var maxSamples = 64 << 20 // a variable for tests

@@ -1,0 +1,21 @@
+package parse
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestALineOfACatalogueDoesNotTakeAThousandTimesItsMemory(t *testing.T) {
+	defer func(before int) { maxSamples = before }(maxSamples)
+	maxSamples = 1 << 20
+	var text strings.Builder
+	text.WriteString("version: 1\npackage: p\ntypes:\n  Big: { fields: { text: { type: string, min_length: 30000 } } }\nevents:\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "  e%d.x: { payload: { b: Big } }\n", i)
+	}
+	_, findings := Text("events.yaml", []byte(text.String()))
+	if len(findings) != 1 || findings[0].Pos.Line != 40 || findings[0].Message != "the examples that are made up would be larger than 1 MiB in all" {
+		t.Errorf("got %.300v", findings)
+	}
+}

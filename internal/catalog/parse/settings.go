@@ -1,0 +1,165 @@
+package parse
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// The keys that say how events are delivered. They are the same in `defaults`,
+// in a policy and in an event; a subscription has all but the last, which is
+// about events among each other.
+var (
+	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "errors", "redrive"}
+)
+
+// There is no timeout "off": a handler that hangs must not hold its event for ever.
+var (
+	timeoutSpan = span{least: time.Millisecond, most: retry.LimitDelay}
+	patience    = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
+)
+
+// builtin returns the settings of an event for which nothing is written.
+func builtin() catalog.Settings {
+	return catalog.Settings{
+		Retry:      builtinRetry(),
+		Timeout:    catalog.Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:  catalog.Value[time.Duration]{V: 10 * time.Second},
+		MaxSnoozes: catalog.Value[int]{V: 10_000},
+		Breaker:    builtinBreaker(),
+		Redrive:    builtinRedrive(),
+		Priority:   catalog.Value[catalog.Priority]{V: catalog.Normal},
+	}
+}
+
+// overlay returns s with everything replaced that is written in over.
+func overlay(s, over catalog.Settings) catalog.Settings {
+	s.Retry = overlayRetry(s.Retry, over.Retry)
+	replace(&s.Timeout, over.Timeout)
+	replace(&s.SlowAfter, over.SlowAfter)
+	replace(&s.ExpiresAfter, over.ExpiresAfter)
+	replace(&s.MaxSnoozes, over.MaxSnoozes)
+	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
+	replace(&s.FailureThrottle, over.FailureThrottle)
+	s.Errors = overlayErrors(s.Errors, over.Errors)
+	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
+	replace(&s.Priority, over.Priority)
+	return s
+}
+
+// replace replaces dst if v is written, also by zero: a jitter of 0 is a choice.
+func replace[T any](dst *catalog.Value[T], v catalog.Value[T]) {
+	if v.Written() {
+		*dst = v
+	}
+}
+
+// settings reads the settings that are written in o. The others stay zero, without a position.
+func (r *reader) settings(o object) catalog.Settings {
+	var s catalog.Settings
+	if e, ok := o.entries["retry"]; ok {
+		s.Retry = r.retry(e, "retry of "+o.what)
+	}
+	s.Timeout = r.duration(o, "timeout", timeoutSpan)
+	s.SlowAfter = r.duration(o, "slow_after", patience)
+	s.ExpiresAfter = r.duration(o, "expires_after", patience)
+	s.Breaker = r.breaker(o)
+	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
+	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
+	s.Errors = r.errorRules(o)
+	s.Redrive = r.redrive(o)
+	s.Priority = oneOf(r, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {
+		i := slices.Index(catalog.PriorityWords, word)
+		return catalog.Priority(i), i >= 0
+	})
+	return s
+}
+
+// count reads a whole number between lo and hi.
+func (r *reader) count(e entry, what string, lo, hi int, meaning string) catalog.Value[int] {
+	v, ok := r.wholeNumber(e, what)
+	if ok && (v.V < lo || v.V > hi) {
+		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %d", e.name, what, v.V).
+			Hint = meaning + " and must be between " + strconv.Itoa(lo) + " and " + strconv.Itoa(hi)
+		return catalog.Value[int]{}
+	}
+	return v
+}
+
+// countOrOff reads a whole number from 1 on, or the word that stands for 0.
+func (r *reader) countOrOff(settings object, key string, most int, meaning string) catalog.Value[int] {
+	e, ok := settings.entries[key]
+	switch {
+	case !ok:
+		return catalog.Value[int]{}
+	case isOff(e):
+		return catalog.Value[int]{V: 0, Pos: r.position(e.value)}
+	case !isNumber(e.value):
+		r.neitherOffNor(e, settings.what, "a whole number")
+		return catalog.Value[int]{}
+	}
+	return r.count(e, settings.what, 1, most, meaning)
+}
+
+// limitSnoozes limits `max_snoozes`. A larger value would have no effect.
+const limitSnoozes = 1_000_000
+
+// limits has the limits of a number.
+type limits struct {
+	least, most float64
+	below       bool // most itself is too much
+}
+
+func (l limits) String() string {
+	text := "between %v and %v"
+	if l.below {
+		text = "at least %v and less than %v"
+	}
+	return fmt.Sprintf(text, l.least, l.most)
+}
+
+func (l limits) allow(f float64) bool {
+	return f >= l.least && (f < l.most || f == l.most && !l.below)
+}
+
+func (r *reader) fraction(o object, key string, within limits) catalog.Value[float64] {
+	e, ok := o.entries[key]
+	if !ok {
+		return catalog.Value[float64]{}
+	}
+	v, ok := r.number(e, o.what)
+	if ok && !within.allow(v.V) {
+		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %s", key, o.what, e.value.Value).Hint = "it must be " + within.String()
+		return catalog.Value[float64]{}
+	}
+	return v
+}
+
+// oneOf reads a setting that is one of a few words.
+func oneOf[T any](r *reader, o object, key string, words []string, parse func(string) (T, bool)) catalog.Value[T] {
+	e, ok := o.entries[key]
+	if !ok {
+		return catalog.Value[T]{}
+	}
+	text, ok := r.text(e.value, key+" of "+o.what)
+	if !ok {
+		return catalog.Value[T]{}
+	}
+	v, ok := parse(text.V)
+	if !ok {
+		f := r.report(r.place(e.value), rules.UnknownValue, "%s of %s is %q", key, o.what, text.V)
+		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
+			f.Hint = "it is one of " + strings.Join(words, ", ")
+		}
+		return catalog.Value[T]{}
+	}
+	return catalog.Value[T]{V: v, Pos: text.Pos}
+}

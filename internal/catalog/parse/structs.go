@@ -1,0 +1,133 @@
+package parse
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/payload"
+)
+
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
+
+// fieldKeys are the keys of a field that is written as a mapping.
+var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "was", "default"}, constraintKeys...)
+
+// owner says to what fields belong.
+type owner struct {
+	what   string // for messages: payload of event order.placed
+	goName string // of the struct
+	depth  int    // how many structs in place are around it
+}
+
+// fields reads a payload or the fields of a struct, in which some names are reserved.
+func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]) []*catalog.Field {
+	entries, _ := r.mapping(n, of.what)
+	var fields, named []*catalog.Field
+	for _, e := range entries {
+		f := r.field(e, of)
+		named = append(named, f)
+		if f.Type != nil {
+			fields = append(fields, f)
+		}
+	}
+	r.checkFieldNames(of.what, named, reserved)
+	return fields
+}
+
+// field reads one field: the text of its type, or a mapping with the type and more. It has no Type
+// after a finding about that.
+func (r *reader) field(e entry, of owner) *catalog.Field {
+	f := &catalog.Field{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
+	here := "field " + label(e.name) + " of " + of.what
+	if !fieldName.MatchString(e.name) {
+		r.report(r.place(e.key), rules.BadName, "%s is not a name for a field", here).
+			Hint = fieldNameHint
+	}
+	if e.value.Kind != yaml.MappingNode {
+		f.Type, f.Doc = r.typeRef(e.value, here, nil), r.commentAbove(e.key)
+	} else {
+		r.longField(e, f, here, of)
+	}
+	return f
+}
+
+// longField reads a field that is written as a mapping.
+func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
+	o, _ := r.object(e.value, here, fieldKeys...)
+	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
+	f.Was = r.former(o)
+	inline := r.inline(o, f, of)
+	typeEntry, ok := o.entries["type"]
+	switch {
+	case ok:
+		f.Type = r.typeRef(typeEntry.value, here, inline)
+	case inline != nil:
+		f.Type = &catalog.TypeRef{Kind: catalog.Named, Named: inline, Text: catalog.InPlace, Pos: r.position(o.entries["fields"].key)}
+	default:
+		r.required(o, "type", "add one, such as type: string")
+	}
+	r.later = append(r.later, func() {
+		if f.Type != nil {
+			f.Constraints = r.constraints(o, f.Type)
+			f.Default = r.defaultOf(o, f)
+		}
+	})
+}
+
+// inline reads the struct that a field has of its own, or returns nil.
+func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
+	e, ok := o.entries["fields"]
+	if !ok {
+		if extra, written := o.entries["reserved"]; written {
+			r.report(r.place(extra.key), rules.Conflict, "%s has reserved, and no fields", o.what).
+				Hint = "reserved is about the fields of a struct: write it beside fields, or beside the payload of the event"
+		}
+		return nil
+	}
+	return r.inlineStruct(o, e, catalog.Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1})
+}
+
+// inlineStruct reads a struct that is written in place: the fields, and what is reserved beside them in o.
+func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[string], of owner) *catalog.Type {
+	t := &catalog.Type{Name: goName, GoName: goName.V, Inline: true}
+	if of.depth > maxNesting {
+		r.report(r.place(fields.key), rules.BadType, "%s is inside of %d other structs", of.what, maxNesting).
+			Hint = "declare a type for a part of it"
+		return t
+	}
+	r.inlines = append(r.inlines, t)
+	of.goName = t.GoName
+	t.Reserved = r.reserved(o)
+	t.Fields = r.fields(fields.value, of, t.Reserved)
+	return t
+}
+
+// defaultOf reads the default of a field.
+func (r *reader) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMessage] {
+	e, ok := o.entries["default"]
+	if !ok {
+		return catalog.Value[json.RawMessage]{}
+	}
+	bare := *f.Type
+	bare.Optional = false
+	if !f.Type.TakesDefault() {
+		r.report(r.place(e.key), rules.Default, "default of %s does not fit its type %s", o.what, f.Type.Text).
+			See(r.typeAt(f.Type), "the type is here").
+			Hint = "it is for scalars: strings, numbers, booleans, dates, durations, UUIDs and enums"
+		return catalog.Value[json.RawMessage]{}
+	}
+	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, rules.Default)
+	if !ok {
+		return catalog.Value[json.RawMessage]{}
+	}
+	for _, problem := range payload.CheckField(&catalog.Field{Type: &bare, Constraints: f.Constraints}, text) {
+		r.report(r.place(e.value), rules.Default, "default of %s: %s", o.what, problem.Message)
+	}
+	return catalog.Value[json.RawMessage]{V: text, Pos: r.position(e.value)}
+}

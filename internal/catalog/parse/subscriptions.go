@@ -1,0 +1,70 @@
+package parse
+
+import (
+	"regexp"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// subscriptionName matches fewer names than the runtime accepts: a name must make a Go constant, and be the
+// same text wherever a person types it.
+var subscriptionName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$`)
+
+// maxSubscriptionName is the runtime's limit, in bytes.
+const maxSubscriptionName = 200
+
+// subscribed is the first declaration of a subscription name.
+type subscribed struct {
+	what string // for messages: subscription send-receipt of event order.placed
+	key  *yaml.Node
+}
+
+// subscriptions reads `subscriptions:` of an event. Each one's Settings are
+// only its own; policies.go lets it inherit the event's.
+func (r *reader) subscriptions(event object, eventGoName string) []*catalog.Subscription {
+	section, ok := event.entries["subscriptions"]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.mapping(section.value, "subscriptions of "+event.what)
+	var all []*catalog.Subscription
+	for _, e := range entries {
+		what := "subscription " + label(e.name) + " of " + event.what
+		o, _ := r.object(e.value, what, append([]string{"doc", "go_name", "aliases"}, subscriptionKeys...)...)
+		s := &catalog.Subscription{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
+		s.GoName = "On" + eventGoName + r.ownGoName(o, r.goName(e.name))
+		s.Doc = r.doc(e.key, o)
+		s.Settings = r.settings(o)
+		if r.checkSubscriptionName(e, what) {
+			all = append(all, s)
+		}
+		s.Aliases = r.subscriptionAliases(o)
+	}
+	return all
+}
+
+// checkSubscriptionName reports whether the name can be used. A name stands for one position in the log, so
+// two events cannot share it.
+func (r *reader) checkSubscriptionName(e entry, what string) bool {
+	switch first, taken := r.subscribed[e.name]; {
+	case !subscriptionName.MatchString(e.name):
+		r.report(r.place(e.key), rules.BadName, "%s is not a name for a subscription", what).
+			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
+		return false
+	case len(e.name) > maxSubscriptionName:
+		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
+			Hint = "a name has at most " + strconv.Itoa(maxSubscriptionName)
+		return false
+	case taken:
+		r.report(r.place(e.key), rules.DuplicateName, "%s has the same name as %s", what, first.what).
+			See(r.place(first.key), "the first one is here").
+			Hint = "each needs a name of its own, by which the file remembers what it has handled"
+		return false
+	}
+	r.subscribed[e.name] = subscribed{what, e.key}
+	return true
+}

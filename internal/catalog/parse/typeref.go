@@ -1,0 +1,154 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// maxNesting limits how deep types are nested, far beyond what people can read.
+const maxNesting = 16
+
+// otherWords maps names of types in other languages to ours, where the spelling is not close.
+var otherWords = map[string]string{
+	"integer": "int", "long": "int64", "uint": "uint64", "float": "float64", "double": "float64", "number": "float64",
+	"boolean": "bool", "text": "string", "str": "string", "varchar": "string", "binary": "bytes", "blob": "bytes",
+	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
+}
+
+// typeRef reads the text of a type: a name, []T or map[string]T, and a `?` at the end. If there is a struct
+// in place, the text must name it. It returns nil after a finding.
+func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catalog.TypeRef {
+	text, ok := r.text(n, "the type of "+what)
+	if !ok {
+		return nil
+	}
+	inner, optional := strings.CutSuffix(text.V, "?")
+	if i := strings.IndexByte(inner, '?'); i >= 0 {
+		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? inside", what).
+			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
+		return nil
+	}
+	if strings.Count(inner, "[") > maxNesting {
+		r.report(r.place(n), rules.BadType, "the type of %s is nested more than %d deep", what, maxNesting).
+			Hint = "declare a type for a part of it"
+		return nil
+	}
+	if inline != nil && !strings.HasSuffix(inner, catalog.InPlace) {
+		r.report(r.place(n), rules.Conflict, "%s has a type and fields, and they are not about the same", what).
+			Hint = "in the type, {} stands for the struct that has the fields, as in \"[]{}\"; or leave one of them out"
+		return nil
+	}
+	t := r.typeExpr(n, inner, 0, what, inline)
+	if t != nil {
+		t.Optional, t.Text = optional, text.V
+	}
+	return t
+}
+
+// typeExpr reads text, which begins at offset in n.
+func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, inline *catalog.Type) *catalog.TypeRef {
+	t := &catalog.TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
+	if kind, elem, ok := catalog.CutElem(text); ok {
+		t.Kind = kind
+		t.Elem = r.typeExpr(n, elem, offset+len(text)-len(elem), what, inline)
+		if t.Elem == nil {
+			return nil
+		}
+		return t
+	}
+	if t.Kind = catalog.Scalars[text]; t.Kind != 0 {
+		return t
+	}
+	if text == catalog.InPlace && inline != nil {
+		t.Kind, t.Named = catalog.Named, inline
+		return t
+	}
+	if t.Named = r.types[text]; t.Named != nil {
+		t.Kind = catalog.Named
+		return t
+	}
+	at := r.placeIn(n, offset, len(text))
+	if isImportedName(text) {
+		if t.Kind, t.Named = catalog.Named, r.importedType(at, text, what); t.Named != nil {
+			return t
+		}
+		return nil
+	}
+	if !isWord(text) {
+		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
+		return nil
+	}
+	if r.incomplete {
+		return nil // it may be declared in a file that could not be read
+	}
+	r.report(at, rules.UnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
+	return nil
+}
+
+// typeAt returns the place of a type that was read before.
+func (r *reader) typeAt(t *catalog.TypeRef) diag.Place {
+	return r.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
+}
+
+// isWord reports whether text could be the name of a type.
+func isWord(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
+	})
+}
+
+func notationHint(text string) string {
+	switch elem, isArray := strings.CutSuffix(text, "[]"); {
+	case text == catalog.InPlace:
+		return "{} stands for a struct whose fields are written beside the type"
+	case isArray && isWord(elem):
+		return "a list is written in front: \"[]" + elem + "\""
+	case strings.HasPrefix(text, "*") && isWord(text[1:]):
+		return "an optional field is written \"" + text[1:] + "?\""
+	case strings.HasPrefix(text, "map["):
+		return "the keys of a map are always strings: map[string]T"
+	}
+	return "write a name, []T or map[string]T"
+}
+
+func (r *reader) typeHint(text string) string {
+	if word := otherWords[strings.ToLower(text)]; word != "" {
+		return "did you mean \"" + word + "\"?"
+	}
+	var known []string
+	for from, other := range r.imported {
+		if other.types[text] != nil {
+			known = append(known, "did you mean \""+from+"."+text+"\"?")
+		}
+	}
+	if slices.Sort(known); known != nil {
+		return known[0]
+	}
+	if r.misspelt++; r.misspelt > maxMisspelt {
+		return declareType
+	}
+	for name := range catalog.Scalars {
+		known = append(known, name)
+	}
+	for name := range r.types {
+		known = append(known, name)
+	}
+	slices.Sort(known) // so that ties are resolved the same way every time
+	if hint := diag.DidYouMean(text, known); hint != "" {
+		return hint
+	}
+	return declareType
+}
+
+const declareType = "declare it under types, or use a built-in type"
+
+// maxMisspelt limits for how many unknown types and unused policies the reader looks for a similar name.
+// Looking takes longer the more names there are.
+const maxMisspelt = 200

@@ -1,0 +1,94 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+var typeName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+// typeSection reads `types:` of all files. All names are known before the first body is
+// read, so that types may refer to one another in any order.
+func (r *reader) typeSection(parts []*part) []*catalog.Type {
+	entries := r.sections(parts, "types", "type")
+	var types []*catalog.Type
+	for _, e := range entries {
+		t := &catalog.Type{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
+		types = append(types, t)
+		r.types[e.name] = t
+		if !typeName.MatchString(e.name) {
+			r.report(r.place(e.key), rules.BadName, "type %s is not a name for a type", label(e.name)).
+				Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
+		}
+	}
+	for i, e := range entries {
+		r.typeBody(e, types[i])
+	}
+	r.resolve()
+	r.checkRecursion(slices.Concat(types, r.inlines))
+	return types
+}
+
+// typeForms lists the keys that say what a type is. A type has exactly one of them.
+var typeForms = []string{"fields", "enum", "one_of", "go"}
+
+const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
+
+func (r *reader) typeBody(e entry, t *catalog.Type) {
+	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "discriminator", "type", "reserved"}, typeForms...)...)
+	if !ok {
+		return
+	}
+	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
+	switch form := r.typeForm(e, o); form {
+	case "fields":
+		t.Reserved = r.reserved(o)
+		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName}, t.Reserved)
+	case "enum":
+		t.Values = r.enumValues(o.entries[form].value, t)
+	case "one_of":
+		r.union(o, t)
+	case "go":
+		r.custom(o, t)
+	}
+}
+
+// typeForm returns the one key that says what a type is, or "" after a finding.
+func (r *reader) typeForm(e entry, o object) string {
+	form := ""
+	for _, key := range typeForms {
+		second, written := o.entries[key]
+		switch {
+		case !written:
+		case form == "":
+			form = key
+		default:
+			r.report(r.place(second.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
+				See(r.place(o.entries[form].key), "%s is here", form).
+				Hint = typeFormsHint + ": keep one of them"
+			return ""
+		}
+	}
+	if form == "" {
+		r.report(r.place(e.key), rules.MissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
+	}
+	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields"} {
+		if extra, written := o.entries[key]; written && form != "" && form != of {
+			r.report(r.place(extra.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
+				Hint = key + " belongs to a type with " + of
+		}
+	}
+	return form
+}
+
+// resolve runs what had to wait until all types are known.
+func (r *reader) resolve() {
+	for _, do := range r.later {
+		do()
+	}
+	r.later = nil
+}

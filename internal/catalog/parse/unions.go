@@ -1,0 +1,108 @@
+package parse
+
+import (
+	"regexp"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// variantName matches the names of variants: a name must make a Go name, and needs no escape in JSON.
+var variantName = regexp.MustCompile(`^[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*$`)
+
+// defaultDiscriminator is the discriminator of a union that names none.
+const defaultDiscriminator = "type"
+
+// union reads `one_of:` and `discriminator:`.
+func (r *reader) union(o object, t *catalog.Type) {
+	t.Discriminator = catalog.Value[string]{V: defaultDiscriminator}
+	if e, ok := o.entries["discriminator"]; ok {
+		name, ok := r.text(e.value, "discriminator of "+o.what)
+		if ok && !fieldName.MatchString(name.V) {
+			r.report(r.place(e.value), rules.BadName, "discriminator %s of %s is not a name for a field", label(name.V), o.what).
+				Hint = "use lower-case letters, digits and _, and begin with a letter, as in kind"
+		}
+		t.Discriminator = name
+	}
+	e := o.entries["one_of"]
+	entries, ok := r.mapping(e.value, "one_of of "+o.what)
+	if ok && len(e.value.Content) == 0 {
+		r.report(r.place(e.value), rules.Union, "one_of of %s has no variants", o.what)
+	}
+	t.Variants = []*catalog.Variant{} // a union, even if all of them are refused
+	for _, e := range entries {
+		if !variantName.MatchString(e.name) {
+			r.report(r.place(e.key), rules.BadName, "variant %s of %s is not a name for one", label(e.name), o.what).
+				Hint = "use letters and digits, with single -, _ or . between them"
+			continue
+		}
+		v := &catalog.Variant{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
+		if v.Type = r.variantType(e, t, "variant "+e.name+" of "+o.what); v.Type != nil {
+			t.Variants = append(t.Variants, v)
+		}
+	}
+	r.later = append(r.later, func() { r.checkVariants(t, o.what) })
+}
+
+// variantType reads the name of a struct, or a struct in place.
+func (r *reader) variantType(e entry, union *catalog.Type, what string) *catalog.Type {
+	if e.value.Kind == yaml.MappingNode {
+		o, _ := r.object(e.value, what, "fields", "reserved", "doc", "deprecated", "go_name")
+		name := r.ownGoName(o, r.goName(e.name))
+		fields, ok := r.required(o, "fields", "write them, or {} if it has none")
+		if !ok {
+			return nil
+		}
+		t := r.inlineStruct(o, fields, catalog.Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1})
+		t.Doc, t.Deprecated = r.doc(e.key, o), r.deprecated(o)
+		return t
+	}
+	ref := r.typeRef(e.value, what, nil)
+	switch {
+	case ref == nil:
+		return nil
+	case ref.Kind != catalog.Named || ref.Optional:
+		r.report(r.place(e.value), rules.Union, "%s is %s, which is no struct", what, ref.Text).
+			Hint = "name a type with fields, or write fields here"
+		return nil
+	case ref.Named.Package != nil:
+		r.report(r.place(e.value), rules.Union, "%s is %s, which is of another catalogue", what, ref.Text).
+			Hint = "a struct is made a variant in its own Go package: write fields here, of which one has that type"
+		return nil
+	}
+	return ref.Named
+}
+
+// checkVariants checks variants after all types have been read.
+func (r *reader) checkVariants(t *catalog.Type, what string) {
+	first := map[*catalog.Type]*catalog.Variant{}
+	for _, v := range t.Variants {
+		at := r.nameAt(v.Name)
+		switch other := first[v.Type]; {
+		case !v.Type.IsStruct():
+			r.report(at, rules.Union, "variant %s of %s is %s, which is no struct", v.Name.V, what, v.Type.Name.V).
+				Hint = "name a type with fields, or write fields here"
+		case other != nil:
+			r.report(at, rules.Union, "variants %s and %s of %s are both %s", other.Name.V, v.Name.V, what, v.Type.Name.V).
+				See(r.nameAt(other.Name), "variant %s is here", other.Name.V).
+				Hint = "a Go type can only be one of them: declare another struct"
+		}
+		first[v.Type] = v
+		for _, f := range v.Type.Fields {
+			if f.Name.V == t.Discriminator.V {
+				r.report(at, rules.Union, "variant %s of %s has a field %s, by which variants are told apart", v.Name.V, what, f.Name.V).
+					See(r.nameAt(f.Name), "the field is here").
+					Hint = "rename the field, or choose another key with discriminator"
+			}
+			for _, was := range f.Was {
+				if was.V == t.Discriminator.V {
+					r.report(at, rules.Union, "variant %s of %s has a field %s that was %s, by which variants are told apart", v.Name.V, what, f.Name.V, was.V).
+						See(r.nameAt(was), "the former name is here").
+						Hint = "remove the former name, or choose another key with discriminator"
+				}
+			}
+		}
+	}
+}

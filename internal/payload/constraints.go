@@ -1,0 +1,143 @@
+package payload
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/format"
+)
+
+// constraints checks a value that has the type of the field against the field's constraints. It does what
+// generated code does (Problems in package runtime).
+func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
+	limits, t := f.Constraints, f.Type
+	if limits == (catalog.Constraints{}) {
+		return
+	}
+	switch t.Kind {
+	case catalog.String:
+		c.text(limits, unquote(raw))
+	case catalog.Bytes:
+		decoded, _ := base64.StdEncoding.DecodeString(unquote(raw)) // it is valid; null is empty
+		c.count(len(decoded), "byte", limits.MinLength, limits.MaxLength)
+	case catalog.List:
+		items := itemsOf(raw, t.Elem)
+		c.count(len(items), "item", limits.MinItems, limits.MaxItems)
+		if limits.Unique.V {
+			c.unique(items)
+		}
+	case catalog.Map:
+		c.count(countEntries(raw), "item", limits.MinItems, limits.MaxItems)
+	default:
+		value := strings.Trim(string(raw), `"`)
+		if limits.Min.Written() && Compare(t.Kind, value, limits.Min.V) < 0 {
+			c.report("is %s; it must be at least %s", value, limits.Min.V)
+		}
+		if limits.Max.Written() && Compare(t.Kind, value, limits.Max.V) > 0 {
+			c.report("is %s; it must be at most %s", value, limits.Max.V)
+		}
+	}
+}
+
+func (c *checker) text(limits catalog.Constraints, text string) {
+	c.count(utf8.RuneCountInString(text), "character", limits.MinLength, limits.MaxLength)
+	if limits.Pattern.Written() {
+		if pattern, err := regexp.Compile(limits.Pattern.V); err == nil && !pattern.MatchString(text) {
+			c.report("%.60q does not match %s", text, limits.Pattern.V)
+		}
+	}
+	if limits.Format.Written() {
+		if noun, ok := format.Check(limits.Format.V, text); !ok {
+			c.report("%.60q is not %s", text, noun)
+		}
+	}
+}
+
+// count checks how many characters, bytes or items there are.
+func (c *checker) count(n int, unit string, least, most catalog.Value[int]) {
+	if n != 1 {
+		unit += "s"
+	}
+	if n < least.V {
+		c.report("has %d %s; it needs at least %d", n, unit, least.V)
+	}
+	if most.Written() && n > most.V {
+		c.report("has %d %s; it may have at most %d", n, unit, most.V)
+	}
+}
+
+// unique reports items that are equal to one before them.
+func (c *checker) unique(items []string) {
+	first := map[string]int{}
+	for i, item := range items {
+		if j, seen := first[item]; seen {
+			c.within("["+strconv.Itoa(i)+"]", func() { c.report("is the same as %s[%d]", c.at(1), j) })
+			continue
+		}
+		first[item] = i
+	}
+}
+
+// itemsOf returns the items of a list in their canonical form; none for null.
+func itemsOf(raw json.RawMessage, elem *catalog.TypeRef) (items []string) {
+	s := scan{data: raw}
+	if s.next() == "a list" {
+		s.items(func(int) { items = append(items, canonical(elem, s.value())) })
+	}
+	return items
+}
+
+// countEntries counts the entries of an object, also those with the same key; none for null.
+func countEntries(raw json.RawMessage) (n int) {
+	s := scan{data: raw}
+	if s.next() == "an object" {
+		s.entries(func(string) {
+			s.value()
+			n++
+		})
+	}
+	return n
+}
+
+// canonical returns the same text for all JSON that stands for the same Go value.
+func canonical(t *catalog.TypeRef, raw json.RawMessage) string {
+	text := string(raw)
+	switch t.Kind {
+	case catalog.Float64:
+		f, _ := strconv.ParseFloat(text, 64)
+		return strconv.FormatFloat(f+0, 'g', -1, 64)
+	case catalog.Duration:
+		d, _ := time.ParseDuration(unquote(raw))
+		return d.String()
+	case catalog.UUID:
+		id, _ := uuid.Parse(unquote(raw))
+		return id.String()
+	case catalog.String, catalog.Date, catalog.Decimal, catalog.Named:
+		return unquote(raw)
+	}
+	return text
+}
+
+// Compare compares two values of an ordered kind, in their JSON form without quotes.
+func Compare(kind catalog.Kind, a, b string) int {
+	switch kind {
+	case catalog.Float64:
+		x, _ := strconv.ParseFloat(a, 64) // they are valid
+		y, _ := strconv.ParseFloat(b, 64)
+		return cmp.Compare(x, y)
+	case catalog.Duration:
+		x, _ := time.ParseDuration(a)
+		y, _ := time.ParseDuration(b)
+		return cmp.Compare(x, y)
+	}
+	return format.CompareDecimals(a, b)
+}

@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+)
+
+// ReadSchema reads a line that [SchemaOf] has written. It returns a catalogue with the one event, which is
+// good for a check of payloads and nothing else. Messages call the schema file.
+func Read(file, text string) (*catalog.Catalogue, error) {
+	var s eventSchema
+	if !json.Valid([]byte(text)) {
+		return nil, fmt.Errorf("%s is not JSON", file)
+	}
+	if err := Unmarshal([]byte(text), &s); err != nil {
+		return nil, fmt.Errorf("%s cannot be read by this version of busgen: %w", file, err)
+	}
+	r := NewReader(s.Types)
+	e := &catalog.Event{Name: catalog.Value[string]{V: s.Event}, Version: catalog.Value[int]{V: s.Version}, Fields: r.Fields(s.Payload)}
+	for _, version := range slices.Sorted(maps.Keys(s.History)) {
+		e.History = append(e.History, &catalog.OldShape{Version: catalog.Value[int]{V: version}, Type: &catalog.Type{Inline: true, Fields: r.Fields(s.History[version])}})
+	}
+	if r.Missing != nil {
+		return nil, fmt.Errorf("%s cannot be read by this version of busgen: there is no type %q", file, r.Missing[0])
+	}
+	return &catalog.Catalogue{File: file, Events: []*catalog.Event{e}}, nil
+}
+
+// schemaReader makes the model of a schema.
+type Reader struct {
+	Types   map[string]*catalog.Type // those that are declared
+	Missing []string                 // those that are not
+}
+
+func NewReader(all map[string]Type) *Reader {
+	r := &Reader{Types: map[string]*catalog.Type{}}
+	for name := range all {
+		r.Types[name] = &catalog.Type{Name: catalog.Value[string]{V: name}}
+	}
+	for name, t := range all {
+		r.Define(r.Types[name], t)
+	}
+	return r
+}
+
+func (r *Reader) Define(t *catalog.Type, s Type) {
+	switch {
+	case s.Custom != "":
+		t.Custom = &catalog.Custom{JSON: r.ref(s.Custom, nil)}
+		if i := strings.LastIndexByte(s.Go, '.'); i >= 0 {
+			t.Custom.Import.V, t.Custom.Name.V = s.Go[:i], s.Go[i+1:]
+		}
+	case s.Enum != nil:
+		for _, name := range s.Enum {
+			t.Values = append(t.Values, &catalog.EnumValue{Name: catalog.Value[string]{V: name}})
+		}
+	case s.Numbers != nil:
+		t.Integer = true
+		for _, one := range s.Numbers {
+			t.Values = append(t.Values, &catalog.EnumValue{Name: catalog.Value[string]{V: one.name}, Number: one.value})
+		}
+	case s.Discriminator != "":
+		t.Discriminator, t.Variants = catalog.Value[string]{V: s.Discriminator}, []*catalog.Variant{}
+		for _, one := range s.OneOf {
+			variant := &catalog.Variant{Name: catalog.Value[string]{V: one.name}, Type: &catalog.Type{Inline: true}}
+			if one.value.Type != "" {
+				variant.Type = r.declared(one.value.Type)
+			} else {
+				variant.Type.Fields = r.Fields(one.value.Fields)
+			}
+			t.Variants = append(t.Variants, variant)
+		}
+	default:
+		t.Fields = r.Fields(s.Fields)
+	}
+}
+
+func (r *Reader) declared(name string) *catalog.Type {
+	if t := r.Types[name]; t != nil {
+		return t
+	}
+	r.Missing = append(r.Missing, name)
+	return &catalog.Type{}
+}
+
+func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
+	var fields []*catalog.Field
+	for _, one := range all {
+		var inline *catalog.Type
+		if one.value.Fields != nil {
+			inline = &catalog.Type{Inline: true, Fields: r.Fields(one.value.Fields)}
+		}
+		fields = append(fields, r.Field(one.name, one.value, inline))
+	}
+	return fields
+}
+
+func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Field {
+	f := &catalog.Field{
+		Name: catalog.Value[string]{V: name}, Type: r.ref(s.Type, inline),
+		Constraints: catalog.Constraints{
+			Min: written(s.Min), Max: written(s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
+			Pattern: written(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
+			Unique: written(s.Unique),
+		},
+	}
+	for _, was := range s.Was {
+		f.Was = append(f.Was, written(&was))
+	}
+	if s.Default != nil {
+		f.Default = written(&s.Default)
+	}
+	return f
+}
+
+// ref reads the text of a type.
+func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
+	inner, optional := strings.CutSuffix(text, "?")
+	t := &catalog.TypeRef{Optional: optional, Text: text}
+	if kind, elem, ok := catalog.CutElem(inner); ok {
+		t.Kind, t.Elem = kind, r.ref(elem, inline)
+		return t
+	}
+	if t.Kind = catalog.Scalars[inner]; t.Kind != 0 {
+		return t
+	}
+	t.Kind, t.Named = catalog.Named, inline
+	if inner != catalog.InPlace || inline == nil {
+		t.Named = r.declared(inner)
+	}
+	return t
+}
+
+// written returns a value with a position, as if it was written in a file.
+func written[T any](v *T) catalog.Value[T] {
+	if v == nil {
+		return catalog.Value[T]{}
+	}
+	return catalog.Value[T]{V: *v, Pos: diag.Position{Line: 1, Column: 1}}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Field) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &s.Type)
+	}
+	type long Field
+	return Unmarshal(data, (*long)(s))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *ordered[T]) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if first, _ := d.Token(); first != json.Delim('{') {
+		return fmt.Errorf("want an object, got %s", data)
+	}
+	*o = ordered[T]{}
+	for d.More() {
+		name, _ := d.Token() // data is valid
+		one := named[T]{name: name.(string)}
+		var raw json.RawMessage
+		d.Decode(&raw)
+		if err := Unmarshal(raw, &one.value); err != nil {
+			return err
+		}
+		*o = append(*o, one)
+	}
+	return nil
+}
+
+// readStrictly decodes JSON and refuses unknown keys. Ignoring them would ignore what they say.
+func Unmarshal(data []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(value)
+}

@@ -1,0 +1,200 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// SchemaOf returns everything that a check of the payloads of e needs, as one line of JSON with the words of
+// the catalogue. [ReadSchema] reads it. Docs, settings, defaults of optional fields and Go names are not part
+// of it, and it does not depend on other events, files or packages.
+func Of(e *catalog.Event) string {
+	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields), Types: map[string]Type{}}
+	fields := slices.Clone(e.Fields)
+	for _, old := range e.History {
+		if s.History == nil {
+			s.History = map[int]ordered[Field]{}
+		}
+		s.History[old.Version.V] = fieldSchemas(old.Type.Fields)
+		fields = append(fields, old.Type.Fields...)
+	}
+	for _, t := range catalog.Reachable(fields) {
+		if !t.Inline {
+			s.Types[t.Name.V] = TypeOf(t)
+		}
+	}
+	text, err := Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("catalog: the schema of %s: %v", e.Name.V, err)) // it is made of texts and numbers
+	}
+	return string(text)
+}
+
+// eventSchema is a schema. Its parts keep their order where messages show that order.
+type eventSchema struct {
+	Event   string                 `json:"event"`
+	Version int                    `json:"version"`
+	Payload ordered[Field]         `json:"payload"`
+	History map[int]ordered[Field] `json:"history,omitempty"`
+	Types   map[string]Type        `json:"types,omitempty"`
+}
+
+// typeSchema has the keys of one kind of types: a struct, an enum of strings or of numbers, a union, or a
+// custom Go type.
+type Type struct {
+	Fields        ordered[Field]         `json:"fields,omitzero"`
+	Enum          []string               `json:"enum,omitempty"`
+	Numbers       ordered[int]           `json:"numbers,omitempty"`
+	Discriminator string                 `json:"discriminator,omitempty"`
+	OneOf         ordered[variantSchema] `json:"one_of,omitempty"`
+	Custom        string                 `json:"custom,omitempty"` // what its JSON is
+	Go            string                 `json:"go,omitempty"`     // in a Fact, its Go type
+}
+
+// variantSchema names a type, or has the fields of a struct in place.
+type variantSchema struct {
+	Type   string         `json:"type,omitempty"`
+	Fields ordered[Field] `json:"fields,omitzero"`
+}
+
+// fieldSchema is a field. A field with nothing but a type is written as a string.
+type Field struct {
+	Type      string          `json:"type"`
+	Fields    ordered[Field]  `json:"fields,omitzero"` // of a struct in place
+	Min       *string         `json:"min,omitempty"`
+	Max       *string         `json:"max,omitempty"`
+	MinLength *int            `json:"min_length,omitempty"`
+	MaxLength *int            `json:"max_length,omitempty"`
+	Pattern   *string         `json:"pattern,omitempty"`
+	Format    *string         `json:"format,omitempty"`
+	MinItems  *int            `json:"min_items,omitempty"`
+	MaxItems  *int            `json:"max_items,omitempty"`
+	Unique    *bool           `json:"unique,omitempty"`
+	Was       []string        `json:"was,omitempty"`
+	Default   json.RawMessage `json:"default,omitempty"` // of a required field; in a Fact, of any
+
+	Types map[string]Type `json:"types,omitempty"` // in a Fact, of a field that is gone: what it was made of
+}
+
+func TypeOf(t *catalog.Type) Type {
+	var s Type
+	switch {
+	case t.IsCustom():
+		s.Custom = t.Custom.JSON.Text
+	case t.IsEnum():
+		for _, v := range t.Values {
+			if t.Integer {
+				s.Numbers = append(s.Numbers, named[int]{v.Name.V, v.Number})
+			} else {
+				s.Enum = append(s.Enum, v.Name.V)
+			}
+		}
+	case t.IsUnion():
+		s.Discriminator = t.Discriminator.V
+		for _, v := range t.Variants {
+			variant := variantSchema{Type: v.Type.Name.V}
+			if v.Type.Inline {
+				variant = variantSchema{Fields: fieldSchemas(v.Type.Fields)}
+			}
+			s.OneOf = append(s.OneOf, named[variantSchema]{v.Name.V, variant})
+		}
+	default:
+		s.Fields = fieldSchemas(t.Fields)
+	}
+	return s
+}
+
+// fieldSchemas returns the fields that were not removed. It is never nil: a struct without fields has an
+// empty object.
+func fieldSchemas(fields []*catalog.Field) ordered[Field] {
+	all := ordered[Field]{}
+	for _, f := range fields {
+		if !f.Removed {
+			all = append(all, named[Field]{f.Name.V, FieldOf(f)})
+		}
+	}
+	return all
+}
+
+func FieldOf(f *catalog.Field) Field {
+	c := f.Constraints
+	s := Field{
+		Type: f.Type.Text,
+		Min:  ifWritten(c.Min), Max: ifWritten(c.Max),
+		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
+		Pattern: ifWritten(c.Pattern), Format: ifWritten(c.Format),
+		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+	}
+	for _, was := range f.Was {
+		s.Was = append(s.Was, was.V)
+	}
+	if !f.Type.Optional {
+		s.Default = f.Default.V
+	}
+	if t := f.Type.Declared(); t != nil && t.Inline {
+		s.Fields = fieldSchemas(t.Fields)
+	}
+	return s
+}
+
+func ifWritten[T any](v catalog.Value[T]) *T {
+	if !v.Written() {
+		return nil
+	}
+	return &v.V
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (s Field) MarshalJSON() ([]byte, error) {
+	type long Field
+	text, err := Marshal(long(s))
+	if only, _ := Marshal(long{Type: s.Type}); err == nil && bytes.Equal(text, only) {
+		return Marshal(s.Type)
+	}
+	return text, err
+}
+
+// ordered is a JSON object whose entries have an order.
+type ordered[T any] []named[T]
+
+type named[T any] struct {
+	name  string
+	value T
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (o ordered[T]) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range o {
+		b.WriteByte("{,"[min(i, 1)])
+		name, err := Marshal(one.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := Marshal(one.value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	if len(o) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// schemaJSON returns the JSON of value, without escapes of <, > and &.
+func Marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
