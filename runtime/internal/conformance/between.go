@@ -95,6 +95,7 @@ func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) 
 		Must(t, err)
 		f.MustStart()
 		receipt := f.Publish(1)[0]
+		synctest.Wait() // its handler runs
 		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()

@@ -30,11 +30,13 @@ type delivery struct {
 	due             time.Time // of a waiting one; zero for at once
 	started         time.Time // of the attempt that runs; zero before it
 	attempts        []engine.FailedAttempt
-	reason          string // of a dead or discarded one
-	fingerprint     string // of a dead one
-	died            time.Time
-	revived         bool // it was dead, and was tried again
-	redriven        int  // how often that happened by itself
+	reason          string    // of a dead or discarded one
+	fingerprint     string    // of a dead one
+	died            time.Time // or was discarded
+	cancelled       bool      // an operator has discarded it after it was polled, for the reason
+	revived         bool      // it was dead, and was tried again
+	redriven        int       // how often that happened by itself
+	history         int       // how many attempts were made before
 }
 
 // state is where a delivery stands.
@@ -213,7 +215,14 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 }
 
 // Cancelled implements [engine.Source].
-func (c *consumer) Cancelled(int64) (reason string, ok bool) { return "", false }
+func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	if d := c.sub.deliveries[seq]; d != nil && d.cancelled && d.open() {
+		return d.reason, true
+	}
+	return "", false
+}
 
 // Prepare implements [engine.Settler]. A claim that does not survive the process has
 // nobody to read it.
@@ -264,7 +273,7 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 			delete(c.sub.deliveries, d.Seq)
 		}
 	case engine.Discard:
-		own.state, own.reason = discarded, v.Reason
+		own.state, own.reason, own.died = discarded, v.Reason, time.Now()
 	case engine.Retry, engine.Snooze:
 		own.state, own.due = waiting, v.Due
 		if v.Kind == engine.Retry {

@@ -70,7 +70,13 @@ func (l *Log) Redrive(_ context.Context, spec engine.RedriveSpec) (redriven int,
 		d.revive()
 		d.redriven++
 	}
-	l.wake()
+	if len(due) > 0 {
+		l.note(engine.AuditEntry{
+			Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: len(due),
+			Detail: "automatically, by the catalogue's redrive of " + spec.Type,
+		})
+		l.wake()
+	}
 	return len(due), nil
 }
 
@@ -88,6 +94,7 @@ func (d *delivery) hasReason(reasons []string) bool {
 func (d *delivery) revive() {
 	now := time.Now()
 	d.Uncounted += d.Failures
+	d.history = len(d.attempts)
 	d.Failures, d.MaxAttempts, d.Snoozes = 0, 0, 0
 	d.state, d.due, d.Since, d.revived = waiting, now, now, true
 	d.reason, d.fingerprint, d.died = "", "", time.Time{}

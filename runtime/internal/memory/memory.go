@@ -42,7 +42,7 @@ func (e *Engine) Open(ctx context.Context, target string, options engine.Options
 	defer e.mu.Unlock()
 	s := e.stores[target]
 	if s == nil {
-		s = &store{target: target, events: map[int64]*engine.Record{}, keys: map[dedupeKey]first{}, settled: make(chan struct{})}
+		s = &store{target: target, events: map[int64]*engine.Record{}, keys: map[dedupeKey]first{}, schemas: map[naming.Key]engine.Schema{}, settled: make(chan struct{})}
 		e.stores[target] = s
 	}
 	l := &Log{store: s, options: options, own: map[string]string{}, done: make(chan struct{})}
@@ -72,6 +72,8 @@ type store struct {
 	settled       chan struct{} // closed and replaced when a delivery is settled
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
+	schemas       map[naming.Key]engine.Schema // of payloads, by the types of programs
+	audit         []engine.AuditEntry          // ids count from 1
 }
 
 // dedupeKey is an idempotency key of an event type, by the name it was used with.

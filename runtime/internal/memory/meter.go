@@ -56,28 +56,33 @@ func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) 
 	}
 	defer l.mu.Unlock()
 	for _, sub := range l.subscriptions {
-		open := l.openOf(sub)
-		lag := engine.Lag{
-			Name: l.nameHere(sub), Pattern: sub.pattern, Backlog: min(len(open), limit), AtMost: len(open), Oldest: oldestOf(open),
-			Paused: slices.ContainsFunc(l.pauses, func(p engine.Pause) bool {
-				return p.Kind == engine.PauseSubscription && p.Target == sub.name
-			}),
-		}
-		for _, d := range sub.deliveries {
-			switch {
-			case d.state == waiting:
-				lag.Waiting++
-			case d.state == held:
-				lag.Held++
-			case d.state == dead:
-				lag.Dead++
-			case d.state == polled && !d.started.IsZero() && time.Since(d.started) >= runningDelay:
-				lag.Running++
-			}
-		}
+		lag := l.lagOf(sub, limit)
+		lag.Name = l.nameHere(sub)
 		lags = append(lags, lag)
 	}
 	return lags, nil
+}
+
+// lagOf counts for one subscription.
+func (s *store) lagOf(sub *subscription, limit int) engine.Lag {
+	open := s.openOf(sub)
+	lag := engine.Lag{
+		Name: sub.name, Pattern: sub.pattern, Backlog: min(len(open), limit), AtMost: len(open), Oldest: oldestOf(open),
+		Paused: s.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: sub.name}) >= 0,
+	}
+	for _, d := range sub.deliveries {
+		switch {
+		case d.state == waiting:
+			lag.Waiting++
+		case d.state == held:
+			lag.Held++
+		case d.state == dead:
+			lag.Dead++
+		case d.state == polled && !d.started.IsZero() && time.Since(d.started) >= runningDelay:
+			lag.Running++
+		}
+	}
+	return lag
 }
 
 // Unhandled implements [engine.Meter].

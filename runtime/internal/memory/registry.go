@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/naming"
@@ -23,6 +24,10 @@ func (l *Log) DeclareTypes(_ context.Context, specs []engine.TypeSpec) error {
 		l.own[spec.Name] = spec.Name
 		for _, alias := range spec.Aliases {
 			l.own[alias] = spec.Name
+		}
+		key := naming.Key{Name: spec.Name, Version: max(spec.Version, 1)}
+		if spec.Schema != "" && l.schemas[key].Text != spec.Schema {
+			l.schemas[key] = engine.Schema{Version: key.Version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}
 		}
 	}
 	for _, key := range naming.Missing(l.types, specs) {
@@ -226,6 +231,7 @@ func (s *store) rename(sub *subscription, name string) {
 			p.Target = name
 		}
 	}
+	s.note(engine.AuditEntry{Actor: "busgen", Action: "rename", Subscription: name, Count: 1, Detail: "it was " + sub.name + " before"})
 	sub.former = append(sub.former, sub.name)
 	sub.name = name
 }

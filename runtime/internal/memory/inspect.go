@@ -1,0 +1,422 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/naming"
+)
+
+// inspection looks into a log. It does what the conformance tests ask for; what it
+// cannot do is in inspect_unsupported.go. Names are those that the newest catalogue gives.
+type inspection struct {
+	*store
+	actor string
+}
+
+var _ engine.Inspectable = (*Engine)(nil)
+
+// Inspect implements [engine.Inspectable].
+func (e *Engine) Inspect(_ context.Context, target, actor string) (engine.Inspection, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.stores[target]; s != nil {
+		return &inspection{s, actor}, nil
+	}
+	return nil, &engine.StorageError{Fault: engine.IO, Op: "open", Path: target, Err: errors.New("no bus has opened a log of this name in this process")}
+}
+
+// Close implements [engine.Inspection].
+func (in *inspection) Close() error { return nil }
+
+// Status implements [engine.StatusReader]. It counts no rates.
+func (in *inspection) Status(ctx context.Context, limit int, _ engine.Status) (engine.Status, error) {
+	status := engine.Status{At: time.Now().UTC(), Path: in.target}
+	status.Subscriptions, _ = in.Subscriptions(ctx, limit)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	types := map[string]*engine.TypeCount{}
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		status.Events++
+		status.Newest = r.CreatedAt
+		if status.Oldest.IsZero() {
+			status.Oldest = r.CreatedAt
+		}
+		name := in.nameOf(r.Type)
+		if types[name] == nil {
+			routed := slices.ContainsFunc(in.subscriptions, func(sub *subscription) bool { return sub.routes[r.Type] })
+			types[name] = &engine.TypeCount{Name: name, Unrouted: !routed, Oldest: r.CreatedAt}
+		}
+		types[name].Events++
+		types[name].Newest = r.CreatedAt
+	})
+	for _, count := range types {
+		status.Types = append(status.Types, *count)
+	}
+	slices.SortFunc(status.Types, func(a, b engine.TypeCount) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range status.Subscriptions {
+		s := &status.Subscriptions[i]
+		s.Unhandled = s.Backlog > 0 && slices.Contains(in.activity.Unhandled, s.Name)
+		status.DeadLetters += s.Dead
+	}
+	for _, p := range in.pauses {
+		one := engine.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		if p.Kind == engine.PauseType {
+			one.Subscription, one.Types = "", p.Target
+		}
+		status.Pauses = append(status.Pauses, one)
+	}
+	if in.owner != nil {
+		status.Owner = &engine.Owner{PID: pid, Since: in.since.UTC(), Alive: true}
+	}
+	status.Breakers, status.Running = in.activity.Breakers, in.activity.Attempts
+	return status, nil
+}
+
+// Subscriptions implements [engine.StatusReader].
+func (in *inspection) Subscriptions(_ context.Context, limit int) (states []engine.SubscriptionState, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, sub := range in.subscriptions {
+		lag := in.lagOf(sub, limit)
+		states = append(states, engine.SubscriptionState{
+			Name: sub.name, Pattern: sub.pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+		})
+	}
+	return states, nil
+}
+
+// Names implements [engine.StatusReader].
+func (in *inspection) Names(context.Context) (names engine.Names, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, sub := range in.subscriptions {
+		names.Subscriptions = append(names.Subscriptions, sub.name)
+	}
+	for _, sub := range in.subscriptions {
+		names.Subscriptions = append(names.Subscriptions, sub.former...)
+	}
+	for _, name := range append(field(in.types, func(r naming.Row) string { return r.Name }), field(in.types, func(r naming.Row) string { return r.Written })...) {
+		if !slices.Contains(names.Types, name) {
+			names.Types = append(names.Types, name)
+		}
+	}
+	return names, nil
+}
+
+func field[T any](all []T, of func(T) string) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, of(one))
+	}
+	return texts
+}
+
+// Activity implements [engine.StatusReader].
+func (in *inspection) Activity(context.Context) (engine.Activity, engine.Owner, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.activity, engine.Owner{PID: pid, Since: in.since.UTC(), Alive: in.owner != nil}, nil
+}
+
+// Schema implements [engine.DeadLetterReader].
+func (in *inspection) Schema(_ context.Context, eventType string) (newest engine.Schema, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for key, schema := range in.schemas {
+		if in.nameOf(key.Name) != in.nameOf(eventType) || schema.Version < newest.Version {
+			continue
+		}
+		if schema.Version > newest.Version || schema.StoredAt.After(newest.StoredAt) {
+			newest = schema
+		}
+	}
+	return newest, nil
+}
+
+// Audit implements [engine.AuditReader].
+func (in *inspection) Audit(_ context.Context, f engine.AuditFilter, p engine.Page) ([]engine.AuditEntry, string, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	found := slices.DeleteFunc(slices.Clone(in.audit), func(e engine.AuditEntry) bool {
+		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
+			f.Subscription != "" && in.known(f.Subscription) != in.known(e.Subscription) || f.Event != uuid.Nil && e.EventID != f.Event ||
+			!within(e.At, f.Since, f.Until)
+	})
+	return paged(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
+}
+
+// note adds an entry to the audit.
+func (s *store) note(e engine.AuditEntry) {
+	e.ID, e.At = int64(len(s.audit)+1), time.Now().UTC()
+	s.audit = append(s.audit, e)
+}
+
+// Pause implements [engine.SubscriptionSteerer].
+func (in *inspection) Pause(ctx context.Context, p engine.Pause) error {
+	p.Actor = in.actor
+	err := (&Log{store: in.store}).Pause(ctx, p)
+	if errors.Is(err, engine.ErrUnknownConsumer) {
+		return &engine.NotFoundError{Thing: "subscription", Name: p.Target}
+	}
+	return err
+}
+
+// Resume implements [engine.SubscriptionSteerer].
+func (in *inspection) Resume(ctx context.Context, p engine.Pause) error {
+	found, err := (&Log{store: in.store}).Resume(ctx, p)
+	if err == nil && !found {
+		return &engine.NotFoundError{Thing: "pause", Name: p.Target}
+	}
+	return err
+}
+
+// Events implements [engine.EventReader].
+func (in *inspection) Events(_ context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	seqs := map[uuid.UUID]int64{}
+	var found []engine.Event
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		if event := in.eventOf(r); in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status) {
+			seqs[r.ID] = r.Seq
+			found = append(found, event)
+		}
+	})
+	return paged(p, found, 1, func(e engine.Event) []int64 { return []int64{seqs[e.ID]} }, false)
+}
+
+// Event implements [engine.EventReader].
+func (in *inspection) Event(_ context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		if r.ID != id {
+			return
+		}
+		err = nil
+		history.Event = in.eventOf(r)
+		for _, sub := range in.subscriptions {
+			if d := sub.deliveries[r.Seq]; d != nil || sub.routes[r.Type] && sub.start < r.Seq {
+				history.Deliveries = append(history.Deliveries, sub.stateOf(r))
+			}
+		}
+		slices.SortFunc(history.Deliveries, func(a, b engine.DeliveryState) int { return cmp.Compare(a.Subscription, b.Subscription) })
+	})
+	return history, err
+}
+
+// Unsettled implements [engine.EventReader].
+func (in *inspection) Unsettled(_ context.Context, visit func(engine.Unsettled)) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		one := engine.Unsettled{ID: r.ID, Type: in.nameOf(r.Type), Names: in.namesOf(r.Type), Version: r.Version, Payload: r.Payload}
+		for _, sub := range in.subscriptions {
+			d := sub.deliveries[r.Seq]
+			switch {
+			case d != nil && d.state == dead:
+				one.Dead++
+			case d != nil && d.open(), d == nil && sub.routes[r.Type] && sub.passes(r):
+				one.Open++
+			}
+		}
+		if one.Open+one.Dead > 0 && r.Type[0] != engine.OwnType {
+			visit(one)
+		}
+	})
+	return nil
+}
+
+// DiscardEvent implements [engine.EventDiscarder]. A delivery that was polled is settled
+// by the process that has it.
+func (in *inspection) DiscardEvent(_ context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if subscription != "" && in.known(subscription) == nil {
+		return nil, &engine.NotFoundError{Thing: "subscription", Name: subscription}
+	}
+	err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		if r.ID != id {
+			return
+		}
+		err = nil
+		for _, sub := range in.subscriptions {
+			if subscription != "" && in.known(subscription) != sub {
+				continue
+			}
+			d := sub.deliveries[r.Seq]
+			if d == nil && sub.routes[r.Type] && sub.passes(r) {
+				d = sub.add(r)
+			}
+			switch {
+			case d == nil || !d.open():
+				continue
+			case d.state == polled:
+				d.cancelled, d.reason = true, reason
+			default:
+				d.state, d.reason, d.died = discarded, reason, time.Now()
+			}
+			names = append(names, sub.name)
+			in.note(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: sub.name, Count: 1, Detail: reason})
+		}
+	})
+	if err == nil && names == nil {
+		return nil, &engine.NotOpenError{Event: id}
+	}
+	in.wake()
+	in.noteSettled()
+	return names, err
+}
+
+// eventOf returns an event with the states of its deliveries taken together.
+func (in *inspection) eventOf(r *engine.Record) engine.Event {
+	event := engine.Event{
+		ID: r.ID, Type: in.nameOf(r.Type), Version: r.Version, Status: engine.StatusDone, PublishedAt: r.CreatedAt.UTC(), Due: r.Due.UTC(),
+		CorrelationID: correlationOf(r), Payload: r.Payload, Metadata: r.Metadata,
+	}
+	rank := func(status string) int {
+		return slices.Index([]string{engine.StatusDone, engine.StatusDLQ, engine.StatusPending, engine.StatusProcessing}, status)
+	}
+	for _, sub := range in.subscriptions {
+		d := sub.deliveries[r.Seq]
+		if d == nil && (!sub.routes[r.Type] || sub.start >= r.Seq) {
+			continue
+		}
+		if d != nil {
+			event.Failures = max(event.Failures, len(d.attempts)-d.history)
+		}
+		status := engine.StatusPending
+		switch sub.stateOf(r).State {
+		case engine.StateDone, engine.StateDiscarded:
+			status = engine.StatusDone
+		case engine.StateDead:
+			status = engine.StatusDLQ
+		case engine.StateRunning:
+			status = engine.StatusProcessing
+		}
+		if rank(status) > rank(event.Status) {
+			event.Status = status
+		}
+	}
+	return event
+}
+
+// stateOf returns where an event stands for a subscription.
+func (sub *subscription) stateOf(r *engine.Record) engine.DeliveryState {
+	state := engine.DeliveryState{Subscription: sub.name, State: engine.StateDone}
+	d := sub.deliveries[r.Seq]
+	if d == nil {
+		if sub.passes(r) {
+			state.State = engine.StatePending
+		}
+		return state
+	}
+	state.Failures, state.Attempts, state.Reason = len(d.attempts), slices.Clone(d.attempts), d.reason
+	if d.open() {
+		state.Counted = d.Failures
+	}
+	switch d.state {
+	case waiting:
+		state.State, state.Due = engine.StateWaiting, d.due.UTC()
+	case polled:
+		if state.State = engine.StatePending; !d.started.IsZero() {
+			state.State = engine.StateRunning
+		}
+	case held:
+		state.State = engine.StateHeld
+	case dead:
+		state.State, state.Settled = engine.StateDead, d.died.UTC()
+	case discarded:
+		state.State, state.Settled = engine.StateDiscarded, d.died.UTC()
+	}
+	return state
+}
+
+// errorsOf returns the errors of all attempts at an event.
+func (s *store) errorsOf(r *engine.Record) (texts []string) {
+	for _, sub := range s.subscriptions {
+		if d := sub.deliveries[r.Seq]; d != nil {
+			texts = append(texts, field(d.attempts, func(a engine.FailedAttempt) string { return a.Error })...)
+		}
+	}
+	return append(texts, string(r.Metadata))
+}
+
+// correlationOf returns the correlation id of an event.
+func correlationOf(r *engine.Record) string {
+	var metadata struct {
+		ID string `json:"correlation_id"`
+	}
+	json.Unmarshal(r.Metadata, &metadata) // nil has none
+	return metadata.ID
+}
+
+// matches reports whether an event, whose texts besides the payload are given, is one
+// of those that the filter chooses.
+func (s *store) matches(f engine.Filter, r *engine.Record, texts []string) bool {
+	typed := func(glob string) bool {
+		ok, err := naming.MatchesAny(glob, s.namesOf(r.Type))
+		return ok && err == nil
+	}
+	contains := func(text string) bool { return strings.Contains(text, f.Text) }
+	switch {
+	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil:
+		return false
+	case len(f.Types) > 0 && !slices.ContainsFunc(f.Types, typed),
+		len(f.Events) > 0 && !slices.Contains(f.Events, r.ID),
+		f.CorrelationID != "" && f.CorrelationID != correlationOf(r),
+		!bytes.Contains(r.Payload, []byte(f.Text)) && !slices.ContainsFunc(texts, contains):
+		return false
+	}
+	return true
+}
+
+// within reports whether a time is at since or later and before until; zero for no
+// bound.
+func within(at, since, until time.Time) bool {
+	return !at.Before(since) && (until.IsZero() || at.Before(until))
+}
+
+// paged returns a page of items in the order of their places, the highest first unless
+// ascending.
+func paged[T any](p engine.Page, items []T, numbers int, place func(T) []int64, ascending bool) ([]T, string, error) {
+	p, err := p.Complete()
+	if err != nil {
+		return nil, "", err
+	}
+	after, err := p.Place(numbers)
+	if err != nil {
+		return nil, "", err
+	}
+	compare := func(a, b []int64) int {
+		if ascending {
+			return slices.Compare(a, b)
+		}
+		return slices.Compare(b, a)
+	}
+	if after != nil {
+		items = slices.DeleteFunc(items, func(one T) bool { return compare(place(one), after) <= 0 })
+	}
+	slices.SortFunc(items, func(a, b T) int { return compare(place(a), place(b)) })
+	items = items[min(p.Offset, len(items)):]
+	items, cursor := engine.CutPage(p, items[:min(p.Limit+1, len(items))], place)
+	return items, cursor, nil
+}
+
+// errUnsupported is the error of what an inspection of a log in memory cannot do.
+func errUnsupported(what string) error {
+	return fmt.Errorf("the engine in memory cannot %s", what)
+}

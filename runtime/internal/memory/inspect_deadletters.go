@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// letter is a dead delivery, and where it is.
+type letter struct {
+	*delivery
+	sub *subscription
+	at  int // the place of the subscription among all
+}
+
+func (l letter) key() engine.Key {
+	return engine.Key{EventID: l.ID, Subscription: l.sub.name}
+}
+
+// place orders letters by the time at which they died.
+func (l letter) place() []int64 { return []int64{l.died.UnixNano(), l.Seq, int64(l.at)} }
+
+// letters returns the dead letters that a filter chooses, in no order.
+func (s *store) letters(f engine.Filter) (found []letter) {
+	for at, sub := range s.subscriptions {
+		for _, d := range sub.deliveries {
+			l := letter{d, sub, at}
+			if d.state == dead && s.chooses(f, l) {
+				found = append(found, l)
+			}
+		}
+	}
+	return found
+}
+
+func (s *store) chooses(f engine.Filter, l letter) bool {
+	named := func(name string) bool { return s.known(name) == l.sub }
+	keyed := func(k engine.Key) bool { return k.EventID == l.ID && named(k.Subscription) }
+	own := l.Type[0] == engine.OwnType // which dead letters may be of
+	switch {
+	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
+		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, l.reason),
+		len(f.Keys) > 0 && !slices.ContainsFunc(f.Keys, keyed),
+		f.Group != "" && f.Group != l.fingerprint,
+		l.died.Before(f.Since) || !f.Until.IsZero() && l.died.After(f.Until):
+		return false
+	}
+	return own && len(f.Types) == 0 || s.matches(f, l.Record, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
+}
+
+// DeadLetters implements [engine.DeadLetterReader].
+func (in *inspection) DeadLetters(_ context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	found, cursor, err := paged(p, in.letters(f), 3, letter.place, oldestFirst)
+	var all []engine.DeadLetter
+	for _, l := range found {
+		all = append(all, in.deadLetter(l))
+	}
+	return all, cursor, err
+}
+
+// deadLetter returns a letter as an operator sees it.
+func (s *store) deadLetter(l letter) engine.DeadLetter {
+	return engine.DeadLetter{
+		Key: l.key(), Type: s.nameOf(l.Type), Version: l.Version, Payload: l.Payload, Metadata: l.Metadata,
+		PublishedAt: l.CreatedAt.UTC(), DeadAt: l.died.UTC(), Reason: l.reason, Fingerprint: l.fingerprint,
+		Failures: l.Failures, Redriven: l.redriven, Progress: l.Progress, Attempts: slices.Clone(l.attempts),
+	}
+}
+
+// CountDeadLetters implements [engine.DeadLetterReader].
+func (in *inspection) CountDeadLetters(_ context.Context, f engine.Filter) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.letters(f)), nil
+}
+
+// DeadLetter implements [engine.DeadLetterReader].
+func (in *inspection) DeadLetter(_ context.Context, key engine.Key) (engine.DeadLetterHistory, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, l := range in.letters(engine.Filter{Keys: []engine.Key{key}}) {
+		return engine.DeadLetterHistory{DeadLetter: in.deadLetter(l)}, nil
+	}
+	return engine.DeadLetterHistory{}, &engine.NotFoundError{Thing: "dead letter", Key: key, State: "it is settled, open or unknown"}
+}
+
+// sweep changes the dead letters that matched when it began. It implements
+// [engine.Sweep].
+type sweep struct {
+	in      *inspection
+	spec    engine.SweepSpec
+	matched []letter
+	next    int
+	audited int // the place of its entry in the audit, from 1; 0 before the first change
+}
+
+// Sweep implements [engine.Sweeper], but for replays.
+func (in *inspection) Sweep(_ context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+	if spec.Kind == engine.SweepReplay {
+		return nil, errUnsupported("replay events")
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	matched := in.letters(spec.Filter)
+	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
+	return &sweep{in: in, spec: spec, matched: matched}, nil
+}
+
+// Matched implements [engine.Sweep].
+func (s *sweep) Matched() int { return len(s.matched) }
+
+// SpareCrashes implements [engine.Sweep]. No letter here has ended a process.
+func (s *sweep) SpareCrashes(spare bool) {
+	if !spare {
+		s.next = 0
+	}
+}
+
+// Step implements [engine.Sweep].
+func (s *sweep) Step(_ context.Context, limit int) (changed []engine.Key, err error) {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	for ; s.next < len(s.matched) && len(changed) < limit; s.next++ {
+		l := s.matched[s.next]
+		if l.state != dead || l.sub.deliveries[l.Seq] != l.delivery {
+			continue
+		}
+		switch s.spec.Kind {
+		case engine.SweepRetry:
+			l.revive()
+			l.redriven = 0
+		case engine.SweepDiscard:
+			l.state, l.reason, l.died = discarded, s.spec.Reason, time.Now()
+		case engine.SweepPurge:
+			delete(l.sub.deliveries, l.Seq)
+		}
+		changed = append(changed, l.key())
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	if s.audited == 0 {
+		entry := engine.AuditEntry{Actor: s.in.actor, Action: string(s.spec.Kind), Detail: cmp.Or(s.spec.Detail, s.spec.Filter.String())}
+		if len(s.matched) == 1 {
+			entry.EventID, entry.Subscription = changed[0].EventID, changed[0].Subscription
+		}
+		s.in.note(entry)
+		s.audited = len(s.in.audit)
+	}
+	s.in.audit[s.audited-1].Count += len(changed)
+	s.in.wake()
+	s.in.noteSettled()
+	return changed, nil
+}
