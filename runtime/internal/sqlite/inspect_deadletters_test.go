@@ -12,7 +12,7 @@ import (
 
 func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := openGraveyard(t)
+		g := openWithWorker(t)
 		must(t, g.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "away", Pattern: "*"}}))
 		old := g.publish("job.queued")
 		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "f"})
@@ -48,7 +48,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 
 func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := openGraveyard(t)
+		g := openWithWorker(t)
 		for range 3 {
 			g.publish("job.queued")
 		}
@@ -86,7 +86,7 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 }
 
 // read1 returns one number of the file.
-func (g *graveyard) read1(sql string) (n int64, err error) {
+func (g *workerLog) read1(sql string) (n int64, err error) {
 	err = g.read(func(c *conn) (err error) {
 		n, err = c.int64(sql)
 		return err

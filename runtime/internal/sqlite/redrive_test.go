@@ -12,14 +12,14 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// graveyard is a log with a consumer whose deliveries die as they are told to.
-type graveyard struct {
+// workerLog is a log with a consumer whose deliveries are settled by the test.
+type workerLog struct {
 	*Log
 	t        *testing.T
 	consumer engine.Consumer
 }
 
-func openGraveyard(t *testing.T) *graveyard {
+func openWithWorker(t *testing.T) *workerLog {
 	t.Helper()
 	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
 	must(t, err)
@@ -29,11 +29,11 @@ func openGraveyard(t *testing.T) *graveyard {
 	must(t, err)
 	_, err = log.TakeOver(t.Context())
 	must(t, err)
-	return &graveyard{log, t, consumer}
+	return &workerLog{log, t, consumer}
 }
 
 // publish appends one event.
-func (g *graveyard) publish(eventType string) engine.Record {
+func (g *workerLog) publish(eventType string) engine.Record {
 	g.t.Helper()
 	records := []engine.Record{{ID: uuid.Must(uuid.NewV7()), Type: eventType, Payload: []byte("{}"), CreatedAt: time.Now()}}
 	must(g.t, g.Append(g.t.Context(), records))
@@ -42,7 +42,7 @@ func (g *graveyard) publish(eventType string) engine.Record {
 
 // settle gives every delivery that can be polled the same disposition, and returns
 // their places in the log.
-func (g *graveyard) settle(v engine.Disposition) (seqs []int64) {
+func (g *workerLog) settle(v engine.Disposition) (seqs []int64) {
 	g.t.Helper()
 	deliveries, err := g.consumer.Poll(nil, 100)
 	must(g.t, err)
@@ -54,8 +54,8 @@ func (g *graveyard) settle(v engine.Disposition) (seqs []int64) {
 	return seqs
 }
 
-// bury publishes an event and lets it die.
-func (g *graveyard) bury(eventType, reason, kind string) int64 {
+// deadLetter publishes an event and makes it a dead letter.
+func (g *workerLog) deadLetter(eventType, reason, kind string) int64 {
 	g.t.Helper()
 	seq := g.publish(eventType).Seq
 	g.settle(engine.Disposition{
@@ -83,12 +83,12 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := openGraveyard(t)
-				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
-				g.bury("job.queued", engine.ReasonCrash, engine.KindCrash)
-				g.bury("task.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g := openWithWorker(t)
+				g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.deadLetter("job.queued", engine.ReasonCrash, engine.KindCrash)
+				g.deadLetter("task.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
 				time.Sleep(time.Hour)
-				g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
 				g.publish("job.queued") // times out, and then fails
 				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindTimeout, Ended: time.Now()}})
 				g.settle(engine.Disposition{
@@ -111,8 +111,8 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 
 func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := openGraveyard(t)
-		g.bury("job.queued", engine.ReasonMaxAttempts, engine.KindError)
+		g := openWithWorker(t)
+		g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindError)
 		spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", Max: 2, Limit: 10}
 		redrives := func() (n int) {
 			for range 5 {
