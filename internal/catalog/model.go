@@ -168,7 +168,7 @@ type Constraints struct {
 	Min, Max             Value[string]
 	MinLength, MaxLength Value[int]    // characters of a string, bytes of bytes
 	Pattern              Value[string] // a regular expression (RE2) that some part of a string matches
-	Format               Value[string] // of a string; [Formats] lists them
+	Format               Value[string] // of a string; package format lists them
 	MinItems, MaxItems   Value[int]    // of a list or map
 	Unique               Value[bool]   // no two items of a list are the same
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 )
 
-// CheckPayload returns nil if the JSON is a payload of the given version that generated code decodes and
+// Check returns nil if the JSON is a payload of the given version that generated code decodes and
 // finds valid. It is stricter than decoding: every required field without a default must be there, and
 // no field that the catalogue does not know. A field may be there under a former name instead of its
-// own. The error is an *[PayloadError] with everything that is wrong, or an *[UnknownEventError].
+// own. The error is an *[Error] with everything that is wrong, or an *[UnknownEventError].
 func Check(c *catalog.Catalogue, eventType string, version int, payload []byte) error {
 	return check(c, eventType, version, payload, &checker{stored: true})
 }
@@ -30,7 +30,7 @@ func Check(c *catalog.Catalogue, eventType string, version int, payload []byte) 
 // What a custom Go type accepts, only its code knows. CheckDecode assumes that it accepts the JSON form
 // that the catalogue declares for it.
 //
-// The error is an *[PayloadError] whose messages do not quote the payload, or an *[UnknownEventError].
+// The error is an *[Error] whose messages do not quote the payload, or an *[UnknownEventError].
 func CheckDecode(c *catalog.Catalogue, eventType string, version int, payload []byte) error {
 	return check(c, eventType, version, payload, &checker{lenient: true})
 }
@@ -129,7 +129,7 @@ func (e *UnknownEventError) Error() string {
 	return text
 }
 
-// PayloadError lists everything that is wrong with a payload.
+// Error lists everything that is wrong with a payload.
 type Error struct {
 	EventType string
 	Problems  []Problem // in the order of the payload
@@ -144,7 +144,7 @@ func (e *Error) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// PayloadProblem is one thing that is wrong with a payload.
+// Problem is one thing that is wrong with a payload.
 type Problem struct {
 	Path    string // lines[2].price.currency; empty for the payload as a whole
 	Message string

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 )
 
-// MakeUp makes up a payload with everything in it or, if that is too large, with required parts only. If
+// Sample makes up a payload with everything in it or, if that is too large, with required parts only. If
 // neither is a valid payload, it returns a problem.
 func Sample(e *catalog.Event) (json.RawMessage, *Problem) {
 	ranks := catalog.Ranks(catalog.Reachable(e.Fields))

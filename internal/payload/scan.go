@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// A jsonScan steps through JSON that is valid, from its beginning to its end, once.
+// A scan steps through JSON that is valid, from its beginning to its end, once.
 type scan struct {
 	data []byte
 	at   int
@@ -80,7 +80,7 @@ func (s *scan) items(visit func(i int)) {
 	s.at++
 }
 
-// jsonKind says what a piece of JSON is.
+// kindOf says what a piece of JSON is.
 func kindOf(raw json.RawMessage) string {
 	switch bytes.TrimSpace(raw)[0] {
 	case '{':

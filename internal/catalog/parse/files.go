@@ -42,7 +42,7 @@ func (Disk) Glob(folder, pattern string) []string {
 	return names
 }
 
-// Texts are files in memory. Other files are read from Below, unless it is nil. The texts must not change
+// Memory are files in memory. Other files are read from Below, unless it is nil. The texts must not change
 // while a catalogue is read.
 type Memory struct {
 	Text  map[string][]byte // by clean name

@@ -14,8 +14,8 @@ import (
 )
 
 // Load reads the catalogue at path, with the files that it includes. The error is
-// about the file itself, such as one that does not exist; everything wrong inside it is in
-// the Findings, and then the Catalogue is nil.
+// about the file itself, such as one that does not exist. Everything wrong inside it is in
+// the findings, and then the catalogue is nil.
 func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,13 +31,13 @@ func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
 	return c, findings, nil
 }
 
-// Parse reads a catalogue from text; file is only its name in positions. It includes
-// nothing. The Catalogue is nil exactly if there are findings. It is safe for concurrent use.
+// Text reads a catalogue from text; file is only its name in positions. It cannot include
+// files. The catalogue is nil exactly if there are findings. It is safe for concurrent use.
 func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 	return TextWith(Memory{}, file, text)
 }
 
-// ParseWith is [Parse] for a catalogue that includes or imports some of files. Their names begin in the
+// TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
 // folder of file.
 func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 	r := newReader(files, &sources{}, file)

@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
-// goName is [GoName] with the initialisms of the catalogue.
+// goName is [catalog.GoName] with the initialisms of the catalogue.
 func (r *reader) goName(name string) string { return catalog.GoName(name, r.initialisms...) }
 
 // initialism matches an entry of `initialisms:`.

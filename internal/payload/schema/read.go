@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// ReadSchema reads a line that [SchemaOf] has written. It returns a catalogue with the one event, which is
+// Read reads a line that [Of] has written. It returns a catalogue with the one event, which is
 // good for a check of payloads and nothing else. Messages call the schema file.
 func Read(file, text string) (*catalog.Catalogue, error) {
 	var s eventSchema
@@ -33,7 +33,7 @@ func Read(file, text string) (*catalog.Catalogue, error) {
 	return &catalog.Catalogue{File: file, Events: []*catalog.Event{e}}, nil
 }
 
-// schemaReader makes the model of a schema.
+// Reader makes the model of a schema.
 type Reader struct {
 	Types   map[string]*catalog.Type // those that are declared
 	Missing []string                 // those that are not
@@ -175,7 +175,7 @@ func (o *ordered[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readStrictly decodes JSON and refuses unknown keys. Ignoring them would ignore what they say.
+// Unmarshal decodes JSON and refuses unknown keys. Ignoring them would ignore what they say.
 func Unmarshal(data []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

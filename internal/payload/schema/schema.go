@@ -9,8 +9,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// SchemaOf returns everything that a check of the payloads of e needs, as one line of JSON with the words of
-// the catalogue. [ReadSchema] reads it. Docs, settings, defaults of optional fields and Go names are not part
+// Of returns everything that a check of the payloads of e needs, as one line of JSON with the words of
+// the catalogue. [Read] reads it. Docs, settings, defaults of optional fields and Go names are not part
 // of it, and it does not depend on other events, files or packages.
 func Of(e *catalog.Event) string {
 	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields), Types: map[string]Type{}}
@@ -43,7 +43,7 @@ type eventSchema struct {
 	Types   map[string]Type        `json:"types,omitempty"`
 }
 
-// typeSchema has the keys of one kind of types: a struct, an enum of strings or of numbers, a union, or a
+// Type has the keys of one kind of types: a struct, an enum of strings or of numbers, a union, or a
 // custom Go type.
 type Type struct {
 	Fields        ordered[Field]         `json:"fields,omitzero"`
@@ -61,7 +61,7 @@ type variantSchema struct {
 	Fields ordered[Field] `json:"fields,omitzero"`
 }
 
-// fieldSchema is a field. A field with nothing but a type is written as a string.
+// Field is a field. A field with nothing but a type is written as a string.
 type Field struct {
 	Type      string          `json:"type"`
 	Fields    ordered[Field]  `json:"fields,omitzero"` // of a struct in place
@@ -190,7 +190,7 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schemaJSON returns the JSON of value, without escapes of <, > and &.
+// Marshal returns the JSON of value, without escapes of <, > and &.
 func Marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
