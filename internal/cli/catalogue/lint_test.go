@@ -30,7 +30,7 @@ func TestLintShowsWhatItFindsWithItsSeverity(t *testing.T) {
 events.yaml:6:16: warning: field password of event user.registered looks like a secret; leave it out, or send a reference to where it is kept [secret-field]
     6 |     payload: { password: string }
       |                ^^^^^^^^
-events.yaml:7:3: note: register of event user.register does not read like something that has happened; name what has happened, as in order.placed [past-tense]
+events.yaml:7:3: note: register of event user.register does not read like a past event; name what has happened, as in order.placed [past-tense]
     7 |   user.register: { doc: Someone wants an account. }
       |   ^^^^^^^^^^^^^
 `, "busgen: 2 warnings and 1 note in events.yaml\n")
