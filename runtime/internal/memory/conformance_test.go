@@ -10,14 +10,18 @@ import (
 	"github.com/busgen/busgen/runtime/internal/memory"
 )
 
-func TestConformance(t *testing.T) {
+// newEngine returns an engine for one suite.
+func newEngine() *conformance.Engine {
 	e := memory.New()
-	engine := &conformance.Engine{
+	return &conformance.Engine{
 		Options:   []runtime.Option{runtime.WithEngine(e)},
 		Inspect:   []inspect.Option{inspect.WithEngine(e)},
 		NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
 	}
-	conformance.Run(t, &conformance.Env{Engine: engine}, exceptions)
+}
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
 }
 
 // exceptions are the tests of the suite that do not hold for this engine, by reason.

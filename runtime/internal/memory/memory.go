@@ -9,7 +9,8 @@
 //
 // All of a log is guarded by one lock: the [store] is what a database would be, a
 // [Log] is a connection to it. The files: registry.go for types and subscriptions,
-// consumer.go for deliveries, and one file per role of engine.Log.
+// consumer.go for deliveries, one file per role of engine.Log, and inspect*.go for what
+// an operator sees.
 package memory
 
 import (

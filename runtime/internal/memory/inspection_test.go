@@ -1,0 +1,51 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
+)
+
+func TestInspection(t *testing.T) {
+	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions)
+}
+
+// inspectionExceptions are the tests of the suite that do not hold for this engine, by
+// reason.
+var inspectionExceptions = map[string][]string{
+	"the engine does not do this, and returns an error that says so": {
+		"TestACanaryIsPartOfTheLimit",
+		"TestACanaryThatDiesAgainStopsTheRetry",
+		"TestACanaryThatIsHandledIsFollowedByTheOthers",
+		"TestACanaryWaitsForAsLongAsItsContext",
+		"TestACancelledDiscardIsUndoneBeforeItHappens",
+		"TestAClosedInspectorSaysSo",
+		"TestADiscardIsUndone",
+		"TestAGroupIsRetriedAlone",
+		"TestAGroupSpansTypesAndSubscriptions",
+		"TestALetterWithoutFingerprintGetsOne",
+		"TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere",
+		"TestAnEventIsFoundByTheBeginningOfItsID",
+		"TestEditingAgainIsLinkedToAllItCameFrom",
+		"TestLettersMoveToAnotherFileWithAllThatIsKnown",
+		"TestLettersOfOneKindAreOneGroup",
+		"TestRemovingASubscriptionForgetsAllOfItAndNothingElse",
+		"TestSteeringWhatIsNotThereNamesWhatIs",
+		"TestWhatWasEditedIsNotUndiscarded",
+	},
+	"the engine shows and checks less: no rates, snoozes or audit of one delivery; closed logs and ended contexts are not noticed": {
+		"TestAClosedFileSaysSo",
+		"TestAContextThatHasEndedIsTheAnswer",
+		"TestAHandlerThatSucceedsAfterADiscardHasHandledTheEvent",
+		"TestALongBacklogIsDrainedAtTheRateOfTheLog",
+		"TestAnEventShowsTheStateOfEachDelivery",
+		"TestHandlersThatRunForLongAreSeenFromOutside",
+		"TestRatesCountWhatHappenedBetweenTwoLooks",
+		"TestStatusListsWhatIsSnoozedAgainAndAgain",
+		"TestTheAuditOfALetterIsWhatWasDoneToIt",
+		"TestTheEndOfTheContextEndsTheWorkBetweenTwoSteps",
+		"TestWhatIsGoneWhenItsTurnComesIsSkipped",
+		"TestWhatIsNotADeadLetterIsNamedWithItsState",
+	},
+}
