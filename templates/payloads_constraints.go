@@ -25,7 +25,7 @@ func patterns(s shape) jen.Code {
 	for _, f := range s.fields {
 		if f.Constraints.Pattern.Written() {
 			fields = append(fields, jen.Id(f.GoName).Op("*").Qual("regexp", "Regexp"))
-			values = append(values, pair(f.GoName, jen.Qual("regexp", "MustCompile").Call(rawText(f.Constraints.Pattern.V))))
+			values = append(values, pair(f.GoName, jen.Qual("regexp", "MustCompile").Call(rawText(f.Constraints.Pattern.V.Text))))
 		}
 	}
 	if fields == nil {
@@ -77,13 +77,13 @@ func checkConstraints(s shape, f *catalog.Field, value *jen.Statement) []jen.Cod
 // checkBounds emits the checks of min and max.
 func checkBounds(f *catalog.Field, value *jen.Statement) []jen.Code {
 	var checks []jen.Code
-	bound := func(limit catalog.Value[string], function string) {
+	bound := func(limit catalog.Value[catalog.Bound], function string) {
 		switch {
 		case !limit.Written():
 		case f.Type.Kind == catalog.Decimal:
-			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, jen.Lit(limit.V)))
+			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, jen.Lit(limit.V.Text)))
 		default:
-			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, scalar(f.Type.Kind, limit.V)))
+			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, scalar(f.Type.Kind, limit.V.Text)))
 		}
 	}
 	bound(f.Constraints.Min, "AtLeast")

@@ -2,9 +2,7 @@ package breaking
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
@@ -23,11 +21,11 @@ func (c *comparison) constraints(p part, old, now *catalog.Field) {
 	o, n := old.Constraints, now.Constraints
 	for _, one := range []struct {
 		name    string
-		was, is catalog.Value[string]
-		tighter int // the result of Cmp if the bound is tighter
+		was, is catalog.Value[catalog.Bound]
+		tighter int // the result of Compare if the bound is tighter
 	}{{"min", o.Min, n.Min, 1}, {"max", o.Max, n.Max, -1}} {
-		if one.is.Written() && (!one.was.Written() || quantity(one.is.V).Cmp(quantity(one.was.V)) == one.tighter) {
-			report(one.name, one.is.V, one.was.V, one.is.Pos)
+		if one.is.Written() && (!one.was.Written() || one.is.V.Compare(one.was.V) == one.tighter) {
+			report(one.name, one.is.V.Text, one.was.V.Text, one.is.Pos)
 		}
 	}
 	for _, one := range []struct {
@@ -42,13 +40,11 @@ func (c *comparison) constraints(p part, old, now *catalog.Field) {
 			report(one.name, fmt.Sprint(one.is.V), written(one.was), one.is.Pos)
 		}
 	}
-	for _, one := range []struct {
-		name    string
-		was, is catalog.Value[string]
-	}{{"pattern", o.Pattern, n.Pattern}, {"format", o.Format, n.Format}} {
-		if one.is.Written() && one.is.V != one.was.V {
-			report(one.name, one.is.V, one.was.V, one.is.Pos)
-		}
+	if is, was := n.Pattern.V.Text, o.Pattern.V.Text; n.Pattern.Written() && is != was {
+		report("pattern", is, was, n.Pattern.Pos)
+	}
+	if is, was := n.Format.V, o.Format.V; n.Format.Written() && is != was {
+		report("format", is, was, n.Format.Pos)
 	}
 	if n.Unique.V && !o.Unique.V {
 		report("unique", "true", "", n.Unique.Pos)
@@ -60,15 +56,6 @@ func written(v catalog.Value[int]) string {
 		return ""
 	}
 	return fmt.Sprint(v.V)
-}
-
-// quantity reads a bound: a number, a decimal or a duration.
-func quantity(text string) *big.Rat {
-	if r, ok := new(big.Rat).SetString(text); ok {
-		return r
-	}
-	d, _ := time.ParseDuration(text) // the reader of catalogues knows it
-	return new(big.Rat).SetInt64(int64(d))
 }
 
 func (c *comparison) defaults(p part, old, now *catalog.Field) {

@@ -92,7 +92,7 @@ func (f *fieldComparison) findOpen() {
 		if old.Removed || f.after.reader(old.Name.V) != nil || f.after.reserves[old.Name.V] {
 			continue
 		}
-		t := fmt.Sprintf("%s %s %s", bare(old.Type), old.Constraints.Min.V, old.Constraints.Max.V)
+		t := fmt.Sprintf("%s %s %s", bare(old.Type), old.Constraints.Min.V.Text, old.Constraints.Max.V.Text)
 		if gone[t] == nil {
 			types = append(types, t)
 		}

@@ -223,10 +223,10 @@ func limits(o operand) (least, most *big.Int) {
 	default:
 		least, most = big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
 	}
-	if n, ok := new(big.Int).SetString(o.constraints.Min.V, 10); ok {
+	if n, ok := o.constraints.Min.V.Int(); ok {
 		least = n
 	}
-	if n, ok := new(big.Int).SetString(o.constraints.Max.V, 10); ok {
+	if n, ok := o.constraints.Max.V.Int(); ok {
 		most = n
 	}
 	return least, most

@@ -163,14 +163,12 @@ func (f *Field) HasDefaultMethod() bool { return f.Default.Written() && f.Type.O
 // Constraints narrow down the values of a field. A constraint that is not written does not apply. An optional
 // field may be absent in spite of them.
 type Constraints struct {
-	// Min and Max bound a number, a decimal or a duration. They are written as in
-	// JSON, without quotes: 1, 0.5, 1h30m0s.
-	Min, Max             Value[string]
-	MinLength, MaxLength Value[int]    // characters of a string, bytes of bytes
-	Pattern              Value[string] // a regular expression (RE2) that some part of a string matches
-	Format               Value[string] // of a string; package format lists them
-	MinItems, MaxItems   Value[int]    // of a list or map
-	Unique               Value[bool]   // no two items of a list are the same
+	Min, Max             Value[Bound]   // of a number, a decimal or a duration
+	MinLength, MaxLength Value[int]     // characters of a string, bytes of bytes
+	Pattern              Value[Pattern] // some part of a string matches it
+	Format               Value[string]  // of a string; package format lists them
+	MinItems, MaxItems   Value[int]     // of a list or map
+	Unique               Value[bool]    // no two items of a list are the same
 }
 
 // Kind is the outermost shape of a field's type.

@@ -74,6 +74,6 @@ func (c Constraints) digest() string {
 	if c == (Constraints{}) {
 		return ""
 	}
-	return fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V, c.Max.V, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
-		c.Pattern.V, c.Format.V, c.MinItems.V, c.MaxItems.V, c.MaxItems.Written(), c.Unique.V)
+	return fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V.Text, c.Max.V.Text, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
+		c.Pattern.V.Text, c.Format.V, c.MinItems.V, c.MaxItems.V, c.MaxItems.Written(), c.Unique.V)
 }

@@ -79,8 +79,8 @@ func complete() *catalog.Catalogue {
 			{Name: text("colours"), Type: &catalog.TypeRef{Kind: catalog.List, Elem: named(colour, "Colour"), Text: "[]Colour", Pos: at},
 				Constraints: catalog.Constraints{MinItems: number(1), MaxItems: number(3), Unique: catalog.Value[bool]{V: true, Pos: at}}},
 			{Name: text("note"), Type: plain(catalog.String, "string"), Deprecated: text("Nobody reads it."),
-				Constraints: catalog.Constraints{MaxLength: number(200), Pattern: text("^[a-z]<3$"), Format: text("email")}},
-			{Name: text("count"), Type: plain(catalog.Int, "int"), Constraints: catalog.Constraints{Min: text("1")},
+				Constraints: catalog.Constraints{MaxLength: number(200), Pattern: catalog.Value[catalog.Pattern]{V: catalog.Pattern{Text: "^[a-z]<3$"}, Pos: at}, Format: text("email")}},
+			{Name: text("count"), Type: plain(catalog.Int, "int"), Constraints: catalog.Constraints{Min: catalog.Value[catalog.Bound]{V: catalog.NewBound(catalog.Int, "1"), Pos: at}},
 				Default: catalog.Value[json.RawMessage]{V: json.RawMessage("5"), Pos: at}},
 		},
 	}

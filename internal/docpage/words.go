@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
@@ -62,7 +61,7 @@ func rules(f *catalog.Field) []string {
 			all = append(all, text+plural(unit, max(least, most)))
 		}
 	}
-	bounds(bound(f, c.Min.V), bound(f, c.Max.V), "")
+	bounds(bound(f, c.Min), bound(f, c.Max), "")
 	size := " character"
 	if f.Type.Kind == catalog.Bytes {
 		size = " byte"
@@ -76,7 +75,7 @@ func rules(f *catalog.Field) []string {
 		all = append(all, "format "+c.Format.V)
 	}
 	if c.Pattern.Written() {
-		all = append(all, "matches "+c.Pattern.V)
+		all = append(all, "matches "+c.Pattern.V.Text)
 	}
 	switch {
 	case f.Default.Written() && f.Type.Optional:
@@ -112,12 +111,12 @@ func plural(unit, n string) string {
 	return unit + "s"
 }
 
-// bound writes the bound of a duration as catalogues do.
-func bound(f *catalog.Field, text string) string {
-	if d, err := time.ParseDuration(text); err == nil && f.Type.Kind == catalog.Duration {
-		return catalog.Short(d)
+// bound returns a bound as catalogues write it.
+func bound(f *catalog.Field, limit catalog.Value[catalog.Bound]) string {
+	if limit.Written() && f.Type.Kind == catalog.Duration {
+		return catalog.Short(limit.V.Duration)
 	}
-	return text
+	return limit.V.Text
 }
 
 func written(n catalog.Value[int]) string {

@@ -70,10 +70,10 @@ func number(s *object, kind catalog.Kind, c catalog.Constraints) {
 		s.set("format", "double")
 	}
 	if c.Min.Written() {
-		least = c.Min.V
+		least = c.Min.V.Text
 	}
 	if c.Max.Written() {
-		most = c.Max.V
+		most = c.Max.V.Text
 	}
 	if least != "" {
 		s.set("minimum", json.RawMessage(least))
@@ -119,10 +119,10 @@ func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 	}
 	count(s, "minLength", c.MinLength)
 	count(s, "maxLength", c.MaxLength)
-	s.text("pattern", c.Pattern.V)
+	s.text("pattern", c.Pattern.V.Text)
 	switch {
 	case c.Format.V != "url":
-	case c.Pattern.V == "":
+	case c.Pattern.V.Text == "":
 		s.set("pattern", URLPattern)
 	default:
 		s.set("allOf", []object{{{"pattern", URLPattern}}})

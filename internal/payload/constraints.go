@@ -1,10 +1,8 @@
 package payload
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -39,21 +37,20 @@ func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
 		c.count(countEntries(raw), "item", limits.MinItems, limits.MaxItems)
 	default:
 		value := strings.Trim(string(raw), `"`)
-		if limits.Min.Written() && Compare(t.Kind, value, limits.Min.V) < 0 {
-			c.report("is %s; it must be at least %s", value, limits.Min.V)
+		is := catalog.NewBound(t.Kind, value)
+		if limits.Min.Written() && is.Compare(limits.Min.V) < 0 {
+			c.report("is %s; it must be at least %s", value, limits.Min.V.Text)
 		}
-		if limits.Max.Written() && Compare(t.Kind, value, limits.Max.V) > 0 {
-			c.report("is %s; it must be at most %s", value, limits.Max.V)
+		if limits.Max.Written() && is.Compare(limits.Max.V) > 0 {
+			c.report("is %s; it must be at most %s", value, limits.Max.V.Text)
 		}
 	}
 }
 
 func (c *checker) text(limits catalog.Constraints, text string) {
 	c.count(utf8.RuneCountInString(text), "character", limits.MinLength, limits.MaxLength)
-	if limits.Pattern.Written() {
-		if pattern, err := regexp.Compile(limits.Pattern.V); err == nil && !pattern.MatchString(text) {
-			c.report("%.60q does not match %s", text, limits.Pattern.V)
-		}
+	if limits.Pattern.Written() && !limits.Pattern.V.Regexp.MatchString(text) {
+		c.report("%.60q does not match %s", text, limits.Pattern.V.Text)
 	}
 	if limits.Format.Written() {
 		if noun, ok := format.Check(limits.Format.V, text); !ok {
@@ -125,19 +122,4 @@ func canonical(t *catalog.TypeRef, raw json.RawMessage) string {
 		return unquote(raw)
 	}
 	return text
-}
-
-// Compare compares two values of an ordered kind, in their JSON form without quotes.
-func Compare(kind catalog.Kind, a, b string) int {
-	switch kind {
-	case catalog.Float64:
-		x, _ := strconv.ParseFloat(a, 64) // they are valid
-		y, _ := strconv.ParseFloat(b, 64)
-		return cmp.Compare(x, y)
-	case catalog.Duration:
-		x, _ := time.ParseDuration(a)
-		y, _ := time.ParseDuration(b)
-		return cmp.Compare(x, y)
-	}
-	return format.CompareDecimals(a, b)
 }

@@ -3,7 +3,6 @@ package payload
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strconv"
 	"strings"
@@ -44,9 +43,9 @@ func fitted(text string, c catalog.Constraints) string {
 // matching makes up a string that matches a pattern: the shortest that the expression suggests, or a longer
 // one if that does not have the right length.
 func matching(c catalog.Constraints) string {
-	parsed, err := syntax.Parse(c.Pattern.V, syntax.Perl)
-	pattern, compileErr := regexp.Compile(c.Pattern.V)
-	if err != nil || compileErr != nil {
+	pattern := c.Pattern.V.Regexp
+	parsed, err := syntax.Parse(c.Pattern.V.Text, syntax.Perl)
+	if err != nil {
 		return ""
 	}
 	const mostRepeats = 100
@@ -145,11 +144,12 @@ func sampleBytes(c catalog.Constraints) string {
 
 // sampleNumber makes up a number, a decimal or a duration within its bounds.
 func sampleNumber(kind catalog.Kind, c catalog.Constraints, usual string) string {
+	value := catalog.NewBound(kind, usual)
 	switch {
-	case c.Min.Written() && Compare(kind, usual, c.Min.V) < 0:
-		return c.Min.V
-	case c.Max.Written() && Compare(kind, usual, c.Max.V) > 0:
-		return c.Max.V
+	case c.Min.Written() && value.Compare(c.Min.V) < 0:
+		return c.Min.V.Text
+	case c.Max.Written() && value.Compare(c.Max.V) > 0:
+		return c.Max.V.Text
 	}
 	return usual
 }

@@ -2,7 +2,6 @@ package parse
 
 import (
 	"errors"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/format"
-	"github.com/busgen/busgen/internal/payload"
 )
 
 // constraintKeys are the keys of a field that narrow down its values.
@@ -127,30 +125,31 @@ func (r *reader) constraint(c *catalog.Constraints, e entry, what string, t *cat
 }
 
 // bound reads a limit, which is a value of the type that it bounds.
-func (r *reader) bound(e entry, what string, t *catalog.TypeRef) catalog.Value[string] {
+func (r *reader) bound(e entry, what string, t *catalog.TypeRef) catalog.Value[catalog.Bound] {
 	bare := *t
 	bare.Optional = false
 	text, ok := r.payload(e.value, e.name+" of "+what, &bare, true, rules.Constraint)
 	if !ok {
-		return catalog.Value[string]{}
+		return catalog.Value[catalog.Bound]{}
 	}
-	return catalog.Value[string]{V: strings.Trim(string(text), `"`), Pos: r.position(e.value)}
+	return catalog.Value[catalog.Bound]{V: catalog.NewBound(t.Kind, strings.Trim(string(text), `"`)), Pos: r.position(e.value)}
 }
 
 // maxPattern limits the bytes of a pattern.
 const maxPattern = 1000
 
-func (r *reader) pattern(e entry, what string) catalog.Value[string] {
+func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
 	v, ok := r.text(e.value, "pattern of "+what)
 	if !ok {
-		return v
+		return catalog.Value[catalog.Pattern]{}
 	}
 	at := r.place(e.value)
 	if len(v.V) > maxPattern {
 		r.report(at, rules.Constraint, "pattern of %s is longer than %d bytes", what, maxPattern)
-		return v
+		return catalog.Value[catalog.Pattern]{}
 	}
-	if _, err := regexp.Compile(v.V); err != nil {
+	pattern, err := catalog.NewPattern(v.V)
+	if err != nil {
 		reason := err.Error()
 		if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
 			reason = wrong.Code.String()
@@ -161,7 +160,7 @@ func (r *reader) pattern(e entry, what string) catalog.Value[string] {
 		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", what, reason).
 			Hint = "the syntax is that of RE2, which Go uses"
 	}
-	return v
+	return catalog.Value[catalog.Pattern]{V: pattern, Pos: v.Pos}
 }
 
 // truth reads true or false.
@@ -183,7 +182,7 @@ func (r *reader) checkBounds(o object, t *catalog.TypeRef, c catalog.Constraints
 				Hint = "no value is between them"
 		}
 	}
-	crossed("min", "max", c.Min.Written() && c.Max.Written() && payload.Compare(t.Kind, c.Min.V, c.Max.V) > 0)
+	crossed("min", "max", c.Min.Written() && c.Max.Written() && c.Min.V.Compare(c.Max.V) > 0)
 	crossed("min_length", "max_length", c.MaxLength.Written() && c.MinLength.V > c.MaxLength.V)
 	crossed("min_items", "max_items", c.MaxItems.Written() && c.MinItems.V > c.MaxItems.V)
 }

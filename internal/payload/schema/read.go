@@ -103,11 +103,12 @@ func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
 }
 
 func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Field {
+	t := r.ref(s.Type, inline)
 	f := &catalog.Field{
-		Name: catalog.Value[string]{V: name}, Type: r.ref(s.Type, inline),
+		Name: catalog.Value[string]{V: name}, Type: t,
 		Constraints: catalog.Constraints{
-			Min: written(s.Min), Max: written(s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
-			Pattern: written(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
+			Min: bound(t.Kind, s.Min), Max: bound(t.Kind, s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
+			Pattern: pattern(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
 			Unique: written(s.Unique),
 		},
 	}
@@ -139,6 +140,26 @@ func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
 }
 
 // written returns a value with a position, as if it was written in a file.
+func bound(kind catalog.Kind, text *string) (v catalog.Value[catalog.Bound]) {
+	if text == nil {
+		return v
+	}
+	limit := catalog.NewBound(kind, *text)
+	return written(&limit)
+}
+
+// pattern returns no pattern if the text is not a regular expression.
+func pattern(text *string) (v catalog.Value[catalog.Pattern]) {
+	if text == nil {
+		return v
+	}
+	compiled, err := catalog.NewPattern(*text)
+	if err != nil {
+		return v
+	}
+	return written(&compiled)
+}
+
 func written[T any](v *T) catalog.Value[T] {
 	if v == nil {
 		return catalog.Value[T]{}

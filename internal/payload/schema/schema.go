@@ -124,9 +124,9 @@ func FieldOf(f *catalog.Field) Field {
 	c := f.Constraints
 	s := Field{
 		Type: f.Type.Text,
-		Min:  ifWritten(c.Min), Max: ifWritten(c.Max),
+		Min:  boundText(c.Min), Max: boundText(c.Max),
 		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
-		Pattern: ifWritten(c.Pattern), Format: ifWritten(c.Format),
+		Pattern: patternText(c.Pattern), Format: ifWritten(c.Format),
 		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
 	}
 	for _, was := range f.Was {
@@ -139,6 +139,14 @@ func FieldOf(f *catalog.Field) Field {
 		s.Fields = fieldSchemas(t.Fields)
 	}
 	return s
+}
+
+func boundText(v catalog.Value[catalog.Bound]) *string {
+	return ifWritten(catalog.Value[string]{V: v.V.Text, Pos: v.Pos})
+}
+
+func patternText(v catalog.Value[catalog.Pattern]) *string {
+	return ifWritten(catalog.Value[string]{V: v.V.Text, Pos: v.Pos})
 }
 
 func ifWritten[T any](v catalog.Value[T]) *T {
