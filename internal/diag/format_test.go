@@ -21,7 +21,7 @@ func TestAnnotationsEscapeWhatEndsACommand(t *testing.T) {
 func TestAMessageHasNothingThatControlsATerminal(t *testing.T) {
 	rule := &diag.Rule{ID: "some-rule"}
 	f := rule.At(diag.Place{}, "%s is wrong", "a\x1b[2Jb\u200bc\nd").See(diag.Place{}, "%s", "\a")
-	if f.Message != `a\x1b[2Jb\u200bc\nd is wrong` || f.Related[0].Message != `\x07` {
+	if f.Message != `a\x1b[2Jb\u200bc\nd is wrong` || f.Related[0].Message != `\a` {
 		t.Errorf("%q, %q", f.Message, f.Related[0].Message)
 	}
 }

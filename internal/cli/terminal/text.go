@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/busgen/busgen/internal/diag"
 )
 
 // Width returns how many columns of a terminal a text takes, without escape
@@ -99,23 +97,43 @@ func Cut(text string, width int) string {
 }
 
 // Clean returns a text as one line that does nothing to a terminal: line breaks
-// and tabs become spaces, other control characters, and those that change the
-// direction of writing, become escapes.
-func Clean(text string) string { return oneLine.Replace(escaped(text)) }
+// and tabs are spaces, other control characters, and those that change the
+// direction of writing, are shown as escapes.
+func Clean(text string) string { return clean(text, func(rune) string { return " " }) }
 
 // CleanLines is Clean for a text of several lines, which it keeps.
-func CleanLines(text string) string { return severalLines.Replace(escaped(text)) }
-
-var (
-	oneLine      = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
-	severalLines = strings.NewReplacer("\t", "    ", "\r", "")
-)
-
-// escaped escapes what must not be printed, except white space.
-func escaped(text string) string {
-	return diag.Escape(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
-		return c == '\n' || c == '\t' || c == '\r' || !unprintable(c)
+func CleanLines(text string) string {
+	return clean(text, func(c rune) string {
+		switch c {
+		case '\n':
+			return "\n"
+		case '\t':
+			return "    "
+		}
+		return ""
 	})
+}
+
+// clean replaces white space by what blank returns, and escapes the rest of
+// what is not to be printed.
+func clean(text string, blank func(rune) string) string {
+	if !strings.ContainsFunc(text, unprintable) {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\n' || c == '\t' || c == '\r':
+			b.WriteString(blank(c))
+		case !unprintable(c):
+			b.WriteRune(c)
+		case c < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.String()
 }
 
 // CleanJSON returns JSON that means the same and does nothing to a terminal: what
