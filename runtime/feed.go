@@ -75,7 +75,7 @@ func (b *Bus) join(s *Subscription) error {
 	return b.add(&feed{bus: b, name: name, group: true, aliases: s.config.groupAliases}, s)
 }
 
-// add makes s a member of c.
+// add makes s a member of f.
 func (b *Bus) add(f *feed, s *Subscription) error {
 	var members []*Subscription
 	if old := f.members.Load(); old != nil {

@@ -48,7 +48,8 @@ func keysOf(f *catalog.Field) []string {
 	return keys
 }
 
-// writerOf returns the field whose values another field reads.
+// writerOf returns the field that shares a name, present or former, with reader, which
+// therefore reads its stored values; nil if there is none.
 func writerOf(fields []*catalog.Field, reader *catalog.Field) *catalog.Field {
 	for _, key := range keysOf(reader) {
 		if i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return slices.Contains(keysOf(f), key) }); i >= 0 {

@@ -60,7 +60,8 @@ events:
   order.paid: { subscriptions: { send-invoice: {} } }`,
 }
 
-// StoredRows is the rule of rows that were found in a file.
+// StoredRows is the rule for events in a file that the code of the catalogue cannot
+// decode. It has no example.
 var StoredRows = Rule{
 	Rule: rules.StoredRows, Direction: diag.Backward,
 }

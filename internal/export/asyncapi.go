@@ -9,16 +9,15 @@ import (
 // asyncSchema is the dialect of AsyncAPI 3.0, which extends draft 07.
 var asyncSchema = dialect{refs: "#/components/schemas/"}
 
-// Info is what AsyncAPI wants to know of an application and a catalogue does not
-// say.
+// Info has what AsyncAPI needs and a catalogue does not have.
 type Info struct {
 	Title   string // the catalogue's package if empty
-	Version string // of what is described, such as 1.2.0
+	Version string // of the application, such as 1.2.0
 }
 
 // AsyncAPI returns an AsyncAPI 3.0 document: a channel for each event type, an
 // operation that publishes each, and one for each declared subscription. What
-// AsyncAPI has no word for is under x-busgen.
+// AsyncAPI cannot express is under x-busgen.
 func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if info.Title == "" {
 		info.Title = c.Package.V
@@ -101,7 +100,7 @@ func (d dialect) message(e *catalog.Event) object {
 
 func reference(to string) object { return object{{"$ref", to}} }
 
-// settings are those in force, by their names as paths.
+// settings returns the settings in force by key, such as retry.max_attempts.
 func settings(s catalog.Settings) object {
 	all := object{}
 	for _, setting := range s.List() {

@@ -1,11 +1,9 @@
-// Package export writes a catalogue in the languages of others: JSON Schema for
-// payloads ([JSONSchema]) and AsyncAPI for the whole ([AsyncAPI]).
+// Package export converts a catalogue to JSON Schema (the payloads, [JSONSchema]) and to
+// AsyncAPI (all of it, [AsyncAPI]).
 //
-// Both are made of the same schemas, which describe what a reader of payloads may
-// rely on: every required field is there and of its type. Fields that are not in
-// the catalogue are not ruled out, so that those who validate with yesterday's
-// export accept the event to which a field was added today.
+// Both use the same schemas. Required fields are there and of their type. Other fields
+// are allowed, so an older export still accepts events to which a field was added.
 //
-// Everything is written in the order of the catalogue, so that a difference
-// between two exports is one between two catalogues.
+// The output follows the order of the catalogue, so two exports differ only where the
+// catalogues do.
 package export

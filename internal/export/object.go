@@ -13,7 +13,7 @@ type member struct {
 	value any
 }
 
-// add adds a key that is not there.
+// add appends a key that the object does not have yet.
 func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
 
 // set adds a key, or replaces its value. It looks for the key, so it is for small
@@ -28,7 +28,7 @@ func (o *object) set(key string, value any) {
 	o.add(key, value)
 }
 
-// text sets a key to a text unless that is empty.
+// text sets a key to a string, unless the string is empty.
 func (o *object) text(key, value string) {
 	if value != "" {
 		o.set(key, value)
@@ -68,7 +68,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode leaves <, > and & as they are: nothing of this goes into HTML.
+// encode returns JSON without escaping <, > and &: it is not for HTML.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -77,7 +77,7 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// document writes a value for people too.
+// document returns indented JSON with a final newline.
 func document(value any) ([]byte, error) {
 	text, err := encode(value)
 	if err != nil {

@@ -40,7 +40,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	return s
 }
 
-// nullable adds null, which stands for what is absent, or nil in Go.
+// nullable allows null too, which stands for an absent value, or nil in Go.
 func nullable(s object) object {
 	switch {
 	case s.get("$ref") != nil:
@@ -51,8 +51,7 @@ func nullable(s object) object {
 	return s
 }
 
-// number describes a number by its limits, and by the name that OpenAPI has for
-// its size.
+// number sets type, OpenAPI's format for the size, and limits.
 func number(s *object, kind catalog.Kind, c catalog.Constraints) {
 	least, most := "", ""
 	s.set("type", "integer")
@@ -83,17 +82,17 @@ func number(s *object, kind catalog.Kind, c catalog.Constraints) {
 	}
 }
 
-// formats are the names that JSON Schema has for formats of the catalogue.
+// formats maps formats of the catalogue to those of JSON Schema.
 var formats = map[string]string{"email": "email", "url": "uri", "hostname": "hostname", "ipv4": "ipv4", "ipv6": "ipv6"}
 
-// What JSON Schema has no format for.
+// Patterns for values that no format of JSON Schema describes.
 const (
 	DurationPattern = `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`
 	DecimalPattern  = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
 	URLPattern      = `^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]` // a uri with a host
 )
 
-// text describes a value that travels as a JSON text.
+// text describes a value that is a string in JSON.
 func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 	s.set("type", "string")
 	switch kind {
@@ -129,7 +128,7 @@ func text(s *object, kind catalog.Kind, c catalog.Constraints) {
 	}
 }
 
-// inBase64 is how long so many bytes are as a text.
+// inBase64 returns the length of n bytes in base64.
 func inBase64(n catalog.Value[int]) catalog.Value[int] {
 	n.V = (n.V + 2) / 3 * 4
 	return n

@@ -139,7 +139,7 @@ func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
 	return t
 }
 
-// written returns a value with a position, as if it was written in a file.
+// bound returns no bound if the text is nil.
 func bound(kind catalog.Kind, text *string) (v catalog.Value[catalog.Bound]) {
 	if text == nil {
 		return v

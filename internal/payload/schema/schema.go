@@ -29,7 +29,7 @@ func Of(e *catalog.Event) string {
 	}
 	text, err := Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("catalog: the schema of %s: %v", e.Name.V, err)) // it is made of texts and numbers
+		panic(fmt.Sprintf("schema: that of %s: %v", e.Name.V, err)) // it is made of texts and numbers
 	}
 	return string(text)
 }

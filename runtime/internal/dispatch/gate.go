@@ -10,8 +10,8 @@ import (
 
 // A delivery passes the gate when a worker takes it: neither the subscription nor the
 // event type is paused, the failure throttle does not hold it, the breaker is closed, and
-// no suspect of a crash is running. Deliveries that may not pass stay in the queue, and
-// nothing is written for them.
+// no suspect of a crash is running. Deliveries that may not pass stay in the queue. Only
+// those of a paused event type get a row, in state held.
 
 // gate is the state of it.
 type gate struct {

@@ -10,10 +10,11 @@
 //
 // # One writer
 //
-// All writes go through one goroutine ([writer]), which takes whatever is
-// queued, runs one transaction, and wakes everyone who waited for it. While one
-// transaction syncs, the next group gathers: that is what makes 128 publishers
-// twenty times as fast as one. Transactions with new events are synced to disk
+// All writes of a bus go through one connection ([writer]). Transactions run one at a
+// time, on the writer's goroutine or, for a lone publisher, on the publisher's. Each
+// takes everything that is queued and wakes everyone who waits for it. While one
+// transaction syncs, the next group gathers, which makes 128 publishers twenty times as
+// fast as one. Transactions with new events are synced to disk
 // (synchronous=FULL); those with dispositions only are left to the operating
 // system, which keeps them when the process dies, and reach the disk with the
 // next event.
@@ -26,9 +27,10 @@
 //
 // # Who runs what
 //
-// Beside the file lies another one, named like it with -claims at the end
-// ([claims]). It says which event each worker is busy with, so that after a crash
-// exactly those are charged an attempt. It may be deleted while nothing runs. Which
-// process dispatches says a lock on the database itself ([lockOwner]), which goes
-// away with that process.
+// Beside the file lies another one, named like it with -claims at the end ([claims]). It
+// says which event each worker is busy with. After a crash exactly those events are
+// suspects: if there was one, the crash counts as an attempt of it; if there were several,
+// it counts for none of them yet. The file may be deleted while nothing runs. A lock on
+// the database itself ([lockOwner]) says which process dispatches. The operating system
+// drops it with that process.
 package sqlite
