@@ -221,7 +221,7 @@ func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 				failures = append(failures, err)
 			}
 		}))
-		f.wantLog("ERROR open events.yaml: no such file or directory") // at once
+		f.wantLog("ERROR stat events.yaml: no such file or directory") // at once
 		time.Sleep(time.Hour)
 		f.wantLog()
 		if len(failures) != 1 || !errors.Is(failures[0], fs.ErrNotExist) {
@@ -233,7 +233,7 @@ func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 
 		f.must(os.Remove(f.path))
 		time.Sleep(time.Hour)
-		f.wantLog("ERROR open events.yaml: no such file or directory")
+		f.wantLog("ERROR stat events.yaml: no such file or directory")
 		f.edit("failure_throttle: 5", "failure_throttle: 6")
 		time.Sleep(time.Hour)
 		f.wantLog() // the same as before it was gone

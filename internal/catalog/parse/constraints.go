@@ -159,6 +159,7 @@ func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
 		}
 		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", what, reason).
 			Hint = "the syntax is that of RE2, which Go uses"
+		return catalog.Value[catalog.Pattern]{}
 	}
 	return catalog.Value[catalog.Pattern]{V: pattern, Pos: v.Pos}
 }

@@ -93,7 +93,7 @@ func signOf(name string) sign {
 func Read(path string) (*Snapshot, error) {
 	s := &Snapshot{Path: path, sum: sha256.New(), signs: []sign{signOf(path)}}
 	s.trace.Files = s
-	text, err := os.ReadFile(path)
+	text, err := parse.Disk{}.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s *Snapshot) same() bool {
 // unchanged reads the files again.
 func (s *Snapshot) unchanged() bool {
 	again := &Snapshot{sum: sha256.New()}
-	text, err := os.ReadFile(s.Path)
+	text, err := parse.Disk{}.ReadFile(s.Path)
 	again.sum.Write(text)
 	for _, one := range s.signs[1:] {
 		again.ReadFile(one.name)

@@ -1,10 +1,14 @@
 package watch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/input"
 )
 
 // What is not read cannot be told from outside, except by a change that leaves
@@ -61,5 +65,17 @@ func replace(t *testing.T, path, text string, modified time.Time) {
 	write(t, path+".new", text, modified)
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.yaml")
+	write(t, path, "", time.Now())
+	if err := os.Truncate(path, parse.MaxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	var large *input.TooLargeError
+	if _, err := Read(path); !errors.As(err, &large) {
+		t.Errorf("reading a file of more than %d bytes: %v", parse.MaxFile, err)
 	}
 }
