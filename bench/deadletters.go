@@ -19,7 +19,7 @@ import (
 func deadLetters(n int) runner {
 	return func(ctx context.Context, s *setting) (result, error) {
 		path := s.file()
-		if err := bury(ctx, path, n); err != nil {
+		if err := makeDead(ctx, path, n); err != nil {
 			return result{}, err
 		}
 		inspector, err := inspect.Open(ctx, path)
@@ -67,8 +67,8 @@ func pages(read func() (int, error)) side {
 // pageTime returns the milliseconds that a page took.
 func pageTime(c comparison) float64 { return 1e3 * inspect.DefaultLimit / c.ours.perSecond() }
 
-// bury makes a file with n dead letters.
-func bury(ctx context.Context, path string, n int) (err error) {
+// makeDead makes a file with n dead letters.
+func makeDead(ctx context.Context, path string, n int) (err error) {
 	b, err := openBus(ctx, path)
 	if err != nil {
 		return err

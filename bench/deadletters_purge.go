@@ -16,7 +16,7 @@ const purgeSlice = 250
 func purge(n int) runner {
 	return func(ctx context.Context, s *setting) (result, error) {
 		path := s.file()
-		if err := bury(ctx, path, n); err != nil {
+		if err := makeDead(ctx, path, n); err != nil {
 			return result{}, err
 		}
 		inspector, err := inspect.Open(ctx, path)

@@ -13,7 +13,7 @@ import (
 
 func TestEveryActionOfAnOperatorIsInTheAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.BuryMany(t, 250)
+		f := SQLite.MakeManyDead(t, 250)
 		i := f.Inspect(Editing)
 		lines := i.ExportText(inspect.Filter{})
 		letters := i.List(inspect.Filter{})

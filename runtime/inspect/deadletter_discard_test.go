@@ -50,7 +50,7 @@ func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
 
 func TestPurgingForgetsWhatDiedAtTheCutoffOrBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1, 2, 3, 4)
+		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()
 		letters := i.List(inspect.Filter{})
 		until := func(l inspect.DeadLetter, limit int) inspect.Selection {

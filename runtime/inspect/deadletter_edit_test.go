@@ -65,7 +65,7 @@ func TestAnEditedLetterBecomesANewEventForTheOneThatHadFailed(t *testing.T) {
 
 func TestAnEditedEventIsNotForSubscriptionsThatComeLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect(Editing)
 		f.Repair()
 		Must(t, Second(i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":7}`))))
@@ -87,7 +87,7 @@ func TestAnEditedEventIsNotForSubscriptionsThatComeLater(t *testing.T) {
 
 func TestAnEditedEventSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect(Editing)
 		f.Stop()
 		id, err := i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":7}`))
@@ -106,7 +106,7 @@ func TestAnEditedEventSurvivesARestart(t *testing.T) {
 
 func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect(Editing)
 		letter := i.Newest()
 		for payload, want := range map[string]string{
@@ -136,7 +136,7 @@ func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 
 func TestEditingWhatWasRetriedMeanwhileIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		f.Repair()
 		var i *Inspector
 		// The check runs after the letter was found and before it is edited.
@@ -157,7 +157,7 @@ func TestEditingWhatWasRetriedMeanwhileIsRefused(t *testing.T) {
 
 func TestOfARetryAndAnEditAtTheSameTimeOneHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.BuryMany(t, 40)
+		f := SQLite.MakeManyDead(t, 40)
 		f.Stop()
 		one, other := f.Inspect(Editing), f.Inspect(Editing)
 		edited := map[uuid.UUID]bool{}

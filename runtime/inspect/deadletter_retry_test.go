@@ -12,7 +12,7 @@ import (
 
 func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.BuryMany(t, 20)
+		f := SQLite.MakeManyDead(t, 20)
 		execute(t, f.Path, "UPDATE deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
 		i := f.Inspect()
 		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1}) // each dies again, today
@@ -31,7 +31,7 @@ func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 // A letter whose last attempt has ended the process would do it again.
 func TestACrashLetterIsNoCanaryUnlessItIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 0, 1, 2)
+		f := SQLite.MakeDead(t, 0, 1, 2)
 		f.Repair()
 		i := f.Inspect()
 		execute(t, f.Path, "UPDATE deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM deliveries)")

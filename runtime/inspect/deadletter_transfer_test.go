@@ -14,7 +14,7 @@ import (
 
 func TestAnImportedEventIsForTheSubscriptionsOfItsLettersOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from := SQLite.Bury(t, 1)
+		from := SQLite.MakeDead(t, 1)
 		line := from.Inspect().ExportText(inspect.Filter{})
 		both := line + strings.Replace(line, `"worker"`, `"mirror"`, 1)
 
@@ -53,7 +53,7 @@ func TestAnImportedEventIsForTheSubscriptionsOfItsLettersOnly(t *testing.T) {
 
 func TestWhatWasPurgedComesBackAndWhatIsOpenDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1, 2, 3, 4)
+		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()
 		lines := i.ExportText(inspect.Filter{})
 		letters := i.List(inspect.Filter{})
@@ -75,7 +75,7 @@ func TestWhatWasPurgedComesBackAndWhatIsOpenDoesNot(t *testing.T) {
 
 func TestALetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		execute(t, f.Path, "DELETE FROM attempts; UPDATE deliveries SET reason = 'expired'")
 		i := f.Inspect()
 		line := i.ExportText(inspect.Filter{})
@@ -88,7 +88,7 @@ func TestALetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 
 func TestALetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Bury(t, 1)
+		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect()
 		line := i.ExportText(inspect.Filter{})
 		f.Stop()
@@ -106,7 +106,7 @@ func TestAPayloadIsKeptByteForByte(t *testing.T) {
 			`'{"number":1,"note":"<&\u2028>"}'`: `{"number":1,"note":"<&\u2028>"}`,
 			`CAST(x'7b00ff22' AS TEXT)`:         "{\x00\xff\"", // no JSON at all
 		} {
-			f := SQLite.Bury(t, 1)
+			f := SQLite.MakeDead(t, 1)
 			execute(t, f.Path, "UPDATE log SET payload = "+stored)
 			line := f.Inspect().ExportText(inspect.Filter{})
 			i := SQLite.OpenJobs(t).Inspect()

@@ -10,7 +10,7 @@ import (
 
 func (env *Env) TestTheAuditOfALetterIsWhatWasDoneToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1, 2)
+		f := env.MakeDead(t, 1, 2)
 		i := f.Inspect()
 		key := i.Newest().Key
 		Must(t, Second(i.Retry(t.Context(), inspect.Only(key))))
@@ -25,7 +25,7 @@ func (env *Env) TestTheAuditOfALetterIsWhatWasDoneToIt(t *testing.T) {
 
 func (env *Env) TestTheActorIsWhoRunsTheProcessUnlessNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1)
+		f := env.MakeDead(t, 1)
 		i, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer i.Close()

@@ -10,7 +10,7 @@ import (
 
 func (env *Env) TestPurgingWorksThroughManyLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.BuryMany(t, 1200).Inspect()
+		i := env.MakeManyDead(t, 1200).Inspect()
 		steps := 0
 		counts, err := i.Purge(t.Context(), inspect.Selection{
 			Filter: inspect.Filter{Until: time.Now()}, Progress: func(inspect.Counts) { steps++ },

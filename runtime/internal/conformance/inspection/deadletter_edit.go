@@ -20,7 +20,7 @@ var Editing = inspect.WithEditing(jobCatalogue.Check)
 
 func (env *Env) TestEditingAgainIsLinkedToAllItCameFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1)
+		f := env.MakeDead(t, 1)
 		Must(t, Second(runtime.SubscribePattern(f.Bus, "job.*", "mirror", func(context.Context, runtime.Event[runtime.Raw]) error {
 			return errors.New("the mirror's disk is full")
 		}, runtime.FromBeginning())))
@@ -58,7 +58,7 @@ func (env *Env) TestEditingAgainIsLinkedToAllItCameFrom(t *testing.T) {
 
 func (env *Env) TestAPayloadThatIsNotJSONIsRefusedWhateverTheCheckSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1).Inspect(inspect.WithEditing(func(string, int, []byte) error { return nil }))
+		i := env.MakeDead(t, 1).Inspect(inspect.WithEditing(func(string, int, []byte) error { return nil }))
 		var invalid *inspect.InvalidPayloadError
 		if _, err := i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":`)); !errors.As(err, &invalid) {
 			t.Errorf("got %v", err)
@@ -68,7 +68,7 @@ func (env *Env) TestAPayloadThatIsNotJSONIsRefusedWhateverTheCheckSays(t *testin
 
 func (env *Env) TestEditingIsOffUnlessEnabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1).Inspect()
+		i := env.MakeDead(t, 1).Inspect()
 		if _, err := i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":7}`)); !errors.Is(err, inspect.ErrEditingDisabled) {
 			t.Errorf("got %v", err)
 		}

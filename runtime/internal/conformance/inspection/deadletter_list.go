@@ -21,7 +21,7 @@ func jan(day int) time.Time { return time.Date(1999, 1, day, 0, 0, 0, 0, time.UT
 
 func (env *Env) TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1, 2, 3, 4).Inspect()
+		i := env.MakeDead(t, 1, 2, 3, 4).Inspect()
 		for name, test := range map[string]struct {
 			page inspect.Page
 			want []int
@@ -52,7 +52,7 @@ func (env *Env) TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
 
 func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 7) // at the same moment
+		f := env.MakeManyDead(t, 7) // at the same moment
 		i := f.Inspect()
 		all := NumbersOf(i.List(inspect.Filter{}))
 		var got []int
@@ -81,7 +81,7 @@ func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 
 func (env *Env) TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		letters, _, err := env.BuryMany(t, 105).Inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := env.MakeManyDead(t, 105).Inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 		Must(t, err)
 		if len(letters) != inspect.DefaultLimit || inspect.DefaultLimit != 100 {
 			t.Errorf("a page holds %d", len(letters))
@@ -92,7 +92,7 @@ func (env *Env) TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 func (env *Env) TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		i := env.Bury(t, 7).Inspect()
+		i := env.MakeDead(t, 7).Inspect()
 		letter, err := i.DeadLetter(t.Context(), i.Newest().Key)
 		Must(t, err)
 		if letter.Type != "job.queued" || letter.Subscription != "worker" || letter.Reason != "max_attempts" || letter.Failures != 2 ||
@@ -115,7 +115,7 @@ func (env *Env) TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 
 func (env *Env) TestWhatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1, 2, 3)
+		f := env.MakeDead(t, 1, 2, 3)
 		release := make(chan struct{})
 		_, err := runtime.Subscribe(f.Bus, taskType, "stuck", func(context.Context, runtime.Event[job]) error {
 			<-release

@@ -19,7 +19,7 @@ import (
 
 func (env *Env) TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1, 2)
+		f := env.MakeDead(t, 1, 2)
 		i := f.Inspect()
 		letter := i.Newest()
 		retry := func() {
@@ -56,7 +56,7 @@ func (env *Env) TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *
 
 func (env *Env) TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1)
+		f := env.MakeDead(t, 1)
 		f.Stop()
 		_, err := f.Inspect().Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
@@ -71,7 +71,7 @@ func (env *Env) TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.
 
 func (env *Env) TestALimitRetriesExactlyThatManyFromTheOldestOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 700)
+		f := env.MakeManyDead(t, 700)
 		f.Repair()
 		i := f.Inspect()
 		oldestFirst := NumbersOf(i.List(inspect.Filter{}))
@@ -94,7 +94,7 @@ func (env *Env) TestALimitRetriesExactlyThatManyFromTheOldestOn(t *testing.T) {
 
 func (env *Env) TestARateSpreadsRetriesOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.BuryMany(t, 60).Inspect()
+		i := env.MakeManyDead(t, 60).Inspect()
 		for _, test := range []struct {
 			rate  float64
 			limit int
@@ -116,7 +116,7 @@ func (env *Env) TestARateSpreadsRetriesOverTime(t *testing.T) {
 
 func (env *Env) TestADryRunOnlyCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1, 2, 3).Inspect()
+		i := env.MakeDead(t, 1, 2, 3).Inspect()
 		before := i.List(inspect.Filter{})
 		some := inspect.Selection{DryRun: true, Limit: 1, Filter: inspect.Filter{Until: before[1].DeadAt}}
 		for name, call := range map[string]func() (inspect.Counts, error){
@@ -139,7 +139,7 @@ func (env *Env) TestADryRunOnlyCounts(t *testing.T) {
 
 func (env *Env) TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 30)
+		f := env.MakeManyDead(t, 30)
 		i := f.Inspect()
 		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1}) // each dies again before the next one
 		if counts != (inspect.Counts{Matched: 30, Moved: 30}) || err != nil {
@@ -156,7 +156,7 @@ func (env *Env) TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *test
 
 func (env *Env) TestWhatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 10)
+		f := env.MakeManyDead(t, 10)
 		i := f.Inspect()
 		letters := i.List(inspect.Filter{})
 		other := f.Inspect()
@@ -203,7 +203,7 @@ func (env *Env) TestAGroupIsRetriedAlone(t *testing.T) {
 
 func (env *Env) TestASelectionThatCannotBeMeantIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1).Inspect()
+		i := env.MakeDead(t, 1).Inspect()
 		now := inspect.Filter{Until: time.Now()}
 		for name, call := range map[string]func() (inspect.Counts, error){
 			"limit":  func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Limit: -1}) },
@@ -231,7 +231,7 @@ func (env *Env) TestASelectionThatCannotBeMeantIsRefused(t *testing.T) {
 
 func (env *Env) TestTheEndOfTheContextEndsTheWorkBetweenTwoSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.BuryMany(t, 250).Inspect()
+		i := env.MakeManyDead(t, 250).Inspect()
 		ctx, cancel := context.WithCancel(t.Context())
 		counts, err := i.Retry(ctx, inspect.Selection{Progress: func(inspect.Counts) { cancel() }})
 		if !errors.Is(err, context.Canceled) || counts != (inspect.Counts{Matched: 250, Moved: 100}) || i.Count() != 150 {
@@ -249,7 +249,7 @@ func (env *Env) TestTheEndOfTheContextEndsTheWorkBetweenTwoSteps(t *testing.T) {
 
 func (env *Env) TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 20)
+		f := env.MakeManyDead(t, 20)
 		f.Repair()
 		i := f.Inspect()
 		before := 0
@@ -274,7 +274,7 @@ func (env *Env) TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
 
 func (env *Env) TestACanaryIsPartOfTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.BuryMany(t, 20)
+		f := env.MakeManyDead(t, 20)
 		f.Repair()
 		i := f.Inspect()
 		for _, s := range []inspect.Selection{{Canary: 3, Limit: 5}, {Canary: 7, Limit: 4}} {
@@ -287,7 +287,7 @@ func (env *Env) TestACanaryIsPartOfTheLimit(t *testing.T) {
 
 func (env *Env) TestACanaryThatDiesAgainStopsTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 0, 1, 2, 3, 4)
+		f := env.MakeDead(t, 0, 1, 2, 3, 4)
 		f.Failing(func(n int) error {
 			switch n {
 			case 0:
@@ -315,7 +315,7 @@ func (env *Env) TestACanaryThatDiesAgainStopsTheRetry(t *testing.T) {
 
 func (env *Env) TestACanaryWaitsForAsLongAsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1, 2)
+		f := env.MakeDead(t, 1, 2)
 		f.Stop() // nobody handles it
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -75,7 +75,7 @@ func (env *Env) TestLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
 
 func (env *Env) TestAnExportHasTheLettersOfTheFilterFromTheOldestOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 1, 2, 3).Inspect()
+		i := env.MakeDead(t, 1, 2, 3).Inspect()
 		letters := i.List(inspect.Filter{})
 		var got []int
 		for line := range strings.Lines(i.ExportText(inspect.Filter{Since: letters[1].DeadAt})) {
@@ -91,7 +91,7 @@ func (env *Env) TestAnExportHasTheLettersOfTheFilterFromTheOldestOn(t *testing.T
 
 func (env *Env) TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := env.Bury(t, 7).Inspect()
+		i := env.MakeDead(t, 7).Inspect()
 		l := i.Newest()
 		want := fmt.Sprintf(`{"event_id":"%s","subscription":"worker","type":"job.queued","version":1,"payload":{"number":7},"metadata":{"from":"test"},`+
 			`"published_at":"2000-01-01T00:00:00Z","dead_at":"%s","reason":"max_attempts","fingerprint":"%s","failures":2,"attempts":[`+
@@ -106,7 +106,7 @@ func (env *Env) TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) 
 
 func (env *Env) TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := slices.Collect(strings.Lines(env.BuryMany(t, 3).Inspect().ExportText(inspect.Filter{})))
+		lines := slices.Collect(strings.Lines(env.MakeManyDead(t, 3).Inspect().ExportText(inspect.Filter{})))
 		replace := func(old, new string) string {
 			if !strings.Contains(lines[1], old) {
 				t.Fatalf("there is no %s in %s", old, lines[1])
@@ -147,7 +147,7 @@ func (env *Env) TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *tes
 
 func (env *Env) TestALetterWithoutFingerprintGetsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Bury(t, 1)
+		f := env.MakeDead(t, 1)
 		from := f.Inspect()
 		want := from.Newest().Fingerprint
 		line := strings.Replace(from.ExportText(inspect.Filter{}), want, "", 1)

@@ -7,7 +7,7 @@
 //	go test ./runtime/inspect -run Conformance
 //
 // What needs SQL, files or processes stays there, and uses the same fixtures: a [Fixture]
-// of orders, and a bus of jobs that fail on demand ([Env.Bury]).
+// of orders, and a bus of jobs that fail on demand ([Env.MakeDead]).
 package inspection
 
 import "github.com/busgen/busgen/runtime/internal/conformance"

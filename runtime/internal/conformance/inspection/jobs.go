@@ -123,8 +123,8 @@ func (f *jobBus) Settle() {
 // Broken is what a handler returns that does not work.
 func Broken(number int) error { return fmt.Errorf("job %d: out of order", number) }
 
-// Bury makes a dead letter per number, a minute apart.
-func (env *Env) Bury(t *testing.T, numbers ...int) *jobBus {
+// MakeDead makes a dead letter per number, a minute apart.
+func (env *Env) MakeDead(t *testing.T, numbers ...int) *jobBus {
 	t.Helper()
 	f := env.OpenJobs(t)
 	f.Failing(Broken)
@@ -135,8 +135,8 @@ func (env *Env) Bury(t *testing.T, numbers ...int) *jobBus {
 	return f
 }
 
-// BuryMany makes dead letters with the numbers from 0 on, all at once.
-func (env *Env) BuryMany(t *testing.T, n int) *jobBus {
+// MakeManyDead makes dead letters with the numbers from 0 on, all at once.
+func (env *Env) MakeManyDead(t *testing.T, n int) *jobBus {
 	t.Helper()
 	f := env.OpenJobs(t)
 	f.Failing(Broken)
