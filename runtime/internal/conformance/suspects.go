@@ -131,10 +131,11 @@ func (env *Env) TestASuspectBehindAnOpenBreakerHoldsNobody(t *testing.T) {
 		f.MustStart()
 		f.Fragile(1, 3)
 		c := &Crowd{Fixture: env.ReopenWith(t, f.Killed(), fragile)}
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		subscribe(c.Fixture, "fragile", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 			c.Work("fragile")(ctx, e)
-			if broken {
+			if broken.Load() {
 				return ErrBoom
 			}
 			return nil
@@ -146,7 +147,7 @@ func (env *Env) TestASuspectBehindAnOpenBreakerHoldsNobody(t *testing.T) {
 			t.Errorf("behind the breaker %v ran, want one fragile and all of the other subscription", got)
 		}
 		c.Saw(c.Ran.All()...)
-		broken = false
+		broken.Store(false)
 		c.Idle()
 		if got := c.Ran.All(); len(got) != 7 {
 			t.Errorf("in the end %v ran", got)
