@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -17,7 +17,7 @@ func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := emit.Compare("events", files)
+	plan, err := output.Compare("events", files)
 	if err != nil {
 		t.Fatal(err)
 	}

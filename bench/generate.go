@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/internal/record"
 	"github.com/busgen/busgen/templates"
 )
@@ -26,7 +26,7 @@ func generation(events int) runner {
 			return result{}, err
 		}
 		var folder string
-		var files []emit.File
+		var files []output.File
 		anew := func(time.Duration) (_ int, err error) {
 			if folder, err = os.MkdirTemp(s.dir, "code-"); err != nil {
 				return 0, err
@@ -56,7 +56,7 @@ func generation(events int) runner {
 }
 
 // generate does what busgen generate does.
-func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
+func generate(path, folder string) ([]output.File, *output.Plan, error) {
 	c, findings, err := parse.Load(path)
 	if err == nil && findings != nil {
 		err = findings
@@ -80,7 +80,7 @@ func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := emit.Compare(folder, append(slices.Clip(files), wire.File))
+	plan, err := output.Compare(folder, append(slices.Clip(files), wire.File))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func generate(path, folder string) ([]emit.File, *emit.Plan, error) {
 }
 
 // formatAll formats code that is formatted already, all files at once.
-func formatAll(files []emit.File) error {
+func formatAll(files []output.File) error {
 	failures := make([]error, len(files))
 	var running sync.WaitGroup
 	for i, file := range files {

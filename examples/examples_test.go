@@ -8,8 +8,8 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/templates"
@@ -24,7 +24,7 @@ func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := emit.Compare("generated", files)
+	plan, err := output.Compare("generated", files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // Linters report whoever uses what is deprecated in another package (SA1019 of
@@ -29,7 +29,7 @@ events:
   unit.changed: { deprecated: units do not change, payload: { n: int } }
 `),
 	}}
-	parsed := func(body string) []emit.File {
+	parsed := func(body string) []output.File {
 		c, findings := parse.TextWith(files, "events.yaml", []byte("version: 1\npackage: events\ntest_kit: true\ninclude: [common.yaml]\n"+body))
 		if findings != nil {
 			t.Fatal(findings)
@@ -53,7 +53,7 @@ events:
 			if strings.Contains(string(file.Content), "\n//lint:file-ignore SA1019 ") {
 				allowed = append(allowed, file.Name)
 			}
-			if !emit.Generated(file.Content) {
+			if !output.Generated(file.Content) {
 				t.Errorf("%s is no longer known as generated:\n%.200s", file.Name, file.Content)
 			}
 		}
@@ -83,7 +83,7 @@ func TestCodeThatUsesWhatIsDeprecatedInAnotherCatalogueSaysThatItMay(t *testing.
 }
 
 // deprecatedNames lists the names that are deprecated, with the import paths of their packages.
-func deprecatedNames(t *testing.T, files []emit.File) map[string]bool {
+func deprecatedNames(t *testing.T, files []output.File) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	for _, file := range files {
@@ -115,7 +115,7 @@ func deprecatedNames(t *testing.T, files []emit.File) map[string]bool {
 }
 
 // usesAny tells whether a file refers to one of the names.
-func usesAny(t *testing.T, file emit.File, names map[string]bool) (uses bool) {
+func usesAny(t *testing.T, file output.File, names map[string]bool) (uses bool) {
 	t.Helper()
 	tree := syntaxOf(t, file)
 	imported := map[string]string{}
@@ -141,7 +141,7 @@ func usesAny(t *testing.T, file emit.File, names map[string]bool) (uses bool) {
 	return uses
 }
 
-func syntaxOf(t *testing.T, file emit.File) *ast.File {
+func syntaxOf(t *testing.T, file output.File) *ast.File {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), file.Name, file.Content, parser.ParseComments)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // Files generates the Go code of a catalogue, which must be free of findings.
 // The name of one in a folder below has a slash. An error means a defect in this
 // package, or that a Go import path is not known; the catalogue is fine.
-func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
+func Files(c *catalog.Catalogue, at Target) ([]output.File, error) {
 	for _, p := range c.Imports {
 		if p.ImportPath() == "" {
 			return nil, fmt.Errorf("%s: the Go import path of import %s is not known", p.Name.Pos, p.Name.V)
@@ -32,13 +32,13 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 		return nil, fmt.Errorf("generating the test kit: %w", err)
 	}
 	source := oneLine(filepath.Base(c.File))
-	header := "// " + emit.Header(source)
+	header := "// " + output.Header(source)
 	files, err := packageFiles(c.In(nil, importPath), header, "")
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range c.Packages {
-		below, err := packageFiles(c.In(p, importPath), "// "+emit.HeaderBelow(source), p.Name.V+"/")
+		below, err := packageFiles(c.In(p, importPath), "// "+output.HeaderBelow(source), p.Name.V+"/")
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func Files(c *catalog.Catalogue, at Target) ([]emit.File, error) {
 }
 
 // packageFiles generates one package of a catalogue, into a folder.
-func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, error) {
+func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, error) {
 	emitters := []struct {
 		name       string
 		constructs func(*catalog.Catalogue) []jen.Code
@@ -68,7 +68,7 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, err
 		{"catalogue.gen.go", catalogue},
 		{"samples.gen.go", samples},
 	}
-	files, failures := make([]emit.File, len(emitters)), make([]error, len(emitters))
+	files, failures := make([]output.File, len(emitters)), make([]error, len(emitters))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // more at once would only take more memory
 	for i, e := range emitters {
@@ -83,10 +83,10 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]emit.File, err
 			if err != nil {
 				failures[i] = fmt.Errorf("generating %s: %w", folder+e.name, err)
 			}
-			files[i] = emit.File{Name: folder + e.name, Content: content}
+			files[i] = output.File{Name: folder + e.name, Content: content}
 		})
 	}
 	running.Wait()
-	files = slices.DeleteFunc(files, func(f emit.File) bool { return f.Name == "" })
+	files = slices.DeleteFunc(files, func(f output.File) bool { return f.Name == "" })
 	return files, errors.Join(failures...)
 }

@@ -13,12 +13,12 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/features with what the generator emits now")
 
-func features(t *testing.T) []emit.File {
+func features(t *testing.T) []output.File {
 	t.Helper()
 	text, err := os.ReadFile("testdata/features.yaml")
 	if err != nil {
@@ -27,7 +27,7 @@ func features(t *testing.T) []emit.File {
 	return generate(t, parseFile(t, "some/where/features.yaml", text))
 }
 
-func generate(t *testing.T, c *catalog.Catalogue) []emit.File {
+func generate(t *testing.T, c *catalog.Catalogue) []output.File {
 	t.Helper()
 	files, err := Files(c, here)
 	if err != nil {

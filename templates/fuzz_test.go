@@ -25,7 +25,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/catalogtest"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/internal/payload"
 )
 
@@ -82,7 +82,7 @@ type tb interface {
 // requireGood checks the code of a catalogue, and of those that it imports, by import path.
 func requireGood(t tb, c *catalog.Catalogue, imported map[string]*catalog.Catalogue) {
 	t.Helper()
-	packages := map[string][]emit.File{}
+	packages := map[string][]output.File{}
 	addCode(t, packages, here, c)
 	for path, other := range imported {
 		addCode(t, packages, Target{ImportPath: path}, other)
@@ -105,7 +105,7 @@ func requireGood(t tb, c *catalog.Catalogue, imported map[string]*catalog.Catalo
 }
 
 // addCode generates the packages of a catalogue.
-func addCode(t tb, packages map[string][]emit.File, at Target, c *catalog.Catalogue) {
+func addCode(t tb, packages map[string][]output.File, at Target, c *catalog.Catalogue) {
 	t.Helper()
 	files, err := Files(c, at)
 	if err != nil {
@@ -124,7 +124,7 @@ func addCode(t tb, packages map[string][]emit.File, at Target, c *catalog.Catalo
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		file := emit.File{Name: "upcasts.go", Content: []byte(upcasts)}
+		file := output.File{Name: "upcasts.go", Content: []byte(upcasts)}
 		if p != nil {
 			file.Name = p.Name.V + "/" + file.Name
 		}
@@ -137,7 +137,7 @@ func addCode(t tb, packages map[string][]emit.File, at Target, c *catalog.Catalo
 }
 
 // typeCheck returns an error if a package does not compile or is not formatted.
-func typeCheck(packages map[string][]emit.File) error {
+func typeCheck(packages map[string][]output.File) error {
 	compiled, err := compiledPackages()
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func typeCheck(packages map[string][]emit.File) error {
 type generatedToo struct {
 	types.ImporterFrom
 	set      *token.FileSet
-	packages map[string][]emit.File
+	packages map[string][]output.File
 	checked  map[string]*types.Package
 	open     []string // those that are being imported
 }
@@ -188,7 +188,7 @@ func (g *generatedToo) ImportFrom(path, dir string, mode types.ImportMode) (*typ
 	return pkg, err
 }
 
-func typeCheckPackage(set *token.FileSet, path string, from types.Importer, files []emit.File) (*types.Package, error) {
+func typeCheckPackage(set *token.FileSet, path string, from types.Importer, files []output.File) (*types.Package, error) {
 	var parsed []*ast.File
 	for _, file := range files {
 		formatted, err := format.Source(file.Content)

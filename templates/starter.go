@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 var (
@@ -26,13 +26,13 @@ const starterPackage = "events"
 // Starter returns the files of `busgen init` for a package of the given name:
 // a catalogue that explains its own language, the Go file that makes
 // `go generate` run busgen, and the attributes of files for git.
-func Starter(packageName string) []emit.File {
+func Starter(packageName string) []output.File {
 	rename := strings.NewReplacer(
 		"package: "+starterPackage, "package: "+packageName,
 		"package "+starterPackage+"\n", "package "+packageName+"\n",
 		"Package "+starterPackage+" ", "Package "+packageName+" ",
 	)
-	return []emit.File{
+	return []output.File{
 		{Name: "events.yaml", Content: []byte(rename.Replace(starterCatalogue))},
 		{Name: "generate.go", Content: []byte(rename.Replace(starterGenerate))},
 		{Name: AttributesFile, Content: []byte(Attributes)},

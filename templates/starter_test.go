@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
-func starter(t *testing.T, packageName string) map[string]emit.File {
+func starter(t *testing.T, packageName string) map[string]output.File {
 	t.Helper()
-	files := map[string]emit.File{}
+	files := map[string]output.File{}
 	for _, file := range Starter(packageName) {
 		files[file.Name] = file
 	}

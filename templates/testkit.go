@@ -8,12 +8,12 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // testKit makes testkit.gen.go, which is in a folder of its own because it
 // imports package testing, and importPath, the package generated from c.
-func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File, error) {
+func testKit(header string, c *catalog.Catalogue, importPath string) (output.File, error) {
 	name := testPackage(c.Package.V)
 	file := jen.NewFile(name)
 	about := "Package " + name + " is for tests of programs that use package " + c.Package.V + ": it gives each of them a bus in memory, " +
@@ -40,7 +40,7 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (emit.File,
 	if slices.ContainsFunc(everyEvent(c), func(e *catalog.Event) bool { return e.Deprecated.Written() }) {
 		content = allowDeprecated(content)
 	}
-	return emit.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + emit.KitFile, Content: content}, err
+	return output.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + output.KitFile, Content: content}, err
 }
 
 // testPackage is the name of the package for tests of another. One that ended in

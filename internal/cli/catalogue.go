@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // defaultCatalogue is read if the command line names none.
@@ -25,7 +25,7 @@ const defaultCatalogue = "events.yaml"
 // If it has findings the error is a [FindingsError].
 func LoadCatalogue(args []string) (*catalog.Catalogue, error) {
 	path := CataloguePath(args)
-	if err := emit.Resume(path); err != nil {
+	if err := output.Resume(path); err != nil {
 		return nil, err
 	}
 	c, findings, err := parse.Load(path)

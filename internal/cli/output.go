@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // Output says where a verb writes its result: to standard output, or to the file
@@ -38,8 +38,8 @@ func (o *Output) Deliver(content []byte) (report string, err error) {
 	if o.File == "" {
 		return string(content), nil
 	}
-	err = emit.Create(filepath.Dir(o.File), []emit.File{{Name: filepath.Base(o.File), Content: content}})
-	var exists *emit.ExistsError
+	err = output.Create(filepath.Dir(o.File), []output.File{{Name: filepath.Base(o.File), Content: content}})
+	var exists *output.ExistsError
 	switch {
 	case err == nil:
 		return "wrote " + o.File + "\n", nil
@@ -52,7 +52,7 @@ func (o *Output) Deliver(content []byte) (report string, err error) {
 	if !o.force {
 		return "", fmt.Errorf("%w; name another file, or overwrite it with --force", err)
 	}
-	if _, err := emit.Replace(o.File, content); err != nil {
+	if _, err := output.Replace(o.File, content); err != nil {
 		return "", fmt.Errorf("cannot write %s: %w", o.File, err)
 	}
 	return "wrote " + WithTarget(o.File) + "\n", nil

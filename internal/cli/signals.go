@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // grace is how long a verb has to report how far it was after a signal. Most
@@ -73,7 +73,7 @@ func (p *Process) Exit(status int) {
 // die ends the process by a signal, after files that are being replaced have
 // taken their places.
 func die(s os.Signal) {
-	emit.Abandon()
+	output.Abandon()
 	signal.Reset(s)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
 		time.Sleep(50 * time.Millisecond) // it comes at once, unless this is the first process of a container

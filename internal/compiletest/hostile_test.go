@@ -15,7 +15,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -270,7 +270,7 @@ func TestTextsMeanInCodeWhatTheyAre(t *testing.T) {
 }
 
 // addHostile adds a package to the module.
-func addHostile(t *testing.T, m module, source string) []emit.File {
+func addHostile(t *testing.T, m module, source string) []output.File {
 	t.Helper()
 	c, findings := parse.Text("events.yaml", []byte(source))
 	if findings != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // A Result is the outcome of comparing a catalogue with a record.
 type Result struct {
-	File     emit.File     // the new record
+	File     output.File   // the new record
 	Findings diag.Findings // what the change does to stored events, in the order of the catalogue
 	Changes  []string      // lines to remove (-) from the file in the folder and to add (+), sorted
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // header explains the file to its readers.
@@ -19,7 +19,7 @@ const header = `
 `
 
 // result compares the new file with the present one.
-func result(file emit.File, findings diag.Findings, present []byte) Result {
+func result(file output.File, findings diag.Findings, present []byte) Result {
 	r := Result{File: file, Findings: findings}
 	if present == nil {
 		return r
@@ -75,13 +75,13 @@ func unquoted(value string) (text string) {
 }
 
 // file returns the record with these lines.
-func file(catalogue, name string, lines []string) emit.File {
+func file(catalogue, name string, lines []string) output.File {
 	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
 	slices.Sort(lines)
 	var b strings.Builder
-	b.WriteString("// " + emit.Header(filepath.Base(name)) + "\n" + header + "\n")
+	b.WriteString("// " + output.Header(filepath.Base(name)) + "\n" + header + "\n")
 	for _, line := range slices.Compact(lines) {
 		b.WriteString(line + "\n")
 	}
-	return emit.File{Name: FileName, Content: []byte(b.String())}
+	return output.File{Name: FileName, Content: []byte(b.String())}
 }

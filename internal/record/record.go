@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // FileName is the name of the record in the folder of the generated code.
@@ -71,7 +71,7 @@ func isConflictMarker(line string) bool {
 }
 
 // IsRecord reports whether a file is a record that busgen has written.
-func IsRecord(text []byte) bool { return emit.Generated(text) }
+func IsRecord(text []byte) bool { return output.Generated(text) }
 
 // Catalogue returns the path of the record's catalogue, from the folder of the file. It is empty if the
 // record does not have it.

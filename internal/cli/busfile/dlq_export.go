@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -50,7 +50,7 @@ func exportLetters(c *call, choice letterFilter, out string) (err error) {
 	}
 	if out == "" {
 		err = export(terminal.JSONWriter(c.cmd.OutOrStdout()))
-	} else if err = emit.CreateFrom(out, export); isExists(err) {
+	} else if err = output.CreateFrom(out, export); isExists(err) {
 		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
 	}
 	if err == nil {
@@ -60,7 +60,7 @@ func exportLetters(c *call, choice letterFilter, out string) (err error) {
 }
 
 func isExists(err error) bool {
-	_, exists := errors.AsType[*emit.ExistsError](err)
+	_, exists := errors.AsType[*output.ExistsError](err)
 	return exists
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/internal/record"
 )
 
@@ -71,7 +71,7 @@ func check(ctx context.Context, args []string, out string) (report string, noted
 
 // staleError says that generated code is not up to date.
 type staleError struct {
-	plan   *emit.Plan
+	plan   *output.Plan
 	wire   []string // changed lines of the record
 	advice string   // the command to run
 }
@@ -100,8 +100,8 @@ func (e *staleError) changes() []string {
 	return append(slices.Clone(e.wire[:most]), fmt.Sprintf("and %d more lines", len(e.wire)-most))
 }
 
-func (e *staleError) stale() []emit.Step {
-	return slices.DeleteFunc(slices.Clone(e.plan.Steps), func(s emit.Step) bool { return s.State == emit.Same })
+func (e *staleError) stale() []output.Step {
+	return slices.DeleteFunc(slices.Clone(e.plan.Steps), func(s output.Step) bool { return s.State == output.Same })
 }
 
 // list makes a finding of each file, for programs.

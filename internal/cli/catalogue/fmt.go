@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/edit"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // fmtFlags says what fmt does with the result. At most one of them is set.
@@ -70,7 +70,7 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	case flags.check:
 		return "", nil
 	case flags.write:
-		changed, err := emit.Replace(path, after)
+		changed, err := output.Replace(path, after)
 		if shown := cli.WithTarget(path); changed && shown != path {
 			report = "wrote " + shown + "\n"
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/gomod"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/internal/record"
 	"github.com/busgen/busgen/internal/record/git"
 	"github.com/busgen/busgen/templates"
@@ -108,7 +108,7 @@ func generate(ctx context.Context, args []string, out string, accept bool) (repo
 // comparison compares the code of a catalogue with the output folder.
 type comparison struct {
 	*catalog.Catalogue
-	plan  *emit.Plan
+	plan  *output.Plan
 	noted diag.Findings // findings about stored events that need not be refused
 	wire  []string      // changed lines of the record in the folder, with - or + in front
 }
@@ -120,7 +120,7 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	if out == "" {
 		out = filepath.Dir(cli.CataloguePath(args))
 	}
-	if err := emit.CheckFolder(out); err != nil {
+	if err := output.CheckFolder(out); err != nil {
 		return nil, err
 	}
 	c, err := cli.LoadCatalogue(args)
@@ -141,7 +141,7 @@ func compare(ctx context.Context, args []string, out string, accept bool) (*comp
 	if err != nil {
 		return nil, err
 	}
-	plan, err := emit.Compare(out, append(files, result.File))
+	plan, err := output.Compare(out, append(files, result.File))
 	return &comparison{c, plan, notedOf(result.Findings), result.Changes}, err
 }
 
@@ -168,18 +168,18 @@ func target(out string) templates.Target {
 }
 
 // summary counts files by what happened to them: 4 files (1 changed, 3 unchanged).
-func summary(plan *emit.Plan) string {
+func summary(plan *output.Plan) string {
 	var parts []string
 	for _, part := range []struct {
-		state emit.State
+		state output.State
 		word  string
 	}{
-		{emit.Missing, "new"}, {emit.Changed, "changed"}, {emit.Same, "unchanged"}, {emit.Orphaned, "removed"},
+		{output.Missing, "new"}, {output.Changed, "changed"}, {output.Same, "unchanged"}, {output.Orphaned, "removed"},
 	} {
 		if n := plan.Count(part.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.word))
 		}
 	}
-	files := plan.Count(emit.Missing, emit.Changed, emit.Same)
+	files := plan.Count(output.Missing, output.Changed, output.Same)
 	return fmt.Sprintf("%s (%s)", terminal.Counted(files, "file"), strings.Join(parts, ", "))
 }

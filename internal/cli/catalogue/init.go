@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -48,11 +48,11 @@ func initialize(args []string) (report string, err error) {
 	files := templates.Starter(packageName(dir))
 	attributes, err := input.ReadFile(filepath.Join(dir, templates.AttributesFile), input.Unlimited)
 	if err == nil {
-		files = slices.DeleteFunc(files, func(f emit.File) bool { return f.Name == templates.AttributesFile })
+		files = slices.DeleteFunc(files, func(f output.File) bool { return f.Name == templates.AttributesFile })
 	}
 	hasLine := err != nil || strings.Contains(string(attributes), templates.Attributes)
-	err = emit.Create(dir, files)
-	var exists *emit.ExistsError
+	err = output.Create(dir, files)
+	var exists *output.ExistsError
 	if errors.As(err, &exists) {
 		return "", fmt.Errorf("%w; name another folder, as in \"busgen init internal/events\"", err)
 	}

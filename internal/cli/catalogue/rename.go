@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 // editing is shared by the verbs that change a catalogue.
@@ -60,11 +60,11 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 		return differences(before, change), nil
 	}
 	var names []string
-	var files []emit.File
+	var files []output.File
 	for _, file := range change.Files {
-		files, names = append(files, emit.File{Name: file.Name, Content: file.Text}), append(names, cli.WithTarget(file.Name))
+		files, names = append(files, output.File{Name: file.Name, Content: file.Text}), append(names, cli.WithTarget(file.Name))
 	}
-	if err := emit.ReplaceAll(e.file(), files); err != nil {
+	if err := output.ReplaceAll(e.file(), files); err != nil {
 		return "", err
 	}
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil

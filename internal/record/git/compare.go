@@ -21,8 +21,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/emit"
 	"github.com/busgen/busgen/internal/input"
+	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/internal/record"
 )
 
@@ -36,7 +36,7 @@ func Compare(ctx context.Context, c *catalog.Catalogue, out string, accept bool)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return record.Result{}, fmt.Errorf("cannot compare the types of events with what they were: %w", err)
 	}
-	if w.existing, err = emit.ExistingIn(out); err != nil {
+	if w.existing, err = output.ExistingIn(out); err != nil {
 		return record.Result{}, err
 	}
 	if finding := w.otherCatalogue(); finding != nil {
@@ -59,7 +59,7 @@ type generated struct {
 	catalogue *catalog.Catalogue
 	out, path string // the folder, and the record in it
 	present   []byte // the record in the folder; nil if there is none
-	existing  []emit.Existing
+	existing  []output.Existing
 }
 
 // record returns the record to compare with: the one that git has or, without
@@ -96,7 +96,7 @@ func (w *generated) relative(file string) string {
 // otherCatalogue returns a finding if the code in the folder was generated from
 // another catalogue that still exists: both would write the same files.
 func (w *generated) otherCatalogue() *diag.Finding {
-	header, ok := emit.SourceOf(w.present)
+	header, ok := output.SourceOf(w.present)
 	claim := struct{ path, catalogue string }{w.path, header}
 	if !ok && len(w.existing) > 0 {
 		claim.path, claim.catalogue = w.existing[0].Path, w.existing[0].Catalogue

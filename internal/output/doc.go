@@ -1,9 +1,9 @@
-// Package emit writes files: it brings a folder of generated code up to date, and changes catalogues.
+// Package output writes files: it brings a folder of generated code up to date, and changes catalogues.
 //
 // The generator returns [File] values. [Compare] compares them with a folder and returns a [Plan], which
 // says for each file what to do; it never writes. [Plan.Apply] carries the plan out:
 //
-//	plan, err := emit.Compare("events", files)
+//	plan, err := output.Compare("events", files)
 //	if !plan.UpToDate() {
 //		err = plan.Apply()
 //	}
@@ -20,4 +20,4 @@
 // ([Resume]).
 //
 // Two processes must not write to one folder at the same time.
-package emit
+package output

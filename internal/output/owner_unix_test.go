@@ -1,6 +1,6 @@
 //go:build unix
 
-package emit_test
+package output_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 func TestRootLeavesFilesToTheirOwners(t *testing.T) {
@@ -18,7 +18,7 @@ func TestRootLeavesFilesToTheirOwners(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if _, err := emit.Replace(filepath.Join(dir, "events.yaml"), []byte("new")); err != nil {
+	if _, err := output.Replace(filepath.Join(dir, "events.yaml"), []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if err := compare(t, dir, files("a.gen.go", "new")).Apply(); err != nil {

@@ -1,4 +1,4 @@
-package emit_test
+package output_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 func TestReplaceWritesAFileAndKeepsItsPermissions(t *testing.T) {
@@ -18,7 +18,7 @@ func TestReplaceWritesAFileAndKeepsItsPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if changed, err := emit.Replace(path, []byte("new")); !changed || err != nil {
+	if changed, err := output.Replace(path, []byte("new")); !changed || err != nil {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 
@@ -35,7 +35,7 @@ func TestReplaceDoesNotTouchAFileThatIsRight(t *testing.T) {
 	age(t, dir)
 	before := snapshot(t, dir)
 
-	if changed, err := emit.Replace(filepath.Join(dir, "events.yaml"), []byte("same")); changed || err != nil {
+	if changed, err := output.Replace(filepath.Join(dir, "events.yaml"), []byte("same")); changed || err != nil {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 
@@ -46,7 +46,7 @@ func TestReplaceDoesNotTouchAFileThatIsRight(t *testing.T) {
 
 func TestReplaceCreatesAFileThatIsNotThere(t *testing.T) {
 	dir := folder(t, nil)
-	if changed, err := emit.Replace(filepath.Join(dir, "new.html"), []byte("new")); !changed || err != nil {
+	if changed, err := output.Replace(filepath.Join(dir, "new.html"), []byte("new")); !changed || err != nil {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 	if diff := cmp.Diff(map[string]string{"new.html": "new"}, contents(snapshot(t, dir))); diff != "" {
@@ -60,7 +60,7 @@ func TestReplaceFollowsALinkAndLeavesItOne(t *testing.T) {
 	if err := os.Symlink("real.yaml", link); err != nil {
 		t.Skip(err)
 	}
-	if _, err := emit.Replace(link, []byte("new")); err != nil {
+	if _, err := output.Replace(link, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(link); target != "real.yaml" || err != nil {
@@ -73,7 +73,7 @@ func TestReplaceFollowsALinkAndLeavesItOne(t *testing.T) {
 
 func TestReplaceLeavesAFolderAlone(t *testing.T) {
 	dir := folder(t, map[string]string{"folder/file": "x"})
-	if _, err := emit.Replace(filepath.Join(dir, "folder"), []byte("new")); err == nil {
+	if _, err := output.Replace(filepath.Join(dir, "folder"), []byte("new")); err == nil {
 		t.Error("no error")
 	}
 	if diff := cmp.Diff(map[string]string{"folder/file": "x"}, contents(snapshot(t, dir))); diff != "" {
@@ -83,21 +83,21 @@ func TestReplaceLeavesAFolderAlone(t *testing.T) {
 
 func TestReplaceAllChangesAllFilesOrNone(t *testing.T) {
 	dir := folder(t, map[string]string{"a.yaml": "old", "b.yaml": "old", "c.yaml/file": "in a folder"})
-	all := func(names ...string) []emit.File {
-		var files []emit.File
+	all := func(names ...string) []output.File {
+		var files []output.File
 		for _, name := range names {
-			files = append(files, emit.File{Name: filepath.Join(dir, name), Content: []byte("new")})
+			files = append(files, output.File{Name: filepath.Join(dir, name), Content: []byte("new")})
 		}
 		return files
 	}
-	if err := emit.ReplaceAll(filepath.Join(dir, "a.yaml"), all("a.yaml", "b.yaml", "c.yaml")); err == nil || !strings.Contains(err.Error(), "c.yaml cannot be changed; no file was") {
+	if err := output.ReplaceAll(filepath.Join(dir, "a.yaml"), all("a.yaml", "b.yaml", "c.yaml")); err == nil || !strings.Contains(err.Error(), "c.yaml cannot be changed; no file was") {
 		t.Errorf("got %v", err)
 	}
 	want := map[string]string{"a.yaml": "old", "b.yaml": "old", "c.yaml/file": "in a folder"}
 	if diff := cmp.Diff(want, contents(snapshot(t, dir))); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)
 	}
-	if err := emit.ReplaceAll(filepath.Join(dir, "a.yaml"), all("a.yaml", "b.yaml")); err != nil {
+	if err := output.ReplaceAll(filepath.Join(dir, "a.yaml"), all("a.yaml", "b.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	want["a.yaml"], want["b.yaml"] = "new", "new"

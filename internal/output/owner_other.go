@@ -1,6 +1,6 @@
 //go:build !unix
 
-package emit
+package output
 
 import (
 	"io/fs"

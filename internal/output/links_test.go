@@ -1,4 +1,4 @@
-package emit_test
+package output_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/emit"
+	"github.com/busgen/busgen/internal/output"
 )
 
 func TestGeneratedCodeDoesNotLeaveItsFolderThroughALink(t *testing.T) {
@@ -79,10 +79,10 @@ func TestReplaceRefusesALinkToNowhereAndWhatIsNoFile(t *testing.T) {
 	if err := os.Symlink("nowhere.html", link); err != nil {
 		t.Skip(err)
 	}
-	if _, err := emit.Replace(link, []byte("new")); err == nil || !strings.Contains(err.Error(), "page.html is a symbolic link to nowhere.html, which does not exist") {
+	if _, err := output.Replace(link, []byte("new")); err == nil || !strings.Contains(err.Error(), "page.html is a symbolic link to nowhere.html, which does not exist") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := emit.Replace(os.DevNull, []byte("new")); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := output.Replace(os.DevNull, []byte("new")); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
