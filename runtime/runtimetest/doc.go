@@ -39,8 +39,8 @@
 // [Published] and [DeadLetters] return what is in the file, typed. What is not
 // there has not happened: events of a handler that has failed, for example.
 // [Kit.Attempts] says when a handler was called, and what came of it. More can be
-// asked of [Kit.Bus], such as its Stats, and of packages dlq and admin, which find
-// the file by [Kit.Path].
+// asked of [Kit.Bus], such as its Stats, and of package inspect, which opens the file at
+// [Kit.Path].
 //
 // # What can go wrong
 //
