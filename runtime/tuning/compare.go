@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// A comparison goes through the catalogue of a program and that of a file.
+// A comparison compares the catalogue of the program with that of a file.
 type comparison struct {
 	tuning  runtime.Tuning
 	report  Report
@@ -17,7 +17,7 @@ type comparison struct {
 	classes map[string]bool // the error classes that the program knows
 }
 
-// compare returns what of the file can be tuned, and what cannot.
+// compare returns the settings of the file that can be applied to the program, and a report of all differences.
 func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning, Report) {
 	c := comparison{
 		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}},
@@ -53,8 +53,8 @@ func (c *comparison) needsBuild(pos diag.Position, format string, args ...any) {
 	c.report.NeedsBuild = append(c.report.NeedsBuild, at+": "+fmt.Sprintf(format, args...))
 }
 
-// eventType compares a type of the program with that of the file, nil if there
-// is none.
+// eventType compares an event type of the program with e, which has the same name in the file.
+// e is nil if the file has no such event.
 func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 	c.learn(t.Settings())
 	for _, s := range t.Subscriptions() {

@@ -15,25 +15,26 @@
 // attempt and the next failure on; a retry that waits keeps its time. Options of
 // the call that subscribes override them, as they override generated code.
 //
-// What the compiler has seen cannot be tuned: names, payloads, partition keys,
-// priorities, new and removed events. A file that differs there is applied as
-// far as it fits, and the [Report] lists the rest as needing a build.
+// What is compiled in cannot be tuned: names, payloads, partition keys,
+// priorities, new and removed events. If the file differs there, the settings
+// that fit are applied, and the [Report] lists the rest as needing a build.
 //
 // A file that cannot be read, or that has findings, changes nothing: the settings
 // that were in force stay. The findings are logged with their positions, once
 // for each content of the file. So are files that the bus refuses because they
 // do not go together with the options of a subscription.
 //
-// What a catalogue includes belongs to it: such files are watched too, and those
-// that come to be matched by a pattern.
+// Files that the catalogue includes are watched too, and so are new files that
+// match a pattern of an include.
 //
-// Files are compared by their content, which is looked at once a second if the
-// file's time, size or identity have changed. That works for editors that
+// Once a second the watcher looks at each file's time, size and identity. If one
+// of them has changed, it compares the content. That works for editors that
 // replace a file instead of writing to it, for symbolic links that are pointed
 // elsewhere, as Kubernetes does with its ConfigMaps, and on every file system.
 //
-// Read tuning.go for one application, compare.go for what needs a build, watch.go
-// for the watcher and file.go for how it sees changes.
+// Read tuning.go for [Apply], compare.go for what needs a build, and watch.go for
+// the watcher; internal/catalog/watch detects changes of files.
 //
-// Programs that import this package compile the reader of catalogues in.
+// A program that imports this package also compiles the reader of catalogues,
+// which makes it 1.3 MB larger without debug information (1.7 MB with it).
 package tuning

@@ -9,21 +9,21 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// Report is what became of a catalogue file.
+// Report says what applying a catalogue file has changed, and what it could not change.
 type Report struct {
-	// Tuned are the event types and declared subscriptions whose settings are
-	// now others than those of the generated code, in the order of the
-	// program's catalogue.
+	// Tuned lists the event types and declared subscriptions whose settings now
+	// differ from those of the generated code, in the order of the program's
+	// catalogue.
 	Tuned []string
-	// NeedsBuild says in words, each with its position in the file, what is
-	// different in the file and takes effect only when the program is
-	// generated and built again.
+	// NeedsBuild describes the differences that take effect only when the program
+	// is generated and built again, each with its position in the file.
 	NeedsBuild []string
 }
 
 // Apply reads the catalogue at path, with the files that it includes, and tunes bus by it, once. The error is a
-// *[FindingsError] if the catalogue has findings; otherwise the file could not
-// be read or the bus refuses the settings. On an error nothing is changed.
+// *[FindingsError] if the catalogue has findings. Any other error means that the
+// file cannot be read or that the bus refuses the settings. On an error nothing
+// changes.
 //
 // It is safe for concurrent use, and the last call wins.
 func Apply(bus *runtime.Bus, path string) (Report, error) {
@@ -46,13 +46,13 @@ func apply(bus *runtime.Bus, file *watch.Snapshot) (Report, runtime.Tuning, erro
 	return report, tuning, nil
 }
 
-// FindingsError says that a catalogue has findings. It was not applied.
+// FindingsError lists the findings of a catalogue that was therefore not applied.
 type FindingsError struct {
 	Path     string
 	Findings []Finding // in the order of the files
 }
 
-// Finding is one thing that is wrong in a catalogue.
+// Finding is one mistake in a catalogue.
 type Finding struct {
 	Position string // file:line:column
 	Problem  string // what is wrong, and what to do about it

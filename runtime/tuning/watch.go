@@ -23,7 +23,7 @@ type Watcher struct {
 	config config
 	file   *watch.File
 	stop   context.CancelFunc
-	done   chan struct{} // closed when nothing is watched any more
+	done   chan struct{} // closed when the watching goroutine has ended
 
 	unreadable int // looks in a row at which the file could not be read
 	inForce    runtime.Tuning
@@ -41,8 +41,8 @@ type config struct {
 	notify func(Report, error)
 }
 
-// Every sets how often the file is looked at; the default is once a second. A
-// change is applied within that time and a tenth of it.
+// Every sets how often the watcher looks at the file; the default is once a second.
+// A change is applied within 1.1 times that interval.
 func Every(d time.Duration) Option {
 	return func(c *config) error {
 		if d < time.Millisecond {
@@ -67,9 +67,9 @@ func Logger(l *slog.Logger) Option {
 }
 
 // Notify has f called after each new content of the file, the first one
-// included, with what became of it: what [Apply] would return. It is also called
-// when the file cannot be read any more. The calls come one after the other, from
-// the goroutine that watches or, for the first, from Watch. A panic in f is logged.
+// included, with what [Apply] would return. It is also called when the file can
+// no longer be read. Calls never overlap. The first call comes from Watch, later
+// ones from the watcher's goroutine. A panic in f is logged.
 func Notify(f func(Report, error)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -80,14 +80,13 @@ func Notify(f func(Report, error)) Option {
 	}
 }
 
-// Watch tunes bus by the catalogue at path, before it returns and whenever that
-// file or one that it includes changes, until ctx ends or the watcher is closed. The settings stay when
-// it ends. Close it before the bus is shut down.
+// Watch tunes bus by the catalogue at path: once before it returns, and then whenever that
+// file or one that it includes changes, until ctx ends or the watcher is closed. The settings
+// stay in force afterwards. Close the watcher before you shut the bus down.
 //
-// What is wrong with the file, then or later, is logged and no error: a service
-// should come up although somebody has made a mistake in a file, and does so
-// with the settings that it was built with. To refuse instead, call [Apply]
-// first. The error of Watch is about its options.
+// A mistake in the file is logged, at the start too, and Watch returns no error for
+// it: the service starts with the settings that it was built with. To refuse to
+// start instead, call [Apply] first. The error of Watch is about its options.
 func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (*Watcher, error) {
 	w := &Watcher{
 		bus:    bus,
@@ -110,22 +109,21 @@ func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (
 	return w, nil
 }
 
-// Close ends the watching, and waits until an application that is under way is
-// through. The settings in force stay. It must not be called from the function
-// given to [Notify].
+// Close stops watching. It waits for an application of the file that is under way.
+// The settings stay in force. Do not call it from the function given to [Notify].
 func (w *Watcher) Close() {
 	w.stop()
 	<-w.done
 }
 
-// Report returns what became of the last content that was applied.
+// Report returns the report about the last content that was applied.
 func (w *Watcher) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.report
 }
 
-// start takes the file as it is.
+// start applies the file as it is, without waiting for a second look.
 func (w *Watcher) start() {
 	w.unreadable = 1 // nobody is about to replace it
 	w.look(false)
@@ -147,7 +145,7 @@ func (w *Watcher) watch(ctx context.Context) {
 	}
 }
 
-// look applies the file if it has changed. It reports false to be called again soon.
+// look applies the file if it has changed. It returns false if the caller should look again soon.
 func (w *Watcher) look(patient bool) (settled bool) {
 	changed, settled, err := w.file.Look(patient)
 	if err != nil {
@@ -160,8 +158,8 @@ func (w *Watcher) look(patient bool) (settled bool) {
 	return settled
 }
 
-// problem reports, once, that the file cannot be read. The first time is let
-// pass: there is a moment without a file when an editor replaces it.
+// problem reports, once, that the file cannot be read. It ignores the first failed
+// look: while an editor replaces a file, there is a moment without one.
 func (w *Watcher) problem(err error) (settled bool) {
 	w.unreadable++
 	if w.unreadable == 2 {
@@ -199,7 +197,7 @@ func (w *Watcher) notify(report Report, err error) {
 	w.config.notify(report, err)
 }
 
-// applied reports what is in force now.
+// applied reports the settings that are now in force.
 func (w *Watcher) applied(report Report, tuning runtime.Tuning) {
 	changed := changes(w.bus.Catalogue(), w.inForce, tuning)
 	w.mu.Lock()
