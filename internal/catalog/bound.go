@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -15,7 +14,6 @@ type Bound struct {
 	Text     string        // in its JSON form, without quotes: 1, 0.5, 1h30m0s
 	Duration time.Duration // the value of a duration; 0 for others
 	kind     Kind
-	float    float64 // the value, rounded
 }
 
 // NewBound parses a valid value of a kind. text is its JSON form, without quotes.
@@ -23,23 +21,27 @@ func NewBound(kind Kind, text string) Bound {
 	b := Bound{Text: text, kind: kind}
 	if kind == Duration {
 		b.Duration, _ = time.ParseDuration(text)
-		b.float = float64(b.Duration)
-	} else {
-		b.float, _ = strconv.ParseFloat(text, 64)
 	}
 	return b
 }
 
-// Compare orders bounds, as [cmp.Compare] does. It is exact unless one of them is a float64, or only one
-// of them is a duration.
+// Compare orders the exact values of bounds of any kinds, as [cmp.Compare] does. The value of a float64 is
+// what generated code compares with: the float64 closest to the text. That of a duration is its nanoseconds.
 func (b Bound) Compare(other Bound) int {
-	switch {
-	case b.kind == Duration && other.kind == Duration:
-		return cmp.Compare(b.Duration, other.Duration)
-	case b.kind == Float64 || other.kind == Float64 || (b.kind == Duration) != (other.kind == Duration):
-		return cmp.Compare(b.float, other.float)
+	return format.CompareDecimals(b.decimal(), other.decimal())
+}
+
+// decimal returns the exact value.
+func (b Bound) decimal() string {
+	switch b.kind {
+	case Duration:
+		return strconv.FormatInt(int64(b.Duration), 10)
+	case Float64:
+		const everyDigit = 1074 // the smallest float64 has this many digits behind the point
+		value, _ := strconv.ParseFloat(b.Text, 64)
+		return strconv.FormatFloat(value, 'f', everyDigit, 64)
 	}
-	return format.CompareDecimals(b.Text, other.Text)
+	return b.Text
 }
 
 // Int returns the value of a whole number, and whether it is one.
@@ -51,7 +53,7 @@ func (b Bound) Equal(other Bound) bool { return b.kind == other.kind && b.Text =
 // Pattern is a regular expression (RE2).
 type Pattern struct {
 	Text   string
-	Regexp *regexp.Regexp
+	Regexp *regexp.Regexp // nil if Text is not one; only a damaged record or schema has such patterns
 }
 
 // NewPattern compiles a regular expression.
