@@ -49,8 +49,12 @@ func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
 
 func (c *checker) text(limits catalog.Constraints, text string) {
 	c.count(utf8.RuneCountInString(text), "character", limits.MinLength, limits.MaxLength)
-	if limits.Pattern.Written() && !limits.Pattern.V.Regexp.MatchString(text) {
-		c.report("%.60q does not match %s", text, limits.Pattern.V.Text)
+	switch pattern := limits.Pattern.V; {
+	case !limits.Pattern.Written():
+	case pattern.Regexp == nil:
+		c.report("cannot be checked: its pattern %s is not a regular expression", pattern.Text)
+	case !pattern.Regexp.MatchString(text):
+		c.report("%.60q does not match %s", text, pattern.Text)
 	}
 	if limits.Format.Written() {
 		if noun, ok := format.Check(limits.Format.V, text); !ok {

@@ -148,16 +148,14 @@ func bound(kind catalog.Kind, text *string) (v catalog.Value[catalog.Bound]) {
 	return written(&limit)
 }
 
-// pattern returns no pattern if the text is not a regular expression.
+// pattern returns no pattern if the text is nil. It keeps a text that is not a regular expression here: a
+// pattern that was dropped would look like one that somebody adds, and payloads would pass unchecked.
 func pattern(text *string) (v catalog.Value[catalog.Pattern]) {
 	if text == nil {
 		return v
 	}
-	compiled, err := catalog.NewPattern(*text)
-	if err != nil {
-		return v
-	}
-	return written(&compiled)
+	p, _ := catalog.NewPattern(*text)
+	return written(&p)
 }
 
 func written[T any](v *T) catalog.Value[T] {
