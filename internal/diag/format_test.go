@@ -26,6 +26,19 @@ func TestAMessageHasNothingThatControlsATerminal(t *testing.T) {
 	}
 }
 
+func TestAnnotationsShowControlCharacters(t *testing.T) {
+	rule := &diag.Rule{ID: "some-rule", Severity: diag.Error}
+	f := rule.At(diag.Place{Pos: diag.Position{File: "a\x1b,\u202e", Line: 1, Column: 1}}, "no")
+	f.Hint = "did you mean \"\a\U000E0001\xff%\"?\n"
+	f.See(diag.Place{Pos: diag.Position{File: "b\x7f", Line: 1, Column: 1}}, "here")
+	got, err := diag.Findings{f}.In(diag.GitHub)
+	want := `::error file=a\x1b%2C\u202e,line=1,col=1,endColumn=2,title=some-rule::` +
+		`no; did you mean "\a\U000e0001` + "\uFFFD" + `%25"?%0A%0Ab\x7f:1:1: here` + "\n"
+	if err != nil || got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestFindingsAreSortedAndNoneIsThereTwice(t *testing.T) {
 	a, b := &diag.Rule{ID: "a-rule"}, &diag.Rule{ID: "b-rule"}
 	at := func(file string, line, column int) diag.Place {

@@ -10,8 +10,10 @@ import (
 // what somebody has written in a catalogue.
 func Visible(text string) string { return Escape(text, unicode.IsPrint) }
 
-// Escape writes every character that is not to be kept as in a Go string, such as \x1b or \u200b.
+// Escape writes every character that is not to be kept as in a Go string, such as \a, \x1b or \u200b. Bytes
+// that are not UTF-8 become the replacement character.
 func Escape(text string, keep func(rune) bool) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	if !strings.ContainsFunc(text, func(r rune) bool { return !keep(r) }) {
 		return text
 	}

@@ -85,7 +85,7 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 		v.all = append(v.all, one)
 	}
 	if v.key = im.discriminator(s, v.all); v.key == "" {
-		return nil, &noUnion{branches, v.at, "no property distinguishes the variants of " + key + " apart",
+		return nil, &noUnion{branches, v.at, "no property tells the variants of " + key + " apart",
 			"give each a required property with a const of its own, or name one with discriminator"}
 	}
 	taken := names{}

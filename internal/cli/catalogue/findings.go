@@ -143,5 +143,8 @@ func (f format) of(report string, noted diag.Findings, err error) (string, error
 // document returns findings for programs.
 func (f format) document(all diag.Findings) (string, error) {
 	text, err := all.In(diag.Format(f))
-	return terminal.CleanJSON(text), err
+	if f != format(diag.GitHub) {
+		text = terminal.CleanJSON(text)
+	}
+	return text, err
 }

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/busgen/busgen/internal/diag"
 )
 
 // Width returns how many columns of a terminal a text takes, without escape
@@ -99,42 +101,16 @@ func Cut(text string, width int) string {
 // Clean returns a text as one line that does nothing to a terminal: line breaks
 // and tabs are spaces, other control characters, and those that change the
 // direction of writing, are shown as escapes.
-func Clean(text string) string { return clean(text, func(rune) string { return " " }) }
+func Clean(text string) string { return diag.Escape(asSpaces.Replace(text), printable) }
+
+var asSpaces = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 
 // CleanLines is Clean for a text of several lines, which it keeps.
 func CleanLines(text string) string {
-	return clean(text, func(c rune) string {
-		switch c {
-		case '\n':
-			return "\n"
-		case '\t':
-			return "    "
-		}
-		return ""
-	})
+	return diag.Escape(asLines.Replace(text), func(c rune) bool { return c == '\n' || printable(c) })
 }
 
-// clean replaces white space by what blank returns, and escapes the rest of
-// what is not to be printed.
-func clean(text string, blank func(rune) string) string {
-	if !strings.ContainsFunc(text, unprintable) {
-		return strings.ToValidUTF8(text, "\uFFFD")
-	}
-	var b strings.Builder
-	for _, c := range text {
-		switch {
-		case c == '\n' || c == '\t' || c == '\r':
-			b.WriteString(blank(c))
-		case !unprintable(c):
-			b.WriteRune(c)
-		case c < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-	}
-	return b.String()
-}
+var asLines = strings.NewReplacer("\t", "    ", "\r", "")
 
 // CleanJSON returns JSON that means the same and does nothing to a terminal: what
 // Clean would show as escapes is escaped in the way of JSON.
@@ -179,9 +155,9 @@ func (c cleaner) Write(line []byte) (int, error) {
 // unsafeInJSON holds in texts only: between them there is nothing of it but line
 // breaks. Bytes that are not UTF-8 come as utf8.RuneError.
 func unsafeInJSON(c rune) bool {
-	return c != '\n' && c != '\t' && (unprintable(c) || c == utf8.RuneError)
+	return c != '\n' && c != '\t' && (!printable(c) || c == utf8.RuneError)
 }
 
-func unprintable(c rune) bool {
-	return unicode.IsControl(c) || c != zeroWidthJoiner && unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp)
+func printable(c rune) bool {
+	return c == zeroWidthJoiner || !unicode.IsControl(c) && !unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -14,7 +14,8 @@ func TestCleanTextsDoNothingToATerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain text, ä, 東, 👩\u200d🚀": "plain text, ä, 東, 👩\u200d🚀",
 		"two\nlines\tand\ra tab":     "two lines and a tab",
-		"\x1b[2J\x07\x7f":            `\x1b[2J\x07\x7f`,
+		"\x1b[2J\x07\x7f":            `\x1b[2J\a\x7f`,
+		"\U000E0001\u00010":          `\U000e0001\x010`,
 		"\u202Egnp.exe":              `\u202egnp.exe`,
 		"\u009b31m\u2028":            `\u009b31m\u2028`,
 		"not \xff UTF-8":             "not \uFFFD UTF-8",
