@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // inspection looks into a log. It does what the conformance tests ask for; what it
@@ -107,7 +107,7 @@ func (in *inspection) Names(context.Context) (names engine.Names, err error) {
 	for _, sub := range in.subscriptions {
 		names.Subscriptions = append(names.Subscriptions, sub.former...)
 	}
-	for _, name := range append(field(in.types, func(r naming.Row) string { return r.Name }), field(in.types, func(r naming.Row) string { return r.Written })...) {
+	for _, name := range append(field(in.types, func(r typenames.Row) string { return r.Name }), field(in.types, func(r typenames.Row) string { return r.Written })...) {
 		if !slices.Contains(names.Types, name) {
 			names.Types = append(names.Types, name)
 		}
@@ -368,7 +368,7 @@ func correlationOf(r *engine.Record) string {
 // of those that the filter chooses.
 func (s *store) matches(f engine.Filter, r *engine.Record, texts []string) bool {
 	typed := func(glob string) bool {
-		ok, err := naming.MatchesAny(glob, s.namesOf(r.Type))
+		ok, err := typenames.MatchesAny(glob, s.namesOf(r.Type))
 		return ok && err == nil
 	}
 	contains := func(text string) bool { return strings.Contains(text, f.Text) }

@@ -22,7 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Engine holds the logs of a process. It implements [engine.Engine].
@@ -43,14 +43,14 @@ func (e *Engine) Open(ctx context.Context, target string, options engine.Options
 	defer e.mu.Unlock()
 	s := e.stores[target]
 	if s == nil {
-		s = &store{target: target, events: map[int64]*engine.Record{}, keys: map[dedupeKey]first{}, schemas: map[naming.Key]engine.Schema{}, settled: make(chan struct{})}
+		s = &store{target: target, events: map[int64]*engine.Record{}, keys: map[dedupeKey]first{}, schemas: map[typenames.Key]engine.Schema{}, settled: make(chan struct{})}
 		e.stores[target] = s
 	}
 	l := &Log{store: s, options: options, own: map[string]string{}, done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logs = append(s.logs, l)
-	l.here = naming.Here(s.types, l.own)
+	l.here = typenames.Here(s.types, l.own)
 	return l, nil
 }
 
@@ -63,7 +63,7 @@ type store struct {
 	events        map[int64]*engine.Record // by seq; Type is the name under which it was published
 	oldest        int64                    // no event is older
 	last          int64                    // seq of the newest event
-	types         []naming.Row
+	types         []typenames.Row
 	keys          map[dedupeKey]first
 	subscriptions []*subscription // in the order in which they were made
 	pauses        []engine.Pause
@@ -73,8 +73,8 @@ type store struct {
 	settled       chan struct{} // closed and replaced when a delivery is settled
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
-	schemas       map[naming.Key]engine.Schema // of payloads, by the types of programs
-	audit         []engine.AuditEntry          // ids count from 1
+	schemas       map[typenames.Key]engine.Schema // of payloads, by the types of programs
+	audit         []engine.AuditEntry             // ids count from 1
 }
 
 // dedupeKey is an idempotency key of an event type, by the name it was used with.
@@ -187,7 +187,7 @@ func (s *store) insert(records []engine.Record) {
 		if r.Duplicate || r.IfWanted && !s.wanted(r.Type) {
 			continue
 		}
-		s.declareType(naming.Key{Name: r.Type, Version: max(r.Version, 1)})
+		s.declareType(typenames.Key{Name: r.Type, Version: max(r.Version, 1)})
 		s.last++
 		r.Seq = s.last
 		stored := *r

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Pause implements [engine.Pauser].
@@ -102,7 +102,7 @@ func (l *Log) WatchPauses(ctx context.Context, f func([]engine.Pause)) error {
 // pausesHere returns what is paused under the names of this process.
 func (l *Log) pausesHere() []engine.Pause {
 	pauses := slices.Clone(l.pauses)
-	names := naming.All(l.types)
+	names := typenames.All(l.types)
 	for i := range pauses {
 		p := &pauses[i]
 		if p.Kind == engine.PauseSubscription {
@@ -114,8 +114,8 @@ func (l *Log) pausesHere() []engine.Pause {
 		besides := map[string]bool{}
 		for _, row := range l.types {
 			here := l.here[row.Written]
-			itself, _ := naming.Matches(p.Target, here)
-			if any, _ := naming.MatchesAny(p.Target, names[row.Name]); any && !itself {
+			itself, _ := typenames.Matches(p.Target, here)
+			if any, _ := typenames.MatchesAny(p.Target, names[row.Name]); any && !itself {
 				besides[here] = true
 			}
 		}
@@ -130,7 +130,7 @@ func (l *Log) pausesHere() []engine.Pause {
 // typePaused reports whether a type is paused, under any of its names.
 func (s *store) typePaused(written string) bool {
 	return slices.ContainsFunc(s.pauses, func(p engine.Pause) bool {
-		matches, err := naming.MatchesAny(p.Target, s.namesOf(written))
+		matches, err := typenames.MatchesAny(p.Target, s.namesOf(written))
 		return p.Kind == engine.PauseType && matches && err == nil
 	})
 }

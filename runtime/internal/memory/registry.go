@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // pid is that of the owner of any log here.
@@ -25,16 +25,16 @@ func (l *Log) DeclareTypes(_ context.Context, specs []engine.TypeSpec) error {
 		for _, alias := range spec.Aliases {
 			l.own[alias] = spec.Name
 		}
-		key := naming.Key{Name: spec.Name, Version: max(spec.Version, 1)}
+		key := typenames.Key{Name: spec.Name, Version: max(spec.Version, 1)}
 		if spec.Schema != "" && l.schemas[key].Text != spec.Schema {
 			l.schemas[key] = engine.Schema{Version: key.Version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}
 		}
 	}
-	for _, key := range naming.Missing(l.types, specs) {
+	for _, key := range typenames.Missing(l.types, specs) {
 		l.declareType(key)
 	}
 	l.reroute(func() {
-		for id, name := range naming.Renamed(l.types, specs) {
+		for id, name := range typenames.Renamed(l.types, specs) {
 			l.types[id-1].Name = name
 		}
 	})
@@ -43,8 +43,8 @@ func (l *Log) DeclareTypes(_ context.Context, specs []engine.TypeSpec) error {
 }
 
 // declareType adds a type unless it is known.
-func (s *store) declareType(key naming.Key) {
-	row := naming.Row{ID: int64(len(s.types) + 1), Name: key.Name, Written: key.Name, Version: key.Version}
+func (s *store) declareType(key typenames.Key) {
+	row := typenames.Row{ID: int64(len(s.types) + 1), Name: key.Name, Written: key.Name, Version: key.Version}
 	if base, dead := strings.CutPrefix(key.Name, engine.DeadType("")); dead {
 		row.Name = engine.DeadType(s.nameOf(base))
 	}
@@ -71,7 +71,7 @@ func (s *store) nameOf(written string) string {
 
 // namesOf returns all names of the type that was published under a name.
 func (s *store) namesOf(written string) []string {
-	if names := naming.All(s.types)[s.nameOf(written)]; names != nil {
+	if names := typenames.All(s.types)[s.nameOf(written)]; names != nil {
 		return names
 	}
 	return []string{written}
@@ -83,7 +83,7 @@ func (s *store) wanted(ownType string) bool {
 	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
 		name = engine.DeadType(s.nameOf(base))
 	}
-	return slices.ContainsFunc(s.types, func(row naming.Row) bool {
+	return slices.ContainsFunc(s.types, func(row typenames.Row) bool {
 		return row.Name == name && slices.ContainsFunc(s.subscriptions, func(sub *subscription) bool { return sub.routes[row.Written] })
 	})
 }
@@ -92,12 +92,12 @@ func (s *store) wanted(ownType string) bool {
 // would not get any more, are its deliveries from now on.
 func (s *store) reroute(change func()) {
 	change()
-	names := naming.All(s.types)
+	names := typenames.All(s.types)
 	for _, sub := range s.subscriptions {
 		before := sub.routes
 		sub.routes = map[string]bool{}
 		for _, row := range s.types {
-			if matches, err := naming.MatchesAny(sub.pattern, names[row.Name]); matches && err == nil {
+			if matches, err := typenames.MatchesAny(sub.pattern, names[row.Name]); matches && err == nil {
 				sub.routes[row.Written] = true
 			}
 		}
@@ -108,7 +108,7 @@ func (s *store) reroute(change func()) {
 		}
 	}
 	for _, l := range s.logs {
-		l.here = naming.Here(s.types, l.own)
+		l.here = typenames.Here(s.types, l.own)
 	}
 }
 
@@ -193,7 +193,7 @@ func (l *Log) freeNames(specs []engine.ConsumerSpec) {
 // declare adds a subscription, or gives a known one its name and its pattern.
 func (s *store) declare(sub *subscription, spec engine.ConsumerSpec) {
 	if spec.Pattern[0] == engine.OwnType {
-		s.declareType(naming.Key{Name: spec.Pattern, Version: 1})
+		s.declareType(typenames.Key{Name: spec.Pattern, Version: 1})
 	}
 	switch {
 	case sub == nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Append implements [engine.Log].
@@ -43,7 +43,7 @@ func (w *writer) insert(events []logged) error {
 		e := &events[i]
 		if e.typeID == 0 {
 			var err error
-			if e.typeID, err = declareType(w.conn, naming.Key{Name: e.Type, Version: e.Version}); err != nil {
+			if e.typeID, err = declareType(w.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
 				return err
 			}
 		}

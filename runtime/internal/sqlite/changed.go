@@ -2,13 +2,9 @@ package sqlite
 
 import (
 	"errors"
-	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// microseconds is the time that a row of owner says.
-func microseconds(at int64) time.Time { return time.UnixMicro(at).UTC() }
 
 // applyHere is apply on the log as it is now: what belongs to one that is gone must
 // not be written to it.

@@ -10,7 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // consumer is the durable position of one subscription.
@@ -190,7 +190,7 @@ func (l *Log) shared(id int64, name string) error {
 // pattern.
 func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
 	if spec.Pattern[0] == engine.OwnType {
-		if _, err := declareType(c, naming.Key{Name: spec.Pattern, Version: 1}); err != nil {
+		if _, err := declareType(c, typenames.Key{Name: spec.Pattern, Version: 1}); err != nil {
 			return err
 		}
 	}

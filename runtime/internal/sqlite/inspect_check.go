@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // The rules that a file keeps, besides engine.RuleIntegrity.
@@ -164,7 +164,7 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 		if err != nil {
 			return err
 		}
-		names := naming.All(types)
+		names := typenames.All(types)
 		return c.query(`
 			SELECT l.id, t.name, t.version, l.payload,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,

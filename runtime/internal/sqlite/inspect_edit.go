@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // editedInto begins the reason of a dead letter that was edited.
@@ -22,7 +22,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 			return err
 		}
 		seq, err := appendFor(c, specialEvent{
-			id: id, Key: naming.Key{Name: old.Type, Version: old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
+			id: id, Key: typenames.Key{Name: old.Type, Version: old.Version}, payload: payload, metadata: old.Metadata, createdAt: time.Now(),
 			subscription: old.subscription, parent: key.EventID,
 		})
 		if err != nil {
@@ -47,7 +47,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 // specialEvent is an event for one subscription.
 type specialEvent struct {
 	id uuid.UUID
-	naming.Key
+	typenames.Key
 	payload, metadata []byte
 	createdAt         time.Time
 	subscription      int64

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // deadFilter chooses dead letters.
@@ -152,10 +152,10 @@ func typesOf(c *conn, globs []string) (string, error) {
 // any of their names.
 func typesMatching(c *conn, globs []string) (types []int64, err error) {
 	rows, err := typeRows(c)
-	names := naming.All(rows)
+	names := typenames.All(rows)
 	for _, row := range rows {
 		for _, one := range globs {
-			matches, err := naming.MatchesAny(one, names[row.Name])
+			matches, err := typenames.MatchesAny(one, names[row.Name])
 			if err != nil {
 				return nil, fmt.Errorf("type %q: %w", one, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // deadLetterImport implements [engine.Import].
@@ -77,7 +77,7 @@ func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err
 	}
 	if seq == 0 {
 		seq, err = appendFor(c, specialEvent{
-			id: l.EventID, Key: naming.Key{Name: l.Type, Version: l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
+			id: l.EventID, Key: typenames.Key{Name: l.Type, Version: l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
 			subscription: subscription, parent: uuid.Nil,
 		})
 	} else {

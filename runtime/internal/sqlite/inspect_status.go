@@ -213,6 +213,7 @@ func readSnoozed(c *conn) (found []engine.Snoozed, err error) {
 	return found, err
 }
 
+// readOwner returns the process that took the log over last, or a zero Owner.
 func readOwner(c *conn) (owner engine.Owner, err error) {
 	err = c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
 		owner = engine.Owner{PID: s.ColumnInt(0), Since: timeOf(s, 1)}

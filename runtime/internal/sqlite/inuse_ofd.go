@@ -22,14 +22,7 @@ func inUse(path string) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	return locked(file, sharedFirst, sharedSize)
-}
-
-func locked(file *os.File, start, length int64) (bool, error) {
-	getLock, _ := ofd()
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: start, Len: length}
-	err := ownerLock(file, getLock, &lock)
-	return lock.Type != syscall.F_UNLCK, err
+	return locked(file, syscall.F_WRLCK, sharedFirst, sharedSize)
 }
 
 // pin keeps the index valid that others use now, until the file is closed: the
@@ -40,9 +33,7 @@ func pin(path string) *os.File {
 	if err != nil {
 		return nil
 	}
-	_, setLock := ofd()
-	if valid, err := locked(file, indexValid, 1); err != nil || !valid ||
-		ownerLock(file, setLock, &syscall.Flock_t{Type: syscall.F_RDLCK, Start: indexValid, Len: 1}) != nil {
+	if valid, err := locked(file, syscall.F_WRLCK, indexValid, 1); err != nil || !valid || setLock(file, syscall.F_RDLCK, indexValid) != nil {
 		file.Close()
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
@@ -85,7 +86,7 @@ func (w *writer) verify() error {
 	case before > 0 && since < before:
 		return errRestored // owners come after one another
 	case before > 0 && since > before:
-		return &engine.OwnedError{Path: w.conn.path, PID: pid, Since: microseconds(since)}
+		return &engine.OwnedError{Path: w.conn.path, PID: pid, Since: time.UnixMicro(since).UTC()}
 	case before > 0 && now.schema != w.known.schema:
 		if same, err := w.cursorsAreOurs(); err != nil || !same {
 			return cmp.Or(err, errRestored)

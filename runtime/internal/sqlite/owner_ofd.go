@@ -18,6 +18,32 @@ import (
 // ownerLocks says that the file itself can be locked here.
 const ownerLocks = true
 
+// lockOwner locks the byte of file that stands for the dispatching process, or
+// returns errOwned.
+func lockOwner(file *os.File) error { return setLock(file, syscall.F_WRLCK, ownerByte) }
+
+// unlockOwner gives the lock back.
+func unlockOwner(file *os.File) error { return setLock(file, syscall.F_UNLCK, ownerByte) }
+
+// ownerLocked reports whether somebody holds the lock, without taking it: whoever
+// wants to begin to dispatch is not disturbed.
+func ownerLocked(file *os.File) (bool, error) { return locked(file, syscall.F_RDLCK, ownerByte, 1) }
+
+// setLock locks or unlocks one byte of file, or returns errOwned.
+func setLock(file *os.File, kind int16, at int64) error {
+	_, set := ofd()
+	return fcntl(file, set, &syscall.Flock_t{Type: kind, Start: at, Len: 1})
+}
+
+// locked reports whether a lock of this kind would be refused for these bytes of file,
+// because somebody else holds one. It takes none.
+func locked(file *os.File, kind int16, start, length int64) (bool, error) {
+	get, _ := ofd()
+	lock := syscall.Flock_t{Type: kind, Start: start, Len: length}
+	err := fcntl(file, get, &lock)
+	return lock.Type != syscall.F_UNLCK, err
+}
+
 // ofd returns the commands of fcntl, which package syscall does not have.
 func ofd() (getLock, setLock int) {
 	if runtime.GOOS == "darwin" {
@@ -26,29 +52,7 @@ func ofd() (getLock, setLock int) {
 	return 36, 37
 }
 
-// lockOwner locks the byte of file that stands for the dispatching process, or
-// returns errOwned.
-func lockOwner(file *os.File) error {
-	_, setLock := ofd()
-	return ownerLock(file, setLock, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: ownerByte, Len: 1})
-}
-
-// unlockOwner gives the lock back.
-func unlockOwner(file *os.File) error {
-	_, setLock := ofd()
-	return ownerLock(file, setLock, &syscall.Flock_t{Type: syscall.F_UNLCK, Start: ownerByte, Len: 1})
-}
-
-// ownerLocked tells whether somebody holds the lock, without taking it: whoever
-// wants to begin to dispatch is not disturbed.
-func ownerLocked(file *os.File) (bool, error) {
-	getLock, _ := ofd()
-	lock := syscall.Flock_t{Type: syscall.F_RDLCK, Start: ownerByte, Len: 1}
-	err := ownerLock(file, getLock, &lock)
-	return lock.Type != syscall.F_UNLCK, err
-}
-
-func ownerLock(file *os.File, command int, lock *syscall.Flock_t) error {
+func fcntl(file *os.File, command int, lock *syscall.Flock_t) error {
 	for {
 		var err error
 		if withHandle(file, func(handle uintptr) { err = syscall.FcntlFlock(handle, command, lock) }) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Pause implements [engine.Log].
@@ -116,10 +116,10 @@ func (t *typeTable) besides(c *conn, pattern string) (string, error) {
 	defer t.mu.RUnlock()
 	found := map[string]bool{}
 	for _, info := range t.infos {
-		if itself, err := naming.Matches(pattern, info.name); itself || err != nil {
+		if itself, err := typenames.Matches(pattern, info.name); itself || err != nil {
 			continue
 		}
-		if matches, err := naming.MatchesAny(pattern, info.names); matches && err == nil {
+		if matches, err := typenames.MatchesAny(pattern, info.names); matches && err == nil {
 			found[info.name] = true
 		}
 	}
@@ -188,7 +188,7 @@ func typePaused(c *conn, written string) (paused bool, err error) {
 	pauses, err := readPauses(c)
 	for _, one := range pauses {
 		if err == nil && !paused && one.Kind == engine.PauseType {
-			paused, err = naming.MatchesAny(one.Target, names)
+			paused, err = typenames.MatchesAny(one.Target, names)
 		}
 	}
 	return paused, err

@@ -7,7 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Poll implements [engine.Consumer].
@@ -285,7 +285,7 @@ func (c *consumer) matchesType(typeID int64) bool {
 		}
 		info, _ = c.log.types.info(typeID)
 	}
-	matches, _ = naming.MatchesAny(c.pattern, info.names) // parsed when it was subscribed
+	matches, _ = typenames.MatchesAny(c.pattern, info.names) // parsed when it was subscribed
 	c.matches[typeID] = matches
 	return matches
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // routeAll makes the routes of all subscriptions those of their patterns.
@@ -85,9 +85,9 @@ func typesFor(c *conn, pattern string) (ids []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names := naming.All(rows)
+	names := typenames.All(rows)
 	for _, row := range rows {
-		matches, err := naming.MatchesAny(pattern, names[row.Name])
+		matches, err := typenames.MatchesAny(pattern, names[row.Name])
 		if err != nil {
 			return nil, err
 		}

@@ -7,19 +7,19 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // changedSchemas returns the schemas that the file has in another form or not at all, by
 // the number of their type. Types that have no row yet are left out.
-func changedSchemas(c *conn, rows []naming.Row, specs []engine.TypeSpec) (map[int64]string, error) {
-	ids := map[naming.Key]int64{}
+func changedSchemas(c *conn, rows []typenames.Row, specs []engine.TypeSpec) (map[int64]string, error) {
+	ids := map[typenames.Key]int64{}
 	for _, row := range rows {
-		ids[naming.Key{Name: row.Written, Version: row.Version}] = row.ID
+		ids[typenames.Key{Name: row.Written, Version: row.Version}] = row.ID
 	}
 	changed := map[int64]string{}
 	for _, spec := range specs {
-		if id := ids[naming.Key{Name: spec.Name, Version: max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
+		if id := ids[typenames.Key{Name: spec.Name, Version: max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
 			changed[id] = spec.Schema
 		}
 	}
@@ -58,7 +58,7 @@ func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engin
 			SELECT t.version, s.schema, s.stored_at, s.program FROM schemas s JOIN types t ON t.id = s.type
 			WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1)
 			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
-			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: microseconds(s.ColumnInt64(2)), Program: s.ColumnText(3)}
+			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: timeOf(s, 2), Program: s.ColumnText(3)}
 			return nil
 		}, eventType)
 	})

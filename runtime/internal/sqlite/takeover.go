@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -122,12 +120,10 @@ func count(c *conn, found *engine.Recovery) error {
 
 // owner returns the error that names who dispatches.
 func (l *Log) owner() error {
-	owned := &engine.OwnedError{Path: l.path}
-	err := l.read(func(c *conn) error {
-		return c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
-			owned.PID, owned.Since = s.ColumnInt(0), timeOf(s, 1)
-			return nil
-		})
+	var owner engine.Owner
+	err := l.read(func(c *conn) (err error) {
+		owner, err = readOwner(c)
+		return err
 	})
-	return errors.Join(owned, err)
+	return errors.Join(&engine.OwnedError{Path: l.path, PID: owner.PID, Since: owner.Since}, err)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // typeInfo is what this process knows of a row.
@@ -25,14 +25,14 @@ type typeTable struct {
 
 	mu    sync.RWMutex
 	own   map[string]string // the names of this process's catalogue, by all that it knows
-	ids   map[naming.Key]int64
+	ids   map[typenames.Key]int64
 	infos map[int64]typeInfo
 
 	changes atomic.Int64 // grows with the names that are known
 }
 
 func newTypeTable(log *Log) *typeTable {
-	return &typeTable{log: log, own: map[string]string{}, ids: map[naming.Key]int64{}, infos: map[int64]typeInfo{}}
+	return &typeTable{log: log, own: map[string]string{}, ids: map[typenames.Key]int64{}, infos: map[int64]typeInfo{}}
 }
 
 // number appends records as rows. A type that nobody has declared yet is
@@ -46,7 +46,7 @@ func (t *typeTable) number(dst []logged, records []engine.Record) []logged {
 	defer t.mu.RUnlock()
 	for _, r := range records {
 		r.Version = max(r.Version, 1)
-		dst = append(dst, logged{Record: r, typeID: t.ids[naming.Key{Name: r.Type, Version: r.Version}]})
+		dst = append(dst, logged{Record: r, typeID: t.ids[typenames.Key{Name: r.Type, Version: r.Version}]})
 	}
 	return dst
 }
@@ -91,21 +91,21 @@ func (t *typeTable) read(c *conn, anew bool) error {
 		clear(t.infos)
 		t.changes.Add(1)
 	}
-	here, names := naming.Here(rows, t.own), naming.All(rows)
+	here, names := typenames.Here(rows, t.own), typenames.All(rows)
 	for _, row := range rows {
 		info := typeInfo{here[row.Written], row.Version, names[row.Name]}
 		if !slices.Equal(t.infos[row.ID].names, info.names) {
 			t.changes.Add(1)
 		}
-		t.ids[naming.Key{Name: row.Written, Version: row.Version}], t.infos[row.ID] = row.ID, info
+		t.ids[typenames.Key{Name: row.Written, Version: row.Version}], t.infos[row.ID] = row.ID, info
 	}
 	return nil
 }
 
 // typeRows reads the table.
-func typeRows(c *conn) (rows []naming.Row, err error) {
+func typeRows(c *conn) (rows []typenames.Row, err error) {
 	err = c.query("SELECT id, name, written, version FROM types ORDER BY id", func(s *sqlite3.Stmt) error {
-		rows = append(rows, naming.Row{ID: s.ColumnInt64(0), Name: s.ColumnText(1), Written: s.ColumnText(2), Version: s.ColumnInt(3)})
+		rows = append(rows, typenames.Row{ID: s.ColumnInt64(0), Name: s.ColumnText(1), Written: s.ColumnText(2), Version: s.ColumnInt(3)})
 		return nil
 	})
 	return rows, err

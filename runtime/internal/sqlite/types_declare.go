@@ -7,7 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/naming"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // DeclareTypes implements [engine.Log].
@@ -27,7 +27,7 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 			return err
 		}
 		changed, err := changedSchemas(c, rows, specs)
-		needed = len(changed) > 0 || len(naming.Missing(rows, specs)) > 0 || len(naming.Renamed(rows, specs)) > 0
+		needed = len(changed) > 0 || len(typenames.Missing(rows, specs)) > 0 || len(typenames.Renamed(rows, specs)) > 0
 		return err
 	})
 	if needed && err == nil {
@@ -50,7 +50,7 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range naming.Missing(rows, specs) {
+	for _, key := range typenames.Missing(rows, specs) {
 		if _, err := declareType(c, key); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 	if rows, err = typeRows(c); err != nil {
 		return err
 	}
-	renamed := naming.Renamed(rows, specs)
+	renamed := typenames.Renamed(rows, specs)
 	if len(renamed) == 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 
 // declareType returns a type's number, and adds the type with its routes
 // unless it is known.
-func declareType(c *conn, key naming.Key) (typeID int64, err error) {
+func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 	key.Version = max(key.Version, 1)
 	relative, name := int64(0), key.Name // another row of the same type
 	err = c.query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
@@ -99,7 +99,7 @@ func declareType(c *conn, key naming.Key) (typeID int64, err error) {
 		return typeID, c.exec("INSERT INTO routes (type, subscription, former) SELECT ?, subscription, former FROM routes WHERE type = ?", typeID, relative)
 	}
 	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
-		return naming.Matches(pattern, key.Name)
+		return typenames.Matches(pattern, key.Name)
 	})
 	if err != nil {
 		return 0, err

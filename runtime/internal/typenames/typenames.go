@@ -1,7 +1,7 @@
-// Package naming decides what event types are called in a log whose programs have
+// Package typenames decides what event types are called in a log whose programs have
 // renamed some of them, and which types a subscription's pattern matches. It is
 // arithmetic on names; engines keep the rows.
-package naming
+package typenames
 
 import (
 	"cmp"
