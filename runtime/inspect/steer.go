@@ -12,7 +12,7 @@ import (
 // [File.ResumeSubscription]. The reason, in a few words or empty, is for everybody who
 // finds it paused. Handlers that run are not interrupted; its events wait where they
 // are, and retries that come due wait as well. Pausing what is paused changes nothing.
-// A name that the file does not know is a *[NotFoundError].
+// It may be a former name. One that the file does not know is a *[NotFoundError].
 func (f *File) PauseSubscription(ctx context.Context, name, reason string) error {
 	return f.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Reason: reason})
 }
@@ -51,8 +51,8 @@ type Removed = engine.Removed
 // A name that the catalogue declares, or that a program subscribes, is there again at
 // the next start, and begins at the end of the log: take it out of both first. No
 // process may dispatch from the file, so that no handler is at work for it: otherwise
-// the error is a *runtime.OwnedError that says who does. A name that the file does not
-// know is a *[NotFoundError].
+// the error is a *runtime.OwnedError that says who does. A name that no subscription has
+// now, which includes former ones, is a *[NotFoundError].
 func (f *File) RemoveSubscription(ctx context.Context, name string) (Removed, error) {
 	return f.log.RemoveSubscription(ctx, name)
 }

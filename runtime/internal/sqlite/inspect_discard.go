@@ -14,12 +14,8 @@ import (
 
 // DiscardEvent implements [engine.EventDiscarder].
 func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
-	if subscription != "" {
-		if err := i.known(ctx, subscription); err != nil {
-			return nil, err
-		}
-	}
-	err = i.change(ctx, "discard an event of", func(c *conn) error {
+	err = i.changeAll(ctx, "discard an event of", subscription, func(c *conn, only knownSubscription) error {
+		discarded = nil
 		if err := forgetCancelled(c); err != nil {
 			return err
 		}
@@ -37,7 +33,7 @@ func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscriptio
 				return err
 			}
 			switch {
-			case subscription != "" && d.Subscription != subscription:
+			case only.id != 0 && d.subscription != only.id:
 			case d.open():
 				discarded = append(discarded, d.Subscription)
 				if err = cancelDelivery(c, d.subscription, seq, reason); err == nil {
@@ -67,18 +63,13 @@ func (d deliveryState) open() bool {
 
 // Undiscard implements [engine.EventDiscarder].
 func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
-	if u.Subscription != "" {
-		if err := i.known(ctx, u.Subscription); err != nil {
-			return undone, err
-		}
-	}
-	err = i.change(ctx, "undo a discard in", func(c *conn) error {
+	err = i.changeAll(ctx, "undo a discard in", u.Subscription, func(c *conn, only knownSubscription) error {
 		undone = engine.Undone{}
-		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: u.Subscription}
+		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: only.name}
 		if u.Action != 0 {
 			entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
 		}
-		found, err := chosenDiscards(c, u)
+		found, err := chosenDiscards(c, u, only.id)
 		if err != nil {
 			return err
 		}
@@ -116,7 +107,8 @@ type discardedRow struct {
 	dead, open, passed bool // it was dead; it is not yet settled; the cursor has passed it
 }
 
-func chosenDiscards(c *conn, u engine.Undo) (found []discardedRow, err error) {
+// chosenDiscards returns the discards of one subscription, or of all for 0.
+func chosenDiscards(c *conn, u engine.Undo, subscription int64) (found []discardedRow, err error) {
 	err = c.query(`
 		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
 		       x.open OR l.due_at IS NOT NULL OR s.cursor >= l.seq
@@ -124,7 +116,7 @@ func chosenDiscards(c *conn, u engine.Undo) (found []discardedRow, err error) {
 		      UNION ALL SELECT seq, subscription, reason, NULL, 1 FROM cancelled) x
 		JOIN log l ON l.seq = x.seq JOIN subscriptions s ON s.id = x.subscription
 		WHERE (?1 = 0 OR (x.seq, x.subscription) IN (SELECT seq, subscription FROM audit_deliveries WHERE audit = ?1))
-		  AND (?1 <> 0 OR l.id = ?2) AND (?3 = '' OR s.name = ?3)
+		  AND (?1 <> 0 OR l.id = ?2) AND ?3 IN (0, s.id)
 		  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND NOT x.open)
 		ORDER BY x.seq, x.subscription`, func(s *sqlite3.Stmt) error {
 		found = append(found, discardedRow{
@@ -132,7 +124,7 @@ func chosenDiscards(c *conn, u engine.Undo) (found []discardedRow, err error) {
 			reason: s.ColumnText(2), dead: s.ColumnBool(3), open: s.ColumnBool(4), passed: s.ColumnBool(5),
 		})
 		return nil
-	}, u.Action, u.Event[:], u.Subscription)
+	}, u.Action, u.Event[:], subscription)
 	return found, err
 }
 

@@ -41,21 +41,18 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	r := &replay{Inspection: i, name: spec.Subscription, ledger: ledger{AuditEntry: entry}}
+	r := &replay{Inspection: i, ledger: ledger{AuditEntry: entry}}
 	return r, i.look(ctx, "read", func(c *conn) error {
-		err := requireSubscription(c, spec.Subscription)
+		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
 		}
+		r.subscription, r.name, r.ledger.Subscription = found.id, found.name, found.name
 		if r.filter, err = eventArgsOf(c, spec.Filter); err != nil {
 			return err
 		}
 		r.last = r.filter.first - 1
-		err = c.query("SELECT id, cursor FROM subscriptions WHERE name = ?", func(s *sqlite3.Stmt) error {
-			r.subscription, r.end = s.ColumnInt64(0), s.ColumnInt64(1)
-			return nil
-		}, spec.Subscription)
-		if err != nil {
+		if r.end, err = c.int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
 			return err
 		}
 		matched, err := c.int64("SELECT count(*)"+replayable, r.args()...)

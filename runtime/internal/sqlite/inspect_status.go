@@ -48,7 +48,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
-			one.Unhandled = slices.Contains(activity.Unhandled, one.Name)
+			one.Unhandled = one.Backlog > 0 && slices.Contains(activity.Unhandled, one.Name)
 			status.DeadLetters += one.Dead
 		}
 		now, err := readMark(c, lags)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +14,17 @@ import (
 // Pause implements [engine.SubscriptionSteerer].
 func (i *Inspection) Pause(ctx context.Context, p engine.Pause) error {
 	p.Actor = i.actor
-	if p.Kind == engine.PauseSubscription {
-		if err := i.known(ctx, p.Target); err != nil {
-			return err
-		}
-	}
-	return i.change(ctx, "pause in", func(c *conn) error {
+	pause := func(c *conn, subscription knownSubscription) error {
+		p.Target = cmp.Or(subscription.name, p.Target)
 		if err := pauseDeliveries(c, p); err != nil || c.Changes() == 0 {
 			return err
 		}
 		return auditPause(c, "pause", p)
-	})
+	}
+	if p.Kind == engine.PauseType {
+		return i.changeAll(ctx, "pause in", "", pause)
+	}
+	return i.changeFor(ctx, "pause in", p.Target, pause)
 }
 
 // Resume implements [engine.SubscriptionSteerer].
@@ -62,12 +63,17 @@ func auditPause(c *conn, action string, p engine.Pause) error {
 	return audit(c, entry)
 }
 
-// RemoveSubscription implements [engine.SubscriptionSteerer].
+// RemoveSubscription implements [engine.SubscriptionSteerer]. It takes present names
+// only: somebody who removes a former name means something that is gone already, and
+// would lose what goes by the new name.
 func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (removed engine.Removed, err error) {
+	i.removing.Lock()
+	defer i.removing.Unlock()
 	path := ""
 	err = i.look(ctx, "read", func(c *conn) error {
 		path = c.path
-		return requireSubscription(c, name)
+		_, err := presentSubscription(c, name)
+		return err
 	})
 	if err != nil {
 		return removed, err
@@ -83,8 +89,8 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 	}
 	defer lock.abandon()
 	err = i.change(ctx, "remove a subscription from", func(c *conn) error {
-		id, err := c.int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
-		if err != nil || id == 0 {
+		id, err := presentSubscription(c, name)
+		if err != nil {
 			return err
 		}
 		if removed, err = removeConsumer(c, id, name); err != nil {
@@ -100,6 +106,16 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 		})
 	})
 	return removed, err
+}
+
+// presentSubscription returns the id of the subscription that has the name now, or a
+// *NotFoundError.
+func presentSubscription(c *conn, name string) (id int64, err error) {
+	id, err = c.int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
+	if err == nil && id == 0 {
+		err = notFound(c, name)
+	}
+	return id, err
 }
 
 // ownError says which process dispatches.

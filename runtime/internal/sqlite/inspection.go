@@ -1,8 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -15,6 +15,8 @@ import (
 // have its methods.
 type Inspection struct {
 	actor string
+
+	removing sync.Mutex // held by RemoveSubscription, which locks the file in steps
 
 	mu     sync.Mutex
 	closed bool
@@ -89,20 +91,49 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 	return err
 }
 
-// known returns a *NotFoundError unless a subscription has the name now. It looks
-// before a change opens the file for writing.
-func (i *Inspection) known(ctx context.Context, subscription string) error {
-	return i.look(ctx, "read", func(c *conn) error { return requireSubscription(c, subscription) })
+// changeAll is change, or changeFor if there is a name. For all subscriptions it passes
+// the zero value to f.
+func (i *Inspection) changeAll(ctx context.Context, op, name string, f func(c *conn, only knownSubscription) error) error {
+	if name != "" {
+		return i.changeFor(ctx, op, name, f)
+	}
+	return i.change(ctx, op, func(c *conn) error { return f(c, knownSubscription{}) })
 }
 
-// requireSubscription returns a *NotFoundError unless a subscription has the name
-// now.
-func requireSubscription(c *conn, name string) error {
-	names, err := texts(c, "SELECT name FROM subscriptions ORDER BY id")
-	if err == nil && !slices.Contains(names, name) {
-		err = &engine.NotFoundError{Thing: "subscription", Name: name, Known: names}
+// changeFor is change for a subscription, by the name it has or had. It looks for the
+// subscription before it opens the file for writing, and returns a *NotFoundError if
+// there is none.
+func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *conn, subscription knownSubscription) error) error {
+	err := i.look(ctx, "read", func(c *conn) error {
+		_, err := requireSubscription(c, name)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return err
+	return i.change(ctx, op, func(c *conn) error {
+		found, err := requireSubscription(c, name)
+		if err != nil {
+			return err
+		}
+		return f(c, found)
+	})
+}
+
+// requireSubscription returns the subscription that has a name, or had it before, or a
+// *NotFoundError.
+func requireSubscription(c *conn, name string) (knownSubscription, error) {
+	found, err := knownConsumer(c, name)
+	if err == nil && found.id == 0 {
+		err = notFound(c, name)
+	}
+	return found, err
+}
+
+// notFound returns a *NotFoundError with the subscriptions that the file has.
+func notFound(c *conn, name string) error {
+	names, err := texts(c, "SELECT name FROM subscriptions ORDER BY id")
+	return cmp.Or(err, error(&engine.NotFoundError{Thing: "subscription", Name: name, Known: names}))
 }
 
 // texts returns the first column of a query.
