@@ -39,10 +39,21 @@ var ErrStagedKey = errors.New("an event that a handler publishes with its contex
 
 // ConflictError says that a dedupe key was used before for another payload.
 // Nothing was stored.
+//
+//	type ConflictError struct {
+//		EventType string
+//		Key       string
+//		First     uuid.UUID // the event that was stored with the key
+//	}
 type ConflictError = engine.ConflictError
 
 // AliasError says that a subscription cannot take over from its former name
 // ([WithAliases]), because the file has both.
+//
+//	type AliasError struct {
+//		Name, Alias string
+//		Shared      bool // one was the name of the other in this file, and both are subscribed
+//	}
 type AliasError = engine.AliasError
 
 // ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
@@ -51,6 +62,12 @@ type AliasError = engine.AliasError
 var ErrAlreadyRunning = engine.ErrOwned
 
 // OwnedError says who dispatches from a file: its pid, and since when.
+//
+//	type OwnedError struct {
+//		Path  string    // the file, or the target that the bus was opened with
+//		PID   int       // 0 if the owner has not said yet
+//		Since time.Time // zero if the owner has not said yet
+//	}
 type OwnedError = engine.OwnedError
 
 // ErrUnknownSubscription matches the error for a subscription that the file does
@@ -65,9 +82,24 @@ var ErrRestored = engine.ErrRestored
 // and what to do about it. Path is the file or, with another engine, what [Open] was
 // called with. Nothing of the operation was stored, unless it is
 // InDoubt.
+//
+//	type StorageError struct {
+//		Fault Fault  // the class, for programs
+//		Op    string // what was being done: "open", "append", "read"
+//		Path  string // the file; with another engine, the target that the bus was opened with
+//		Hint  string // what to do, for a person
+//		Err   error  // the cause, where there is one
+//		// InDoubt says that the disk, or the connection to a server, failed in the middle
+//		// of a commit and has not recovered. What is stored of the operation is taken away
+//		// before anything else is written. If the process ends before that, the operation
+//		// may turn out to be stored after all.
+//		InDoubt bool
+//	}
 type StorageError = engine.StorageError
 
 // Fault is the class of a [StorageError].
+//
+//	type Fault string
 type Fault = engine.Fault
 
 // The faults.
@@ -89,10 +121,17 @@ const (
 
 // TimeoutError is the failure of an attempt that outlived its deadline. It
 // matches [context.DeadlineExceeded].
+//
+//	type TimeoutError struct {
+//		After   time.Duration // the timeout
+//		Attempt int           // which attempt it was, 1 for the first
+//	}
 type TimeoutError = dispatch.TimeoutError
 
 // ExpiredError is the failure of an attempt whose event expired while it ran
 // ([Settings].ExpiresAfter). It matches [context.DeadlineExceeded].
+//
+//	type ExpiredError struct{ After time.Duration }
 type ExpiredError = dispatch.ExpiredError
 
 // PanicError says that code of the program, such as the Validate method of a

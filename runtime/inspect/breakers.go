@@ -10,9 +10,35 @@ import (
 )
 
 // Breaker is a circuit breaker that is open or half-open.
+//
+//	type Breaker struct {
+//		Subscription string    // in a group the member
+//		Group        string    // empty outside of groups
+//		State        string    // open or half-open
+//		Since        time.Time // when it opened; UTC
+//		Until        time.Time // when an open one tries the next event; UTC, zero for a half-open one
+//		Failures     int       // of the deliveries, when it opened or opened again
+//		Deliveries   int       // that counted then
+//		LastError    string    // why the last of them failed
+//	}
 type Breaker = engine.Breaker
 
 // Running is a handler that has been running for more than a second.
+//
+//	type Running struct {
+//		Subscription string // in a group the member
+//		Group        string // empty outside of groups
+//		Worker       int    // of the subscription, from 0
+//		Event        uuid.UUID
+//		Type         string
+//		Attempt      int
+//		Started      time.Time // UTC
+//		Deadline     time.Time // when its context ends or ended; UTC
+//		// Abandoned says that the handler has ignored its deadline: the attempt has
+//		// failed, its delivery is retried or dead, and another worker has replaced its
+//		// worker.
+//		Abandoned bool
+//	}
 type Running = engine.Running
 
 // Breakers returns the circuit breakers that are not closed, the one that opened first

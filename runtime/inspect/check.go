@@ -24,6 +24,18 @@ type Report struct {
 func (r Report) OK() bool { return len(r.Problems) == 0 && len(r.Undecodable) == 0 }
 
 // Problem is a rule that the file breaks, with how often and a few samples.
+//
+//	type Problem struct {
+//		// Rule is what is broken: integrity (the pages and indexes are sound),
+//		// reference (no row points to one that is missing), cursor (no cursor
+//		// stands beyond the log), above (no delivery above a cursor has a row,
+//		// except those of delayed events), state (what waits has a due time, what
+//		// is dead has a time and a reason), route (the routes are those of the
+//		// patterns).
+//		Rule    string
+//		Count   int
+//		Samples []string // a few of them
+//	}
 type Problem = engine.Problem
 
 // Undecodable counts the payloads of one type that a check has refused.

@@ -12,21 +12,78 @@ import (
 // DeadLetter is a delivery that a subscription has given up: its event with payload
 // and metadata, when and why it died, and every attempt. As JSON it is a line of
 // [File.Export].
+//
+//	type DeadLetter struct {
+//		Key
+//		Type        string          // of the event: order.placed
+//		Version     int             // of the payload
+//		Payload     json.RawMessage // as stored
+//		Metadata    json.RawMessage // an object of strings; nil without
+//		PublishedAt time.Time       // UTC
+//		DeadAt      time.Time       // UTC
+//		Reason      string          // max_attempts, permanent, decode, crash, expired or max_snoozes
+//		Fingerprint string          // the same for failures of the same kind; see FailureGroup
+//		Failures    int             // attempts that count, since it was published or last retried
+//		Redriven    int             // how often it was retried automatically since
+//		Progress    string          // of a group of handlers: the ones that have handled it
+//		// Attempts are the failed executions, oldest first, including those before a
+//		// retry.
+//		Attempts []FailedAttempt
+//	}
+//
+//	func (d DeadLetter) LastAttempt() FailedAttempt
 type DeadLetter = engine.DeadLetter
 
 // FailedAttempt is a failed execution of a handler: when, and with which error.
+//
+//	type FailedAttempt struct {
+//		Kind      string    // one of the Kind constants: error, panic, goexit, timeout, decode, crash or interrupted
+//		Started   time.Time // UTC; zero for a crash
+//		Ended     time.Time // UTC; of a crash: when it was noticed
+//		Error     string    // its text
+//		ErrorType string    // the Go type of the error: *fs.PathError
+//		Member    string    // of a group of handlers: the one that failed
+//		Stack     string    // of a panic or goexit
+//	}
 type FailedAttempt = engine.FailedAttempt
 
 // DeadLetterHistory is a dead letter with the events that it was made from by
 // [File.Edit], those that were made from it, and what was done to it.
+//
+//	type DeadLetterHistory struct {
+//		DeadLetter
+//		MadeFrom   []uuid.UUID  // the events that operators have edited into this one, the nearest first
+//		EditedInto []Key        // the events that were made from this one, for other subscriptions
+//		Audit      []AuditEntry // what was done to this delivery, alone or with others, oldest first
+//	}
 type DeadLetterHistory = engine.DeadLetterHistory
 
 // FailureGroup is dead letters that failed in the same way: for the same reason, with
 // an error of the same type, the same message once ids, numbers, times, addresses and
 // quoted texts are taken out of it, and a panic in the same function.
+//
+//	type FailureGroup struct {
+//		Fingerprint   string // for Filter.Group
+//		Reason        string
+//		ErrorType     string // of the last attempt
+//		Message       string // of the last attempt, with placeholders: <id>, <n>, <time>, <addr>, <text>
+//		Types         []string
+//		Subscriptions []string
+//		Count         int
+//		First         time.Time // when the first one died; UTC
+//		Last          time.Time // when the last one died; UTC
+//		Sample        Key       // the last one
+//	}
 type FailureGroup = engine.FailureGroup
 
 // Schema is what generated code says about the payloads of an event type.
+//
+//	type Schema struct {
+//		Version  int       // of the payloads that the program publishes
+//		Text     string    // one line of JSON, for busgen; its form may change
+//		StoredAt time.Time // when it last changed; UTC
+//		Program  string    // the program that stored it: the name of its file, and its version
+//	}
 type Schema = engine.Schema
 
 // DeadLetters returns dead letters, those that died last first, and the After of the

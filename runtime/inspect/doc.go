@@ -1,21 +1,19 @@
-// Package inspect looks into the event log of a bus and steers it from outside: the
-// one way for operators, their programs and the busgen command.
+// Package inspect looks into the event log of a bus and steers it from outside. The
+// busgen command is built on it.
 //
-// A [File] needs the file and nothing else: no bus, no catalogue, no generated code. It
-// works on the file of a program that is down, and beside one that is running, which
-// notices within 200 ms what a File has changed.
+// A [File] needs only the file: no bus, no catalogue, no generated code. It works on the
+// file of a program that is down, and beside a program that runs, which notices changes
+// within 200 ms.
 //
 //	file, err := inspect.Open(ctx, "shop.db")
 //	defer file.Close()
 //
-// The methods that look change no byte, and need no permission to write. The methods
-// that steer open the file for writing, and leave an entry in the audit with the name
-// of the actor ([WithActor]).
+// The methods that look change no byte of the file, and need no permission to write. The
+// methods that steer open the file for writing, and leave an entry in the audit with the
+// name of the actor ([WithActor]). A File is safe for concurrent use.
 //
-// The structs are those of the engines, so that the log of another engine is inspected
-// by the same methods. To see their fields:
-//
-//	go doc github.com/busgen/busgen/runtime/internal/engine.DeadLetter
+// The structs are aliases of internal types, which all engines share. The comment of
+// each shows its fields.
 //
 // # Looking
 //

@@ -26,13 +26,31 @@ var (
 // NotFoundError says that the file has no such event, subscription, pause, open
 // circuit breaker or dead letter. Of a dead letter, State says what became of it: it
 // was retried, discarded or purged, or there never was one.
+//
+//	type NotFoundError struct {
+//		Thing string   // event, subscription, pause, open circuit breaker, dead letter
+//		Name  string   // what was asked for
+//		Known []string // the names there are, of a subscription, a pause or a breaker
+//		Key   Key      // of a dead letter
+//		State string   // of a dead letter: what is known of the delivery, in words
+//	}
 type NotFoundError = engine.NotFoundError
 
 // NotOpenError says that an event has no delivery that could be discarded.
+//
+//	type NotOpenError struct {
+//		Event  uuid.UUID
+//		States []string // of its deliveries: charge-card dead
+//	}
 type NotOpenError = engine.NotOpenError
 
 // ImportError says which line [File.Import] could not take. The lines before it are
 // in the file; once the line is repaired, all of them can be imported again.
+//
+//	type ImportError struct {
+//		Line int // from 1
+//		Err  error
+//	}
 type ImportError = engine.ImportError
 
 // AmbiguousError says that the ids of several events begin with a prefix.

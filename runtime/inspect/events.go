@@ -13,21 +13,76 @@ import (
 
 // Event is one event with the states of its deliveries taken together: one of the
 // Status constants.
+//
+//	type Event struct {
+//		ID            uuid.UUID
+//		Type          string
+//		Version       int             // of the payload
+//		Status        string          // one of the Status constants
+//		PublishedAt   time.Time       // UTC
+//		Due           time.Time       // of a delayed event; UTC
+//		Failures      int             // the most failed attempts of a subscription since it was last redriven
+//		CorrelationID string          // part of Metadata
+//		Payload       json.RawMessage // as stored
+//		Metadata      json.RawMessage // a JSON object of strings; nil without
+//	}
 type Event = engine.Event
 
 // EventHistory is one event with everything that became of it: its deliveries, their
 // attempts, the events it was made from or into, and what operators did to it.
+//
+//	type EventHistory struct {
+//		Event
+//		MadeFrom   *uuid.UUID      // the event that an operator has edited into this one; nil for none
+//		MadeInto   []uuid.UUID     // the events that were made from this one
+//		Deliveries []DeliveryState // one for each of its subscriptions, by name
+//		Running    []Running       // its handlers that have been running for more than a second
+//		Audit      []AuditEntry    // what was done to it, alone or with others, oldest first
+//	}
 type EventHistory = engine.EventHistory
 
 // DeliveryState is one event on its way to one subscription: where it stands, one of
 // the State constants, with its failed attempts.
+//
+//	type DeliveryState struct {
+//		Subscription string
+//		State        string    // one of the State constants
+//		Due          time.Time // of a waiting one; UTC
+//		Settled      time.Time // when it died or was discarded; UTC
+//		Reason       string    // why it is dead or was discarded
+//		Failures     int       // failed attempts, over its whole life
+//		// Counted is how many of them count against its max_attempts: those since it was
+//		// new or last retried by hand; 0 once it is settled.
+//		Counted  int
+//		Attempts []FailedAttempt
+//		// Crashes are ends of the process while the handler ran that do not count as
+//		// failed attempts, because other handlers ran too.
+//		Crashes []SharedCrash
+//	}
 type DeliveryState = engine.DeliveryState
 
 // SharedCrash is an end of the process while several handlers ran. It counts as an
 // attempt for none of them.
+//
+//	type SharedCrash struct {
+//		At     time.Time // when it was noticed; UTC
+//		Beside []Key     // the deliveries of the other handlers
+//	}
 type SharedCrash = engine.SharedCrash
 
 // Unsettled is an event that some subscription has yet to settle, or has given up.
+//
+//	type Unsettled struct {
+//		ID   uuid.UUID
+//		Type string
+//		// Names are all names that the type ever had, the present one included: a program
+//		// may know another one only.
+//		Names   []string
+//		Version int    // of its payload
+//		Payload []byte // JSON; valid only until the function that was given it returns
+//		Open    int    // deliveries that are pending, waiting, held or running
+//		Dead    int    // dead letters
+//	}
 type Unsettled = engine.Unsettled
 
 // The statuses of an event.
@@ -137,9 +192,23 @@ func (f *File) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, rea
 
 // Undo chooses discards: those of an event, to one subscription if it is named, or
 // those of one action of the audit.
+//
+//	type Undo struct {
+//		Event        uuid.UUID
+//		Subscription string
+//		Action       int64 // AuditEntry.ID of a discard
+//	}
 type Undo = engine.Undo
 
 // Undone counts what [File.Undiscard] has changed and left alone.
+//
+//	type Undone struct {
+//		Dead int // are dead letters again
+//		Due  int // are tried again
+//		// Left were not changed: they were edited into another event, or a handler
+//		// discarded them at this moment.
+//		Left int
+//	}
 type Undone = engine.Undone
 
 // Undiscard undoes discards, whoever has made them: an operator, by [File.DiscardEvent]

@@ -15,16 +15,54 @@ import (
 // applies. The zero value chooses all. The fields Types, Events, CorrelationID, Text,
 // Since and Until are for both; Status is for events only; Subscriptions, Reasons,
 // Keys and Group are for dead letters only.
+//
+//	type Filter struct {
+//		Types         []string    // names or globs over event types, one of which matches: order.*
+//		Events        []uuid.UUID // one of which it is
+//		CorrelationID string      // of the event
+//		// Text is in the payload, in the error of an attempt or, of an event, in the
+//		// metadata, in the same case.
+//		Text string
+//		// Since and Until bound the time: of an event when it was published, at Since or
+//		// later and before Until; of a dead letter when it died, at Since or later and at
+//		// Until or earlier. An event of a publisher whose clock is an hour behind the
+//		// clocks of others may be missed.
+//		Since, Until time.Time
+//
+//		// Status is for events only: one of the Status constants.
+//		Status string
+//
+//		// The following are for dead letters only.
+//		Subscriptions []string // names, one of which it is
+//		Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes
+//		Keys          []Key    // one of which it is
+//		Group         string   // the fingerprint of a FailureGroup
+//	}
+//
+//	func (f Filter) String() string
 type Filter = engine.Filter
 
 // Key names a delivery, and so a dead letter: the id of an event and the name of a
 // subscription. An event can be dead for several subscriptions.
+//
+//	type Key struct {
+//		EventID      uuid.UUID
+//		Subscription string
+//	}
+//
+//	func (k Key) String() string
 type Key = engine.Key
 
 // Page chooses a part of a list: where to go on (After), how many items to pass over
 // (Offset) and how many to return (Limit). The zero value is the first [DefaultLimit]
 // items. Every list returns, after its items, the After of the next page, which is
 // empty if there are no more items.
+//
+//	type Page struct {
+//		After  string // the cursor that the page before has returned; empty for the beginning of the list
+//		Offset int    // how many items to pass over, from there
+//		Limit  int    // how many items to return; 0 for DefaultLimit
+//	}
 type Page = engine.Page
 
 // DefaultLimit is how many items a [Page] has if it does not say.

@@ -9,31 +9,134 @@ import (
 // Status is what a file holds and who uses it: the process that dispatches, events,
 // subscriptions, dead letters, pauses, breakers and handlers at work. As JSON it is
 // what "busgen status --json" prints.
+//
+//	type Status struct {
+//		At            time.Time // when the log was read; UTC
+//		Path          string
+//		Size          int64     // bytes
+//		WAL           int64     // bytes of the write-ahead log beside the file
+//		Schema        int       // version of the tables
+//		Owner         *Owner    // nil if no bus was ever started on it
+//		Events        int       // stored, those of the bus itself included; not counted beyond MaxBacklog
+//		More          bool      // there are more; Events and Types are about the newest
+//		Oldest        time.Time // publication of the oldest event
+//		Newest        time.Time
+//		Types         []TypeCount // those with events, by name
+//		Subscriptions []SubscriptionState
+//		DeadLetters   int
+//		Pauses        []PauseState // oldest first
+//		Breakers      []Breaker    // those that are not closed, the one that opened first first
+//		Running       []Running    // handlers that have been running for more than a second, oldest first
+//		// Snoozed are deliveries that their handlers have put off a hundred times or
+//		// for more than a day: the ten that were put off most often.
+//		Snoozed []Snoozed
+//		Rates   *Rates // only since an earlier status
+//
+//		// Mark is the engine's own: from where the rates of the next status are measured.
+//		Mark any
+//	}
 type Status = engine.Status
 
 // Owner is the process that dispatches from a file, or the last one that did.
+//
+//	type Owner struct {
+//		PID   int
+//		Since time.Time // UTC
+//		// Alive says that it dispatches now. The lock that the process holds tells, so it
+//		// is right for a process of another container too.
+//		Alive bool
+//	}
 type Owner = engine.Owner
 
 // TypeCount counts the events of one type.
+//
+//	type TypeCount struct {
+//		Name     string
+//		Unrouted bool // no subscription matches it
+//		Events   int
+//		Oldest   time.Time // when its oldest event was published; UTC
+//		Newest   time.Time
+//	}
 type TypeCount = engine.TypeCount
 
 // SubscriptionState is where a subscription stands: its backlog, what of it runs, waits
 // or is held, and its dead letters.
+//
+//	type SubscriptionState struct {
+//		Name    string
+//		Pattern string // globs over event types, with spaces between them
+//		Paused  bool   // by its name
+//		// Unhandled says that it has a backlog and that the dispatching process has
+//		// noticed that it has no handler for it. Only in a Status.
+//		Unhandled bool
+//		// Backlog is how many events it has yet to settle, at most MaxBacklog. It
+//		// includes Running, Waiting and Held.
+//		Backlog int
+//		// BacklogAtMost is the backlog or, where counting has stopped, all events of the
+//		// log that it has yet to pass, whether or not they match its pattern.
+//		BacklogAtMost int
+//		// Partial says that Running to Dead are no longer counted: there are 100,000.
+//		Partial bool
+//		Running int                // handlers that the log knows to run, or that ran when their process died
+//		Waiting int                // for a retry, a delay or a snooze
+//		Held    int                // because their type is paused
+//		Dead    int                // dead letters
+//		Oldest  time.Time          // when the oldest event of the backlog was published; UTC, zero without a backlog
+//		Rates   *SubscriptionRates // only in a Status since an earlier one
+//	}
 type SubscriptionState = engine.SubscriptionState
 
 // Rates is how fast a bus has worked between two statuses.
+//
+//	type Rates struct {
+//		Seconds   float64 // between the statuses
+//		Published float64 // events per second, those of the bus itself included
+//	}
 type Rates = engine.Rates
 
 // SubscriptionRates is how fast a subscription has worked between two statuses.
+//
+//	type SubscriptionRates struct {
+//		Published float64 // events that match its pattern
+//		// Handled are deliveries that have ended and are no dead letters. Dead letters that
+//		// an operator has discarded or purged are among them.
+//		Handled float64
+//		Dead    float64 // deliveries that became dead letters
+//		// DrainedIn is how many seconds it takes until the backlog is empty if it goes on
+//		// shrinking as it did: 0 if it is empty, nil if it does not shrink. Where
+//		// counting has stopped it is the time to go through the rest of the log.
+//		DrainedIn *float64
+//	}
 type SubscriptionRates = engine.SubscriptionRates
 
 // PauseState is a pause of a subscription or of event types that is in force.
+//
+//	type PauseState struct {
+//		Subscription string
+//		Types        string    // a glob
+//		Since        time.Time // UTC
+//		Actor        string    // who made it; empty if an older busgen did
+//		Reason       string
+//	}
 type PauseState = engine.PauseState
 
 // Snoozed is a delivery that its handler has put off again and again.
+//
+//	type Snoozed struct {
+//		Event        uuid.UUID
+//		Type         string
+//		Subscription string
+//		Snoozes      int
+//		Since        time.Time // when the event was published, due or last redriven; UTC
+//	}
 type Snoozed = engine.Snoozed
 
 // Names are the names that a file knows. A filter with another name matches nothing.
+//
+//	type Names struct {
+//		Subscriptions []string // in the order in which they were made, then the names they had before
+//		Types         []string // of events that were published or declared, likewise; the bus's own begin with $
+//	}
 type Names = engine.Names
 
 // MaxBacklog is where the backlog of a subscription, and the events of a [Status], are

@@ -41,6 +41,11 @@ func (f *File) ResumeTypes(ctx context.Context, types string) error {
 }
 
 // Removed counts what [File.RemoveSubscription] has forgotten.
+//
+//	type Removed struct {
+//		Open int // events it had yet to settle
+//		Dead int // dead letters
+//	}
 type Removed = engine.Removed
 
 // RemoveSubscription makes the file forget a subscription, with its open events, its
