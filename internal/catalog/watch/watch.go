@@ -2,8 +2,9 @@
 // it includes. It is for "busgen generate --watch" and for package tuning.
 //
 // [File.Look] looks at what the file system says of the files, and reads them only
-// if that has changed or cannot be relied on. A change is one of content, and a
-// patient look waits until whoever writes a file is through with it.
+// if that has changed or cannot be relied on. A change is one of content unless
+// [File.Touches] is set, and a patient look waits until whoever writes a file is
+// through with it.
 package watch
 
 import (
@@ -22,6 +23,9 @@ import (
 
 // File is the file of a watched catalogue. It is not safe for concurrent use.
 type File struct {
+	// Touches makes a file that is written again with the same content a change.
+	Touches bool
+
 	path    string
 	last    *Snapshot // of the last look that read it; nil if it could not be read
 	applied [sha256.Size]byte
@@ -53,7 +57,7 @@ func (f *File) Look(patient bool) (changed *Snapshot, settled bool, err error) {
 		return nil, false, nil
 	}
 	f.last = now
-	if f.seen == f.applied {
+	if f.seen == f.applied && !f.Touches {
 		return nil, true, nil
 	}
 	f.applied = f.seen

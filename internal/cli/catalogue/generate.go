@@ -45,8 +45,8 @@ with its key. To accept it, add the key to accepted in the catalogue;
 --accept-wire accepts all of them, for events of which nothing is stored.
 Findings that matter to old programs only do not stop generate.
 
-With --watch it goes on, and generates again whenever the catalogue changes,
-until it is interrupted. Findings do not end it.
+With --watch it goes on until it is interrupted, and generates again whenever a
+file of the catalogue is written, with or without changes. Findings do not end it.
 
 ` + formatHelp + `
 Findings about stored events have a direction and a key, too.
@@ -75,7 +75,7 @@ change is refused, 2 trouble with the command line or with files.`,
 	outFlag(cmd, &out)
 	formatFlag(cmd, &form)
 	cmd.Flags().BoolVar(&accept, "accept-wire", false, "accept changes that old events do not fit")
-	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "generate again whenever the catalogue changes")
+	cmd.Flags().BoolVarP(&watching, "watch", "w", false, "generate again whenever the catalogue is written")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing unless something is wrong")
 	return cmd
 }

@@ -12,14 +12,21 @@ import (
 // lookEvery is the time between two looks at a watched catalogue.
 const lookEvery = 200 * time.Millisecond
 
-// whenChanged runs a verb now, and again whenever the catalogue at path has
-// changed, until ctx ends. It prints the report and the error of each round.
+// reported is the number of looks after which an unreadable catalogue is reported.
+const reported = 2
+
+// whenChanged runs a verb now, and again whenever a file of the catalogue at path
+// is written, until ctx ends. It prints the report and the error of each round.
 func whenChanged(ctx context.Context, path string, round func() (string, error), stdout, stderr io.Writer) error {
 	file := watch.New(path)
-	file.Look(false)
+	file.Touches = true // generated files may have been deleted
+	unreadable := 0     // looks in a row
+	if _, _, err := file.Look(false); err != nil {
+		unreadable = reported // the first round reports it
+	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	for unreadable, due := 0, true; ; {
+	for due := true; ; {
 		if due {
 			report, err := round()
 			if _, printErr := io.WriteString(stdout, report); printErr != nil {
@@ -36,9 +43,9 @@ func whenChanged(ctx context.Context, path string, round func() (string, error),
 		switch {
 		case err != nil: // there is no file for a moment when an editor replaces it
 			unreadable++
-			due = unreadable == 2
+			due = unreadable == reported
 		case settled:
-			due = changed != nil || unreadable > 1
+			due = changed != nil || unreadable >= reported
 			unreadable = 0
 		default:
 			due = false
