@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/output"
 )
 
@@ -33,7 +30,7 @@ func LoadCatalogue(args []string) (*catalog.Catalogue, error) {
 		return nil, Unread(args, err)
 	}
 	if len(findings) > 0 {
-		return nil, &FindingsError{path, findings}
+		return nil, &FindingsError{File: path, Findings: findings}
 	}
 	return c, nil
 }
@@ -49,27 +46,6 @@ func CataloguePath(args []string) string {
 // IsCatalogue tells an argument that names a catalogue from a misspelt verb.
 func IsCatalogue(arg string) bool {
 	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") || strings.ContainsAny(arg, `/\`)
-}
-
-// FindingsError stops a verb because its catalogue has findings.
-type FindingsError struct {
-	File     string
-	Findings diag.Findings
-}
-
-func (e *FindingsError) Error() string {
-	return terminal.Counted(len(e.Findings), "finding") + " in " + e.File
-}
-
-// Render shows the findings to people.
-func (e *FindingsError) Render(w io.Writer) { e.Findings.Render(w) }
-
-// Refused makes the findings of a catalogue the answer no.
-func Refused(err error) error {
-	if _, found := errors.AsType[*FindingsError](err); found {
-		return No(err)
-	}
-	return err
 }
 
 // Unread explains why the catalogue that the arguments name cannot be read.

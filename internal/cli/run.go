@@ -28,16 +28,10 @@ func Explain(stderr io.Writer, err error) {
 	if err == nil {
 		return
 	}
-	if found, ok := errors.AsType[withFindings](err); ok {
+	if found, ok := errors.AsType[*FindingsError](err); ok && !found.Reported {
 		found.Render(stderr)
 	}
 	fmt.Fprintln(stderr, "busgen:", err)
-}
-
-// withFindings is an error that has more to show than its message.
-type withFindings interface {
-	error
-	Render(w io.Writer)
 }
 
 // Report adapts a function that returns its report to cobra. The report is

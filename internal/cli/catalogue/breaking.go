@@ -163,21 +163,21 @@ func (v *breakingVerb) answers(all diag.Findings) []string {
 		if len(part) == 0 {
 			lines = append(lines, one.text+"compatible")
 		} else {
-			lines = append(lines, one.text+"breaking, "+tally(part))
+			lines = append(lines, one.text+"breaking, "+cli.Tally(part))
 		}
 	}
 	return lines
 }
 
 func (v *breakingVerb) report(c *catalog.Catalogue, all diag.Findings, answers []string) (report string, err error) {
-	found := &foundError{c.File, all}
-	if v.form == "text" {
-		report = rendered(all) + strings.Join(answers, "\n") + "\n"
-	} else if report, err = v.form.document(all); err != nil {
+	if report, err = v.form.document(all); err != nil {
 		return "", err
 	}
-	if found.findings.Worst() >= diag.Warning {
-		return report, cli.No(found)
+	if v.form == text {
+		report += strings.Join(answers, "\n") + "\n"
+	}
+	if all.Worst() >= diag.Warning {
+		return report, cli.No(&cli.FindingsError{File: c.File, Findings: all, Reported: true})
 	}
 	return report, nil
 }

@@ -104,8 +104,8 @@ func (e *staleError) stale() []output.Step {
 	return slices.DeleteFunc(slices.Clone(e.plan.Steps), func(s output.Step) bool { return s.State == output.Same })
 }
 
-// list makes a finding of each file, for programs.
-func (e *staleError) list() diag.Findings {
+// findings makes a finding of each file, for programs.
+func (e *staleError) findings() diag.Findings {
 	var all diag.Findings
 	for _, step := range e.stale() {
 		path := filepath.Join(e.plan.Dir, step.File.Name)

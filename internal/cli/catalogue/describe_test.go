@@ -150,7 +150,7 @@ func TestDescribeSaysWhenThereIsNothingToShow(t *testing.T) {
 		"describe ui.*":        {cli.StatusNotFound, "busgen: no event type matches ui.*\n"},
 		"describe or*":         {cli.StatusTrouble, "`*` must be a whole segment"},
 		"describe nope.yaml":   {cli.StatusTrouble, "there is no catalogue at nope.yaml"},
-		"describe broken.yaml": {cli.StatusNo, "busgen: 2 findings in broken.yaml\n"},
+		"describe broken.yaml": {cli.StatusNo, "busgen: 2 errors in broken.yaml\n"},
 		"describe a b":         {cli.StatusTrouble, "busgen describe takes one type or pattern, but got \"b\" too"},
 	} {
 		busgen(t, command).WantsErrors(t, want.status, want.text)

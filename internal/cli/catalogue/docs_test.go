@@ -24,7 +24,7 @@ func TestDocsWritesAPage(t *testing.T) {
 	if got := busgen(t, "docs --title Shop"); !strings.Contains(got.Stdout, "<title>Shop: events</title>") {
 		t.Errorf("the title is missing in %.300s", got.Stdout)
 	}
-	busgen(t, "docs broken.yaml -o broken.html").WantsErrors(t, cli.StatusNo, "busgen: 2 findings in broken.yaml\n")
+	busgen(t, "docs broken.yaml -o broken.html").WantsErrors(t, cli.StatusNo, "busgen: 2 errors in broken.yaml\n")
 	if _, err := os.Stat("broken.html"); err == nil {
 		t.Error("a page of a broken catalogue was written")
 	}

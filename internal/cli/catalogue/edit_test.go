@@ -133,7 +133,7 @@ func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
 		"rename event order.placed user.left":   {cli.StatusNo, `the catalogue would be wrong: key "user.left" is already in events; nothing was changed`},
 		"rename event order.placed Nope":        {cli.StatusTrouble, "events.yaml: Nope cannot be the name of an event"},
 		"rename event order.placed":             {cli.StatusTrouble, "takes the old name and the new one"},
-		"rename event broken.yaml a.b c.d":      {cli.StatusNo, "2 findings in broken.yaml"},
+		"rename event broken.yaml a.b c.d":      {cli.StatusNo, "2 errors in broken.yaml"},
 		"rename field order.placed.nte remark":  {cli.StatusNotFound, "events.yaml: there is no field nte in order.placed: did you mean note?"},
 		"rename field note remark":              {cli.StatusNotFound, "there is no event or type with fields note"},
 		"rename type Money Amount":              {cli.StatusNotFound, "events.yaml: there is no type Money"},

@@ -48,7 +48,7 @@ func TestExportSaysWhatIsWrong(t *testing.T) {
 		status int
 		text   string
 	}{
-		"export jsonschema broken.yaml":          {cli.StatusNo, "busgen: 2 findings in broken.yaml\n"},
+		"export jsonschema broken.yaml":          {cli.StatusNo, "busgen: 2 errors in broken.yaml\n"},
 		"export jsonschema --event order.placd":  {cli.StatusNotFound, "there is no event order.placd in events.yaml: did you mean order.placed?"},
 		"export asyncapi nope.yaml":              {cli.StatusTrouble, "there is no catalogue at nope.yaml"},
 		"export avro":                            {cli.StatusTrouble, `busgen export has no verb "avro"`},

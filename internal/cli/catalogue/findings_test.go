@@ -64,8 +64,8 @@ func TestFindingsAsJSON(t *testing.T) {
   ]
 }
 `
-	busgen(t, "--format json").Wants(t, cli.StatusNo, want, "busgen: 1 finding in events.yaml; nothing was written\n")
-	busgen(t, "check --format=json").Wants(t, cli.StatusTrouble, want, "busgen: 1 finding in events.yaml\n")
+	busgen(t, "--format json").Wants(t, cli.StatusNo, want, "busgen: 1 error in events.yaml; nothing was written\n")
+	busgen(t, "check --format=json").Wants(t, cli.StatusTrouble, want, "busgen: 1 error in events.yaml\n")
 }
 
 func TestFindingsAsAnnotationsOfGitHub(t *testing.T) {

@@ -46,7 +46,7 @@ with its key. To accept it, add the key to accepted in the catalogue;
 Findings that matter to old programs only do not stop generate.
 
 With --watch it goes on until it is interrupted, and generates again whenever a
-file of the catalogue is written, with or without changes. Findings do not end it.
+file of the catalogue is written, changed or not. Findings do not end it.
 
 ` + formatHelp + `
 Findings about stored events have a direction and a key, too.
@@ -91,10 +91,10 @@ func generate(ctx context.Context, args []string, out string, accept bool) (repo
 	var found *cli.FindingsError
 	var refused *refusedError
 	switch {
-	case errors.As(err, &found):
-		return "", nil, cli.No(fmt.Errorf("%w; nothing was written", err))
 	case errors.As(err, &refused):
 		return "", refused.noted, cli.No(fmt.Errorf("%w; nothing was written%s", err, refused.advice()))
+	case errors.As(err, &found):
+		return "", nil, cli.No(fmt.Errorf("%w; nothing was written", err))
 	case err != nil:
 		return "", nil, err
 	}

@@ -102,7 +102,7 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return cli.Report(func(args []string) (string, error) {
-			if form != "text" && out.File == "" {
+			if form != text && out.File == "" {
 				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
 			}
 			if err := o.Check(); err != nil {
@@ -143,36 +143,23 @@ func unreadable(file string, err error) error {
 
 // importFindings prints the findings of an import, and chooses the exit status.
 func importFindings(stderr io.Writer, file string, form format, report string, result *importer.Result) (string, error) {
-	found := &importError{foundError{file, result.Findings}, result.Catalogue != nil}
-	if form != "text" {
-		var err error
-		if report, err = form.document(result.Findings); err != nil {
-			return "", err
-		}
-	} else if len(result.Findings) > 0 {
-		io.WriteString(stderr, found.report())
+	found := &cli.FindingsError{File: file, Findings: result.Findings, Reported: true}
+	findings, err := form.report(found)
+	switch {
+	case err != nil:
+		return "", err
+	case form == text:
+		io.WriteString(stderr, findings)
+	default:
+		report = findings
 	}
 	switch {
 	case result.KeysWouldChange:
-		return report, cli.WithStatus(statusKeys, found)
-	case !found.imported:
-		return report, cli.NotFound(found)
-	case found.findings.Worst() >= diag.Warning:
-		return report, cli.No(found)
+		return report, cli.WithStatus(statusKeys, fmt.Errorf("nothing was imported: %w", found))
+	case result.Catalogue == nil:
+		return report, cli.NotFound(fmt.Errorf("nothing was imported: %w", found))
+	case found.Worst() >= diag.Warning:
+		return report, cli.No(fmt.Errorf("imported with %w", found))
 	}
 	return report, nil
-}
-
-// importError stops an import because of its findings.
-type importError struct {
-	foundError
-	imported bool
-}
-
-// Error counts findings by severity, and says whether anything was imported.
-func (e *importError) Error() string {
-	if e.imported {
-		return "imported with " + e.foundError.Error()
-	}
-	return "nothing was imported: " + e.foundError.Error()
 }

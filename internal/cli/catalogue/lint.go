@@ -65,13 +65,11 @@ func lintCatalogue(args []string, form format) (report string, err error) {
 	if err != nil {
 		return "", err
 	}
-	found := &foundError{c.File, all}
-	if form == "text" {
-		report = found.report()
-	} else if report, err = form.document(all); err != nil {
+	found := &cli.FindingsError{File: c.File, Findings: all, Reported: true}
+	if report, err = form.report(found); err != nil {
 		return "", err
 	}
-	if found.findings.Worst() >= diag.Warning {
+	if found.Worst() >= diag.Warning {
 		return report, cli.No(found)
 	}
 	return report, nil

@@ -48,7 +48,7 @@ func TestTheWorstFindingDecidesTheStatusOfLint(t *testing.T) {
 		"a note":                       {clean + note, 0, "[past-tense]\n    5 |   order.pay: { doc: Somebody pays. }\n      |   ^^^^^^^^^\n1 note in events.yaml\n", ""},
 		"a note made an error":         {clean + note + "lint: { past-tense: error }\n", cli.StatusNo, " error: pay of ", "busgen: 1 error in events.yaml\n"},
 		"one switched off":             {clean + note + "lint: { past-tense: off }\n", 0, "", ""},
-		"a finding of the catalogue's": {broken, cli.StatusNo, "", "busgen: 2 findings in events.yaml\n"},
+		"a finding of the catalogue's": {broken, cli.StatusNo, "", "busgen: 2 errors in events.yaml\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolder(t, map[string]string{"events.yaml": test.source})

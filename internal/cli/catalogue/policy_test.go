@@ -131,7 +131,7 @@ func TestPolicySaysWhenThereIsNothingToShow(t *testing.T) {
 		"policy or*":                  {cli.StatusTrouble, "`*` must be a whole segment"},
 		"policy a b":                  {cli.StatusTrouble, "busgen policy takes one type, pattern or subscription, but got \"b\" too"},
 		"policy nope.yaml":            {cli.StatusTrouble, "there is no catalogue at nope.yaml: name another file"},
-		"policy broken.yaml":          {cli.StatusNo, "busgen: 2 findings in broken.yaml\n"},
+		"policy broken.yaml":          {cli.StatusNo, "busgen: 2 errors in broken.yaml\n"},
 		"policy --catalog other.yaml": {cli.StatusTrouble, "the catalogue is an argument, and no flag"},
 	} {
 		busgen(t, command).WantsErrors(t, want.status, want.text)

@@ -2,10 +2,10 @@ package catalogue
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/record"
@@ -13,13 +13,15 @@ import (
 
 // refusedError stops a verb because stored events would be lost or changed.
 type refusedError struct {
-	foundError
+	*cli.FindingsError
 	noted diag.Findings // the findings that are not refused
 }
 
+func (e *refusedError) Unwrap() error { return e.FindingsError }
+
 func refusalOf(file string, all diag.Findings) *refusedError {
 	refused := slices.DeleteFunc(slices.Clone(all), func(f *diag.Finding) bool { return !record.Refused(f) })
-	return &refusedError{foundError{file, refused}, notedOf(all)}
+	return &refusedError{&cli.FindingsError{File: file, Findings: refused}, notedOf(all)}
 }
 
 // notedOf returns the findings that do not stop generate, as notes. Some of them
@@ -32,15 +34,10 @@ func notedOf(all diag.Findings) diag.Findings {
 	return noted
 }
 
-// Render shows the findings to people.
-func (e *refusedError) Render(w io.Writer) { io.WriteString(w, rendered(e.findings)) }
-
-func (e *refusedError) list() diag.Findings { return e.findings }
-
 // advice says how to accept the findings. Findings about the record itself cannot
 // be accepted.
 func (e *refusedError) advice() string {
-	if !slices.ContainsFunc(e.findings, func(f *diag.Finding) bool { return f.Key != "" && f.Rule != rules.WireRecord }) {
+	if !slices.ContainsFunc(e.Findings, func(f *diag.Finding) bool { return f.Key != "" && f.Rule != rules.WireRecord }) {
 		return ""
 	}
 	return "; to accept one, add its key to accepted in the catalogue, with the reason"
