@@ -98,7 +98,8 @@ func formatAll(files []output.File) error {
 	return errors.Join(failures...)
 }
 
-// milliseconds is what a slice of one side took, the median of the rounds.
+// milliseconds returns the median over the rounds of the time that a slice of one side
+// took.
 func milliseconds(rounds []round, side int) float64 {
 	var took []time.Duration
 	for _, r := range rounds {

@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// A bound is what the project has promised of one case, and how much worse the
-// case may be before that is an error. The machine may be busy and its disk slow:
-// a factor is for that. It is not for the bus, which is far within on an idle one;
-// a bus that breaks a bound has become slower by an order of magnitude.
+// A bound is the promise of the project for one case, and the factor by which a
+// measurement may miss it before that is an error. The factor allows for a busy machine
+// and a slow disk: on an idle machine the bus is far within its promises, and a bus that
+// breaks a bound has become slower by an order of magnitude.
 type bound struct {
 	name   string // of the case
 	what   string

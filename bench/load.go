@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/bench/events"
 )
 
-// A load is what a bus is given to do.
+// A load is the work of a bus in one case.
 type load struct {
 	// publish publishes for that long and returns how many events it was.
 	publish       func(ctx context.Context, b *bus, d time.Duration) (int, error)

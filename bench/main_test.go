@@ -35,7 +35,7 @@ func allNames() (names []string) {
 	return names
 }
 
-// extras are what cases report besides their rates.
+// extras names the figures that cases report besides their rates.
 var extras = map[string][]string{
 	"encode":           {"allocs", "limit_allocs"},
 	"decode":           {"allocs", "limit_allocs"},

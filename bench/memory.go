@@ -11,9 +11,8 @@ import (
 // it gives back slowly, so that no peak is missed.
 const memoryInterval = 2 * time.Millisecond
 
-// watchMemory looks at how much memory this process has until stop is called.
-// That returns by how much it was at most above what it was at first, in MiB; 0
-// on a system that does not tell.
+// watchMemory watches the resident memory of this process until stop is called, which
+// returns the largest increase in MiB, or 0 on a system that does not report it.
 func watchMemory() (stop func() float64) {
 	idle := residentMemory()
 	done, peak := make(chan struct{}), make(chan float64)

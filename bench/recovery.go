@@ -105,7 +105,7 @@ func interrupt(ctx context.Context, path string) error {
 // that is killed, and names its file.
 const childFile = "BUSGEN_BENCH_CHILD"
 
-// childReady is what the child says when all its handlers run.
+// childReady is printed by the child when all its handlers run.
 const childReady = "running\n"
 
 // beChild does not return in a process that was started to be killed.

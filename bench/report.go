@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// result is what a case came to.
+// result holds the measurements of a case.
 type result struct {
 	Case      string  `json:"case"`
 	PerSecond float64 `json:"per_second"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// setting is what a case is run in: a folder, how much to do, and what has to
-// be closed when it is over.
+// setting is the environment of a case: a folder, how long to measure, and what to close
+// at the end.
 type setting struct {
 	dir     string
 	total   time.Duration // how long to measure, about

@@ -11,8 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
-// ErrShutdown is returned by everything that is asked of a bus after
-// [Bus.Shutdown] was called. It is also the cause of the cancellation
+// ErrShutdown is returned by the methods of a bus, its subscriptions and its receipts,
+// and by Publish and Subscribe, once [Bus.Shutdown] was called. It is also the cause of the cancellation
 // ([context.Cause]) that a handler sees when a shutdown stops waiting for it.
 var ErrShutdown = dispatch.ErrShutdown
 
@@ -22,9 +22,8 @@ var ErrShutdown = dispatch.ErrShutdown
 var ErrAttemptOver = dispatch.ErrOver
 
 // ErrInsideHandler is returned by [Bus.Shutdown], [Subscription.Unsubscribe] and
-// [Bus.WaitIdle] when a handler calls them that they would wait for. Nothing was done.
-// Call them on another goroutine and let the handler return, or tell the goroutine that
-// runs the program.
+// [Bus.WaitIdle] if they would wait for the handler that calls them. Nothing was done.
+// Call them on another goroutine and let the handler return.
 var ErrInsideHandler = errors.New("this is called inside a handler, and would wait for the handler to return: call it on another goroutine")
 
 // ErrStaged is returned by [Receipt.Wait] for an event that a handler has
@@ -74,8 +73,8 @@ type OwnedError = engine.OwnedError
 // not know.
 var ErrUnknownSubscription = engine.ErrUnknownConsumer
 
-// ErrRestored is returned to whoever waits for an event when a backup is restored into
-// the file ([Receipt.Wait]): the event may not be in it. The bus goes on with what is.
+// ErrRestored is returned by [Receipt.Wait] when a backup is restored into the file: the
+// event may not be in the backup. The bus goes on with the restored events.
 var ErrRestored = engine.ErrRestored
 
 // StorageError says that the event log could not be read or written, why (Fault),

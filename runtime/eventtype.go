@@ -87,8 +87,8 @@ func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
 
 func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTyped(r) }
 
-// decodeTyped returns a payload of its own for one handler. An event that several
-// subscriptions handle is decoded once, and each handler gets a copy.
+// decodeTyped returns the payload for one handler. An event that several subscriptions
+// handle is decoded once, and each handler gets its own copy.
 func (t *EventType[T]) decodeTyped(r *engine.Record) (value T, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -126,7 +126,7 @@ func (t *EventType[T]) parse(r *engine.Record) (value T, err error) {
 	return value, nil
 }
 
-// decodeAs decodes a payload as what it was published as.
+// decodeAs decodes a payload as the version it was published with.
 func (t *EventType[T]) decodeAs(version int, payload []byte) (value any, err error) {
 	if version == t.spec.Version {
 		return t.parse(&engine.Record{Version: version, Payload: payload})

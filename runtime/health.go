@@ -34,7 +34,7 @@ type Health struct {
 	// MinSamples is how many attempts, or published events, must be in the window
 	// before a share of them is looked at.
 	MinSamples int
-	// Every is how often the bus looks. From 1s to Window.
+	// Every is how often the bus evaluates the checks. From 1s to Window.
 	Every time.Duration
 }
 
@@ -74,7 +74,7 @@ func (h Health) Validate() error {
 
 // WithHealth sets the thresholds that the bus watches while it dispatches, and a
 // function to call when one is exceeded and when it no longer is; nil for none.
-// Both are logged too: a Warn and an Info. Nothing is said in between.
+// The bus also logs both: a Warn and an Info, and nothing in between.
 //
 // The default is [DefaultHealth] without a function; a Health that is only Off
 // watches nothing. The function is called like [Observer].HealthChanged: it may
@@ -102,7 +102,7 @@ const (
 	CheckUnknownTypes = "unknown_types"
 )
 
-// HealthCheck is where one threshold stands.
+// HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
 type HealthCheck struct {
 	Name      string    `json:"name"`     // one of the Check constants
 	Exceeded  bool      `json:"exceeded"` // Value is above Threshold, of enough samples
@@ -113,7 +113,7 @@ type HealthCheck struct {
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 
-// HealthStatus is how a bus was when it last looked.
+// HealthStatus is the result of all checks when the bus last evaluated them.
 type HealthStatus struct {
 	Healthy bool          `json:"healthy"`     // no threshold is exceeded, and it has not stopped
 	At      time.Time     `json:"at,omitzero"` // when the bus looked; zero before the first time

@@ -14,8 +14,8 @@ import (
 // Start recovers what the last process left unfinished, and begins to deliver.
 // Subscriptions are usually made before; one that is made later starts at once.
 //
-// What was being handled when the last process died is handled again at once, one
-// event after the other with no other handler beside it. If it was one event, that
+// Events that were being handled when the last process died are handled again at once,
+// one after the other with no other handler beside them. If there was only one, that
 // counts as a failed attempt. One process at a time dispatches from a file: if there
 // is another, the error matches [ErrAlreadyRunning] and names it; with
 // [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
@@ -182,15 +182,14 @@ func (b *Bus) onWorker(f *feed) bool {
 // what is pending and closes the file. Without a deadline in ctx it waits for
 // the shutdown timeout ([WithShutdownTimeout]).
 //
-// Handlers that are still running then have their context cancelled with
-// [ErrShutdown]; those that ignore that for a second are left behind, which counts
-// as a failed attempt. The other events, and those that no handler has begun, are
-// delivered after the next start without that. The error then matches
+// Handlers that still run then have their context cancelled with [ErrShutdown]. A handler
+// that ignores that for a second is left behind, which counts as a failed attempt. All
+// other deliveries are given back, which does not count, and made after the next start. The error then matches
 // [context.DeadlineExceeded] or what ended ctx; the file is closed all the same.
 //
-// Everything asked of the bus afterwards returns [ErrShutdown]. A second call
-// waits for the first and returns nil. In a handler of this bus it would wait for
-// itself: it returns [ErrInsideHandler] and changes nothing.
+// Afterwards the methods of the bus return [ErrShutdown]. A second call waits for the
+// first and returns nil. In a handler of this bus Shutdown would wait for itself: it
+// returns [ErrInsideHandler] and changes nothing.
 func (b *Bus) Shutdown(ctx context.Context) error {
 	if b.onWorker(nil) {
 		return ErrInsideHandler

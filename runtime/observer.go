@@ -16,15 +16,15 @@ import (
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
-// Observer has functions that a bus calls when something happens; see [WithObserver]. Functions that are
-// nil are not called.
+// Observer has functions that a bus calls when something happens; see [WithObserver].
+// Functions that are nil are not called.
 //
 // Published runs on the goroutine that publishes, before its call returns. The
-// functions from Handled to Slow run on goroutines that deliver, which go on when
-// they return, so they must be quick; they run at the same time for different
-// deliveries. The others run on one goroutine of their own, one after the other,
-// and may take their time: if more than 256 changes wait for them, they are not
-// told of the next. A shutdown waits for them until its deadline.
+// functions from Handled to Slow run on the goroutines that deliver, at the same time for
+// different deliveries. A delivery goes on when they return, so they must be quick. The
+// others run on one separate goroutine, one after the other, and may take their time: up
+// to 256 calls wait, and further changes are dropped with a warning in the log. A
+// shutdown waits for them until its deadline.
 //
 // An observer cannot fail an event: a panic is logged, once for each function,
 // and changes nothing. It must not end its goroutine (runtime.Goexit), nor wait
@@ -126,8 +126,8 @@ type BreakerInfo struct {
 	Old, New     breaker.Status
 }
 
-// WithObserver has an observer told what happens. Given several times, the
-// observers are called in this order.
+// WithObserver adds an observer. Several observers are called in the order of their
+// options.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
 		if o.empty() {

@@ -34,7 +34,7 @@ func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
 	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess()}))
 }
 
-// thisProcess is who pauses something without being an operator.
+// thisProcess returns the actor of pauses that the program makes.
 func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
 
 // ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
@@ -83,8 +83,8 @@ func publicPause(p engine.Pause) Pause {
 	return Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
-// pausing tells the running feeds what is paused. It has a lock of its own, which is
-// never held during a call of the log.
+// pausing tells the running feeds which pauses are in force. Its lock is never held
+// during a call of the log.
 type pausing struct {
 	mu      sync.Mutex
 	paused  []engine.Pause

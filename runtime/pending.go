@@ -83,13 +83,12 @@ const (
 	Block
 )
 
-// WithMaxPending limits the events that wait in the subscription that is furthest
-// behind, whether it is handled at the moment or not: from n on publishers are
-// refused or wait. History and dead letters do not count. Without this option
-// there is no limit but the disk.
+// WithMaxPending limits the backlog of the subscription that is furthest behind, whether
+// or not it has a handler at the moment: from n events on, publishers are refused or
+// wait. History and dead letters do not count. Without this option only the disk is a
+// limit.
 //
-// The limit is kept closely, not exactly: publishers in other processes are
-// noticed late. Events that a handler publishes with its context are never
+// The limit is approximate, because events of other processes are noticed late. Events that a handler publishes with its context are never
 // refused, because they are part of settling another.
 func WithMaxPending(n int, when WhenFull) Option {
 	return func(c *config) error {

@@ -66,9 +66,9 @@ type Redrive struct {
 	// (error, panic, goexit, timeout, interrupted). Empty for all but those whose last
 	// attempt ended the process, which need crash.
 	Reasons []string
-	// Every is how long after its death a dead letter is tried again.
+	// Every is how long the bus waits before it retries a dead letter.
 	Every time.Duration
-	// Max is how often that happens to one.
+	// Max is how often a dead letter is retried in this way.
 	Max int
 }
 

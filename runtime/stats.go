@@ -9,8 +9,8 @@ import (
 	"github.com/busgen/busgen/runtime/breaker"
 )
 
-// Stats are counts since the bus was opened, and what applies at the moment. Its JSON
-// has durations as texts. Package expvar publishes it with
+// Stats holds the counts since the bus was opened, and the settings in force. Its JSON has
+// durations as texts. Package expvar publishes it with
 //
 //	expvar.Publish("events", expvar.Func(func() any { return bus.Stats() }))
 type Stats struct {
@@ -72,9 +72,8 @@ type BreakerStatus struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// Stats returns the counts at this moment. It costs next to nothing: all of it
-// is in memory. What is in the file, for other processes too, is what [Bus.Lag]
-// returns.
+// Stats returns the counts at this moment. It costs next to nothing, because all of it is
+// in memory. [Bus.Lag] reads the file, which has the backlogs for all processes.
 func (b *Bus) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,11 +116,11 @@ func (s *Subscription) settings() map[string]Settings {
 	return settings
 }
 
-// MaxBacklog is where the backlog of a subscription is no longer counted:
-// [Lag].Backlog is this number for all that is more.
+// MaxBacklog is the largest backlog that is counted: [Lag].Backlog is this number for
+// every larger one.
 const MaxBacklog = 100_000
 
-// Lag is where a durable subscription, or a group, stands.
+// Lag describes how far a durable subscription, or a group, is behind.
 type Lag struct {
 	Subscription string `json:"subscription"` // or the group
 	Pattern      string `json:"pattern"`      // globs over event types, with spaces between them
@@ -163,8 +162,8 @@ func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
 	return lags, nil
 }
 
-// Counts say what became of deliveries. In a group each member counts what its
-// own handler did.
+// Counts holds the outcomes of deliveries. In a group each member has the counts of its
+// own handler.
 type Counts struct {
 	Handled     uint64 `json:"handled"`     // handlers that succeeded
 	Recovered   uint64 `json:"recovered"`   // of those, after one failed attempt or more
@@ -180,7 +179,7 @@ type Counts struct {
 	Abandoned   int64  `json:"abandoned"`   // handlers that ignored their deadline and still run
 }
 
-// Rates are shares from 0 to 1. A share of nothing is 0.
+// Rates holds shares from 0 to 1. A share is 0 if there is nothing to share.
 type Rates struct {
 	Retry             float64 `json:"retry"`               // attempts that are tried again, of all attempts
 	Timeout           float64 `json:"timeout"`             // attempts that timed out, of all attempts

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// plug ends the process the hard way while the bank is busy: no deferred
-// function runs, nothing is flushed, nobody is told.
+// plug kills the process while the bank is busy: no deferred function runs, and nothing
+// is flushed.
 type plug struct {
 	after  int64 // calls of the bank
 	db     string

@@ -11,8 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// shop is what happens after a customer has ordered: everything is a handler
-// that reacts to an event, and often publishes the next one.
+// shop has the handlers that do everything after a customer has ordered: each reacts to
+// an event, and often publishes the next one.
 type shop struct {
 	bus    *runtime.Bus
 	ledger *ledger

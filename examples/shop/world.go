@@ -45,7 +45,7 @@ func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int
 	return fmt.Sprintf("%08d", order.Number), nil
 }
 
-// brokenProvider is where mail cannot be delivered until someone repairs it.
+// brokenProvider does not accept mail until someone repairs it.
 const brokenProvider = "slowmail.example"
 
 type mailProvider struct {

@@ -59,7 +59,7 @@ func (b *Breaker) Reset() bool {
 	return true
 }
 
-// Acquire asks for a permit for a piece of work, which is told from others by
+// Acquire asks for a permit for a piece of work, which is identified by
 // its number: within the window it is one sample, however often it is tried.
 // Work 0 is never the same as other work. A permit is refused while the breaker is open, and while
 // it is half-open and a probe is under way. The first to ask an open breaker
@@ -85,8 +85,7 @@ func (b *Breaker) Acquire(now time.Time, work int64) (Permit, bool) {
 	return Permit{b, work, number, place}, true
 }
 
-// Status returns what the breaker is at a moment. It changes nothing: the
-// moment may lie ahead.
+// Status returns the status at a moment, which may lie ahead. It changes nothing.
 func (b *Breaker) Status(now time.Time) Status {
 	b.mu.Lock()
 	seen := Breaker{state: b.state, since: b.since, until: b.until, last: b.last, clock: b.clock, window: b.window}

@@ -11,8 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Report is what [File.Check] has found. Its JSON is what "busgen check-db
-// --json" prints.
+// Report lists the findings of [File.Check]. "busgen check-db --json" prints it.
 type Report struct {
 	Problems    []Problem     `json:"problems"`    // of the file itself
 	Undecodable []Undecodable `json:"undecodable"` // payloads, by type

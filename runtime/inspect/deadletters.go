@@ -47,8 +47,8 @@ type DeadLetter = engine.DeadLetter
 //	}
 type FailedAttempt = engine.FailedAttempt
 
-// DeadLetterHistory is a dead letter with the events that it was made from by
-// [File.Edit], those that were made from it, and what was done to it.
+// DeadLetterHistory is a dead letter with the events from which [File.Edit] made it, the
+// events made from it, and the operators' actions on it.
 //
 //	type DeadLetterHistory struct {
 //		DeadLetter
@@ -76,7 +76,7 @@ type DeadLetterHistory = engine.DeadLetterHistory
 //	}
 type FailureGroup = engine.FailureGroup
 
-// Schema is what generated code says about the payloads of an event type.
+// Schema describes the payloads of an event type, as generated code states it.
 //
 //	type Schema struct {
 //		Version  int       // of the payloads that the program publishes
@@ -86,8 +86,8 @@ type FailureGroup = engine.FailureGroup
 //	}
 type Schema = engine.Schema
 
-// DeadLetters returns dead letters, those that died last first, and the After of the
-// next page. What dies meanwhile does not move the pages that follow.
+// DeadLetters returns dead letters, the latest death first, and the After of the next
+// page. Deliveries that die meanwhile do not move the pages that follow.
 func (f *File) DeadLetters(ctx context.Context, filter Filter, page Page) (letters []DeadLetter, next string, err error) {
 	if err := checkDeadLetters(filter); err != nil {
 		return nil, "", err
@@ -141,9 +141,9 @@ func (f *File) Schema(ctx context.Context, eventType string) (Schema, error) {
 	return f.log.Schema(ctx, eventType)
 }
 
-// Export writes dead letters to w, each as one line of JSON (see [DeadLetter]), those
-// that died first first, and returns how many. It changes nothing. What dies while it
-// runs may be missing.
+// Export writes dead letters to w, each as one line of JSON (see [DeadLetter]), the oldest
+// death first, and returns how many. It changes nothing. Dead letters that are made while
+// it runs may be missing.
 func (f *File) Export(ctx context.Context, w io.Writer, filter Filter) (n int, err error) {
 	if err := checkDeadLetters(filter); err != nil {
 		return 0, err

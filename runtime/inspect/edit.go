@@ -12,7 +12,7 @@ import (
 // subscription that had given up on it, due now. The new event has the type, the
 // version and the metadata of the old one, and Edit returns its id. The old dead letter
 // is discarded, with "edited into" and that id as the reason. In a group of handlers,
-// those that have handled the old event do not get the new one.
+// the members that have handled the old event do not get the new one.
 //
 // All of this happens in one transaction, or nothing does: if editing is not enabled
 // ([ErrEditingDisabled]), if the payload does not pass the check

@@ -23,12 +23,12 @@ import (
 // and the time it died. An event that the file does not have is added with its id, for
 // the subscriptions of its dead letters only.
 //
-// Matched is how many dead letters r has, Moved how many were added, and Skipped those
-// that are there already: dead, open, discarded, or handled after a retry. So importing
-// twice changes nothing; a dead letter that was purged comes back.
+// Matched counts the dead letters in r, Moved those that were added, and Skipped those that
+// the file has already: dead, open, discarded, or handled after a retry. So a second
+// import changes nothing. A dead letter that was purged comes back.
 //
-// It works in small transactions, and can be repeated when it was interrupted. A line
-// that cannot be taken ends it with an *[ImportError]; the lines before it are in the
+// It works in small transactions, and can be repeated when it was interrupted. It ends
+// with an *[ImportError] at a line that is not valid; the lines before it are in the
 // file.
 func (f *File) Import(ctx context.Context, r io.Reader) (Counts, error) {
 	adding, err := f.log.ImportDeadLetters()

@@ -6,9 +6,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Status is what a file holds and who uses it: the process that dispatches, events,
-// subscriptions, dead letters, pauses, breakers and handlers at work. As JSON it is
-// what "busgen status --json" prints.
+// Status describes a file and its use: the process that dispatches, events,
+// subscriptions, dead letters, pauses, breakers and handlers at work.
+// "busgen status --json" prints it.
 //
 //	type Status struct {
 //		At            time.Time // when the log was read; UTC
@@ -59,8 +59,8 @@ type Owner = engine.Owner
 //	}
 type TypeCount = engine.TypeCount
 
-// SubscriptionState is where a subscription stands: its backlog, what of it runs, waits
-// or is held, and its dead letters.
+// SubscriptionState describes a subscription: its backlog, how much of that is running,
+// waiting or held, and its dead letters.
 //
 //	type SubscriptionState struct {
 //		Name    string
@@ -86,7 +86,7 @@ type TypeCount = engine.TypeCount
 //	}
 type SubscriptionState = engine.SubscriptionState
 
-// Rates is how fast a bus has worked between two statuses.
+// Rates measures the throughput of a bus between two statuses.
 //
 //	type Rates struct {
 //		Seconds   float64 // between the statuses
@@ -94,7 +94,7 @@ type SubscriptionState = engine.SubscriptionState
 //	}
 type Rates = engine.Rates
 
-// SubscriptionRates is how fast a subscription has worked between two statuses.
+// SubscriptionRates measures the throughput of a subscription between two statuses.
 //
 //	type SubscriptionRates struct {
 //		Published float64 // events that match its pattern
@@ -139,21 +139,21 @@ type Snoozed = engine.Snoozed
 //	}
 type Names = engine.Names
 
-// MaxBacklog is where the backlog of a subscription, and the events of a [Status], are
-// no longer counted: the number is this one for all that is more.
+// MaxBacklog is the largest number of events, and of a backlog, that a [Status] has: 10,000.
+// Larger ones are this number.
 const MaxBacklog = engine.MaxBacklog
 
-// Status returns what the file holds. It counts the newest events and the first of a
-// backlog only, so that it takes milliseconds however large the file is.
+// Status describes the file. It counts at most [MaxBacklog] events and deliveries of each
+// backlog, so that it takes milliseconds however large the file is.
 func (f *File) Status(ctx context.Context) (Status, error) {
 	return f.log.Status(ctx, MaxBacklog, Status{})
 }
 
 // StatusSince is Status with the rates since an earlier status of the same log, which
-// may come from another File on the same path, but not from JSON. It has no rates for
-// the zero Status, nor where they would mean nothing: the file was replaced or restored
-// since, or its subscription is new. Beside what Status costs, it counts what was
-// published and settled since.
+// may come from another File on the same path, but not from JSON. It has no rates if
+// before is the zero Status, if the file was replaced or restored since, and for new
+// subscriptions. It also counts the events published and settled since, which takes
+// longer.
 func (f *File) StatusSince(ctx context.Context, before Status) (Status, error) {
 	return f.log.Status(ctx, MaxBacklog, before)
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // PauseSubscription stops the deliveries to a subscription until
-// [File.ResumeSubscription]. The reason, in a few words or empty, is for everybody who
-// finds it paused. Handlers that run are not interrupted; its events wait where they
-// are, and retries that come due wait as well. Pausing what is paused changes nothing.
-// It may be a former name. One that the file does not know is a *[NotFoundError].
+// [File.ResumeSubscription]. The reason, which may be empty, is shown with the pause.
+// Running handlers are not interrupted; pending events and retries wait. A second pause
+// changes nothing. The name may be a former one. For a name that the file does not have
+// the error is a *[NotFoundError].
 func (f *File) PauseSubscription(ctx context.Context, name, reason string) error {
 	return f.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Reason: reason})
 }
@@ -25,8 +25,8 @@ func (f *File) ResumeSubscription(ctx context.Context, name string) error {
 
 // PauseTypes stops the deliveries of the events that a glob matches, to all
 // subscriptions, until [File.ResumeTypes] with the same glob. Events of other types
-// overtake them. A type may be covered by several pauses, and is held until the last
-// one has ended. Pausing what is paused changes nothing.
+// overtake them. If several pauses cover a type, it is held until the last one has ended.
+// A second pause with the same glob changes nothing.
 func (f *File) PauseTypes(ctx context.Context, types, reason string) error {
 	if _, err := glob.Parse(types); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
@@ -53,11 +53,11 @@ type Removed = engine.Removed
 // It is one transaction, for which publishers wait: up to a second for a hundred
 // thousand dead letters.
 //
-// A name that the catalogue declares, or that a program subscribes, is there again at
-// the next start, and begins at the end of the log: take it out of both first. No
-// process may dispatch from the file, so that no handler is at work for it: otherwise
-// the error is a *runtime.OwnedError that says who does. A name that no subscription has
-// now, which includes former ones, is a *[NotFoundError].
+// If the catalogue declares the name, or a program subscribes with it, the next start
+// makes the subscription again, at the end of the log: remove it from both first. If a
+// process dispatches from the file, the error is a *runtime.OwnedError that names it. If
+// no subscription has the name now, the error is a *[NotFoundError]; former names do not
+// count.
 func (f *File) RemoveSubscription(ctx context.Context, name string) (Removed, error) {
 	return f.log.RemoveSubscription(ctx, name)
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // Retry gives dead letters back to their subscriptions, due now and with a fresh count
-// of attempts, those that died first first. The attempts before stay on record, and so
-// does which members of a group have handled the event. What dies while it runs, or
-// dies again, is not retried.
+// of attempts, the oldest death first. The earlier attempts stay on record, and members of a
+// group that have handled the event are not called again. Retry leaves out deliveries
+// that die, or die again, while it runs.
 //
 // It works in small transactions: publishers do not have to wait for long, and when
 // ctx ends or the process dies, every dead letter is either retried or still dead. Call
@@ -45,13 +45,14 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepPurge})
 }
 
-// Replay gives events that one subscription has handled to it again, in the order of
-// the log, each with a fresh count of attempts. Other subscriptions see nothing of it.
-// What it has not handled yet, has as a dead letter or has discarded is left alone, and
-// so are events from before it began. The filter chooses events, and takes no Status.
+// Replay delivers handled events to one subscription again, in the order of the log, each
+// with a fresh count of attempts. Other subscriptions do not notice. Replay leaves out
+// events that the subscription has not handled yet, has as dead letters or has
+// discarded, and those from before it began. The filter chooses events, and takes no
+// Status.
 //
 // It works in small transactions: when ctx ends or the process dies, each event was
-// replayed or not; replaying once more would repeat those that were. The counts are
+// replayed or not. A second call replays the same events once more. The counts are
 // right with any error. A subscription that the file does not know is a
 // *[NotFoundError].
 func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Counts, error) {

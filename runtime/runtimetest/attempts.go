@@ -16,16 +16,16 @@ type Attempt struct {
 	Error  string // of a failed one its text, of a discarded one the reason
 }
 
-// Attempts returns what the handler of a subscription has done, in the order in
-// which it ended, for all buses of the kit. Calls that a crash has cut off are not
-// among them. It can be called from any goroutine.
+// Attempts returns the attempts of a subscription, in the order in which they ended, for
+// all buses of the kit. Calls that a crash has cut off are not among them. It can be
+// called from any goroutine.
 func (k *Kit) Attempts(subscription string) []Attempt {
 	k.attempts.mu.Lock()
 	defer k.attempts.mu.Unlock()
 	return slices.Clone(k.attempts.of[subscription])
 }
 
-// attempts collects what observers are told.
+// attempts collects the calls of an observer.
 type attempts struct {
 	mu sync.Mutex
 	of map[string][]Attempt // by subscription

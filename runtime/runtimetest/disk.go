@@ -69,10 +69,10 @@ func (d *Disk) Slow(sync time.Duration) {
 	d.fs.Slow(sync)
 }
 
-// CutAfter ends the power at the nth change of a file from now on; 1 is the next. It
-// and all that comes after it fail. [Kit.PowerCut] or [Kit.Crash] is what the test
-// does then. With growing n, until [Disk.IsCut] stays false, a test sees a program die
-// at every point of what it does.
+// CutAfter cuts the power at the nth change of a file from now on; 1 is the next. That
+// change and all later ones fail, and the test goes on with [Kit.PowerCut] or
+// [Kit.Crash]. With growing n, until [Disk.IsCut] stays false, a test sees a program die
+// at every point of its work.
 func (d *Disk) CutAfter(n int) {
 	d.kit.t.Helper()
 	if n < 1 {
@@ -85,8 +85,8 @@ func (d *Disk) CutAfter(n int) {
 // IsCut reports whether the power has failed as [Disk.CutAfter] has asked for.
 func (d *Disk) IsCut() bool { return d.fs.Dead() }
 
-// Heal ends the fault. What could not be written by handlers is then written
-// within a second; what publishers were refused is theirs to publish again.
+// Heal ends the fault. The bus then writes the dispositions of handlers within a second.
+// Events that were refused are not stored: publish them again.
 func (d *Disk) Heal() {
 	d.release()
 	d.fs.Heal()

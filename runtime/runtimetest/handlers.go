@@ -81,7 +81,7 @@ func (k *Kit) intercept(ctx context.Context, subscription string, handle func() 
 // errEnded is why faults end that are still going on at the end of a test.
 var errEnded = errors.New("the test has ended")
 
-// breakage is what is broken, for each subscription in order.
+// breakage holds the faults of each subscription, in order.
 type breakage struct {
 	ending context.Context // ends with the test
 	end    context.CancelFunc

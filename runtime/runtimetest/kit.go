@@ -105,9 +105,9 @@ func (k *Kit) publish(payload runtime.Payload) *runtime.Receipt {
 	return nil
 }
 
-// PublishJSON stores an event with a payload that nobody looks at: one that an
-// older version of the program has published, or one that cannot be decoded. version
-// is that of the payload; events whose catalogue says nothing of versions have 1.
+// PublishJSON stores an event without a check of its payload: one that an older version
+// of the program has published, or one that cannot be decoded. version is the version of
+// the payload: 1, unless the catalogue has another for the event.
 func (k *Kit) PublishJSON(eventType string, version int, payload string) *runtime.Receipt {
 	k.t.Helper()
 	receipt, err := testhook.Append(k.t.Context(), k.Bus, eventType, version, []byte(payload))

@@ -79,14 +79,13 @@ func (k *Kit) Restart() {
 	k.open()
 }
 
-// Crash ends the bus as kill -9 ends a process: nothing is written any more, and
-// handlers that run are cut off and charged an attempt. Another bus is opened on
-// what the operating system has, which is everything that was written by then; it
-// is not started.
+// Crash ends the bus as kill -9 ends a process: nothing more is written, and running
+// handlers are cut off. It opens another bus, which is not started, on everything that
+// was written by then. That bus treats the handlers that were running as after any crash:
+// if there was only one, it counts as an attempt.
 //
-// A goroutine cannot be killed, so handlers of the old bus have their context
-// cancelled, with the cause [runtime.ErrShutdown]. Whatever they do after that,
-// nothing of it reaches the file.
+// A goroutine cannot be killed, so handlers of the old bus have their context cancelled,
+// with the cause [runtime.ErrShutdown]. Nothing that they do after that reaches the file.
 func (k *Kit) Crash() {
 	k.t.Helper()
 	k.die((*simfs.FS).Kill, true)
@@ -96,9 +95,9 @@ func (k *Kit) Crash() {
 // some or nothing, as the seed decides. Another bus is opened on what is left; it
 // is not started. Handlers of the old bus are cut off as in [Kit.Crash].
 //
-// A bus that is [runtime.Full], which is the default, has lost no event whose
-// publisher was told that it is stored; that handlers have succeeded may be
-// forgotten, and which of them were running is, so that events are handled again.
+// With [runtime.Full], which is the default, no event is lost whose Publish has returned
+// nil. The newest successes of handlers may be forgotten, and so may the record of
+// running handlers: their events are handled again.
 func (k *Kit) PowerCut(seed uint64) {
 	k.t.Helper()
 	k.die(func(fs *simfs.FS) simfs.Image { return fs.Crash(seed) }, false)

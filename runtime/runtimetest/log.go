@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// testLog is where a bus logs: the output of its test. Lines tell the time since
-// the bus was opened.
+// testLog writes the log of a bus to the output of its test. Each line has the time
+// since the bus was opened.
 type testLog struct {
 	t     testing.TB
 	life  int

@@ -105,7 +105,7 @@ func (k *Kit) stored(eventType string) (events []inspect.Event) {
 	return events
 }
 
-// letters returns dead letters, those that died first first.
+// letters returns dead letters, the oldest death first.
 func (k *Kit) letters(filter inspect.Filter) (letters []inspect.DeadLetter) {
 	k.t.Helper()
 	file, err := inspect.Open(context.Background(), k.path)

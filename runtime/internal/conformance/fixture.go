@@ -98,7 +98,7 @@ func Numbers(from, to int) (n []int) {
 	return n
 }
 
-// ErrBoom is what handlers fail with.
+// ErrBoom is the error of handlers that fail.
 var ErrBoom = errors.New("boom")
 
 // Journal collects what handlers saw.

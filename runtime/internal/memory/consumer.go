@@ -39,7 +39,7 @@ type delivery struct {
 	history         int       // how many attempts were made before
 }
 
-// state is where a delivery stands.
+// state is the state of a delivery.
 type state int
 
 const (
@@ -70,7 +70,7 @@ func (sub *subscription) passes(r *engine.Record) bool {
 	return r.Seq >= sub.next && r.Due.IsZero() && sub.deliveries[r.Seq] == nil
 }
 
-// consumer is what a log has of a subscription. It implements [engine.Consumer].
+// consumer is a subscription of a log. It implements [engine.Consumer].
 type consumer struct {
 	log   *Log
 	sub   *subscription

@@ -236,7 +236,7 @@ func (s *store) rename(sub *subscription, name string) {
 	sub.name = name
 }
 
-// nameHere is what this process calls a subscription.
+// nameHere returns the name that this process uses for a subscription.
 func (l *Log) nameHere(sub *subscription) string {
 	for _, c := range l.consumers {
 		if c.sub == sub {

@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// children are what else a child can be, by its mode. The tests that need them add
-// theirs.
+// children holds further programs of a child process, by their mode. Tests add those
+// that they need.
 var children = map[string]func(path string){}
 
 // publisherChild publishes and handles until it is killed. It says

@@ -178,7 +178,7 @@ func TestABusWhoseFileIsTakenAwayStops(t *testing.T) {
 	for name, one := range map[string]struct {
 		takeAway func(t *testing.T, path string)
 		words    string
-		// survivor is where what was acknowledged before is, afterwards; empty for nowhere.
+		// survivor returns the file that has the acknowledged events afterwards; empty for none.
 		survivor func(path string) string
 	}{
 		"moved": {

@@ -89,10 +89,9 @@ func (w *world) auditAttempts() {
 	}
 }
 
-// auditOrder checks the order of first executions: all of them with a
-// concurrency of 1, else those of each key. Delayed events come when they come, and so do those whose type
-// was paused.
-// In strict order, an event is settled before the next of its key begins.
+// auditOrder checks the order of first executions: all of them with a concurrency of 1,
+// else those of each key. Delayed events, and events whose type was paused, are exempt
+// from this order. In strict order, an event is settled before the next of its key begins.
 func (w *world) auditOrder(s *modelSubscription, place map[*modelEvent]int) {
 	last := map[string][]*pair{}
 	for _, p := range s.firsts {

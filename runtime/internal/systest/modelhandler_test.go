@@ -113,7 +113,7 @@ func (e *modelEvent) publish(ctx context.Context, bus *runtime.Bus, opts ...runt
 	}
 }
 
-// seen is what handlers of all types see.
+// seen is an event as a handler of any type sees it.
 type seen struct {
 	id           uuid.UUID
 	typ          string
@@ -157,7 +157,7 @@ func numberOf(payload any) uint64 {
 	return number
 }
 
-// plan is what a handler is going to do.
+// plan says what a handler will do.
 type plan struct {
 	children int           // events that it publishes with its context, first
 	takes    time.Duration // then it works for so long
@@ -203,7 +203,7 @@ func (m *model) randomOf(p *pair) *rand.Rand {
 	return rand.New(rand.NewPCG(m.seed, h.Sum64()))
 }
 
-// errIgnored is what handlers return in a process that was killed.
+// errIgnored is the result of handlers in a process that was killed.
 var errIgnored = errors.New("this process was killed")
 
 // handle is the handler of every subscription.

@@ -84,7 +84,7 @@ type relicType struct {
 	bury    func(bus *runtime.Bus, name string, handler func(number int, subscription, reason string), opts ...runtime.SubscribeOption) error
 }
 
-// relicSeen is what a handler sees.
+// relicSeen is an event as a handler sees it.
 type relicSeen struct {
 	typ, subscription        string
 	version, number, attempt int
@@ -388,7 +388,7 @@ func newEra(t *testing.T, seed uint64) *era {
 	return e
 }
 
-// nameSpec is what a program calls something.
+// nameSpec is the name that a program uses for something.
 type nameSpec struct {
 	name    string
 	aliases []string

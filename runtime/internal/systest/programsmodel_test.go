@@ -182,7 +182,7 @@ func (d *deployed) publishKeyed(t *thing) {
 	m.keys[key] = use
 }
 
-// handle is what all handlers do.
+// handle does the work of all handlers.
 func (m *eraModel) handle(ctx context.Context, d *deployed, r *recipient, name string, seen relicSeen) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +231,7 @@ func (m *eraModel) handle(ctx context.Context, d *deployed, r *recipient, name s
 	return nil
 }
 
-// first is what the first member of a group does.
+// first does the work of the first member of a group.
 func (m *eraModel) first(r *recipient, number int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -240,7 +240,7 @@ func (m *eraModel) first(r *recipient, number int) {
 	}
 }
 
-// told is what those do who are told of dead letters.
+// told does the work of handlers of dead-letter notices.
 func (m *eraModel) told(r *recipient, number int, of, reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -82,7 +82,7 @@ type stress struct {
 	acknowledged map[uuid.UUID]bool
 }
 
-// tallies is what became of the events of one subscription.
+// tallies counts the outcomes of the events of one subscription.
 type tallies struct {
 	mu sync.Mutex
 	of map[uuid.UUID]tally

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// States are those of an event's deliveries: name state.
+// States returns the states of an event's deliveries, each as name and state.
 func (f *Fixture) States(r *runtime.Receipt) (all []string) {
 	f.t.Helper()
 	event, err := f.File.Event(f.t.Context(), r.ID)

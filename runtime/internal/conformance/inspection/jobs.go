@@ -120,7 +120,7 @@ func (f *jobBus) Settle() {
 	f.Idle()
 }
 
-// Broken is what a handler returns that does not work.
+// Broken returns the error of a handler that does not work.
 func Broken(number int) error { return fmt.Errorf("job %d: out of order", number) }
 
 // MakeDead makes a dead letter per number, a minute apart.
