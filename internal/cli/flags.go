@@ -9,9 +9,7 @@ import (
 // Moment is the value of a flag for a point in time: 2026-03-14,
 // 2026-03-14T12:30, RFC 3339, 03:00 for the latest three o'clock (UTC), or how
 // long ago: 90m, 2h, 7d, 1w.
-type Moment struct {
-	time.Time
-}
+type Moment time.Time
 
 // momentForms are forms of a date and a time, in UTC unless they have a zone.
 var momentForms = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05", time.RFC3339}
@@ -23,17 +21,18 @@ var clockForms = []string{"15:04", "15:04:05"}
 func (m *Moment) Set(text string) error {
 	for _, form := range momentForms {
 		if t, err := time.Parse(form, text); err == nil {
-			m.Time = t
+			*m = Moment(t)
 			return nil
 		}
 	}
 	now := time.Now().UTC()
 	for _, form := range clockForms {
 		if t, err := time.Parse(form, text); err == nil {
-			m.Time = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-			if m.Time.After(now) {
-				m.Time = m.Time.AddDate(0, 0, -1)
+			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+			if t.After(now) {
+				t = t.AddDate(0, 0, -1)
 			}
+			*m = Moment(t)
 			return nil
 		}
 	}
@@ -41,7 +40,7 @@ func (m *Moment) Set(text string) error {
 	if err != nil {
 		return fmt.Errorf("want a time, as in 2026-03-14, 2026-03-14T12:30 or 03:00 (UTC), or how long ago, as in 90m, 2h, 7d or 1w")
 	}
-	m.Time = now.Add(-ago)
+	*m = Moment(now.Add(-ago))
 	return nil
 }
 
@@ -53,13 +52,12 @@ func (m *Moment) Type() string { return "time" }
 
 // Span is the value of a flag for a length of time: what time.ParseDuration
 // takes, or days or weeks, as in 7d and 1w.
-type Span struct {
-	time.Duration
-}
+type Span time.Duration
 
 // Set implements [pflag.Value].
-func (s *Span) Set(text string) (err error) {
-	s.Duration, err = ParseSpan(text)
+func (s *Span) Set(text string) error {
+	d, err := ParseSpan(text)
+	*s = Span(d)
 	return err
 }
 

@@ -14,9 +14,11 @@ import (
 type arguments struct {
 	least, most int // most is -1 for any number
 	what        string
-	// candidates lists possible arguments, for the completion of shells.
-	candidates func(ctx context.Context, file *inspect.File) ([]string, error)
+	candidates  candidates
 }
+
+// candidates lists what may stand on the command line, for the completion of shells.
+type candidates func(context.Context, *inspect.File) ([]string, error)
 
 func (a arguments) check(cmd *cobra.Command, args []string) error {
 	behind := len(args) - 1
@@ -44,7 +46,7 @@ func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]stri
 }
 
 // completeFlag makes shells offer values from the file for a flag.
-func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Context, *inspect.File) ([]string, error)) {
+func completeFlag(cmd *cobra.Command, flag string, candidates candidates) {
 	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -54,7 +56,7 @@ func completeFlag(cmd *cobra.Command, flag string, candidates func(context.Conte
 }
 
 // fromFile returns candidates from a file, or none if it cannot be read.
-func fromFile(ctx context.Context, path string, candidates func(context.Context, *inspect.File) ([]string, error)) []string {
+func fromFile(ctx context.Context, path string, candidates candidates) []string {
 	file, err := inspect.Open(ctx, path)
 	if err != nil {
 		return nil

@@ -38,9 +38,8 @@ no such event.`,
 // auditFilter has the flags of audit.
 type auditFilter struct {
 	inspect.AuditFilter
-	page         inspect.Page
-	event        string
-	since, until cli.Moment
+	page  inspect.Page
+	event string
 }
 
 func (f *auditFilter) flags(cmd *cobra.Command) {
@@ -49,8 +48,8 @@ func (f *auditFilter) flags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.Actions, "action", nil, "only these `actions`: "+strings.Join(inspect.Actions(), ", "))
 	flags.StringVar(&f.Subscription, "subscription", "", "only what was done to this subscription, by `name`")
 	flags.StringVar(&f.event, "event", "", "only what has changed this event, alone or with others, by its `id`")
-	timeFlags(cmd, &f.since, &f.until, "only what was done")
-	pageFlags(cmd, &f.page.Limit, &f.page.After)
+	timeFlags(cmd, &f.Since, &f.Until, "only what was done")
+	pageFlags(cmd, &f.page)
 	completeFlag(cmd, "subscription", subscriptionNames)
 	completeFlag(cmd, "event", newestEvents)
 	cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(inspect.Actions(), cobra.ShellCompDirectiveNoFileComp))
@@ -60,20 +59,18 @@ func audit(c *call, f auditFilter) (string, error) {
 	if err := someLimit(f.page.Limit); err != nil {
 		return "", err
 	}
-	if err := c.knowSubscriptions(given(f.Subscription)); err != nil {
-		return "", err
-	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	if f.event != "" {
-		if f.Event, err = file.FindEvent(c.context(), f.event); err != nil {
+	if f.Subscription != "" {
+		if err := c.knowSubscriptions([]string{f.Subscription}); err != nil {
 			return "", err
 		}
 	}
-	f.Since, f.Until = f.since.Time, f.until.Time
-	entries, next, err := file.Audit(c.context(), f.AuditFilter, f.page)
+	if f.event != "" {
+		var err error
+		if f.Event, err = c.file.FindEvent(c.context(), f.event); err != nil {
+			return "", err
+		}
+	}
+	entries, next, err := c.file.Audit(c.context(), f.AuditFilter, f.page)
 	switch {
 	case err != nil:
 		return "", err

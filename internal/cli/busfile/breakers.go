@@ -53,11 +53,7 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func listBreakers(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	breakers, err := file.Breakers(c.context())
+	breakers, err := c.file.Breakers(c.context())
 	switch {
 	case err != nil:
 		return "", err
@@ -116,12 +112,8 @@ func openBreakers(ctx context.Context, file *inspect.File) (names []string, err 
 }
 
 func closeBreaker(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
 	name := c.args[0]
-	if err := file.CloseBreaker(c.context(), name); err != nil {
+	if err := c.file.CloseBreaker(c.context(), name); err != nil {
 		return "", err
 	}
 	if c.json {

@@ -30,8 +30,9 @@ type call struct {
 	utc        bool // show times, not how long ago they were
 	yes        bool
 	actor      string
+	because    string
 
-	file *inspect.File // nil until open
+	file *inspect.File // nil for a verb that opens the file itself, until it does
 }
 
 // fileVerb describes a verb whose first argument is the file of a bus.
@@ -39,9 +40,11 @@ type fileVerb struct {
 	takes   arguments // after the file
 	changes bool      // leaves audit rows, so it has --actor
 	asks    bool      // destroys something, so it has --yes
+	reasons bool      // needs a reason, so it has --because
 	shows   bool      // shows payloads, so it has --max-payload
 	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
+	opens   bool      // opens the file itself
 	do      func(c *call) (report string, err error)
 }
 
@@ -64,6 +67,9 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 	if v.asks {
 		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	}
+	if v.reasons {
+		flags.StringVar(&c.because, "because", "", "the `reason`, in a few words")
+	}
 	if v.changes {
 		flags.StringVar(&c.actor, "actor", "", "`name` for the audit (default user@host)")
 	}
@@ -74,9 +80,17 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		if c.maxPayload < 0 {
 			return "", fmt.Errorf("--max-payload is %d: it must not be negative", c.maxPayload)
 		}
+		if v.reasons && c.because == "" {
+			return "", errors.New("say why with --because, in a few words: it is kept with the events")
+		}
 		c.path, c.args = args[0], args[1:]
 		c.screen, c.now = terminal.ScreenOf(cmd.OutOrStdout()), time.Now()
 		defer c.close()
+		if !v.opens {
+			if err := c.open(); err != nil {
+				return "", classified(err)
+			}
+		}
 		report, err := v.do(c)
 		return report, classified(err)
 	})
@@ -120,24 +134,20 @@ func classified(err error) error {
 
 func (c *call) context() context.Context { return c.cmd.Context() }
 
-// open returns the file, which it opens at the first call, with the given options, and
-// which is closed when the verb ends.
-func (c *call) open(opts ...inspect.Option) (*inspect.File, error) {
-	if c.file != nil {
-		return c.file, nil
-	}
+// open opens the file, with the given options, until the verb ends or close is
+// called.
+func (c *call) open(opts ...inspect.Option) (err error) {
 	if err := cli.BusFileExists(c.path); err != nil {
-		return nil, err
+		return err
 	}
 	if c.actor != "" {
 		opts = append(opts, inspect.WithActor(c.actor))
 	}
-	var err error
 	c.file, err = inspect.Open(c.context(), c.path, opts...)
-	return c.file, err
+	return err
 }
 
-// close closes the file, until the next call of open.
+// close closes the file, unless it is not open.
 func (c *call) close() {
 	if c.file != nil {
 		c.file.Close()

@@ -43,7 +43,7 @@ samples with id and error), open, dead (how many deliveries there are).
 Exit status: 0 all is well, 1 something was found, 2 trouble.`,
 		Example: `  busgen check-db shop.db
   busgen check-db shop.db --catalogue events.yaml`,
-	}, fileVerb{do: func(c *call) (string, error) { return checkDB(c, catalogue) }})
+	}, fileVerb{opens: true, do: func(c *call) (string, error) { return checkDB(c, catalogue) }})
 	catalogueFlag(cmd, &catalogue)
 	return cmd
 }
@@ -73,11 +73,10 @@ func checkDB(c *call, catalogue string) (string, error) {
 			return payload.CheckDecode(fits, cli.TypeOf(fits, e), e.Version, e.Payload)
 		}
 	}
-	file, err := c.open()
-	if err != nil {
+	if err := c.open(); err != nil {
 		return "", damaged(err)
 	}
-	report, err := file.Check(c.context(), check)
+	report, err := c.file.Check(c.context(), check)
 	if err != nil {
 		return "", damaged(err)
 	}

@@ -1,21 +1,19 @@
 package busfile
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 func newDLQDiscard() *cobra.Command {
-	var choice letterChoice
 	var selection inspect.Selection
-	var because string
+	var all bool
 	cmd := onFile(&cobra.Command{
 		Use:   "discard FILE [ID[/SUBSCRIPTION] ...]",
 		Short: "Settle dead letters that need not be handled",
@@ -30,37 +28,27 @@ Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,
 		Example: `  busgen dlq discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
   busgen dlq discard shop.db --group 5b9de41c02ff --because "refunded by hand" --dry-run`,
-	}, fileVerb{takes: ofLetters, changes: true, asks: true, do: func(c *call) (string, error) {
-		return discardLetters(c, choice, selection, because)
+	}, fileVerb{takes: anyLetters, changes: true, asks: true, reasons: true, do: func(c *call) (report string, err error) {
+		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
+			return "", err
+		}
+		discard := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
+			return c.file.DiscardDeadLetters(ctx, s, c.because)
+		}
+		if err := c.confirmSweep(discard, selection, "Really discard %s (%s)?", "dead letter"); err != nil {
+			return "", err
+		}
+		return c.sweepLetters(discard, selection, "discarded")
 	}})
-	choice.flags(cmd)
-	bulkFlags(cmd, &selection)
-	cmd.Flags().StringVar(&because, "because", "", "the `reason`, in a few words")
+	letterFlags(cmd, &selection.Filter)
+	sweepFlags(cmd, &selection)
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
 	return cmd
 }
 
-func discardLetters(c *call, choice letterChoice, s inspect.Selection, because string) (string, error) {
-	if because == "" {
-		return "", errors.New("say why with --because, in a few words: it is kept with the events")
-	}
-	var err error
-	if s.Filter, err = choice.chosen(c); err != nil {
-		return "", err
-	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	discard := func(s inspect.Selection) (inspect.Counts, error) {
-		return file.DiscardDeadLetters(c.context(), s, because)
-	}
-	return c.confirmedSweep(s, "discard", "discarded", discard)
-}
-
 func newDLQPurge() *cobra.Command {
-	var filter letterFilter
 	var selection inspect.Selection
-	var age cli.Span
+	var age time.Duration
 	cmd := onFile(&cobra.Command{
 		Use:   "purge FILE --older-than AGE",
 		Short: "Delete old dead letters",
@@ -76,55 +64,30 @@ Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, or
 the file has no such subscription, event type or group, 2 trouble.`,
 		Example: `  busgen dlq purge shop.db --older-than 30d --dry-run
   busgen dlq purge shop.db --older-than 30d --type 'payment.*' --yes`,
-	}, fileVerb{changes: true, asks: true, do: func(c *call) (string, error) {
-		if age.Duration == 0 && filter.until.IsZero() {
-			return "", errors.New("say how old with --older-than, as in --older-than 30d, or until when with --until")
-		}
-		return purgeLetters(c, filter, selection, age.Duration)
-	}})
-	filter.flags(cmd)
-	bulkFlags(cmd, &selection)
-	cmd.Flags().Var(&age, "older-than", "those that died at least this `long` ago: 12h, 30d")
+	}, fileVerb{changes: true, asks: true, do: func(c *call) (string, error) { return purgeLetters(c, selection, age) }})
+	letterFlags(cmd, &selection.Filter)
+	sweepFlags(cmd, &selection)
+	cmd.Flags().Var((*cli.Span)(&age), "older-than", "those that died at least this `long` ago: 12h, 30d")
 	return cmd
 }
 
-func purgeLetters(c *call, filter letterFilter, s inspect.Selection, age time.Duration) (string, error) {
-	if cutoff := c.now.Add(-age); age > 0 && (filter.until.IsZero() || cutoff.Before(filter.until.Time)) {
-		filter.until.Time = cutoff
+func purgeLetters(c *call, s inspect.Selection, age time.Duration) (string, error) {
+	if age == 0 && s.Filter.Until.IsZero() {
+		return "", errors.New("say how old with --older-than, as in --older-than 30d, or until when with --until")
+	}
+	if cutoff := c.now.Add(-age); age > 0 && (s.Filter.Until.IsZero() || cutoff.Before(s.Filter.Until)) {
+		s.Filter.Until = cutoff
 	}
 	var err error
-	if s.Filter, err = filter.filter(c, nil); err != nil {
+	if s.Filter, err = c.known(s.Filter); err != nil {
 		return "", err
 	}
-	file, err := c.open()
-	if err != nil {
+	if err := c.confirmSweep(c.file.Purge, s, "Really purge %s (%s)?", "dead letter"); err != nil {
 		return "", err
 	}
-	report, err := c.confirmedSweep(s, "purge", "purged", func(s inspect.Selection) (inspect.Counts, error) { return file.Purge(c.context(), s) })
+	report, err := c.sweepLetters(c.file.Purge, s, "purged")
 	if cli.StatusOf(err) == cli.StatusNotFound {
 		err = nil
 	}
 	return report, err
-}
-
-// confirmedSweep counts, asks, and changes.
-func (c *call) confirmedSweep(s inspect.Selection, do, done string, change func(inspect.Selection) (inspect.Counts, error)) (string, error) {
-	if !s.DryRun && !c.yes {
-		dry := s
-		dry.DryRun = true
-		counts, err := change(dry)
-		if err != nil {
-			return "", err
-		}
-		n := counts.Matched
-		if s.Limit > 0 {
-			n = min(n, s.Limit)
-		}
-		if n > 0 {
-			if err := c.confirm(fmt.Sprintf("Really %s %s (%s)?", do, terminal.Counted(n, "dead letter"), s.Filter)); err != nil {
-				return "", err
-			}
-		}
-	}
-	return c.sweep(s, done, change)
 }

@@ -53,7 +53,7 @@ Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
 there is no such dead letter.`,
 		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
   busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
-	}, fileVerb{takes: oneLetter, changes: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
+	}, fileVerb{takes: oneLetter, changes: true, opens: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
 	catalogueFlag(cmd, &catalogue)
 	cmd.Flags().StringVar(&path, "payload", "", "`file` with the new payload; - for standard input")
 	return cmd
@@ -65,21 +65,20 @@ func editLetter(c *call, catalogue, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, err := c.open(inspect.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) }))
+	if err := c.open(inspect.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) })); err != nil {
+		return "", err
+	}
+	key, err := c.letter()
 	if err != nil {
 		return "", err
 	}
-	key, err := c.key()
-	if err != nil {
-		return "", err
-	}
-	old, err := file.DeadLetter(c.context(), key)
+	old, err := c.file.DeadLetter(c.context(), key)
 	if err != nil {
 		return "", err
 	}
 	if fits != nil {
 		check = &payloadCheck{catalogue: fits, eventType: old.Type}
-	} else if check, err = c.storedSchema(file, old.Type); err != nil {
+	} else if check, err = c.storedSchema(old.Type); err != nil {
 		return "", err
 	}
 	if custom := payload.CustomTypes(check.catalogue, check.eventType, old.Version); len(custom) > 0 {
@@ -90,7 +89,7 @@ func editLetter(c *call, catalogue, path string) (string, error) {
 		return "", err
 	}
 	// A Ctrl-C in the editor must not cancel the edit.
-	id, err := file.Edit(context.WithoutCancel(c.context()), key, edited)
+	id, err := c.file.Edit(context.WithoutCancel(c.context()), key, edited)
 	if err != nil {
 		return "", draft.keptBecause(err)
 	}
@@ -126,8 +125,8 @@ func (p *payloadCheck) of(version int, text []byte) error {
 
 // storedSchema returns a check with the schema that a program has stored in the
 // file.
-func (c *call) storedSchema(file *inspect.File, eventType string) (*payloadCheck, error) {
-	stored, err := file.Schema(c.context(), eventType)
+func (c *call) storedSchema(eventType string) (*payloadCheck, error) {
+	stored, err := c.file.Schema(c.context(), eventType)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func newDLQExport() *cobra.Command {
-	var filter letterFilter
+	var filter inspect.Filter
 	var out string
 	cmd := onFile(&cobra.Command{
 		Use:   "export FILE",
@@ -29,39 +29,30 @@ trouble.`,
 		Example: `  busgen dlq export shop.db > dead.jsonl
   busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
 	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
-	filter.flags(cmd)
+	letterFlags(cmd, &filter)
 	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
 	return cmd
 }
 
-func exportLetters(c *call, choice letterFilter, out string) (err error) {
-	filter, err := choice.filter(c, nil)
-	if err != nil {
-		return err
-	}
-	file, err := c.open()
+func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
+	filter, err = c.known(filter)
 	if err != nil {
 		return err
 	}
 	n := 0
 	export := func(w io.Writer) (err error) {
-		n, err = file.Export(c.context(), w, filter)
+		n, err = c.file.Export(c.context(), w, filter)
 		return err
 	}
 	if out == "" {
 		err = export(terminal.JSONWriter(c.cmd.OutOrStdout()))
-	} else if err = output.CreateFrom(out, export); isExists(err) {
+	} else if err = output.CreateFrom(out, export); errors.As(err, new(*output.ExistsError)) {
 		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
 	}
 	if err == nil {
 		c.tell("exported %s", terminal.Counted(n, "dead letter"))
 	}
 	return err
-}
-
-func isExists(err error) bool {
-	_, exists := errors.AsType[*output.ExistsError](err)
-	return exists
 }
 
 func newDLQImport() *cobra.Command {
@@ -87,26 +78,18 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func importLetters(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
 	from, name := c.cmd.InOrStdin(), "standard input"
 	if len(c.args) > 0 && c.args[0] != "-" {
 		file, err := os.Open(c.args[0])
 		if err != nil {
 			return "", err
 		}
-		defer file.Close()
+		defer c.file.Close()
 		from, name = io.Reader(file), c.args[0]
 	}
-	counts, err := file.Import(c.context(), from)
+	counts, err := c.file.Import(c.context(), from)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	if counts == (inspect.Counts{}) && err != nil {
-		return "", err
-	}
-	report, encodeErr := c.sweepReport(counts, "added")
-	return report, errors.Join(err, encodeErr)
+	return c.letterCounts(counts, "added", err)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func newDLQList() *cobra.Command {
-	var filter letterFilter
+	var filter inspect.Filter
 	var page inspect.Page
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
@@ -34,24 +34,20 @@ trouble.`,
   busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
   busgen dlq list shop.db --text "connection refused" --json`,
 	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
-	filter.flags(cmd)
-	pageFlags(cmd, &page.Limit, &page.After)
+	letterFlags(cmd, &filter)
+	pageFlags(cmd, &page)
 	return cmd
 }
 
-func listLetters(c *call, choice letterFilter, page inspect.Page) (string, error) {
+func listLetters(c *call, filter inspect.Filter, page inspect.Page) (string, error) {
 	if err := someLimit(page.Limit); err != nil {
 		return "", err
 	}
-	filter, err := choice.filter(c, nil)
+	filter, err := c.known(filter)
 	if err != nil {
 		return "", err
 	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	letters, next, err := file.DeadLetters(c.context(), filter, page)
+	letters, next, err := c.file.DeadLetters(c.context(), filter, page)
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +71,7 @@ func listLetters(c *call, choice letterFilter, page inspect.Page) (string, error
 }
 
 func newDLQGroups() *cobra.Command {
-	var filter letterFilter
+	var filter inspect.Filter
 	cmd := onFile(&cobra.Command{
 		Use:   "groups FILE",
 		Short: "Group dead letters by cause",
@@ -97,20 +93,16 @@ trouble.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq groups shop.db --since 1h --json`,
 	}, fileVerb{times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
-	filter.flags(cmd)
+	letterFlags(cmd, &filter)
 	return cmd
 }
 
-func groupLetters(c *call, choice letterFilter) (string, error) {
-	filter, err := choice.filter(c, nil)
+func groupLetters(c *call, filter inspect.Filter) (string, error) {
+	filter, err := c.known(filter)
 	if err != nil {
 		return "", err
 	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	groups, err := file.FailureGroups(c.context(), filter)
+	groups, err := c.file.FailureGroups(c.context(), filter)
 	switch {
 	case err != nil:
 		return "", err

@@ -30,15 +30,11 @@ Exit status: 0 done, 2 trouble, 3 there is no such dead letter.`,
 }
 
 func showLetter(c *call) (string, error) {
-	key, err := c.key()
+	key, err := c.letter()
 	if err != nil {
 		return "", err
 	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	found, err := file.DeadLetter(c.context(), key)
+	found, err := c.file.DeadLetter(c.context(), key)
 	if err != nil {
 		return "", err
 	}
@@ -46,10 +42,10 @@ func showLetter(c *call) (string, error) {
 		found.Payload = c.payload(found.Payload)
 		return cli.Document(found)
 	}
-	return c.letter(found), nil
+	return c.letterText(found), nil
 }
 
-func (c *call) letter(l inspect.DeadLetterHistory) string {
+func (c *call) letterText(l inspect.DeadLetterHistory) string {
 	var into []string
 	for _, key := range l.EditedInto {
 		into = append(into, key.String())

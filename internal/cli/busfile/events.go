@@ -26,7 +26,8 @@ Exit status: that of the verb.`,
 }
 
 func newEventsList() *cobra.Command {
-	var filter eventFilter
+	var filter inspect.Filter
+	var page inspect.Page
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List events, the newest first",
@@ -49,49 +50,33 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
   busgen events list shop.db --text ada@example.org --limit 5
   busgen events list shop.db --correlation checkout-7 --json`,
-	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listEvents(c, filter) }})
-	filter.flags(cmd)
+	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listEvents(c, filter, page) }})
+	eventFlags(cmd, &filter)
+	cmd.Flags().StringVar(&filter.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
+	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+	pageFlags(cmd, &page)
 	return cmd
 }
 
-// eventFilter has the flags of events list.
-type eventFilter struct {
-	inspect.Filter
-	page         inspect.Page
-	since, until cli.Moment
-	all          bool // --all, of verbs that change something
-}
-
-func (f *eventFilter) flags(cmd *cobra.Command) {
-	f.conditions(cmd)
-	cmd.Flags().StringVar(&f.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
-	pageFlags(cmd, &f.page.Limit, &f.page.After)
-	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// conditions adds the flags that choose events.
-func (f *eventFilter) conditions(cmd *cobra.Command) {
+// eventFlags adds the flags that choose events.
+func eventFlags(cmd *cobra.Command, f *inspect.Filter) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
-	timeFlags(cmd, &f.since, &f.until, "only events published")
+	timeFlags(cmd, &f.Since, &f.Until, "only events published")
 	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
 	completeFlag(cmd, "type", typeNames)
 }
 
-func listEvents(c *call, f eventFilter) (string, error) {
-	if err := c.knowTypes(f.Types); err != nil {
+func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, error) {
+	if err := someLimit(page.Limit); err != nil {
 		return "", err
 	}
-	file, err := c.open()
+	filter, err := c.known(filter)
 	if err != nil {
 		return "", err
 	}
-	f.Since, f.Until = f.since.Time, f.until.Time
-	if err := someLimit(f.page.Limit); err != nil {
-		return "", err
-	}
-	events, next, err := file.Events(c.context(), f.Filter, f.page)
+	events, next, err := c.file.Events(c.context(), filter, page)
 	if err != nil {
 		return "", err
 	}

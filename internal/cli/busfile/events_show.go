@@ -51,15 +51,11 @@ func newestEvents(ctx context.Context, file *inspect.File) (ids []string, err er
 }
 
 func showEvent(c *call) (string, error) {
-	file, err := c.open()
+	id, err := c.file.FindEvent(c.context(), c.args[0])
 	if err != nil {
 		return "", err
 	}
-	id, err := file.FindEvent(c.context(), c.args[0])
-	if err != nil {
-		return "", err
-	}
-	event, err := file.Event(c.context(), id)
+	event, err := c.file.Event(c.context(), id)
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -44,11 +43,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	t = threshold{text: text, subscription: match[1], field: match[2], operator: match[3]}
 	switch {
 	case !slices.Contains(thresholdFields, t.field):
-		hint := ": there are " + strings.Join(thresholdFields, ", ")
-		if best := diag.Closest(t.field, thresholdFields); best != "" {
-			hint = ": did you mean " + best + "?"
-		}
-		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, hint)
+		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, meant(t.field, thresholdFields, nil, "there are"))
 	case t.field == "dispatchers" && t.subscription != "":
 		return t, fmt.Errorf("--fail-if %q: a process dispatches for all subscriptions: leave the name out", text)
 	case t.field == "oldest":

@@ -15,12 +15,25 @@ import (
 // A filter with a name that the file does not have can never match. An empty list
 // would look like good news, so the answer is no.
 
+// known returns the filter with the full name of its group. It refuses names that
+// the file does not have.
+func (c *call) known(f inspect.Filter) (inspect.Filter, error) {
+	err := c.knowTypes(f.Types)
+	if err == nil {
+		err = c.knowSubscriptions(f.Subscriptions)
+	}
+	if err == nil {
+		f.Group, err = c.group(f.Group)
+	}
+	return f, err
+}
+
 // knowTypes refuses globs that match no event type of the file.
 func (c *call) knowTypes(globs []string) error {
 	if len(globs) == 0 {
 		return nil
 	}
-	names, err := c.names()
+	names, err := c.file.Names(c.context())
 	if err != nil {
 		return err
 	}
@@ -58,7 +71,7 @@ func (c *call) knowSubscriptions(wanted []string) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	names, err := c.names()
+	names, err := c.file.Names(c.context())
 	if err != nil {
 		return err
 	}
@@ -80,14 +93,6 @@ func knowSubscription(name string, names inspect.Names) error {
 	return fmt.Errorf("there is no subscription %s in this file%s", name, meant(name, names.Subscriptions, nil, "it has"))
 }
 
-func (c *call) names() (inspect.Names, error) {
-	file, err := c.open()
-	if err != nil {
-		return inspect.Names{}, err
-	}
-	return file.Names(c.context())
-}
-
 // completeGroup matches the full name of a group.
 var completeGroup = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
@@ -97,12 +102,8 @@ func (c *call) group(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
 	name = strings.ToLower(name)
-	found, err := file.FailureGroupNames(c.context(), name)
+	found, err := c.file.FailureGroupNames(c.context(), name)
 	switch {
 	case err != nil:
 		return "", err
@@ -113,7 +114,7 @@ func (c *call) group(name string) (string, error) {
 	case completeGroup.MatchString(name):
 		return name, nil
 	}
-	all, err := file.FailureGroupNames(c.context(), "")
+	all, err := c.file.FailureGroupNames(c.context(), "")
 	if err != nil {
 		return "", err
 	}

@@ -346,7 +346,7 @@ func TestEditingMakesANewEventThatIsHandled(t *testing.T) {
 		if old := does(t, "busgen events show shop.db "+id); !strings.Contains(old, "Made into  "+made[1]) || !strings.Contains(old, "discarded") {
 			t.Errorf("the old event:\n%s", old)
 		}
-		if got = typed(t, edit, `{}`); got.Status != cli.StatusNotFound || !strings.Contains(got.Stderr, "is not dead for any subscription: ledger done, send-receipt discarded") {
+		if got = typed(t, edit, `{}`); got.Status != cli.StatusNotFound || !strings.Contains(got.Stderr, "has no dead letter: ledger done, send-receipt discarded") {
 			t.Errorf("edited again: %+v", got)
 		}
 	})

@@ -2,6 +2,7 @@ package busfile
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,9 +11,9 @@ import (
 )
 
 // timeFlags adds --since and --until; what begins their help.
-func timeFlags(cmd *cobra.Command, since, until *cli.Moment, what string) {
-	cmd.Flags().Var(since, "since", what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
-	cmd.Flags().Var(until, "until", what+" before this `time`")
+func timeFlags(cmd *cobra.Command, since, until *time.Time, what string) {
+	cmd.Flags().Var((*cli.Moment)(since), "since", what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
+	cmd.Flags().Var((*cli.Moment)(until), "until", what+" before this `time`")
 }
 
 // someLimit refuses a page of no lines.
@@ -24,10 +25,10 @@ func someLimit(limit int) error {
 }
 
 // pageFlags adds --limit and --after, which choose a page of a list.
-func pageFlags(cmd *cobra.Command, limit *int, after *string) {
-	*limit = inspect.DefaultLimit
-	cmd.Flags().VarP((*cli.Number)(limit), "limit", "n", "at most this `many`")
-	cmd.Flags().StringVar(after, "after", "", "start after the page that ended with this `mark`")
+func pageFlags(cmd *cobra.Command, page *inspect.Page) {
+	page.Limit = inspect.DefaultLimit
+	cmd.Flags().VarP((*cli.Number)(&page.Limit), "limit", "n", "at most this `many`")
+	cmd.Flags().StringVar(&page.After, "after", "", "start after the page that ended with this `mark`")
 }
 
 // pageOf returns a line of JSON for each value and, if there are more values, one

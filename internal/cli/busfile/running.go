@@ -33,11 +33,7 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func listRunning(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	running, err := file.Running(c.context())
+	running, err := c.file.Running(c.context())
 	switch {
 	case err != nil:
 		return "", err

@@ -73,7 +73,7 @@ that the file does not have, 2 trouble.`,
   busgen status shop.db --watch
   busgen status shop.db --watch --interval 5s --count 3 --json
   busgen status shop.db --json`,
-	}, fileVerb{times: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
+	}, fileVerb{times: true, opens: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
 	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
 	watch.flags(cmd)
 	return cmd
@@ -83,7 +83,11 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 	if err := watch.check(c.cmd); err != nil {
 		return "", err
 	}
+	if err := c.open(); err != nil {
+		return "", err
+	}
 	conditions, err := c.thresholds(failIf)
+	c.close()
 	switch {
 	case err != nil:
 		return "", err
@@ -103,12 +107,11 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 
 // lookAtStatus opens the file, reads the status, and closes the file.
 func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
-	file, err := c.open()
-	if err != nil {
+	if err := c.open(); err != nil {
 		return inspect.Status{}, err
 	}
 	defer c.close() // between two looks, a program that ends can put its file in order
-	return file.StatusSince(c.context(), before)
+	return c.file.StatusSince(c.context(), before)
 }
 
 // statusText formats a status for people.

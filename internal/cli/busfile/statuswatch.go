@@ -17,7 +17,7 @@ import (
 // watching has the flags of status --watch.
 type watching struct {
 	on       bool
-	interval cli.Span
+	interval time.Duration
 	count    int // 0 for no end
 }
 
@@ -26,9 +26,9 @@ type watching struct {
 const shortestInterval = 100 * time.Millisecond
 
 func (w *watching) flags(cmd *cobra.Command) {
-	w.interval.Duration = time.Second
+	w.interval = time.Second
 	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "look again and again, with rates, until it is interrupted")
-	cmd.Flags().Var(&w.interval, "interval", "how long to wait between two looks of --watch (default 1s)")
+	cmd.Flags().Var((*cli.Span)(&w.interval), "interval", "how long to wait between two looks of --watch (default 1s)")
 	cmd.Flags().Var((*cli.Number)(&w.count), "count", "look this `many` times with --watch, and end (default: until interrupted)")
 }
 
@@ -39,8 +39,8 @@ func (w *watching) check(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case w.interval.Duration < shortestInterval:
-		return fmt.Errorf("--interval is %v: it must be at least %v", w.interval.Duration, shortestInterval)
+	case w.interval < shortestInterval:
+		return fmt.Errorf("--interval is %v: it must be at least %v", w.interval, shortestInterval)
 	case w.count < 0 || w.count == 0 && cmd.Flags().Changed("count"):
 		return fmt.Errorf("--count is %d: it must be at least 1", w.count)
 	}
@@ -51,7 +51,7 @@ func (w *watching) check(cmd *cobra.Command) error {
 // condition holds, or the file cannot be read. Each look opens the file anew,
 // because the file may have been replaced.
 func (c *call) watchStatus(conditions []threshold, w watching) error {
-	ticker := time.NewTicker(w.interval.Duration)
+	ticker := time.NewTicker(w.interval)
 	defer ticker.Stop()
 	out := c.cmd.OutOrStdout()
 	screen := terminal.NewRedraw(out)
@@ -88,7 +88,7 @@ func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status inspect.S
 		}
 		return err
 	}
-	heading := status.At.Format("2006-01-02 15:04:05 UTC") + ", every " + catalog.Short(w.interval.Duration)
+	heading := status.At.Format("2006-01-02 15:04:05 UTC") + ", every " + catalog.Short(w.interval)
 	return screen.Show(c.screen.Paint(terminal.Dim, heading) + "\n" + c.statusText(status))
 }
 

@@ -45,11 +45,7 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func listSubscriptions(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	subscriptions, err := file.Subscriptions(c.context())
+	subscriptions, err := c.file.Subscriptions(c.context())
 	switch {
 	case err != nil:
 		return "", err
@@ -92,8 +88,10 @@ there is no such subscription.`,
   busgen subscriptions pause shop.db charge-card --reason "the provider is down"
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
-		if err := c.knowTypes(given(types)); err != nil {
-			return "", err
+		if types != "" {
+			if err := c.knowTypes([]string{types}); err != nil {
+				return "", err
+			}
 		}
 		return c.steer(types, "paused",
 			func(f *inspect.File, ctx context.Context, name string) error {
@@ -130,36 +128,17 @@ func (c *call) steer(types, done string, subscription, globbed func(*inspect.Fil
 	if (len(c.args) == 0) == (types == "") {
 		return "", errors.New("name a subscription, or event types with --type, and not both")
 	}
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	what, do, target := "events of type ", globbed, types
+	what, do, target := "events of type %s are %s\n", globbed, types
 	if types == "" {
-		what, do, target = "subscription ", subscription, c.args[0]
+		what, do, target = "subscription %s is %s\n", subscription, c.args[0]
 	}
-	if err := do(file, c.context(), target); err != nil {
+	if err := do(c.file, c.context(), target); err != nil {
 		return "", err
 	}
 	if c.json {
 		return cli.Document(map[string]string{done: target})
 	}
-	return terminal.Clean(what+target) + " " + isOr(types) + " " + done + "\n", nil
-}
-
-// given returns a list with the text, unless it is empty.
-func given(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
-}
-
-func isOr(types string) string {
-	if types != "" {
-		return "are"
-	}
-	return "is"
+	return fmt.Sprintf(what, terminal.Clean(target), done), nil
 }
 
 func newSubscriptionsRemove() *cobra.Command {
@@ -186,15 +165,11 @@ dispatches), 3 there is no such subscription.`,
 }
 
 func removeSubscription(c *call) (string, error) {
-	file, err := c.open()
-	if err != nil {
-		return "", err
-	}
 	name := c.args[0]
-	if err := c.confirmRemoval(file, name); err != nil {
+	if err := c.confirmRemoval(name); err != nil {
 		return "", err
 	}
-	removed, err := file.RemoveSubscription(c.context(), name)
+	removed, err := c.file.RemoveSubscription(c.context(), name)
 	if err != nil {
 		return "", err
 	}
@@ -207,8 +182,8 @@ func removeSubscription(c *call) (string, error) {
 
 // confirmRemoval asks, and says what would be lost. It does not ask about a name
 // that does not exist.
-func (c *call) confirmRemoval(file *inspect.File, name string) error {
-	subscriptions, err := file.Subscriptions(c.context())
+func (c *call) confirmRemoval(name string) error {
+	subscriptions, err := c.file.Subscriptions(c.context())
 	for _, s := range subscriptions {
 		if s.Name == name {
 			return c.confirm(fmt.Sprintf("Remove %s, with %s to settle and %s?", name,

@@ -4,10 +4,11 @@
 // Each verb has a file of its own, and families such as dlq have several. A
 // verb is a cobra command that [onFile] completes with a [fileVerb]: which
 // arguments it takes behind FILE, which of the common flags it has, and a
-// function that gets a [call] and returns the report. call.go opens the file,
+// function that gets a [call] with the open file and returns the report. call.go
 // asks before something is destroyed, shows times and payloads, and gives errors
-// their exit status. known.go checks the names that filters have against those
-// in the file.
+// their exit status. letters.go has the flags and arguments that choose dead
+// letters, known.go checks the names in conditions against those in the file, and
+// sweep.go is for the verbs that change many deliveries.
 package busfile
 
 import "github.com/spf13/cobra"

@@ -20,7 +20,7 @@ const progressDelay = 100 * time.Millisecond
 // NewProgress returns a line on w, or one that is never written if w is not a
 // terminal.
 func NewProgress(w io.Writer) *Progress {
-	width, terminal := terminalWidth(w)
+	width, _, terminal := size(w)
 	if !terminal {
 		return &Progress{}
 	}

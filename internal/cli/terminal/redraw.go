@@ -21,7 +21,7 @@ func NewRedraw(w io.Writer) *Redraw { return &Redraw{out: w} }
 // Show shows a text that ends with a line break. A terminal that is too low shows
 // its first lines.
 func (r *Redraw) Show(text string) error {
-	height, terminal := terminalHeight(r.out)
+	_, height, terminal := size(r.out)
 	first := !r.shown
 	r.shown = true
 	if !terminal || os.Getenv("TERM") == "dumb" {
@@ -43,14 +43,4 @@ func (r *Redraw) Show(text string) error {
 	}
 	_, err := io.WriteString(r.out, begin+strings.Join(lines, "\x1b[K\n")+"\x1b[K\n\x1b[J")
 	return err
-}
-
-// terminalHeight returns 0 for a terminal that does not know its height.
-func terminalHeight(stream any) (height int, terminal bool) {
-	file, ok := stream.(*os.File)
-	if !ok || file == nil {
-		return 0, false
-	}
-	_, height, terminal = sizeOf(file)
-	return height, terminal
 }

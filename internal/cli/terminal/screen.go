@@ -17,7 +17,7 @@ type Screen struct {
 // be; else the terminal says it, if w is one. Terminals have colours unless
 // NO_COLOR is set or TERM is dumb.
 func ScreenOf(w io.Writer) Screen {
-	width, terminal := terminalWidth(w)
+	width, _, terminal := size(w)
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		width = columns
 	}
@@ -29,18 +29,17 @@ func ScreenOf(w io.Writer) Screen {
 
 // IsTerminal reports whether a reader or a writer is a terminal.
 func IsTerminal(stream any) bool {
-	_, terminal := terminalWidth(stream)
+	_, _, terminal := size(stream)
 	return terminal
 }
 
-// terminalWidth returns 0 for a terminal that does not know its width.
-func terminalWidth(stream any) (width int, terminal bool) {
+// size returns the columns and the lines of a terminal, 0 for what it does not know.
+func size(stream any) (width, height int, terminal bool) {
 	file, ok := stream.(*os.File)
 	if !ok || file == nil {
-		return 0, false
+		return 0, 0, false
 	}
-	width, _, terminal = sizeOf(file)
-	return width, terminal
+	return sizeOf(file)
 }
 
 // Style is a way to write a text on a terminal.

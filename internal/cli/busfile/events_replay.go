@@ -1,0 +1,91 @@
+package busfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+func newEventsReplay() *cobra.Command {
+	var selection inspect.Selection
+	var subscription string
+	var all bool
+	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
+	cmd := onFile(&cobra.Command{
+		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
+		Short: "Deliver handled events to one subscription again",
+		Long: `Replay delivers handled events to one subscription again, the oldest first:
+because its handler had a bug, or because its results were lost. Choose events
+by id, by conditions, or with --all. Other subscriptions do not notice. Events
+that the subscription has not handled yet, that are dead letters or were
+discarded, and those from before it began are not replayed.
+
+--limit ends the replay after that many, --rate limits how many are replayed per
+second, and --dry-run only counts. If replay is interrupted, the report says how
+many were replayed.
+
+It prints how many events matched, and how many are replayed. With --json:
+matched, moved.
+
+Exit status: 0 done, 1 the answer was no, or the file has no such event type, 2
+trouble, 3 nothing matches, or there is no such subscription.`,
+		Example: `  busgen events replay shop.db --subscription ledger 018f4f2e-1c3a-7b21 --yes
+  busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
+  busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
+	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, all) }})
+	cmd.Flags().StringVar(&subscription, "subscription", "", "the `name` of the subscription")
+	eventFlags(cmd, &selection.Filter)
+	sweepFlags(cmd, &selection)
+	cmd.Flags().BoolVar(&all, "all", false, "all events that it has handled")
+	completeFlag(cmd, "subscription", subscriptionNames)
+	return cmd
+}
+
+func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (string, error) {
+	if subscription == "" {
+		return "", errors.New("say to which subscription with --subscription")
+	}
+	if !c.chooses(s.Filter, all) {
+		return "", errors.New("say which events: by id, with --since or another condition, or with --all and nothing else")
+	}
+	if err := c.knowTypes(s.Filter.Types); err != nil {
+		return "", err
+	}
+	events, err := c.events()
+	if err != nil {
+		return "", err
+	}
+	for _, one := range events {
+		s.Filter.Events = append(s.Filter.Events, one.EventID)
+	}
+	replay := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
+		return c.file.Replay(ctx, subscription, s)
+	}
+	if err := c.confirmSweep(replay, s, "Really have "+strings.ReplaceAll(subscription, "%", "%%")+" handle %s again (%s)?", "event"); err != nil {
+		return "", err
+	}
+	counts, err := c.sweep(replay, s, "replayed")
+	if err != nil && counts == (inspect.Counts{}) {
+		return "", err
+	}
+	report := fmt.Sprintf("matched %s, replayed %s\n", terminal.Number(counts.Matched), terminal.Number(counts.Moved))
+	if c.json {
+		var encodeErr error
+		report, encodeErr = cli.Document(struct {
+			Matched int `json:"matched"`
+			Moved   int `json:"moved"`
+		}{counts.Matched, counts.Moved})
+		err = errors.Join(err, encodeErr)
+	}
+	if err == nil && counts.Matched == 0 {
+		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", subscription))
+	}
+	return report, err
+}

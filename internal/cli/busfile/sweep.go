@@ -1,0 +1,80 @@
+package busfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// A sweep changes many deliveries, as [inspect.File.Retry] does.
+type sweep func(context.Context, inspect.Selection) (inspect.Counts, error)
+
+// sweepFlags adds the flags of verbs that change many deliveries.
+func sweepFlags(cmd *cobra.Command, s *inspect.Selection) {
+	cmd.Flags().VarP((*cli.Number)(&s.Limit), "limit", "n", "at most this `many`, the oldest (default: all)")
+	cmd.Flags().Float64Var(&s.Rate, "rate", 0, "at most this `many` per second (default: no limit)")
+	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
+}
+
+// confirmSweep asks a question with the number of things that would change and
+// the conditions, unless nothing would change.
+func (c *call) confirmSweep(do sweep, s inspect.Selection, question, thing string) error {
+	if s.DryRun || c.yes {
+		return nil
+	}
+	s.DryRun = true
+	counts, err := do(c.context(), s)
+	n := counts.Matched
+	if s.Limit > 0 {
+		n = min(n, s.Limit)
+	}
+	if err != nil || n == 0 {
+		return err
+	}
+	return c.confirm(fmt.Sprintf(question, terminal.Counted(n, thing), s.Filter))
+}
+
+// sweep changes deliveries with a line of progress; done is the word for what
+// happens to them, such as "retried".
+func (c *call) sweep(do sweep, s inspect.Selection, done string) (inspect.Counts, error) {
+	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	defer progress.Done()
+	s.Progress = func(n inspect.Counts) {
+		progress.Say(fmt.Sprintf("%s %s of %s", done, terminal.Number(n.Moved), terminal.Number(n.Matched)))
+	}
+	return do(c.context(), s)
+}
+
+// sweepLetters changes dead letters, and reports how many. After an error it still
+// reports what was done before.
+func (c *call) sweepLetters(do sweep, s inspect.Selection, done string) (string, error) {
+	counts, err := c.sweep(do, s, done)
+	switch {
+	case err != nil && c.context().Err() != nil && counts != (inspect.Counts{}):
+		err = fmt.Errorf("interrupted: %w; call it again to go on", err)
+	case err == nil && counts.Matched == 0:
+		report, _ := c.letterCounts(counts, done, nil)
+		return report, cli.NotFound(errors.New("no dead letter matches"))
+	}
+	return c.letterCounts(counts, done, err)
+}
+
+// letterCounts reports how many dead letters were changed, or nothing if there was
+// an error before any.
+func (c *call) letterCounts(counts inspect.Counts, done string, err error) (string, error) {
+	switch {
+	case err != nil && counts == (inspect.Counts{}):
+		return "", err
+	case c.json:
+		report, encodeErr := cli.Document(counts)
+		return report, errors.Join(err, encodeErr)
+	}
+	return fmt.Sprintf("matched %s, %s %s, skipped %s\n", terminal.Number(counts.Matched), done,
+		terminal.Number(counts.Moved), terminal.Number(counts.Skipped)), err
+}
