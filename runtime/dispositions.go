@@ -84,9 +84,9 @@ func WithErrorClass(name string, match func(error) bool) Option {
 	}
 }
 
-// reportClasses logs, once for each, the classes of errors that the settings in force
-// have rules for and that nobody has registered. It is no reason to refuse: a program
-// that only records events cannot tell whose errors these are. The caller holds mu.
+// reportClasses logs each class of errors that has a rule in the settings in force and is
+// not registered, once. That is no reason to refuse: a program that only publishes cannot
+// know these errors. The caller holds mu.
 func (b *Bus) reportClasses() {
 	if b.state != running {
 		return // when it is started

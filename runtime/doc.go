@@ -45,11 +45,12 @@
 //
 // # Change over time
 //
-// Events outlive the program that published them. Each is stored with the version of its
-// payload. The bus decodes an older version with its own type, and functions that the user
-// writes ([UpcastFrom]) convert it to the present one. Renamed events and subscriptions
-// keep their former names ([Spec].Aliases, [WithAliases]) and so their pending
-// deliveries. An event that cannot be decoded becomes a dead letter with its bytes.
+// Events outlive the program that published them. Each is stored with the version of
+// its payload. The bus decodes an older version with its own type, and functions that
+// the user writes ([UpcastFrom]) convert it to the present one. Renamed events and
+// subscriptions keep their former names ([Spec].Aliases, [WithAliases]) and so their
+// pending deliveries. An event that cannot be decoded becomes a dead letter with its
+// bytes.
 //
 // # Starting and stopping
 //

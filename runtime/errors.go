@@ -12,8 +12,9 @@ import (
 )
 
 // ErrShutdown is returned by the methods of a bus, its subscriptions and its receipts,
-// and by Publish and Subscribe, once [Bus.Shutdown] was called. It is also the cause of the cancellation
-// ([context.Cause]) that a handler sees when a shutdown stops waiting for it.
+// and by Publish and Subscribe, once [Bus.Shutdown] was called. It is also the cause of
+// the cancellation ([context.Cause]) that a handler sees when a shutdown stops waiting
+// for it.
 var ErrShutdown = dispatch.ErrShutdown
 
 // ErrAttemptOver is returned when a handler publishes through its context after

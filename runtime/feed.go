@@ -175,8 +175,8 @@ func (f *feed) settingsOf(eventType string) *dispatch.Settings {
 	return (*f.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
 }
 
-// handlersOf returns who handles an event type. In a group that may be nobody: then it is a
-// handler that refuses.
+// handlersOf returns the handlers of an event type. If no member of a group is for it, the
+// one handler refuses the event.
 func (f *feed) handlersOf(eventType string) []*dispatch.Handler {
 	if !f.group {
 		return f.all
@@ -253,7 +253,7 @@ func (f *feed) start() {
 	f.scheduler.Start()
 }
 
-// stop ends the delivering, if it has begun. Nobody starts it any more.
+// stop ends the deliveries, if they have begun, and prevents a later start.
 func (f *feed) stop(ctx context.Context) error {
 	f.bus.mu.Lock()
 	s := f.scheduler

@@ -40,7 +40,8 @@ type Health struct {
 
 // DefaultHealth returns the thresholds of a bus that sets none: 10 % retries,
 // 100 dead letters, 5 % timeouts and 20 % duplicates, of at least 20 samples
-// within 5 minutes, and nothing that nobody handles, looked at every 10 seconds.
+// within 5 minutes, no unhandled subscription and no unknown type, evaluated every 10
+// seconds.
 func DefaultHealth() Health {
 	return Health{
 		RetryRate: 0.10, DeadLetters: 100, TimeoutRate: 0.05, DuplicateRate: 0.20,

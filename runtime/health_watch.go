@@ -29,7 +29,7 @@ type healthWatch struct {
 	noHandler []string // subscriptions with pending events that this program does not handle
 }
 
-// stop notes why the bus no longer dispatches, although nobody has shut it down.
+// stop records why the bus no longer dispatches, although it was not shut down.
 func (h *healthWatch) stop(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -182,10 +182,11 @@ func (b *Bus) onWorker(f *feed) bool {
 // what is pending and closes the file. Without a deadline in ctx it waits for
 // the shutdown timeout ([WithShutdownTimeout]).
 //
-// Handlers that still run then have their context cancelled with [ErrShutdown]. A handler
-// that ignores that for a second is left behind, which counts as a failed attempt. All
-// other deliveries are given back, which does not count, and made after the next start. The error then matches
-// [context.DeadlineExceeded] or what ended ctx; the file is closed all the same.
+// Handlers that still run then have their context cancelled with [ErrShutdown]. A
+// handler that ignores that for a second is left behind, which counts as a failed
+// attempt. All other deliveries are given back, which does not count, and made after
+// the next start. The error then matches [context.DeadlineExceeded] or what ended ctx;
+// the file is closed all the same.
 //
 // Afterwards the methods of the bus return [ErrShutdown]. A second call waits for the
 // first and returns nil. In a handler of this bus Shutdown would wait for itself: it

@@ -200,8 +200,8 @@ type fault struct {
 	function string
 }
 
-// guarded calls a function of an observer. If it panics nobody notices but the
-// log, once.
+// guarded calls a function of an observer. A panic is logged, once for each function, and
+// changes nothing else.
 func (o *observers) guarded(at fault, call func()) {
 	defer func() {
 		cause := recover()

@@ -88,8 +88,9 @@ const (
 // wait. History and dead letters do not count. Without this option only the disk is a
 // limit.
 //
-// The limit is approximate, because events of other processes are noticed late. Events that a handler publishes with its context are never
-// refused, because they are part of settling another.
+// The limit is approximate, because events of other processes are noticed late. Events
+// that a handler publishes with its context are never refused, because they are part of
+// settling another.
 func WithMaxPending(n int, when WhenFull) Option {
 	return func(c *config) error {
 		if n <= 0 || when != Refuse && when != Block {

@@ -20,12 +20,21 @@ import (
 // Publish stores one event and returns when it is on disk. Generated code has
 // a typed function for each event type, which calls this one.
 //
-// When the error is nil the event survives the death of the process and a power
-// cut. When it is not, the event is not stored: the payload is invalid
-// (*[InvalidPayloadError], *[PayloadTooLargeError]), its dedupe key stands for
-// another payload (*[ConflictError]), the bus is shut down ([ErrShutdown]), the file cannot be written (*[StorageError]), or ctx had ended
-// before the event was taken up. Once it is taken up ctx no longer matters,
-// because only the commit can tell whether the event is stored.
+// When the error is nil, the event survives the death of the process and a power cut.
+// Otherwise it is not stored, unless a *[StorageError] is InDoubt. The errors are:
+//
+//   - *[InvalidPayloadError], *[PayloadTooLargeError]: the payload is refused
+//   - *[OptionError]: an option is not valid
+//   - *[ConflictError]: the dedupe key was used for another payload
+//   - *[UnknownTypeError]: the catalogue of the bus does not have the type
+//   - *[PendingError]: too much is pending ([WithMaxPending])
+//   - *[StorageError]: the file cannot be written
+//   - [ErrShutdown]: the bus is shut down
+//   - [ErrAttemptOver], [ErrStagedKey]: ctx is the one of a handler
+//   - the error of ctx, if it ends before the transaction begins
+//
+// Once the transaction has begun, ctx no longer matters, because only the commit can
+// tell whether the event is stored.
 //
 // With the ctx of a handler the event becomes part of the handler's success: it
 // is stored in the same transaction, and not at all if the handler fails. To
@@ -83,7 +92,7 @@ type batch struct {
 	config  publishConfig
 }
 
-// batches are used again: whoever keeps records has copies.
+// batches are used again: code that keeps records copies them.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
 // free gives the batch back, without what it refers to and unless it is large.

@@ -170,7 +170,7 @@ func (b *Bus) crashCounted(crash *engine.Crash) {
 }
 
 // reporter returns the subscription that counts a crash; nil if this program does
-// not have it. In a group nobody knows which member it was: the first one for the
+// not have it. In a group it is unknown which member it was: the first one for the
 // type counts it.
 func (b *Bus) reporter(crash *engine.Crash) *Subscription {
 	b.mu.Lock()

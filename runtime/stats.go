@@ -138,10 +138,9 @@ type Lag struct {
 	Oldest time.Time `json:"oldest,omitzero"`
 }
 
-// Lag returns where every subscription of the file stands, in the order in which
-// they were made, those that nobody handles included. It reads the file, which
-// takes the longer the more there is to count; what was settled in the last few
-// milliseconds may not be in it yet. The error is a *[StorageError], or
+// Lag returns the backlog of every subscription of the file, in the order in which they
+// were made, also of those without a handler. It reads the file, which takes longer for
+// larger backlogs; dispositions of the last few milliseconds may be missing. The error is a *[StorageError], or
 // [ErrShutdown].
 func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
 	found, err := b.log.Lags(ctx, MaxBacklog)

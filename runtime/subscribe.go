@@ -17,7 +17,7 @@ import (
 )
 
 // Subscription delivers events to a handler. Its name is durable: the file
-// remembers what it has settled, and while nobody handles it its events wait.
+// remembers what it has settled. Without a handler its events wait.
 // A name that is new starts with the next event, or with the oldest one in the
 // file with [FromBeginning].
 type Subscription struct {

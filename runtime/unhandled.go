@@ -34,7 +34,8 @@ func (b *Bus) findUnhandled(ctx context.Context, after int64, relevant func(even
 // unknown tells whether the catalogue lacks an event type.
 func (b *Bus) unknown(eventType string) bool { return b.catalogue.Lookup(eventType) == nil }
 
-// reportUnhandled logs what nobody handles as the bus begins to dispatch.
+// reportUnhandled logs the subscriptions and event types without a handler, when the bus
+// begins to dispatch.
 func (b *Bus) reportUnhandled(ctx context.Context) {
 	log := b.config.logger
 	found, err := b.findUnhandled(ctx, 0, func(string) bool { return true })

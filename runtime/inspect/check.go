@@ -57,12 +57,12 @@ const undecodableSamples = 3
 // errNotJSON is the finding of a check without a catalogue.
 var errNotJSON = errors.New("the payload is not JSON")
 
-// Check reads the whole file and reports what is wrong with it. The events that are
-// open or dead are given to check, which returns why a handler could not decode one;
-// with nil it is only seen whether their payloads are JSON. check must not call methods
-// of f.
+// Check reads the whole file and reports what is wrong with it. It calls check with each
+// event that is open or dead; check returns an error if a handler could not decode the
+// payload, and must not call methods of f. With nil, Check only tests whether payloads
+// are JSON.
 //
-// It changes nothing, and nobody waits for it, but the write-ahead log beside the file
+// It changes nothing and holds up no publisher, but the write-ahead log beside the file
 // cannot shrink while it runs.
 func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, error) {
 	if check == nil {

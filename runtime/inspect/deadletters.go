@@ -141,9 +141,9 @@ func (f *File) Schema(ctx context.Context, eventType string) (Schema, error) {
 	return f.log.Schema(ctx, eventType)
 }
 
-// Export writes dead letters to w, each as one line of JSON (see [DeadLetter]), the oldest
-// death first, and returns how many. It changes nothing. Dead letters that are made while
-// it runs may be missing.
+// Export writes dead letters to w, each as one line of JSON (see [DeadLetter]), the
+// oldest death first, and returns how many. It changes nothing. Dead letters that are
+// made while it runs may be missing.
 func (f *File) Export(ctx context.Context, w io.Writer, filter Filter) (n int, err error) {
 	if err := checkDeadLetters(filter); err != nil {
 		return 0, err

@@ -163,7 +163,7 @@ func hexDigits(text string) ([]byte, error) {
 }
 
 // Unsettled calls visit for every event that is open or dead, in the order of the log,
-// but not for those of the bus itself. It changes nothing, and nobody waits for it, but
+// but not for events of the bus itself. It changes nothing and holds up no publisher, but
 // the write-ahead log beside the file cannot shrink while it runs. visit must not call
 // methods of f.
 func (f *File) Unsettled(ctx context.Context, visit func(Unsettled)) error {
@@ -211,8 +211,8 @@ type Undo = engine.Undo
 //	}
 type Undone = engine.Undone
 
-// Undiscard undoes discards, whoever has made them: an operator, by [File.DiscardEvent]
-// or [File.DiscardDeadLetters], or a handler. A discarded dead letter is a dead letter
+// Undiscard undoes discards: those of operators, by [File.DiscardEvent] or
+// [File.DiscardDeadLetters], and those of handlers. A discarded dead letter is a dead letter
 // again, with the time at which it died; everything else is due now. It is one
 // transaction. A choice that matches nothing is no error.
 func (f *File) Undiscard(ctx context.Context, u Undo) (Undone, error) {

@@ -9,9 +9,9 @@ import (
 )
 
 // Retry gives dead letters back to their subscriptions, due now and with a fresh count
-// of attempts, the oldest death first. The earlier attempts stay on record, and members of a
-// group that have handled the event are not called again. Retry leaves out deliveries
-// that die, or die again, while it runs.
+// of attempts, the oldest death first. The earlier attempts stay on record, and members
+// of a group that have handled the event are not called again. Retry leaves out
+// deliveries that die, or die again, while it runs.
 //
 // It works in small transactions: publishers do not have to wait for long, and when
 // ctx ends or the process dies, every dead letter is either retried or still dead. Call
@@ -25,7 +25,7 @@ func (f *File) Retry(ctx context.Context, s Selection) (Counts, error) {
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepRetry})
 }
 
-// DiscardDeadLetters settles dead letters that nobody wants to be handled. The reason
+// DiscardDeadLetters settles dead letters that need not be handled. The reason
 // is kept with them, and is part of the outcome of their events; their attempts stay on
 // record. In all else it is like [File.Retry].
 func (f *File) DiscardDeadLetters(ctx context.Context, s Selection, reason string) (Counts, error) {
@@ -45,9 +45,9 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepPurge})
 }
 
-// Replay delivers handled events to one subscription again, in the order of the log, each
-// with a fresh count of attempts. Other subscriptions do not notice. Replay leaves out
-// events that the subscription has not handled yet, has as dead letters or has
+// Replay delivers handled events to one subscription again, in the order of the log,
+// each with a fresh count of attempts. Other subscriptions do not notice. Replay leaves
+// out events that the subscription has not handled yet, has as dead letters or has
 // discarded, and those from before it began. The filter chooses events, and takes no
 // Status.
 //
