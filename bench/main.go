@@ -6,7 +6,7 @@
 //	go run ./bench -case publish   only the cases whose names match
 //	go run ./bench -limits         whether what the project promises holds, for CI
 //
-// That, the limit, is mostly a bare loop that inserts the same rows into the
+// That limit is mostly a bare loop that inserts the same rows into the
 // same tables through the same SQLite driver, with as many rows per commit as
 // the case has publishers, and synced to disk as the bus does it. Absolute
 // numbers tell more about the disk than about the bus, and on a busy machine
@@ -15,9 +15,9 @@
 //
 // cases.go lists what is measured. throughput.go holds the cases about events
 // per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
-// lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go
-// are cases that measure times too, limits.go says how slow they may be, codec.go has those about JSON alone,
-// generate.go the one about the generator, and report.go prints.
+// lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go have
+// cases that measure times too, and limits.go says how slow they may be. codec.go has the
+// cases about JSON alone, generate.go the one about the generator, and report.go prints.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// audit sees every event of the catalogue and adds up the money. Its sums are
-// those of this run; the file remembers how far it has read.
+// audit handles every event of the catalogue and adds up the money. The sums cover this
+// run only; the file remembers how far audit has read.
 type audit struct {
 	mu                                  sync.Mutex
 	orders, declined, shipped, accounts int

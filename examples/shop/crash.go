@@ -35,8 +35,8 @@ func (p *plug) maybePull() {
 	select {} // for the microseconds until it takes effect
 }
 
-// catchUp says what the last run has left behind, proves that nothing is
-// missing, and waits until it is dealt with.
+// catchUp prints what the last run has left, proves that nothing is missing, and waits
+// until all of it is handled.
 func (s *shop) catchUp(ctx context.Context, out io.Writer) error {
 	last, err := s.ledger.lastNumber(ctx)
 	if err != nil || last == 0 {

@@ -13,8 +13,8 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 )
 
-// sell lets the customers in, and returns when everything that they have set
-// off is handled or given up.
+// sell publishes the orders, and returns when every event that follows from them is
+// handled or a dead letter.
 func (s *shop) sell(ctx context.Context, o options, out io.Writer) error {
 	last, err := s.ledger.lastNumber(ctx)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *shop) sell(ctx context.Context, o options, out io.Writer) error {
 }
 
 // takeOrders publishes from several goroutines at once, as the requests of a web
-// server would. The bus puts those who publish at the same moment into one
-// commit, so more of them get more done.
+// server would. Publishers that wait at the same moment share one commit, so
+// many of them are faster than one.
 func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atomic.Int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -82,8 +82,8 @@ func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
 	return s.ledger.add(receipt.ID)
 }
 
-// newOrder makes up an order. Its number decides which trouble it will make, so
-// that every run can be checked:
+// newOrder returns an order. Its number decides which failures it causes, so that every
+// run can be checked:
 //
 //	…3           the line to the bank drops twice, then holds
 //	21, 61, 101  and so on: the bank declines it

@@ -14,9 +14,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// lookAfterTheDead does what an operator does in the morning: see what was given
-// up and why, repair a cause, and try one of its events again. This needs the
-// file only; it could as well run in another process.
+// lookAfterTheDead does the work of an operator in the morning: it lists the dead letters
+// by cause, repairs a cause, and retries one of them. It needs only the file, so it could
+// run in another process.
 func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) error {
 	file, err := inspect.Open(ctx, db)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, o
 	return nil
 }
 
-// printLetters puts the letters that died of the same cause together.
+// printLetters prints the dead letters, grouped by cause.
 func printLetters(out io.Writer, letters []inspect.DeadLetter) {
 	const shown = 5
 	type cause struct{ subscription, reason, err, place string }

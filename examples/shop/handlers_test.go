@@ -125,8 +125,8 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 	})
 }
 
-// The sample of an order is a present without a message, which printGiftCard has
-// not thought of.
+// The sample of an order is a present without a message, which printGiftCard does not
+// expect.
 func TestTheSamplesFindTheBugInTheGiftCards(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
 		kit.Publish(eventstest.Samples()...)

@@ -16,9 +16,8 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // database/sql: "sqlite3"
 )
 
-// ledger is the shop's list of promises, on a sheet of its own: a line for every
-// order whose Publish has returned without an error. Whatever happens to the
-// process, each of them must be in the file of the bus.
+// ledger is a file beside the bus, with a line for every order whose Publish has returned
+// nil. However the process ends, each of these orders must be in the file of the bus.
 type ledger struct {
 	sheet *os.File
 	books *sql.DB      // the bus's file, as any SQLite client sees it: read only
@@ -45,15 +44,15 @@ func openLedger(db string, isNew bool) (*ledger, error) {
 
 func (l *ledger) Close() error { return errors.Join(l.books.Close(), l.sheet.Close()) }
 
-// add notes one promise. A write of one line survives the death of the process
-// without more ado.
+// add writes one line. It survives the death of the process, because the operating system
+// has it.
 func (l *ledger) add(id uuid.UUID) error {
 	_, err := fmt.Fprintln(l.sheet, id)
 	l.added.Add(1)
 	return err
 }
 
-// prove looks for each promise in the view events, which is the public face of
+// prove looks for each of the orders in the view events, which is a stable interface of
 // the file.
 func (l *ledger) prove(ctx context.Context, out io.Writer) error {
 	stored, err := l.stored(ctx)
@@ -103,8 +102,7 @@ func (l *ledger) lastNumber(ctx context.Context) (last int64, err error) {
 	return last, err
 }
 
-// status returns what the file says about one event: pending, processing, done
-// or dlq.
+// status returns the status of one event in the file: pending, processing, done or dlq.
 func (l *ledger) status(ctx context.Context, id uuid.UUID) (status string, err error) {
 	err = l.books.QueryRowContext(ctx, "SELECT status FROM events WHERE id = ?", id.String()).Scan(&status)
 	return status, err

@@ -175,7 +175,7 @@ func TestACommandLineThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-// openShop runs the shop and returns all that it prints.
+// openShop runs the shop and returns its output.
 func openShop(t *testing.T, wantStatus int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -19,8 +19,8 @@ import (
 // the file: 500 orders take half a minute.
 const tuningPace = 60 * time.Millisecond
 
-// tune keeps the settings of the bus at those of a catalogue file, and says so.
-// What is wrong with an edit is printed, and changes nothing.
+// tune applies the settings of a catalogue file to the bus whenever the file changes, and
+// prints what changed. It also prints the findings of an edit, which then changes nothing.
 func tune(ctx context.Context, bus *runtime.Bus, path string, logger *slog.Logger, out io.Writer) (*tuning.Watcher, error) {
 	return tuning.Watch(ctx, bus, path, tuning.Every(200*time.Millisecond), tuning.Logger(logger),
 		tuning.Notify(func(report tuning.Report, err error) {

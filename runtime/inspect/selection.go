@@ -7,35 +7,35 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Selection says which deliveries a method changes, and how fast. The zero value is
-// all that the method can change, as fast as publishers are not held up.
+// Selection chooses the deliveries that a method changes, and the speed. The zero value
+// chooses all that the method can change, in small steps with pauses for publishers.
 type Selection struct {
 	Filter Filter
 	Limit  int     // change at most this many, the oldest; 0 for no limit
 	Rate   float64 // change at most this many per second; 0 for no limit
 	DryRun bool    // change nothing, and count only
-	// Canary makes [File.Retry] retry so many first, and go on only when all of them
-	// were handled. Dead letters whose last attempt has ended the process are not
+	// Canary is how many dead letters [File.Retry] retries first. It goes on only when all
+	// of them were handled. Dead letters whose last attempt has ended the process are not
 	// among these, unless Filter.Reasons has crash. 0 for none.
 	Canary int
-	// Progress is called after every step with what was done until then, by the
-	// goroutine that called the method. Nil for nobody.
+	// Progress is called after every step with the counts so far, on the goroutine that
+	// called the method. It may be nil.
 	Progress func(Counts)
 }
 
 // Only selects the dead letters of the given keys.
 func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} }
 
-// Counts says what became of the deliveries that were selected.
+// Counts counts the selected deliveries by what happened to them.
 type Counts struct {
 	Matched int `json:"matched"` // how many there were when it began
 	Moved   int `json:"moved"`   // how many were changed
-	// Skipped are keys that named no dead letter when it began, and deliveries that no
-	// longer matched when it was their turn.
+	// Skipped counts keys that named no dead letter when the method began, and deliveries
+	// that no longer matched when it was their turn.
 	Skipped int `json:"skipped"`
 }
 
-// check refuses what a sweep of the kind cannot do.
+// check returns an error if a sweep of the kind cannot do what s asks for.
 func (s Selection) check(kind engine.SweepKind) error {
 	what, filter := string(kind)+" dead letters", checkDeadLetters
 	if kind == engine.SweepReplay {
