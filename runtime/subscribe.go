@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -186,8 +187,8 @@ func nameProblem(name string) string {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":
 		return "a subscription needs a name without spaces around it; the file remembers it"
-	case len(name) > 200:
-		return fmt.Sprintf("the name has %d bytes, the limit is 200", len(name))
+	case len(name) > format.MaxSubscriptionName:
+		return fmt.Sprintf("the name has %d bytes, the limit is %d", len(name), format.MaxSubscriptionName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return "the name has bytes that cannot be printed"
 	}

@@ -2,6 +2,15 @@ package catalog
 
 import "slices"
 
+// EventNames lists the names of the events, without aliases, in their order.
+func (c *Catalogue) EventNames() []string {
+	var names []string
+	for _, e := range c.Events {
+		names = append(names, e.Name.V)
+	}
+	return names
+}
+
 // EventNamed returns the event with a name or an alias, or nil.
 func (c *Catalogue) EventNamed(name string) *Event {
 	for _, e := range c.Events {

@@ -1,8 +1,9 @@
 package diag
 
 import (
-	"bytes"
-	"encoding/json"
+	"strings"
+
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // Format is a form in which findings are printed.
@@ -24,23 +25,15 @@ func Formats() []Format { return []Format{Text, JSON, GitHub, SARIF} }
 func (fs Findings) In(format Format) (string, error) {
 	switch format {
 	case JSON:
-		return encoded(objectOf(fs))
+		text, err := plainjson.Document(objectOf(fs))
+		return string(text), err
 	case GitHub:
 		return annotations(fs), nil
 	case SARIF:
-		return encoded(logOf(fs))
+		text, err := plainjson.Document(logOf(fs))
+		return string(text), err
 	}
-	var text bytes.Buffer
+	var text strings.Builder
 	err := fs.Render(&text)
 	return text.String(), err
-}
-
-// encoded returns a value as indented JSON, with <, > and & as they are.
-func encoded(value any) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(value)
-	return b.String(), err
 }

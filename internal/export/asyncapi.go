@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // asyncSchema is the dialect of AsyncAPI 3.0, which extends draft 07.
@@ -40,7 +41,7 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if len(schemas) > 0 {
 		components.set("schemas", schemas)
 	}
-	return document(object{
+	return plainjson.Document(object{
 		{"asyncapi", "3.0.0"},
 		{"info", object{{"title", info.Title}, {"version", info.Version}}},
 		{"defaultContentType", "application/json"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // schema2020 is the dialect of [JSONSchema].
@@ -28,7 +29,7 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 		defs.add(d.name(t), d.named(t))
 	}
 	s.set("$defs", defs)
-	return document(s)
+	return plainjson.Document(s)
 }
 
 // EventSchema returns a JSON Schema (draft 2020-12) of the payload of one event,
@@ -48,7 +49,7 @@ func EventSchema(e *catalog.Event) ([]byte, error) {
 	if len(defs) > 0 {
 		s.set("$defs", defs)
 	}
-	return document(s)
+	return plainjson.Document(s)
 }
 
 // typesOf lists the types that fields are made of, each of them once.

@@ -2,7 +2,8 @@ package export
 
 import (
 	"bytes"
-	"encoding/json"
+
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // object is a JSON object whose keys stay in the order in which they were set.
@@ -57,7 +58,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 			if j > 0 {
 				b.WriteByte(':')
 			}
-			text, err := encode(value)
+			text, err := plainjson.Marshal(value)
 			if err != nil {
 				return nil, err
 			}
@@ -65,28 +66,5 @@ func (o object) MarshalJSON() ([]byte, error) {
 		}
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// encode returns JSON without escaping <, > and &: it is not for HTML.
-func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// document returns indented JSON with a final newline.
-func document(value any) ([]byte, error) {
-	text, err := encode(value)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, text, "", "  "); err != nil {
-		return nil, err
-	}
-	b.WriteByte('\n')
 	return b.Bytes(), nil
 }

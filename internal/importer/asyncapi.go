@@ -5,7 +5,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
 )
 
 // AsyncAPI makes a catalogue of an AsyncAPI document of version 3 or 2, in JSON or YAML; file is
@@ -99,9 +101,9 @@ func (r *asyncReader) subscribe(events []*asyncEvent, name string, at member, de
 
 func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, description *node) {
 	wanted := strings.TrimPrefix(name, "handle.")
-	if !subscriptionSyntax.MatchString(wanted) || len(wanted) > 200 {
+	if !catalog.SubscriptionName.MatchString(wanted) || len(wanted) > format.MaxSubscriptionName {
 		wanted = joined(wanted, "-")
-		if wanted == "" || len(wanted) > 200 {
+		if wanted == "" || len(wanted) > format.MaxSubscriptionName {
 			wanted = "subscription"
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
@@ -173,7 +174,7 @@ func (r *asyncReader) tags(body *yaml.Node, tags *node) {
 		}
 		name := t.str("name")
 		word := name
-		if !tagSyntax.MatchString(word) {
+		if !catalog.TagName.MatchString(word) {
 			word = joined(name, "-")
 		}
 		if word == "" || taken[word] {

@@ -145,7 +145,7 @@ func ownConstant(name string, taken names) string {
 		prefix = "Minus"
 	}
 	goName := prefix + usual
-	if !typeSyntax.MatchString(goName) {
+	if !catalog.TypeName.MatchString(goName) {
 		goName = "Value"
 	}
 	return taken.unique(goName)

@@ -166,7 +166,7 @@ func (im *importer) event(name string, at diag.Place, payload *node, more func(b
 
 // goName takes a title for the Go name if it can be that.
 func (im *importer) goName(body *yaml.Node, u *use, name string) {
-	if u.title == nil || u.def != nil || !typeSyntax.MatchString(u.title.text) {
+	if u.title == nil || u.def != nil || !catalog.TypeName.MatchString(u.title.text) {
 		return
 	}
 	if u.title.text != catalog.GoName(name) {

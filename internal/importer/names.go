@@ -2,21 +2,11 @@ package importer
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/glob"
-)
-
-// The alphabets of the language.
-var (
-	fieldSyntax        = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	typeSyntax         = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
-	variantSyntax      = regexp.MustCompile(`^[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*$`)
-	tagSyntax          = regexp.MustCompile(`^[a-z0-9]+([-_.][a-z0-9]+)*$`)
-	subscriptionSyntax = regexp.MustCompile(`^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$`)
 )
 
 // names are those that are taken.
@@ -89,11 +79,11 @@ func eventName(name string) string {
 
 // typeName makes the name of a type.
 func typeName(name string) string {
-	if typeSyntax.MatchString(name) {
+	if catalog.TypeName.MatchString(name) {
 		return name
 	}
 	goName := catalog.GoName(strings.Join(words(name), "_"))
-	if !typeSyntax.MatchString(goName) {
+	if !catalog.TypeName.MatchString(goName) {
 		return "Type" + goName
 	}
 	return goName

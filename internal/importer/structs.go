@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
@@ -115,11 +116,11 @@ func (im *importer) required(s *node) map[string]bool {
 // fieldName is the name of a property as a field; empty after a finding if it cannot
 // have one.
 func (im *importer) fieldName(name string, at diag.Place, taken names) string {
-	if fieldSyntax.MatchString(name) {
+	if catalog.FieldName.MatchString(name) {
 		return name
 	}
 	field := snake(signed(name))
-	if !fieldSyntax.MatchString(field) {
+	if !catalog.FieldName.MatchString(field) {
 		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out", quoted(name)).
 			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
 		im.rename(aKey, name, "", at)

@@ -269,7 +269,7 @@ func (im *importer) nameFor(u use, at spot) string {
 	switch {
 	case u.def != nil && u.name != "":
 		return typeName(u.name)
-	case u.def == nil && u.title != nil && typeSyntax.MatchString(u.title.text):
+	case u.def == nil && u.title != nil && catalog.TypeName.MatchString(u.title.text):
 		return u.title.text
 	case at.name() == "":
 		return typeName(im.baseName())

@@ -41,7 +41,7 @@ func (im *importer) variantsOf(s *node) *variants {
 		return nil
 	}
 	v.field = v.key
-	if !fieldSyntax.MatchString(v.key) {
+	if !catalog.FieldName.MatchString(v.key) {
 		if v.field = im.fieldName(v.key, v.at, names{}); v.field == "" {
 			return nil
 		}
@@ -92,7 +92,7 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 	for i := range v.all {
 		one := &v.all[i]
 		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
-		if !variantSyntax.MatchString(one.tag) || taken[one.tag] {
+		if !catalog.VariantName.MatchString(one.tag) || taken[one.tag] {
 			return nil, &noUnion{branches, one.at, "a variant is told by " + quoted(one.tag),
 				"each needs letters and digits of its own, with single -, _ or . between them"}
 		}

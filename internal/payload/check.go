@@ -36,23 +36,23 @@ func CheckDecode(c *catalog.Catalogue, eventType string, version int, payload []
 }
 
 // CheckValue strictly checks the JSON of a value of type t. The JSON must be well-formed.
-func CheckValue(t *catalog.TypeRef, text json.RawMessage) []Problem {
-	c := checker{scan: scan{data: text}}
+func CheckValue(t *catalog.TypeRef, text json.RawMessage) []plainjson.Problem {
+	c := checker{scan: plainjson.Scanner{Rest: text}}
 	c.value(t)
 	return c.problems
 }
 
 // CheckField strictly checks the JSON of the value of a field, with its constraints. The JSON must be
 // well-formed.
-func CheckField(f *catalog.Field, text json.RawMessage) []Problem {
-	c := checker{scan: scan{data: text}}
+func CheckField(f *catalog.Field, text json.RawMessage) []plainjson.Problem {
+	c := checker{scan: plainjson.Scanner{Rest: text}}
 	c.field(f)
 	return c.problems
 }
 
 // checkFields strictly checks the JSON of a payload with these fields. The JSON must be well-formed.
-func checkFields(fields []*catalog.Field, text json.RawMessage) []Problem {
-	c := checker{scan: scan{data: text}}
+func checkFields(fields []*catalog.Field, text json.RawMessage) []plainjson.Problem {
+	c := checker{scan: plainjson.Scanner{Rest: text}}
 	c.object(fields)
 	return c.problems
 }
@@ -62,7 +62,7 @@ func check(c *catalog.Catalogue, eventType string, version int, payload []byte, 
 	if err != nil {
 		return err
 	}
-	with.scan.data = payload
+	with.scan.Rest = payload
 	fields, known := e.FieldsOf(version)
 	switch {
 	case !known:
@@ -73,7 +73,7 @@ func check(c *catalog.Catalogue, eventType string, version int, payload []byte, 
 		with.report("it is not JSON: %v", json.Unmarshal(payload, new(any)))
 	default:
 		if !with.lenient {
-			with.duplicates(payload)
+			with.problems = plainjson.Check(payload)
 		}
 		if with.problems == nil {
 			with.object(fields)
@@ -85,23 +85,12 @@ func check(c *catalog.Catalogue, eventType string, version int, payload []byte, 
 	return &Error{EventType: eventType, Problems: with.problems}
 }
 
-// duplicates reports keys that an object has twice, and strings that are no Unicode.
-func (c *checker) duplicates(payload []byte) {
-	for _, p := range plainjson.Check(payload) {
-		c.problems = append(c.problems, Problem{p.Path, p.Message})
-	}
-}
-
 // eventOf finds an event type; the error is an *[UnknownEventError].
 func eventOf(c *catalog.Catalogue, name string) (*catalog.Event, error) {
 	if e := c.EventNamed(name); e != nil {
 		return e, nil
 	}
-	var names []string
-	for _, e := range c.Events {
-		names = append(names, e.Name.V)
-	}
-	return nil, &UnknownEventError{EventType: name, Catalogue: c.File, hint: diag.DidYouMean(name, names)}
+	return nil, &UnknownEventError{EventType: name, Catalogue: c.File, hint: diag.DidYouMean(name, c.EventNames())}
 }
 
 // unknownVersion says which versions of an event can be read.
@@ -132,7 +121,7 @@ func (e *UnknownEventError) Error() string {
 // Error lists everything that is wrong with a payload.
 type Error struct {
 	EventType string
-	Problems  []Problem // in the order of the payload
+	Problems  []plainjson.Problem // in the order of the payload
 }
 
 // Error joins the problems with semicolons.
@@ -142,26 +131,4 @@ func (e *Error) Error() string {
 		texts[i] = p.String()
 	}
 	return strings.Join(texts, "; ")
-}
-
-// Problem is one thing that is wrong with a payload.
-type Problem struct {
-	Path    string // lines[2].price.currency; empty for the payload as a whole
-	Message string
-}
-
-// String formats the problem as path: message.
-func (p Problem) String() string {
-	if p.Path == "" {
-		return p.Message
-	}
-	return p.Path + ": " + p.Message
-}
-
-// Join returns the path of a field of the value at path.
-func Join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

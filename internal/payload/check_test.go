@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload"
+	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -116,7 +117,7 @@ func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
 		var got []string
 		if errors.As(err, &problems) {
 			for _, p := range problems.Problems {
-				got = append(got, (&payload.Error{Problems: []payload.Problem{p}}).Error())
+				got = append(got, (&payload.Error{Problems: []plainjson.Problem{p}}).Error())
 			}
 		} else if err != nil {
 			t.Errorf("%s: %v", name, err)

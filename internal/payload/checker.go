@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // A checker goes through well-formed JSON once and collects what is wrong with it. A strict one wants
@@ -18,13 +19,13 @@ type checker struct {
 	lenient bool
 	stored  bool // a strict one: fields may have former names, and those with defaults may be missing
 
-	scan     scan
+	scan     plainjson.Scanner
 	path     []string // of the value, piece by piece
-	problems []Problem
+	problems []plainjson.Problem
 }
 
 func (c *checker) report(format string, args ...any) {
-	c.problems = append(c.problems, Problem{c.at(0), fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, plainjson.Problem{Path: c.at(0), Message: fmt.Sprintf(format, args...)})
 }
 
 // at returns the path of the value, or of one that is around it.
@@ -41,11 +42,11 @@ func (c *checker) within(piece string, step func()) {
 
 // expects steps over a value of another kind and reports it. For decoders, null is of every kind.
 func (c *checker) expects(want, typeText string) bool {
-	got := c.scan.next()
+	got := c.scan.Next()
 	if got == want {
 		return true
 	}
-	c.scan.value()
+	c.scan.Value()
 	if got == "null" && c.lenient {
 		return false
 	}
@@ -69,11 +70,12 @@ func (c *checker) object(fields []*catalog.Field) {
 
 func (c *checker) strictObject(fields []*catalog.Field) {
 	seen := map[*catalog.Field]string{} // the key under which each field is there
-	c.scan.entries(func(key string) {
+	c.scan.Entries(func(raw json.RawMessage) {
+		key := plainjson.Unquote(raw)
 		i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return f.Name.V == key || c.stored && wasCalled(f, key) })
 		c.within("."+key, func() {
 			if i < 0 {
-				c.scan.value()
+				c.scan.Value()
 				c.report("%s", unknownField(fields, key))
 				return
 			}
@@ -115,10 +117,11 @@ func wasCalled(f *catalog.Field, name string) bool {
 // decodedObject decodes a key twice that is there twice.
 func (c *checker) decodedObject(fields []*catalog.Field) {
 	names := c.storedNames(fields)
-	c.scan.entries(func(key string) {
+	c.scan.Entries(func(raw json.RawMessage) {
+		key := plainjson.Unquote(raw)
 		i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return strings.EqualFold(cmp.Or(names[f], f.Name.V), key) })
 		if i < 0 {
-			c.scan.value()
+			c.scan.Value()
 			return
 		}
 		c.within("."+fields[i].Name.V, func() { c.value(fields[i].Type) })
@@ -133,9 +136,9 @@ func (c *checker) storedNames(fields []*catalog.Field) map[*catalog.Field]string
 	}
 	var keys []string
 	ahead := c.scan
-	ahead.entries(func(key string) {
-		keys = append(keys, key)
-		ahead.value()
+	ahead.Entries(func(key json.RawMessage) {
+		keys = append(keys, plainjson.Unquote(key))
+		ahead.Value()
 	})
 	there := func(name string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, name) })
@@ -158,11 +161,11 @@ func (c *checker) storedNames(fields []*catalog.Field) map[*catalog.Field]string
 // field checks the value of a field and, if that has its type, its constraints.
 func (c *checker) field(f *catalog.Field) {
 	before := len(c.problems)
-	c.scan.next()
-	start := c.scan.at
+	c.scan.Next()
+	raw := c.scan.Rest
 	c.value(f.Type)
-	raw := json.RawMessage(c.scan.data[start:c.scan.at])
-	if len(c.problems) == before && !(f.Type.Optional && kindOf(raw) == "null") {
+	raw = raw[:len(raw)-len(c.scan.Rest)]
+	if len(c.problems) == before && !(f.Type.Optional && string(raw) == "null") {
 		c.constraints(f, raw)
 	}
 }
@@ -171,27 +174,29 @@ func (c *checker) field(f *catalog.Field) {
 // absent, and for what is nil in Go.
 func (c *checker) value(t *catalog.TypeRef) {
 	mayBeNull := t.Optional || t.IsCollection() || t.Kind == catalog.Bytes
-	if c.scan.next() == "null" && mayBeNull {
-		c.scan.value()
+	if c.scan.Next() == "null" && mayBeNull {
+		c.scan.Value()
 		return
 	}
 	switch t = t.JSONType(); {
 	case t.Kind == catalog.JSON:
-		c.scan.value()
+		c.scan.Value()
 	case t.Kind == catalog.List:
 		if c.expects("a list", t.Text) {
-			c.scan.items(func(i int) { c.within("["+strconv.Itoa(i)+"]", func() { c.value(t.Elem) }) })
+			c.scan.Items(func(i int) { c.within("["+strconv.Itoa(i)+"]", func() { c.value(t.Elem) }) })
 		}
 	case t.Kind == catalog.Map:
 		if c.expects("an object", t.Text) {
-			c.scan.entries(func(key string) { c.within(fmt.Sprintf("[%q]", key), func() { c.value(t.Elem) }) })
+			c.scan.Entries(func(key json.RawMessage) {
+				c.within(fmt.Sprintf("[%q]", plainjson.Unquote(key)), func() { c.value(t.Elem) })
+			})
 		}
 	case t.Kind == catalog.Named && t.Named.IsUnion():
 		c.union(t.Named)
 	case t.Kind == catalog.Named && t.Named.IsStruct():
 		c.object(t.Named.Fields)
-	case t.Kind == catalog.Bytes && c.lenient && c.scan.next() == "a list":
-		c.scan.items(func(i int) { c.within("["+strconv.Itoa(i)+"]", c.octet) }) // encoding/json takes that too
+	case t.Kind == catalog.Bytes && c.lenient && c.scan.Next() == "a list":
+		c.scan.Items(func(i int) { c.within("["+strconv.Itoa(i)+"]", c.octet) }) // encoding/json takes that too
 	default:
 		c.scalar(t)
 	}
@@ -200,7 +205,7 @@ func (c *checker) value(t *catalog.TypeRef) {
 // octet decodes one byte of a list of them.
 func (c *checker) octet() {
 	if c.expects("a number", "bytes") {
-		if _, err := strconv.ParseUint(string(c.scan.value()), 10, 8); err != nil {
+		if _, err := strconv.ParseUint(string(c.scan.Value()), 10, 8); err != nil {
 			c.report("is not a byte")
 		}
 	}
@@ -218,7 +223,7 @@ func (c *checker) scalar(t *catalog.TypeRef) {
 	if !c.expects(want, t.Text) {
 		return
 	}
-	raw := c.scan.value()
+	raw := c.scan.Value()
 	noun := wrongToken(t, raw, c.lenient)
 	switch {
 	case noun == "":
@@ -227,7 +232,7 @@ func (c *checker) scalar(t *catalog.TypeRef) {
 	case isNumeric(t):
 		c.report("%s is not %s", raw, noun)
 	default:
-		c.report("%.60q is not %s", unquote(raw), noun)
+		c.report("%.60q is not %s", plainjson.Unquote(raw), noun)
 	}
 }
 
@@ -236,17 +241,17 @@ func (c *checker) union(t *catalog.Type) {
 	if !c.expects("an object", "") {
 		return
 	}
-	whole := c.scan.value()
+	whole := c.scan.Value()
 	var name json.RawMessage
-	outer := scan{data: whole}
-	outer.entries(func(key string) {
-		if value := outer.value(); key == t.Discriminator.V {
+	outer := plainjson.Scanner{Rest: whole}
+	outer.Entries(func(key json.RawMessage) {
+		if value := outer.Value(); plainjson.Unquote(key) == t.Discriminator.V {
 			name = value
 		}
 	})
 	var names []string
 	for _, v := range t.Variants {
-		if name != nil && kindOf(name) == "a string" && unquote(name) == v.Name.V {
+		if name != nil && name[0] == '"' && plainjson.Unquote(name) == v.Name.V {
 			c.variant(t, v, whole)
 			return
 		}
@@ -272,7 +277,7 @@ func (c *checker) variant(t *catalog.Type, v *catalog.Variant, whole json.RawMes
 		fields = append([]*catalog.Field{discriminator}, fields...)
 	}
 	rest := c.scan
-	c.scan = scan{data: whole}
+	c.scan = plainjson.Scanner{Rest: whole}
 	c.object(fields)
 	c.scan = rest
 }

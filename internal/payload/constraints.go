@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // constraints checks a value that has the type of the field against the field's constraints. It does what
@@ -23,9 +24,9 @@ func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
 	}
 	switch t.Kind {
 	case catalog.String:
-		c.text(limits, unquote(raw))
+		c.text(limits, plainjson.Unquote(raw))
 	case catalog.Bytes:
-		decoded, _ := base64.StdEncoding.DecodeString(unquote(raw)) // it is valid; null is empty
+		decoded, _ := base64.StdEncoding.DecodeString(plainjson.Unquote(raw)) // it is valid; null is empty
 		c.count(len(decoded), "byte", limits.MinLength, limits.MaxLength)
 	case catalog.List:
 		items := itemsOf(raw, t.Elem)
@@ -90,19 +91,19 @@ func (c *checker) unique(items []string) {
 
 // itemsOf returns the items of a list in their canonical form; none for null.
 func itemsOf(raw json.RawMessage, elem *catalog.TypeRef) (items []string) {
-	s := scan{data: raw}
-	if s.next() == "a list" {
-		s.items(func(int) { items = append(items, canonical(elem, s.value())) })
+	s := plainjson.Scanner{Rest: raw}
+	if s.Next() == "a list" {
+		s.Items(func(int) { items = append(items, canonical(elem, s.Value())) })
 	}
 	return items
 }
 
 // countEntries counts the entries of an object, also those with the same key; none for null.
 func countEntries(raw json.RawMessage) (n int) {
-	s := scan{data: raw}
-	if s.next() == "an object" {
-		s.entries(func(string) {
-			s.value()
+	s := plainjson.Scanner{Rest: raw}
+	if s.Next() == "an object" {
+		s.Entries(func(json.RawMessage) {
+			s.Value()
 			n++
 		})
 	}
@@ -117,13 +118,13 @@ func canonical(t *catalog.TypeRef, raw json.RawMessage) string {
 		f, _ := strconv.ParseFloat(text, 64)
 		return strconv.FormatFloat(f+0, 'g', -1, 64)
 	case catalog.Duration:
-		d, _ := time.ParseDuration(unquote(raw))
+		d, _ := time.ParseDuration(plainjson.Unquote(raw))
 		return d.String()
 	case catalog.UUID:
-		id, _ := uuid.Parse(unquote(raw))
+		id, _ := uuid.Parse(plainjson.Unquote(raw))
 		return id.String()
 	case catalog.String, catalog.Date, catalog.Decimal, catalog.Named:
-		return unquote(raw)
+		return plainjson.Unquote(raw)
 	}
 	return text
 }

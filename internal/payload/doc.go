@@ -8,7 +8,6 @@
 //	checker.go      the walk: structs, lists, maps and unions
 //	tokens.go       numbers, strings and enums
 //	constraints.go  min, max, pattern and so on
-//	scan.go         steps through JSON
 //	custom.go       the custom Go types in a payload, which only generated code can check
 //	sample.go       makes up a payload; samplevalues.go: its scalars
 //

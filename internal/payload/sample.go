@@ -14,7 +14,7 @@ import (
 
 // Sample makes up a payload with everything in it or, if that is too large, with required parts only. If
 // neither is a valid payload, it returns a problem.
-func Sample(e *catalog.Event) (json.RawMessage, *Problem) {
+func Sample(e *catalog.Event) (json.RawMessage, *plainjson.Problem) {
 	ranks := catalog.Ranks(catalog.Reachable(e.Fields))
 	text, problem := (&maker{within: map[*catalog.Type]bool{}, ranks: ranks, left: maxSample}).payload(e)
 	if problem != nil {
@@ -23,10 +23,10 @@ func Sample(e *catalog.Event) (json.RawMessage, *Problem) {
 	return text, problem
 }
 
-func (m *maker) payload(e *catalog.Event) (json.RawMessage, *Problem) {
+func (m *maker) payload(e *catalog.Event) (json.RawMessage, *plainjson.Problem) {
 	text := m.object(e.Fields)
 	if m.left < 0 {
-		return nil, &Problem{Message: fmt.Sprintf("it would be larger than %d bytes", maxSample)}
+		return nil, &plainjson.Problem{Message: fmt.Sprintf("it would be larger than %d bytes", maxSample)}
 	}
 	if problems := checkFields(e.Fields, text); problems != nil {
 		return nil, &problems[0]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // isNumeric tells whether a value of t is a number in JSON.
@@ -31,7 +32,7 @@ func wrongToken(t *catalog.TypeRef, raw json.RawMessage, lenient bool) string {
 		return wrongNumber(t, string(raw), lenient)
 	}
 	var err error
-	want, text := "", unquote(raw)
+	want, text := "", plainjson.Unquote(raw)
 	switch t.Kind {
 	case catalog.Bytes:
 		_, err = base64.StdEncoding.DecodeString(text)
@@ -97,10 +98,4 @@ func wrongEnum(t *catalog.Type, text string) string {
 		values = append(values, value)
 	}
 	return "a value of " + t.Name.V + ": use one of " + strings.Join(values, ", ")
-}
-
-// unquote returns the text of a JSON string, and nothing for null.
-func unquote(raw json.RawMessage) (text string) {
-	json.Unmarshal(raw, &text) // it is a string or null
-	return text
 }

@@ -1,9 +1,6 @@
-// Package plainjson finds what decoders let pass and nobody means: JSON in which
-// a key is there twice, or whose texts are not valid Unicode. Of two values one
-// would be lost, and of such a text some characters.
-//
-// Everything that judges a payload which a person has written asks it, so that
-// all of them refuse the same.
+// Package plainjson steps through JSON, writes it, and finds what decoders accept although nobody means it:
+// duplicate keys, of which one value would be lost, and strings that are not valid Unicode, which would lose
+// characters. All checks of payloads that a person has written use [Check], so that all refuse the same.
 package plainjson
 
 import (
@@ -12,107 +9,77 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is one thing that is wrong.
+// Problem is one thing that is wrong with JSON.
 type Problem struct {
 	Path    string // lines[2].price.currency; empty for the document as a whole
 	Message string
 }
 
-// Check returns what is wrong with a document, in its order. It is no judge of
-// the syntax: of what is not JSON it returns nothing.
+// String formats the problem as path: message.
+func (p Problem) String() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// Join returns the path of a field of the value at path.
+func Join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// Check returns the duplicate keys and the strings that are not Unicode, in the order of the document. It
+// does not check the syntax: for a document that is not JSON it returns nothing.
 func Check(document []byte) []Problem {
 	if !json.Valid(document) {
 		return nil
 	}
-	w := walker{rest: document}
-	w.value("")
-	return w.problems
+	c := checker{scan: Scanner{document}}
+	c.value("")
+	return c.problems
 }
 
-// walker goes through JSON that is valid.
-type walker struct {
-	rest     []byte
+type checker struct {
+	scan     Scanner
 	problems []Problem
 }
 
-func (w *walker) report(path, message string) {
-	w.problems = append(w.problems, Problem{path, message})
+func (c *checker) report(path, message string) {
+	c.problems = append(c.problems, Problem{path, message})
 }
 
-// next passes over white space, and returns the byte that follows.
-func (w *walker) next() byte {
-	for {
-		switch c := w.rest[0]; c {
-		case ' ', '\t', '\r', '\n', ',', ':':
-			w.rest = w.rest[1:]
-		default:
-			return c
+func (c *checker) value(path string) {
+	switch c.scan.Next() {
+	case "an object":
+		seen := map[string]bool{}
+		c.scan.Entries(func(raw json.RawMessage) {
+			key := Unquote(raw)
+			at := Join(path, key)
+			if !sound(raw) {
+				c.report(at, "the key is not valid UTF-8")
+			}
+			if seen[key] {
+				c.report(at, "is there twice")
+			}
+			seen[key] = true
+			c.value(at)
+		})
+	case "a list":
+		c.scan.Items(func(i int) { c.value(path + "[" + strconv.Itoa(i) + "]") })
+	case "a string":
+		if !sound(c.scan.Value()) {
+			c.report(path, "is not valid UTF-8")
 		}
+	default:
+		c.scan.Value()
 	}
 }
 
-func (w *walker) value(path string) {
-	switch w.next() {
-	case '{':
-		w.object(path)
-	case '[':
-		w.rest = w.rest[1:]
-		for i := 0; w.next() != ']'; i++ {
-			w.value(path + "[" + strconv.Itoa(i) + "]")
-		}
-		w.rest = w.rest[1:]
-	case '"':
-		if !sound(w.text()) {
-			w.report(path, "is not valid UTF-8")
-		}
-	default: // a number, true, false or null
-		end := 1
-		for end < len(w.rest) && !isDelimiter(w.rest[end]) {
-			end++
-		}
-		w.rest = w.rest[end:]
-	}
-}
-
-func (w *walker) object(path string) {
-	w.rest = w.rest[1:]
-	seen := map[string]bool{}
-	for w.next() != '}' {
-		raw := w.text()
-		var key string
-		json.Unmarshal(raw, &key) // it is a text
-		at := key
-		if path != "" {
-			at = path + "." + key
-		}
-		if !sound(raw) {
-			w.report(at, "the key is not valid UTF-8")
-		}
-		if seen[key] {
-			w.report(at, "is there twice")
-		}
-		seen[key] = true
-		w.value(at)
-	}
-	w.rest = w.rest[1:]
-}
-
-// text takes a text with its quotation marks.
-func (w *walker) text() []byte {
-	end := 1
-	for w.rest[end] != '"' {
-		if w.rest[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	text := w.rest[:end+1]
-	w.rest = w.rest[end+1:]
-	return text
-}
-
-// sound reports whether a text says what it says: its bytes are UTF-8, and every
-// escaped half of a character has its other half.
+// sound reports whether a string is Unicode: its bytes are UTF-8, and every escaped half of a character has
+// its other half.
 func sound(text []byte) bool {
 	if !utf8.Valid(text) {
 		return false
@@ -147,12 +114,4 @@ func sound(text []byte) bool {
 func unitAt(text []byte, at int) uint64 {
 	unit, _ := strconv.ParseUint(string(text[at:at+4]), 16, 16)
 	return unit
-}
-
-func isDelimiter(c byte) bool {
-	switch c {
-	case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
-		return true
-	}
-	return false
 }

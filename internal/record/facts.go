@@ -164,7 +164,7 @@ func (w *factWriter) add(value any, words ...string) {
 
 // factValue returns the JSON of a value that consists of strings and numbers.
 func factValue(value any) string {
-	text, err := schema.Marshal(value)
+	text, err := plainjson.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("catalog: a fact of %v: %v", value, err))
 	}

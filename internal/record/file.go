@@ -2,13 +2,13 @@ package record
 
 import (
 	"cmp"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/output"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // header explains the file to its readers.
@@ -58,25 +58,11 @@ func linesOf(facts []Fact) []string {
 	return lines
 }
 
-func acceptedLine(key string) string { return wordAccepted + ": " + quoted(key) }
-
-// quoted returns a text as JSON, with < and > as they are.
-func quoted(text string) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(text) // a string cannot fail
-	return strings.TrimSpace(b.String())
-}
-
-func unquoted(value string) (text string) {
-	json.Unmarshal([]byte(value), &text)
-	return text
-}
+func acceptedLine(key string) string { return wordAccepted + ": " + string(plainjson.Quote(key)) }
 
 // file returns the record with these lines.
 func file(catalogue, name string, lines []string) output.File {
-	lines = append(slices.Clone(lines), wordCatalogue+": "+quoted(catalogue))
+	lines = append(slices.Clone(lines), wordCatalogue+": "+string(plainjson.Quote(catalogue)))
 	slices.Sort(lines)
 	var b strings.Builder
 	b.WriteString("// " + output.Header(filepath.Base(name)) + "\n" + header + "\n")

@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/output"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // FileName is the name of the record in the folder of the generated code.
@@ -54,9 +55,9 @@ func Read(name string, text []byte) *Record {
 		case err != nil:
 			r.refuse(line, at, err.Error())
 		case len(f.Words) == 1 && f.Words[0] == wordCatalogue:
-			r.catalogue = unquoted(f.Value)
+			r.catalogue = plainjson.Unquote([]byte(f.Value))
 		case len(f.Words) == 1 && f.Words[0] == wordAccepted:
-			r.accepted = append(r.accepted, unquoted(f.Value))
+			r.accepted = append(r.accepted, plainjson.Unquote([]byte(f.Value)))
 		default:
 			r.facts = append(r.facts, f)
 		}

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -9,9 +8,6 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
-
-// tagName matches tags.
-var tagName = regexp.MustCompile(`^[a-z0-9]+([-_.][a-z0-9]+)*$`)
 
 // sentence reads an optional text for people.
 func (r *reader) sentence(o object, key string) catalog.Value[string] {
@@ -63,7 +59,7 @@ func (r *reader) tags(o object) []catalog.Value[string] {
 		tag, ok := r.text(item, "one of tags of "+o.what)
 		switch {
 		case !ok:
-		case !tagName.MatchString(tag.V):
+		case !catalog.TagName.MatchString(tag.V):
 			r.report(r.place(item), rules.BadName, "tag %s of %s is not a name for one", label(tag.V), o.what).
 				Hint = "use lower-case letters and digits, with single -, _ or . between them"
 		case first[tag.V] != nil:

@@ -151,7 +151,7 @@ func (c *converter) mappingValue(path string, n *yaml.Node, t *catalog.TypeRef, 
 	fields, isStruct := c.fieldsIn(entries, t)
 	var pairs []pair
 	for _, e := range entries {
-		p, at, of := pair{key: e.name}, payload.Join(path, e.name), (*catalog.TypeRef)(nil)
+		p, at, of := pair{key: e.name}, plainjson.Join(path, e.name), (*catalog.TypeRef)(nil)
 		switch {
 		case isStruct:
 			p.rank = slices.IndexFunc(fields, func(f *catalog.Field) bool { return f.Name.V == e.name })

@@ -68,7 +68,7 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[str
 		name, ok := r.text(item, "a name in "+what)
 		switch {
 		case !ok:
-		case !fieldName.MatchString(name.V):
+		case !catalog.FieldName.MatchString(name.V):
 			r.report(r.place(item), rules.BadName, "%s in %s is not a name for a field", label(name.V), what).
 				Hint = fieldNameHint
 		case first[name.V] != nil:

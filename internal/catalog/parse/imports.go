@@ -2,7 +2,6 @@ package parse
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +11,6 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
-
-// importName matches the names of imported catalogues: a name stands in front of a dot in the types of
-// fields, and in Go.
-var importName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // imported is an imported catalogue with its types.
 type imported struct {
@@ -34,7 +29,7 @@ func (r *reader) imports(root object) []*catalog.Package {
 	entries, _ := r.mapping(e.value, "imports")
 	var all []*catalog.Package
 	for _, e := range entries {
-		if !importName.MatchString(e.name) {
+		if !packageName.MatchString(e.name) {
 			r.report(r.place(e.key), rules.BadName, "%s is not a name for an imported catalogue", label(e.name)).
 				Hint = "use lower-case letters and digits, and begin with a letter, as in shared"
 			continue

@@ -53,7 +53,7 @@ func (r *reader) ownGoName(o object, usual string) string {
 	name, ok := r.text(e.value, "go_name of "+o.what)
 	switch {
 	case !ok:
-	case !typeName.MatchString(name.V):
+	case !catalog.TypeName.MatchString(name.V):
 		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
 			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 	default:

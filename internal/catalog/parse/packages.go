@@ -10,9 +10,9 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// subPackage matches the names of packages below the root's. Each is the name of a folder and a part of an
-// import path, too.
-var subPackage = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+// packageName matches the names of imported catalogues, and of packages below the root's. Such a name stands
+// before the dot in a type, as in shared.Money, and names a folder.
+var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // goFolders lists the names of folders that Go treats specially.
 var goFolders = set("internal", "vendor", "testdata")
@@ -44,7 +44,7 @@ func (r *reader) packages(parts []*part, root catalog.Value[string]) []*catalog.
 func (r *reader) checkSubPackage(name catalog.Value[string], e entry) bool {
 	reason := ""
 	switch {
-	case !subPackage.MatchString(name.V):
+	case !packageName.MatchString(name.V):
 		reason = "its folder and its import path have the same name, of lower-case letters and digits"
 	case goFolders[name.V]:
 		reason = "a folder of that name means something else to Go"

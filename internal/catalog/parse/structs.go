@@ -2,7 +2,6 @@ package parse
 
 import (
 	"encoding/json"
-	"regexp"
 
 	"gopkg.in/yaml.v3"
 
@@ -10,8 +9,6 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/payload"
 )
-
-var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 
@@ -45,7 +42,7 @@ func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]
 func (r *reader) field(e entry, of owner) *catalog.Field {
 	f := &catalog.Field{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	here := "field " + label(e.name) + " of " + of.what
-	if !fieldName.MatchString(e.name) {
+	if !catalog.FieldName.MatchString(e.name) {
 		r.report(r.place(e.key), rules.BadName, "%s is not a name for a field", here).
 			Hint = fieldNameHint
 	}

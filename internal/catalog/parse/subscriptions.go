@@ -1,21 +1,14 @@
 package parse
 
 import (
-	"regexp"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
 )
-
-// subscriptionName matches fewer names than the runtime accepts: a name must make a Go constant, and be the
-// same text wherever a person types it.
-var subscriptionName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$`)
-
-// maxSubscriptionName is the runtime's limit, in bytes.
-const maxSubscriptionName = 200
 
 // subscribed is the first declaration of a subscription name.
 type subscribed struct {
@@ -51,13 +44,13 @@ func (r *reader) subscriptions(event object, eventGoName string) []*catalog.Subs
 // two events cannot share it.
 func (r *reader) checkSubscriptionName(e entry, what string) bool {
 	switch first, taken := r.subscribed[e.name]; {
-	case !subscriptionName.MatchString(e.name):
+	case !catalog.SubscriptionName.MatchString(e.name):
 		r.report(r.place(e.key), rules.BadName, "%s is not a name for a subscription", what).
 			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
 		return false
-	case len(e.name) > maxSubscriptionName:
+	case len(e.name) > format.MaxSubscriptionName:
 		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "a name has at most " + strconv.Itoa(maxSubscriptionName)
+			Hint = "a name has at most " + strconv.Itoa(format.MaxSubscriptionName)
 		return false
 	case taken:
 		r.report(r.place(e.key), rules.DuplicateName, "%s has the same name as %s", what, first.what).

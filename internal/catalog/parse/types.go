@@ -1,15 +1,12 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
-
-var typeName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // typeSection reads `types:` of all files. All names are known before the first body is
 // read, so that types may refer to one another in any order.
@@ -20,7 +17,7 @@ func (r *reader) typeSection(parts []*part) []*catalog.Type {
 		t := &catalog.Type{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
 		types = append(types, t)
 		r.types[e.name] = t
-		if !typeName.MatchString(e.name) {
+		if !catalog.TypeName.MatchString(e.name) {
 			r.report(r.place(e.key), rules.BadName, "type %s is not a name for a type", label(e.name)).
 				Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 		}

@@ -1,16 +1,11 @@
 package parse
 
 import (
-	"regexp"
-
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
-
-// variantName matches the names of variants: a name must make a Go name, and needs no escape in JSON.
-var variantName = regexp.MustCompile(`^[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*$`)
 
 // defaultDiscriminator is the discriminator of a union that names none.
 const defaultDiscriminator = "type"
@@ -20,7 +15,7 @@ func (r *reader) union(o object, t *catalog.Type) {
 	t.Discriminator = catalog.Value[string]{V: defaultDiscriminator}
 	if e, ok := o.entries["discriminator"]; ok {
 		name, ok := r.text(e.value, "discriminator of "+o.what)
-		if ok && !fieldName.MatchString(name.V) {
+		if ok && !catalog.FieldName.MatchString(name.V) {
 			r.report(r.place(e.value), rules.BadName, "discriminator %s of %s is not a name for a field", label(name.V), o.what).
 				Hint = "use lower-case letters, digits and _, and begin with a letter, as in kind"
 		}
@@ -33,7 +28,7 @@ func (r *reader) union(o object, t *catalog.Type) {
 	}
 	t.Variants = []*catalog.Variant{} // a union, even if all of them are refused
 	for _, e := range entries {
-		if !variantName.MatchString(e.name) {
+		if !catalog.VariantName.MatchString(e.name) {
 			r.report(r.place(e.key), rules.BadName, "variant %s of %s is not a name for one", label(e.name), o.what).
 				Hint = "use letters and digits, with single -, _ or . between them"
 			continue

@@ -15,7 +15,7 @@ import (
 
 func newDescribe() *cobra.Command {
 	var asJSON bool
-	cmd := operands{most: 1, what: "one type or pattern", candidates: eventNames}.of(&cobra.Command{
+	cmd := operands{most: 1, what: "one type or pattern", candidates: (*catalog.Catalogue).EventNames}.of(&cobra.Command{
 		Use:   "describe [events.yaml] [type | pattern]",
 		Short: "List the events of a catalogue, or show one in full",
 		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
@@ -76,15 +76,13 @@ func eventsMatching(c *catalog.Catalogue, pattern string) ([]*catalog.Event, err
 		return nil, err
 	}
 	var some []*catalog.Event
-	var names []string
 	for _, e := range c.Events {
 		if parsed.Match(e.Name.V) {
 			some = append(some, e)
 		}
-		names = append(names, e.Name.V)
 	}
 	if some == nil {
-		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, names)))
+		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, c.EventNames())))
 	}
 	return some, nil
 }

@@ -58,7 +58,7 @@ duration, is left out.
 	cmd.Flags().StringVar(&event, "event", "", "export the payload of this `type` only")
 	cmd.RegisterFlagCompletionFunc("event", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		catalogue, _ := splitCatalogue(args)
-		names, _ := operands{candidates: eventNames}.complete(nil, catalogue, word)
+		names, _ := operands{candidates: (*catalog.Catalogue).EventNames}.complete(nil, catalogue, word)
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
 	out.Flags(cmd)
@@ -69,14 +69,12 @@ func jsonSchema(c *catalog.Catalogue, event string) ([]byte, error) {
 	if event == "" {
 		return export.JSONSchema(c)
 	}
-	var names []string
 	for _, e := range c.Events {
 		if e.Name.V == event {
 			return export.EventSchema(e)
 		}
-		names = append(names, e.Name.V)
 	}
-	return nil, cli.NotFound(fmt.Errorf("there is no event %s in %s%s", event, c.File, cli.Nearest(event, names)))
+	return nil, cli.NotFound(fmt.Errorf("there is no event %s in %s%s", event, c.File, cli.Nearest(event, c.EventNames())))
 }
 
 func newExportAsyncAPI() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/templates"
@@ -13,7 +14,7 @@ import (
 
 func newNewVersion() *cobra.Command {
 	var e editing
-	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed", candidates: eventNames}.of(&cobra.Command{
+	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed", candidates: (*catalog.Catalogue).EventNames}.of(&cobra.Command{
 		Use:   "version [events.yaml] EVENT",
 		Short: "Begin a new version of an event's payload",
 		Long: `Version raises the version of an event and keeps the payload that it has under

@@ -70,14 +70,6 @@ func (o operands) complete(_ *cobra.Command, args []string, word string) ([]stri
 
 // The names in a catalogue that verbs are about.
 
-func eventNames(c *catalog.Catalogue) []string {
-	var names []string
-	for _, e := range c.Events {
-		names = append(names, e.Name.V)
-	}
-	return names
-}
-
 func declaredSubscriptions(c *catalog.Catalogue) []string {
 	var names []string
 	for _, e := range c.Events {
@@ -89,7 +81,7 @@ func declaredSubscriptions(c *catalog.Catalogue) []string {
 }
 
 func eventsAndSubscriptions(c *catalog.Catalogue) []string {
-	return append(eventNames(c), declaredSubscriptions(c)...)
+	return append(c.EventNames(), declaredSubscriptions(c)...)
 }
 
 func declaredTypes(c *catalog.Catalogue) []string {

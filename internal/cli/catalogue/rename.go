@@ -133,7 +133,7 @@ under it are delivered under the new name. Remove it if no file has such events.
 ` + editStatus,
 		Example: `  busgen rename event order.placed order.accepted
   busgen rename event events/events.yaml order.placed order.accepted --diff`,
-	}, edit.RenameEvent, eventNames, "")
+	}, edit.RenameEvent, (*catalog.Catalogue).EventNames, "")
 }
 
 func newRenameSubscription() *cobra.Command {

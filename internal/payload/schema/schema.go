@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // Of returns everything that a check of the payloads of e needs, as one line of JSON with the words of
@@ -27,7 +28,7 @@ func Of(e *catalog.Event) string {
 			s.Types[t.Name.V] = TypeOf(t)
 		}
 	}
-	text, err := Marshal(s)
+	text, err := plainjson.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("schema: that of %s: %v", e.Name.V, err)) // it is made of texts and numbers
 	}
@@ -159,9 +160,9 @@ func ifWritten[T any](v catalog.Value[T]) *T {
 // MarshalJSON implements [json.Marshaler].
 func (s Field) MarshalJSON() ([]byte, error) {
 	type long Field
-	text, err := Marshal(long(s))
-	if only, _ := Marshal(long{Type: s.Type}); err == nil && bytes.Equal(text, only) {
-		return Marshal(s.Type)
+	text, err := plainjson.Marshal(long(s))
+	if only, _ := plainjson.Marshal(long{Type: s.Type}); err == nil && bytes.Equal(text, only) {
+		return plainjson.Marshal(s.Type)
 	}
 	return text, err
 }
@@ -179,11 +180,11 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i, one := range o {
 		b.WriteByte("{,"[min(i, 1)])
-		name, err := Marshal(one.name)
+		name, err := plainjson.Marshal(one.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := Marshal(one.value)
+		value, err := plainjson.Marshal(one.value)
 		if err != nil {
 			return nil, err
 		}
@@ -196,13 +197,4 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
-}
-
-// Marshal returns the JSON of value, without escapes of <, > and &.
-func Marshal(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
