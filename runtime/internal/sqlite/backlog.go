@@ -73,7 +73,7 @@ func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
 		return err
 	}
 	lag.Partial = rows >= most
-	behind, err := c.int64(countBehind, cursor, id, max(0, limit-open))
+	behind, err := c.int64(countBehind, id, cursor, max(0, limit-open))
 	if err != nil {
 		return err
 	}
@@ -89,23 +89,31 @@ func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
 	return c.query(`
 		SELECT min(created_at) FROM (
 		  SELECT created_at FROM (SELECT l.created_at FROM log l
-		    WHERE l.seq > ?1 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?2)
-		      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?2 AND d.seq = l.seq)
+		    WHERE l.seq > ?2 AND `+withoutRow+`
 		    ORDER BY l.seq LIMIT 1)
 		  UNION ALL
 		  SELECT created_at FROM (SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
-		    WHERE d.subscription = ?2 AND d.state <> 'dead' ORDER BY d.seq LIMIT 1))`, func(s *sqlite3.Stmt) error {
+		    WHERE d.subscription = ?1 AND d.state <> 'dead' ORDER BY d.seq LIMIT 1))`, func(s *sqlite3.Stmt) error {
 		if s.ColumnType(0) != sqlite3.NULL {
 			lag.Oldest = timeOf(s, 0)
 		}
 		return nil
-	}, cursor, id)
+	}, id, cursor)
 }
+
+// notPassed is the SQL condition that the cursor of subscription s has not passed event
+// l. A delayed event has a row in deliveries from the beginning.
+const notPassed = "l.due_at IS NULL AND l.seq > s.cursor"
+
+// withoutRow is the SQL condition that event l, above the cursor of subscription ?1, is
+// for it and has no row in deliveries.
+const withoutRow = `
+	l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+	AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`
 
 // countBehind counts the events above a cursor that have no row, up to a limit.
 const countBehind = `
 	SELECT count(*) FROM (
 	  SELECT 1 FROM log l
-	  WHERE l.seq > ?1 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?2)
-	    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?2 AND d.seq = l.seq)
+	  WHERE l.seq > ?2 AND ` + withoutRow + `
 	  ORDER BY l.seq LIMIT ?3)`

@@ -61,5 +61,5 @@ func forgetCancelled(c *conn) error {
 		DELETE FROM cancelled AS x
 		WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
 		  AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription
-		                  WHERE l.seq = x.seq AND l.due_at IS NULL AND s.cursor < l.seq)`)
+		                  WHERE l.seq = x.seq AND ` + notPassed + `)`)
 }

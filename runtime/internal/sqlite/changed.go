@@ -134,7 +134,7 @@ func (c *consumer) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
-	c.way, c.dispositions, c.owed, c.settled = nil, nil, nil, nil
+	c.way, c.dispositions, c.owed, c.writtenMeanwhile = nil, nil, nil, nil
 	clear(c.rows)
 }
 

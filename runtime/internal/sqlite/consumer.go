@@ -33,24 +33,24 @@ type consumer struct {
 	matches map[int64]bool // by type number, under polling
 	known   int64          // the changes of the type table that matches knows
 
-	mu           sync.Mutex
-	ended        bool // its log is gone
-	wake         func()
-	next         int64               // seq of the log to poll next
-	redelivered  int64               // up to here an event may have been handled before
-	way          []*delivery         // on the way, in order; the first are removed once settled
-	rows         map[int64]*delivery // polled or not yet written, with a row, by seq
-	dispositions []disposition       // to be written
-	owed         []rowChange         // to be written, because a transaction failed
-	cursor       int64               // as written
-	nextDue      int64               // no waiting row is due before; in microseconds
-	timer        *time.Timer         // wakes at nextDue
-	reading      bool                // Poll is reading rows
-	settled      []int64             // whose dispositions were written meanwhile
-	queued       int                 // the writer knows that there is something to write
-	workers      []*place            // by worker: its place in the claims file
-	preparing    *place              // that of Prepare; nil before its first call
-	prepared     int64               // the seq that it says; 0 for none
+	mu               sync.Mutex
+	ended            bool // its log is gone
+	wake             func()
+	next             int64               // seq of the log to poll next
+	redelivered      int64               // up to here an event may have been handled before
+	way              []*delivery         // on the way, in order; the first are removed once settled
+	rows             map[int64]*delivery // polled or not yet written, with a row, by seq
+	dispositions     []settledDelivery   // to be written
+	owed             []rowChange         // to be written, because a transaction failed
+	cursor           int64               // as written
+	nextDue          int64               // no waiting row is due before; in microseconds
+	timer            *time.Timer         // wakes at nextDue
+	reading          bool                // Poll is reading rows
+	writtenMeanwhile []int64             // the settled ones that were written since reading began
+	queued           int                 // the writer knows that there is something to write
+	workers          []*place            // by worker: its place in the claims file
+	preparing        *place              // that of Prepare; nil before its first call
+	prepared         int64               // the seq that it says; 0 for none
 }
 
 // never is a due time that does not come.
@@ -65,8 +65,8 @@ type delivery struct {
 	place   *place    // of the worker that has begun it
 }
 
-// disposition is a settled delivery and what became of it.
-type disposition struct {
+// settledDelivery is a delivery with its disposition.
+type settledDelivery struct {
 	*delivery
 	engine.Disposition
 	staged []logged
@@ -74,17 +74,17 @@ type disposition struct {
 }
 
 // uncounted returns Delivery.Uncounted after the disposition.
-func (v *disposition) uncounted() int {
-	if v.begun && v.Attempt == nil {
-		return v.Uncounted + 1
+func (d *settledDelivery) uncounted() int {
+	if d.begun && d.Attempt == nil {
+		return d.Uncounted + 1
 	}
-	return v.Uncounted
+	return d.Uncounted
 }
 
 // suspect returns Delivery.Suspect after the disposition: a handler that has ended
 // without a crash is none. That it was interrupted says nothing.
-func (v *disposition) suspect() bool {
-	return v.Suspect && (!v.begun || v.Kind == engine.Release)
+func (d *settledDelivery) suspect() bool {
+	return d.Suspect && (!d.begun || d.Kind == engine.Release)
 }
 
 const (
@@ -323,7 +323,7 @@ func (c *consumer) place(worker int) *place {
 }
 
 // Settle implements [engine.Consumer].
-func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,16 +331,16 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 		return
 	}
 	begun := !own.started.IsZero()
-	if v.Kind == engine.Release && own.row == "" && !begun {
+	if disposition.Kind == engine.Release && own.row == "" && !begun {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
 	delay := flushDelay
-	if v.Kind != engine.Done || own.row != "" || len(v.Staged) > 0 {
+	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, disposition{own, v, c.log.types.number(nil, v.Staged), begun})
+		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {
@@ -359,14 +359,14 @@ func (c *consumer) queue(delay time.Duration) {
 		return
 	}
 	c.queued = queuedDispositions
-	c.log.writer.flush(c, delay, false)
+	c.log.writer.schedule(c, delay, false)
 }
 
 // look tells the writer to come back for attempts that run for long.
 func (c *consumer) look() {
 	if c.queued == queuedNot {
 		c.queued = queuedLook
-		c.log.writer.flush(c, runningDelay, true)
+		c.log.writer.schedule(c, runningDelay, true)
 	}
 }
 

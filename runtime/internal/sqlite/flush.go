@@ -11,7 +11,7 @@ import (
 // the cursor passes or that run for long, and the cursor.
 type flush struct {
 	consumer     *consumer
-	dispositions []disposition
+	dispositions []settledDelivery
 	rows         []rowChange
 	cursor       int64
 	moved        bool // the cursor differs from the one written
@@ -33,8 +33,8 @@ func (c *consumer) take() flush {
 		return flush{consumer: c, cursor: c.cursor}
 	}
 	f := flush{consumer: c, dispositions: c.dispositions}
-	for _, v := range f.dispositions {
-		f.staged = f.staged || len(v.staged) > 0
+	for _, d := range f.dispositions {
+		f.staged = f.staged || len(d.staged) > 0
 	}
 	for _, change := range c.owed {
 		if !change.settled { // else its disposition writes the row
@@ -104,11 +104,11 @@ func (d *delivery) long(now time.Time) bool {
 	return !d.settled && !d.started.IsZero() && now.Sub(d.started) >= runningDelay
 }
 
-// record writes f, within the writer's transaction.
-func (w *writer) record(f *flush) error {
+// writeFlush writes f, within the writer's transaction.
+func (w *writer) writeFlush(f *flush) error {
 	id := f.consumer.id
-	for _, v := range f.dispositions {
-		if err := w.recordDisposition(id, v); err != nil {
+	for _, d := range f.dispositions {
+		if err := w.writeSettled(id, d); err != nil {
 			return err
 		}
 	}
@@ -139,47 +139,47 @@ const insertAttempt = `
 	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack)
 	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9`
 
-// recordDisposition writes what became of a delivery.
-func (w *writer) recordDisposition(id int64, v disposition) error {
-	failures := v.Failures
-	if a := v.Attempt; a != nil {
+// writeSettled writes what became of a delivery.
+func (w *writer) writeSettled(id int64, d settledDelivery) error {
+	failures := d.Failures
+	if a := d.Attempt; a != nil {
 		failures++
-		err := w.conn.exec(insertAttempt, v.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+		err := w.conn.exec(insertAttempt, d.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
 		if err != nil {
 			return err
 		}
 	}
-	if err := w.insertStaged(v.staged); err != nil {
+	if err := w.insertStaged(d.staged); err != nil {
 		return err
 	}
-	snoozes, wait := v.Snoozes, any(nil)
-	maxAttempts := v.Delivery.MaxAttempts
-	if v.Kind == engine.Retry {
-		maxAttempts = v.Disposition.MaxAttempts
+	snoozes, wait := d.Snoozes, any(nil)
+	maxAttempts := d.Delivery.MaxAttempts
+	if d.Kind == engine.Retry {
+		maxAttempts = d.Disposition.MaxAttempts
 	}
 	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
-		return w.conn.exec(upsertDelivery, id, v.Seq, state, failures, v.uncounted(), number(maxAttempts), crashed, v.suspect(),
-			due, dead, reason, fingerprint, text(v.Progress), wait, snoozes)
+		return w.conn.exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
+			due, dead, reason, fingerprint, text(d.Progress), wait, snoozes)
 	}
-	switch v.Kind {
+	switch d.Kind {
 	case engine.Done:
-		if err := noteHandled(w.conn, id, v.Seq); err != nil {
+		if err := noteHandled(w.conn, id, d.Seq); err != nil {
 			return err
 		}
-		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, v.Seq)
+		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
-		return discard(w.conn, id, v.Seq, v.Reason)
+		return discard(w.conn, id, d.Seq, d.Reason)
 	case engine.Retry, engine.Snooze:
-		due, left := w.log.clock.putOff(v.Due)
+		due, left := w.log.clock.putOff(d.Due)
 		wait = left.Microseconds()
-		if v.Asked {
+		if d.Asked {
 			snoozes++
 		}
-		return row(rowWaiting, v.Kind == engine.Snooze && v.Crashed, due, nil, nil, nil)
+		return row(rowWaiting, d.Kind == engine.Snooze && d.Crashed, due, nil, nil, nil)
 	case engine.Hold:
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.
-		paused, err := typePaused(w.conn, v.Type)
+		paused, err := typePaused(w.conn, d.Type)
 		if err != nil {
 			return err
 		}
@@ -188,11 +188,11 @@ func (w *writer) recordDisposition(id int64, v disposition) error {
 		if paused {
 			state = rowHeld
 		}
-		return row(state, v.Crashed, w.log.clock.now(), nil, nil, nil)
+		return row(state, d.Crashed, w.log.clock.now(), nil, nil, nil)
 	case engine.Dead:
-		return row(rowDead, v.Crashed && v.Attempt == nil, nil, time.Now(), v.Reason, text(v.Fingerprint))
+		return row(rowDead, d.Crashed && d.Attempt == nil, nil, time.Now(), d.Reason, text(d.Fingerprint))
 	default: // engine.Release
-		return row(rowWaiting, v.Crashed, atOnce, nil, nil, nil)
+		return row(rowWaiting, d.Crashed, atOnce, nil, nil, nil)
 	}
 }
 
@@ -235,7 +235,7 @@ func (w *writer) wanted(ownType string) (bool, error) {
 	name := ownType
 	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
 		var err error
-		if _, name, err = announcement(w.conn, base); err != nil {
+		if _, name, err = noticeType(w.conn, base); err != nil {
 			return false, err
 		}
 	}
@@ -264,15 +264,15 @@ func (c *consumer) written(f flush) {
 	c.mu.Lock()
 	old := c.cursor
 	c.cursor = f.cursor
-	for _, v := range f.dispositions {
+	for _, d := range f.dispositions {
 		if c.reading {
-			c.settled = append(c.settled, v.Seq)
+			c.writtenMeanwhile = append(c.writtenMeanwhile, d.Seq)
 		} else {
-			delete(c.rows, v.Seq)
+			delete(c.rows, d.Seq)
 		}
-		switch v.Kind {
+		switch d.Kind {
 		case engine.Retry, engine.Snooze:
-			due, _ := c.log.clock.putOff(v.Due)
+			due, _ := c.log.clock.putOff(d.Due)
 			c.dueAt(due.UnixMicro())
 		case engine.Release, engine.Hold:
 			c.dueAt(0)
@@ -292,5 +292,5 @@ func (c *consumer) restore(f flush) {
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
 	c.queued = queuedDispositions
-	c.log.writer.flush(c, faultDelay, false)
+	c.log.writer.schedule(c, faultDelay, false)
 }

@@ -167,10 +167,10 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 		names := typenames.All(types)
 		return c.query(`
 			SELECT l.id, t.name, t.version, l.payload,
-			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') + iif(l.due_at IS NULL,
+			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
 			         (SELECT count(*) FROM routes r JOIN subscriptions s ON s.id = r.subscription
-			          WHERE r.type = l.type AND s.cursor < l.seq
-			            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)), 0) AS open,
+			          WHERE r.type = l.type AND `+notPassed+`
+			            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) AS open,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') AS dead
 			FROM log l JOIN types t ON t.id = l.type
 			WHERE l.seq IN (SELECT seq FROM deliveries UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))

@@ -231,7 +231,7 @@ func descendants(c *conn, id uuid.UUID) (keys []engine.Key, err error) {
 func whereabouts(c *conn, key engine.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.query(`
-		SELECT s.id, d.state, x.reason, l.due_at IS NULL AND l.seq > s.cursor
+		SELECT s.id, d.state, x.reason, `+notPassed+`
 		FROM log l LEFT JOIN subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq

@@ -111,7 +111,7 @@ type discardedRow struct {
 func chosenDiscards(c *conn, u engine.Undo, subscription int64) (found []discardedRow, err error) {
 	err = c.query(`
 		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
-		       x.open OR l.due_at IS NOT NULL OR s.cursor >= l.seq
+		       x.open OR NOT (`+notPassed+`)
 		FROM (SELECT seq, subscription, reason, dead_at, 0 AS open FROM discarded
 		      UNION ALL SELECT seq, subscription, reason, NULL, 1 FROM cancelled) x
 		JOIN log l ON l.seq = x.seq JOIN subscriptions s ON s.id = x.subscription

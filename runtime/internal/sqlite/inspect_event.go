@@ -82,7 +82,7 @@ func readDeliveries(c *conn, seq int64) (deliveries []deliveryState, err error) 
 		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
-		            WHEN l.due_at IS NULL AND s.cursor < l.seq THEN iif(k.seq IS NULL, 'pending', 'discarded')
+		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
 		            ELSE 'done' END
 		FROM log l JOIN subscriptions s
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq

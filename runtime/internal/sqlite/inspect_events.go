@@ -18,9 +18,9 @@ const selectEvent = `
 	       CASE
 	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
 	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
-	         WHEN l.due_at IS NULL AND EXISTS (
+	         WHEN EXISTS (
 	                SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
-	                WHERE r.type = l.type AND s.cursor < l.seq
+	                WHERE r.type = l.type AND ` + notPassed + `
 	                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
 	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
 	         ELSE 'done'

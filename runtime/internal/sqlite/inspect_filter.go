@@ -3,13 +3,11 @@ package sqlite
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // deadFilter chooses dead letters.
@@ -146,24 +144,4 @@ func typesOf(c *conn, globs []string) (string, error) {
 	}
 	list, err := json.Marshal(ids)
 	return string(list), err
-}
-
-// typesMatching returns the numbers of the types that match one of the globs, under
-// any of their names.
-func typesMatching(c *conn, globs []string) (types []int64, err error) {
-	rows, err := typeRows(c)
-	names := typenames.All(rows)
-	for _, row := range rows {
-		for _, one := range globs {
-			matches, err := typenames.MatchesAny(one, names[row.Name])
-			if err != nil {
-				return nil, fmt.Errorf("type %q: %w", one, err)
-			}
-			if matches {
-				types = append(types, row.ID)
-				break
-			}
-		}
-	}
-	return types, err
 }

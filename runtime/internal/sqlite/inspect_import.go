@@ -86,7 +86,7 @@ func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err
 			SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq = ?2)
 			    OR EXISTS (SELECT 1 FROM attempts WHERE subscription = ?1 AND seq = ?2)
 			    OR EXISTS (SELECT 1 FROM discarded WHERE subscription = ?1 AND seq = ?2)
-			    OR EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = ?1 WHERE l.seq = ?2 AND l.due_at IS NULL AND l.seq > s.cursor)`,
+			    OR EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = ?1 WHERE l.seq = ?2 AND `+notPassed+`)`,
 			subscription, seq)
 		if known != 0 {
 			return false, "", err

@@ -18,7 +18,9 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 	if keys := spec.Filter.Keys; len(keys) == 1 {
 		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
 	}
-	s := &deadSweep{Inspection: i, spec: spec, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry}}
+	s := &deadSweep{
+		Inspection: i, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry},
+	}
 	return s, i.look(ctx, "count the dead letters of", func(c *conn) (err error) {
 		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
 		return err
@@ -28,7 +30,8 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 // deadSweep is a change to dead letters. It implements [engine.Sweep].
 type deadSweep struct {
 	*Inspection
-	spec    engine.SweepSpec
+	kind    engine.SweepKind
+	reason  string // of a discard
 	matched int
 	filter  deadFilter
 	last    []any // when the last one died that was changed, and its place; nil before the first step
@@ -44,7 +47,7 @@ func (s *deadSweep) SpareCrashes(spare bool) { s.filter.harmless, s.last = spare
 // Step implements [engine.Sweep].
 func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
 	var last []any
-	err = s.change(ctx, string(s.spec.Kind)+" dead letters of", func(c *conn) error {
+	err = s.change(ctx, string(s.kind)+" dead letters of", func(c *conn) error {
 		var places []rowKey
 		if changed, places, last, err = s.next(c, limit); err != nil {
 			return err
@@ -93,11 +96,11 @@ func (s *deadSweep) next(c *conn, limit int) (keys []engine.Key, places []rowKey
 }
 
 func (s *deadSweep) apply(c *conn, at rowKey) error {
-	switch s.spec.Kind {
+	switch s.kind {
 	case engine.SweepRetry:
 		return revive(c, at, true)
 	case engine.SweepDiscard:
-		return discard(c, at.subscription, at.seq, s.spec.Reason)
+		return discard(c, at.subscription, at.seq, s.reason)
 	default: // SweepPurge
 		return forget(c, at)
 	}

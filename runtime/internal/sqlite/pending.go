@@ -28,7 +28,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 			if err != nil {
 				return err
 			}
-			behind, err = c.int64(countBehind, one.cursor, one.id, limit)
+			behind, err = c.int64(countBehind, one.id, one.cursor, limit)
 			most = max(most, int(rows+behind))
 		}
 		return err

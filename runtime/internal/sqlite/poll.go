@@ -129,24 +129,24 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	if err != nil {
 		due = c.log.clock.now().Add(faultDelay).UnixMicro()
 	}
-	c.release(due)
+	c.endReading(due)
 	return dst, found, err
 }
 
-// release ends the reading of rows. What was settled meanwhile may have been
+// endReading ends the reading of rows. What was settled meanwhile may have been
 // read as waiting, so it was held until now.
-func (c *consumer) release(due int64) {
+func (c *consumer) endReading(due int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dueAt(due)
 	c.reading = false
-	if len(c.settled) == 0 {
+	if len(c.writtenMeanwhile) == 0 {
 		return
 	}
-	for _, seq := range c.settled {
+	for _, seq := range c.writtenMeanwhile {
 		delete(c.rows, seq)
 	}
-	c.settled = c.settled[:0]
+	c.writtenMeanwhile = c.writtenMeanwhile[:0]
 	c.log.waiters.all() // they were told while it was held
 }
 
@@ -246,10 +246,8 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 		next = end + 1
 		return conn.query(`
 			SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
-			WHERE l.seq >= ? AND l.seq <= ? AND l.due_at IS NULL
-			  AND l.type IN (SELECT type FROM routes WHERE subscription = ?)
-			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ? AND d.seq = l.seq)
-			ORDER BY l.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+			WHERE l.seq >= ?2 AND l.seq <= ?3 AND `+withoutRow+`
+			ORDER BY l.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
 			event := &logged{typeID: s.ColumnInt64(2)}
 			event.Record = engine.Record{
 				Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil),
@@ -263,7 +261,7 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 				next = event.Seq + 1
 			}
 			return nil
-		}, from, end, c.id, c.id, limit)
+		}, c.id, from, end, limit)
 	})
 	return dst, next, err
 }

@@ -160,9 +160,9 @@ type dirtyConsumer struct {
 	idle bool
 }
 
-// flush asks for what c has to be written within delay, or with the next
+// schedule asks for what c has to be written within delay, or with the next
 // transaction that runs anyway. Asked again it keeps the earlier time.
-func (w *writer) flush(c *consumer, delay time.Duration, idle bool) {
+func (w *writer) schedule(c *consumer, delay time.Duration, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closing {

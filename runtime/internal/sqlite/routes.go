@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -81,21 +82,27 @@ func typesFor(c *conn, pattern string) (ids []int64, err error) {
 			}, pattern)
 		return ids, err
 	}
+	return typesMatching(c, []string{pattern})
+}
+
+// typesMatching returns the numbers of the types that match one of the globs, under
+// any of their names.
+func typesMatching(c *conn, globs []string) (types []int64, err error) {
 	rows, err := typeRows(c)
-	if err != nil {
-		return nil, err
-	}
 	names := typenames.All(rows)
 	for _, row := range rows {
-		matches, err := typenames.MatchesAny(pattern, names[row.Name])
-		if err != nil {
-			return nil, err
-		}
-		if matches {
-			ids = append(ids, row.ID)
+		for _, one := range globs {
+			matches, err := typenames.MatchesAny(one, names[row.Name])
+			if err != nil {
+				return nil, fmt.Errorf("type %q: %w", one, err)
+			}
+			if matches {
+				types = append(types, row.ID)
+				break
+			}
 		}
 	}
-	return ids, nil
+	return types, err
 }
 
 // idsWhere returns the ids of the rows (id, text) whose text matches.

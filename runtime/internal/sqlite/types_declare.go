@@ -86,7 +86,7 @@ func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 		return nil
 	}, key.Name)
 	if base, dead := strings.CutPrefix(key.Name, engine.DeadType("")); err == nil && dead && relative == 0 {
-		relative, name, err = announcement(c, base)
+		relative, name, err = noticeType(c, base)
 	}
 	if err != nil || typeID != 0 {
 		return typeID, err
@@ -112,9 +112,9 @@ func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 	return typeID, nil
 }
 
-// announcement returns the name that the bus's own type for dead letters of a type has
+// noticeType returns the name that the type of the dead-letter notices of a type has
 // today, and a row of it; 0 if there is none.
-func announcement(c *conn, base string) (typeID int64, name string, err error) {
+func noticeType(c *conn, base string) (typeID int64, name string, err error) {
 	name = engine.DeadType(base)
 	err = c.query("SELECT name FROM types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
 		name = engine.DeadType(s.ColumnText(0))

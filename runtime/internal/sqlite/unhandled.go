@@ -78,9 +78,8 @@ func oldestOpen(c *conn, id, cursor, last int64) (oldest time.Time, err error) {
 		}
 		err = c.query(`
 			SELECT l.created_at FROM log l
-			WHERE l.seq > ?1 AND l.seq <= ?2 AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?3)
-			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?3 AND d.seq = l.seq)
-			ORDER BY l.seq LIMIT 1`, note, from, from+unhandledLooked, id)
+			WHERE l.seq > ?2 AND l.seq <= ?3 AND `+withoutRow+`
+			ORDER BY l.seq LIMIT 1`, note, id, from, from+unhandledLooked)
 	}
 	return oldest, err
 }

@@ -319,7 +319,7 @@ func (w *writer) apply(g group) error {
 		}
 	}
 	for i := range w.flushes {
-		if err := w.record(&w.flushes[i]); err != nil {
+		if err := w.writeFlush(&w.flushes[i]); err != nil {
 			return err
 		}
 	}
