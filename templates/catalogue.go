@@ -8,10 +8,10 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// Contract is the generation contract between generated code and the runtime
-// package. It grows with every change to what generated code expects of
-// runtime, together with runtime.NewestContract. It is a constant of its own
-// because importing the runtime would compile a database into the command.
+// Contract is the version of the contract between generated code and package runtime.
+// Every change of what generated code needs of runtime raises it, together with
+// runtime.NewestContract. It is a constant here, because importing runtime would compile
+// a database into the command.
 const Contract = 2
 
 // catalogue lists the constructs of catalogue.gen.go.
@@ -29,7 +29,7 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	return append(constructs, catalogueVar(c), open())
 }
 
-// everyEvent lists those of all packages.
+// everyEvent lists the events of all packages.
 func everyEvent(c *catalog.Catalogue) []*catalog.Event {
 	if c.All != nil {
 		return c.All
@@ -58,7 +58,7 @@ func contractCheck() *jen.Statement {
 		return jen.Id("_").Op("=").Add(inRuntime("FitsGenerated")).
 			Call(jen.Add(minuend).Op("-").Add(subtrahend))
 	}
-	return comment("If a line below does not compile, this code and the runtime package have drifted apart.").
+	return comment("If a line below does not compile, the versions of this code and of the runtime package do not fit.").
 		Const().Defs(
 		comment("This code is older than the runtime understands: run go generate.").
 			Add(check(jen.Id("contract"), inRuntime("OldestContract"))),

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/payload/schema"
 )
 
-// descriptorName is the variable that describes an event type to the runtime.
+// descriptorName returns the name of the variable that describes an event type to the runtime.
 func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 
 // descriptor emits
@@ -29,7 +29,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Subscriptions: <declared>,
 //	})
 //
-// without what an event does not have.
+// without the fields that are empty.
 func descriptor(e *catalog.Event) *jen.Statement {
 	fields := []jen.Code{pair("Name", jen.Lit(e.Name.V))}
 	if e.Doc != "" {
@@ -95,8 +95,8 @@ func partition(e *catalog.Event) *jen.Statement {
 		Custom(oneLineBody, jen.Return(asText(e.PartitionBy.Type, value)))
 }
 
-// asText emits the conversion of a scalar to the text by which deliveries are
-// kept in order: equal values give equal texts.
+// asText emits the conversion of a scalar to the partition key, a string. Equal values
+// have equal keys.
 func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
 	switch t.Kind {
 	case catalog.String:

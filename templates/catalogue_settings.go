@@ -25,8 +25,8 @@ import (
 //		Redrive:      <redrive>,
 //	}
 //
-// without what is switched off, so that the numbers can be read without knowing
-// what was inherited from where.
+// without settings that are off. All others are written out, also inherited ones, so that
+// the numbers can be read without the catalogue.
 func settings(s catalog.Settings) *jen.Statement {
 	fields := []jen.Code{
 		pair("Retry", policy(s.Policy())),
@@ -77,7 +77,7 @@ func backoff(b retry.Backoff) *jen.Statement {
 //
 //	breaker.Policy{Threshold: <share>, MinSamples: <n>, Window: <duration>, OpenFor: <duration>}
 //
-// with Off: true in front for one that never opens.
+// with Off: true in front for a breaker that is off.
 func breakerPolicy(p breaker.Policy) *jen.Statement {
 	var fields []jen.Code
 	if p.Off {
@@ -133,7 +133,7 @@ func retryOptions(r catalog.Retry) []jen.Code {
 //
 //	runtime.Redrive{Reasons: []string{"<reason>"}, Every: <duration>, Max: <n>}
 //
-// without reasons if it is for all of them.
+// without reasons if it is for all reasons.
 func redrive(d catalog.Redrive) *jen.Statement {
 	var fields, reasons []jen.Code
 	for _, reason := range d.Reasons.V {
@@ -147,7 +147,7 @@ func redrive(d catalog.Redrive) *jen.Statement {
 
 // errorClasses emits
 //
-//	// The error classes that the catalogue has rules for. …
+//	// The error classes for which the catalogue has rules. …
 //	const (
 //		Error<Class> string = "<class>"
 //	)
@@ -156,8 +156,8 @@ func errorClasses(c *catalog.Catalogue) *jen.Statement {
 	for _, class := range c.ErrorClasses {
 		names = append(names, jen.Id(class.GoName).String().Op("=").Lit(class.Name.V))
 	}
-	return comment("The error classes that the catalogue has rules for. [runtime.WithErrorClass] says which errors are of which class; " +
-		"the rules of a class that was not registered are for none.").
+	return comment("The error classes for which the catalogue has rules. Register each with [runtime.WithErrorClass], which says which errors belong to it: " +
+		"without that, its rules never apply.").
 		Const().Defs(names...)
 }
 

@@ -59,9 +59,9 @@ events:
   order.placed: { errors: { card_declined: permanent, unreachable: permanent } }
 `)
 	emits(t, `
-// The error classes that the catalogue has rules for. [runtime.WithErrorClass]
-// says which errors are of which class; the rules of a class that was not
-// registered are for none.
+// The error classes for which the catalogue has rules. Register each with
+// [runtime.WithErrorClass], which says which errors belong to it: without that,
+// its rules never apply.
 const (
 	ErrorUnreachable  string = "unreachable"
 	ErrorCardDeclined string = "card_declined"

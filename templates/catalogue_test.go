@@ -18,8 +18,8 @@ func TestGeneratedCodeChecksThatTheRuntimeFits(t *testing.T) {
 // package.
 const contract = 2
 
-// If a line below does not compile, this code and the runtime package have
-// drifted apart.
+// If a line below does not compile, the versions of this code and of the
+// runtime package do not fit.
 const (
 	// This code is older than the runtime understands: run go generate.
 	_ = runtime.FitsGenerated(contract - runtime.OldestContract)

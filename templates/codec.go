@@ -30,9 +30,8 @@ func codec(c *catalog.Catalogue) []jen.Code {
 	return constructs
 }
 
-// structCodec lists the methods for the JSON of a struct: those that do without
-// encoding/json, if there are some for all its fields, and otherwise those that
-// encoding/json cannot do without.
+// structCodec lists the JSON methods of a struct: WriteJSON and ReadJSON if all fields
+// have them, and otherwise the methods that encoding/json needs.
 func structCodec(s shape) []jen.Code {
 	var older []jen.Code
 	if s.hasOlder() {
@@ -108,7 +107,7 @@ func readStruct(s shape) *jen.Statement {
 //
 //	w.String(string(<v>))
 //
-// or w.Int(int(<v>)) for one of integers.
+// or w.Int(int(<v>)) for an enum of integers.
 func writeEnum(t *catalog.Type) *jen.Statement {
 	if t.Integer {
 		return writeMethod(valueReceiver, t.GoName, jen.Id("w").Dot("Int").Call(jen.Int().Call(jen.Id(valueReceiver))))
@@ -120,7 +119,7 @@ func writeEnum(t *catalog.Type) *jen.Statement {
 //
 //	*<v> = wire.ReadEnum(r, <Type><Value>, …)
 //
-// or *<v> = <Type>(r.Int()) for one of integers.
+// or *<v> = <Type>(r.Int()) for an enum of integers.
 func readEnum(t *catalog.Type) *jen.Statement {
 	if t.Integer {
 		return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
@@ -137,7 +136,7 @@ func readEnum(t *catalog.Type) *jen.Statement {
 //	w.Key("<field>")
 //	<write of p.<Field>>
 //
-// for an optional field only if it is there:
+// or for an optional field:
 //
 //	if p.<Field> != nil { … }
 func writeField(receiver string, f *catalog.Field) []jen.Code {
@@ -161,7 +160,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 //		p.<Field> = <default>
 //	}
 //
-// without the former names and the else for a field that has none.
+// without former names if there are none, and without the else if there is no default.
 func readField(receiver string, f *catalog.Field) jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	read := readInto(f.Type, field)
@@ -179,8 +178,7 @@ func readField(receiver string, f *catalog.Field) jen.Code {
 	return statement
 }
 
-// codecMethods are the methods that wire.Reader and wire.Writer have for the
-// types of a field that are no work of others.
+// codecMethods has the methods of wire.Reader and wire.Writer for scalar types.
 var codecMethods = map[catalog.Kind]string{
 	catalog.String: "String", catalog.Bool: "Bool", catalog.Int: "Int", catalog.Int32: "Int32", catalog.Int64: "Int64",
 	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time", catalog.UUID: "UUID",
@@ -238,7 +236,7 @@ func readInto(t *catalog.TypeRef, target *jen.Statement) *jen.Statement {
 	return target.Clone().Op("=").Add(readCall(t))
 }
 
-// readCall emits the part of readInto behind the =.
+// readCall emits the expression behind the = of readInto.
 func readCall(t *catalog.TypeRef) *jen.Statement {
 	switch t.Kind {
 	case catalog.List:

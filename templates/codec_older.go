@@ -6,18 +6,17 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// Stored events can hold fields under former names, and lack fields that have a
-// default. ReadJSON knows both. For encoding/json, a struct with such fields has
-// methods that bring its JSON up to date first.
+// Stored events can have fields under former names, and lack fields that have a default.
+// ReadJSON handles both. For encoding/json, a struct with such fields has methods that
+// rename and add them first.
 
-// isOlder tells the fields that stored events may hold in another way than they are
-// written today.
+// isOlder reports whether stored events can have a field under a former name or lack it.
 func isOlder(f *catalog.Field) bool { return f.Was != nil || hasStandIn(f) }
 
-// hasStandIn tells the fields that are decoded as their default if they are missing.
+// hasStandIn reports whether a missing field is decoded as its default.
 func hasStandIn(f *catalog.Field) bool { return f.Default.Written() && !f.Type.Optional }
 
-// hasOlder tells whether a struct has such a field.
+// hasOlder reports whether isOlder is true for a field of the struct.
 func (s shape) hasOlder() bool {
 	for _, f := range s.fields {
 		if isOlder(f) {
@@ -29,7 +28,7 @@ func (s shape) hasOlder() bool {
 
 // upgradeJSON emits
 //
-//	// UpgradeJSON returns the JSON of a stored <Type> with the keys of today: …
+//	// UpgradeJSON returns the JSON of a stored <Type> with present names …
 //	func (<Type>) UpgradeJSON(data []byte) []byte {
 //		return wire.Upgrade(
 //			data,
@@ -55,8 +54,7 @@ func upgradeJSON(s shape) *jen.Statement {
 		}
 		fields = append(fields, inWire("OlderField").Values(parts...))
 	}
-	return comment("UpgradeJSON returns the JSON of a stored " + s.goName + " with the keys of today: fields that were renamed have their present names, and " +
-		"missing ones their defaults.").
+	return comment("UpgradeJSON returns the JSON of a stored " + s.goName + " with present names for renamed fields, and with the defaults of missing fields.").
 		Func().Params(jen.Id(s.goName)).Id("UpgradeJSON").Params(jen.Id("data").Index().Byte()).Index().Byte().Block(
 		jen.Return(inWire("Upgrade").Custom(linesInParens, fields...)),
 	)
@@ -77,7 +75,7 @@ func unmarshalOlder(s shape) *jen.Statement {
 	)
 }
 
-// storedJSON emits what encoding/json reads of a struct:
+// storedJSON emits the JSON that encoding/json decodes, one of
 //
 //	data
 //	<p>.UpgradeJSON(data)

@@ -28,8 +28,8 @@ func (p *A) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// UpgradeJSON returns the JSON of a stored A with the keys of today: fields
-// that were renamed have their present names, and missing ones their defaults.
+// UpgradeJSON returns the JSON of a stored A with present names for renamed
+// fields, and with the defaults of missing fields.
 func (A) UpgradeJSON(data []byte) []byte {
 	return wire.Upgrade(
 		data,

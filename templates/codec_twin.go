@@ -6,14 +6,14 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// encoding/json cannot read into an interface, and calls methods of a pointer only
-// for values that have an address, which values in maps and interfaces have not. So
-// each union has an unexported struct around it that can be written and read, custom
-// types in maps have one too, and each struct with any of these has a twin in which
-// those take their place.
+// encoding/json cannot decode into an interface, and it calls methods with pointer
+// receivers only for addressable values. Values in maps and interfaces are not
+// addressable. So each union has an unexported struct around it with JSON methods, and
+// so have custom types in maps. A struct with such a field has a twin, whose fields have
+// the wrapped types.
 
-// asItStands tells whether encoding/json writes and reads a value of type t that has
-// an address. Of struct types only the name counts, because they have methods of their own.
+// asItStands reports whether encoding/json can write and read an addressable value of
+// type t without a twin. It does not look into structs, because they have their own methods.
 func asItStands(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.List:
@@ -24,19 +24,19 @@ func asItStands(t *catalog.TypeRef) bool {
 	return !isUnion(t)
 }
 
-// needsAddress tells whether methods of a pointer to t may be needed, and t is neither
-// in a list nor a pointer itself, both of which have an address.
+// needsAddress reports whether encoding/json may have to call methods with pointer
+// receivers of t, and t is not addressable anyway as items of lists and pointers are.
 func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.Optional }
 
 // marshalAddressed emits
 //
-//	// MarshalJSON implements json.Marshaler: it gives the fields of <p> an address, …
+//	// MarshalJSON implements json.Marshaler: it makes the fields of <p> addressable, …
 //	func (<p> <Type>) MarshalJSON() ([]byte, error) {
 //		type plain <Type>
 //		return json.Marshal((*plain)(&<p>))
 //	}
 func marshalAddressed(s shape) *jen.Statement {
-	return comment("MarshalJSON implements json.Marshaler. It gives the fields of "+s.receiver+" an address, so that methods of pointers to them are called.").
+	return comment("MarshalJSON implements json.Marshaler. It makes the fields of "+s.receiver+" addressable, so that encoding/json calls methods with pointer receivers.").
 		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Type().Id("plain").Id(s.goName),
 		jen.Return(jen.Qual("encoding/json", "Marshal").Call(jen.Parens(jen.Op("*").Id("plain")).Call(jen.Op("&").Id(s.receiver)))),
@@ -129,7 +129,7 @@ func toTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	return eachTwin(t, value, inWire("NewCustom"), toTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) { return bareType(t), twinType(t) })
 }
 
-// fromTwin emits the way back.
+// fromTwin emits the opposite conversion.
 func fromTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	if t.Kind == catalog.Named && isUnion(t) {
 		return value.Clone().Dot("value")
@@ -141,8 +141,8 @@ func fromTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	return eachTwin(t, value, custom, fromTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) { return twinType(t), bareType(t) })
 }
 
-// eachTwin emits what converts the items of a collection. Those of a map that are of
-// a custom type are converted by a function.
+// eachTwin emits the function that converts the items of a collection. For custom types
+// in a map that is a function of package wire.
 func eachTwin(t *catalog.TypeRef, value, custom *jen.Statement, one func(*catalog.TypeRef, *jen.Statement) *jen.Statement,
 	types func(*catalog.TypeRef) (from, to *jen.Statement)) *jen.Statement {
 	switch {

@@ -43,8 +43,8 @@ func (p *E) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON implements json.Marshaler. It gives the fields of v an address,
-// so that methods of pointers to them are called.
+// MarshalJSON implements json.Marshaler. It makes the fields of v addressable,
+// so that encoding/json calls methods with pointer receivers.
 func (v Amount) MarshalJSON() ([]byte, error) {
 	type plain Amount
 	return json.Marshal((*plain)(&v))

@@ -8,7 +8,7 @@ import (
 
 // unionJSON emits
 //
-//	// jsonOf<Union> is <Union> in JSON: the variant, and in front of its fields its name as "<discriminator>".
+//	// jsonOf<Union> is the JSON form of <Union>: the name of the variant under the key "<discriminator>", and then its fields.
 //	type jsonOf<Union> struct{ value <Union> }
 //
 //	func (j jsonOf<Union>) MarshalJSON() ([]byte, error) {
@@ -43,7 +43,7 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 		reads = append(reads, jen.Case(jen.Lit(v.Name.V)).Block(
 			jen.List(value, jen.Err()).Op("=").Add(inWire("UnmarshalVariant")).Types(typeName(v.Type)).Call(jen.Id("data"))))
 	}
-	return comment(name+" is "+t.GoName+" in JSON: the variant, and in front of its fields its name as \""+t.Discriminator.V+"\".").
+	return comment(name+" is the JSON form of "+t.GoName+": the name of the variant under the key \""+t.Discriminator.V+"\", and then its fields.").
 		Type().Id(name).Struct(jen.Id("value").Add(typeName(t))).Line().Line().
 		Func().Params(jen.Id("j").Id(name)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Switch(jen.Id("v").Op(":=").Add(value).Assert(jen.Type())).Block(writes...),
@@ -56,5 +56,5 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 	)
 }
 
-// jsonName is the unexported type that stands for another in JSON.
+// jsonName returns the name of the unexported type that has the JSON form of another.
 func jsonName(goName string) string { return "jsonOf" + goName }

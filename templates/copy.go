@@ -28,7 +28,7 @@ func copies(c *catalog.Catalogue) []jen.Code {
 
 // cloneStruct emits
 //
-//	// Clone returns a copy of <p> that shares nothing with it that can be changed.
+//	// Clone returns a deep copy of <p>.
 //	func (<p> <Type>) Clone() <Type> {
 //		<p>.<Field> = <copy of p.Field>
 //		return <p>
@@ -55,7 +55,7 @@ func cloneStruct(s shape) *jen.Statement {
 	method := func(name string, params ...jen.Code) *jen.Statement {
 		return jen.Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(name).Params(params...).Id(s.goName)
 	}
-	clone := comment("Clone returns a copy of " + s.receiver + " that shares nothing with it that can be changed." + panics(s)).Add(method("Clone"))
+	clone := comment("Clone returns a deep copy of " + s.receiver + "." + panics(s)).Add(method("Clone"))
 	switch {
 	case len(body) == 1:
 		return clone.Custom(oneLineBody, body...)
@@ -66,7 +66,7 @@ func cloneStruct(s shape) *jen.Statement {
 		Add(method("clone", descentParam())).Block(append(descend(), body...)...)
 }
 
-// panics is what the comment of a method says that cannot return an error.
+// panics returns the sentence about panics for the comment of a recursive method.
 func panics(s shape) string {
 	if s.recursive {
 		return " It panics if " + s.receiver + " contains itself."
@@ -74,7 +74,7 @@ func panics(s shape) string {
 	return ""
 }
 
-// descend emits the first lines of a method that goes on with a descent.
+// descend emits the first lines of a recursive method.
 func descend() []jen.Code {
 	return []jen.Code{jen.Id("d").Dot("MustEnter").Call(), jen.Defer().Id("d").Dot("Leave").Call()}
 }
@@ -159,7 +159,7 @@ func cloneFunc(t *catalog.TypeRef, within bool) jen.Code {
 //		return v
 //	}
 //
-// with the variants of which assigning is no copy.
+// with only those variants for which an assignment is not a deep copy.
 func cloneUnion(t *catalog.Type) jen.Code {
 	var cases []jen.Code
 	for _, v := range t.Variants {
@@ -176,7 +176,7 @@ func cloneUnion(t *catalog.Type) jen.Code {
 
 // equalStruct emits
 //
-//	// Equal tells whether <p> and other have the same content. …
+//	// Equal reports whether <p> and other have the same content. …
 //	func (<p> <Type>) Equal(other <Type>) bool {
 //		return <p>.<Field> == other.<Field> &&
 //			<comparison of the next>
@@ -192,10 +192,10 @@ func cloneUnion(t *catalog.Type) jen.Code {
 //		return <as above>
 //	}
 func equalStruct(s shape) *jen.Statement {
-	result, remark := jen.True(), " Times are compared as moments, and nil is the same as an empty list or map."
+	result, remark := jen.True(), " Times are compared as moments, and nil equals an empty list or map."
 	switch {
 	case len(s.fields) == 0:
-		return comment("Equal returns true: all values of "+s.goName+" are the same.").
+		return comment("Equal returns true: all values of "+s.goName+" are equal.").
 			Func().Params(jen.Id(s.goName)).Id("Equal").Params(jen.Id(s.goName)).Bool().Custom(oneLineBody, jen.Return(result))
 	case s.all(isComparable):
 		result, remark = jen.Id(s.receiver).Op("==").Id("other"), ""
@@ -213,7 +213,7 @@ func equalStruct(s shape) *jen.Statement {
 		params := append([]jen.Code{jen.Id("other").Id(s.goName)}, more...)
 		return jen.Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(name).Params(params...).Bool()
 	}
-	equal := comment("Equal tells whether " + s.receiver + " and other have the same content." + remark + panics(s)).Add(method("Equal"))
+	equal := comment("Equal reports whether " + s.receiver + " and other have the same content." + remark + panics(s)).Add(method("Equal"))
 	if !s.recursive {
 		return equal.Block(jen.Return(result))
 	}

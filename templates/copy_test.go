@@ -80,8 +80,7 @@ func (v Tree) validate(d *deep.Descent) error {
 	return problems.Err()
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed. It
-// panics if v contains itself.
+// Clone returns a deep copy of v. It panics if v contains itself.
 func (v Tree) Clone() Tree { return v.clone(new(deep.Descent)) }
 
 func (v Tree) clone(d *deep.Descent) Tree {
@@ -91,8 +90,8 @@ func (v Tree) clone(d *deep.Descent) Tree {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map. It panics if v contains
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map. It panics if v contains
 // itself.
 func (v Tree) Equal(other Tree) bool { return v.equal(other, new(deep.Descent)) }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// Linters report uses of what is deprecated in another package. Generated code uses
-// all that the catalogue has, so its files say that they may.
-const mayUseDeprecated = "//lint:file-ignore SA1019 What is deprecated in the catalogue is in it still."
+// Linters report uses of deprecated names of other packages. Generated code must use
+// all names of the catalogue, so this line switches the report off.
+const mayUseDeprecated = "//lint:file-ignore SA1019 This file uses all of the catalogue, including what is deprecated."
 
 // allowDeprecated adds that line below the header of a file.
 func allowDeprecated(code []byte) []byte {
@@ -18,8 +18,8 @@ func allowDeprecated(code []byte) []byte {
 	return slices.Concat(header, []byte("\n"+mayUseDeprecated+"\n"), rest)
 }
 
-// usesDeprecated tells whether the code of a file of c has a name that is deprecated in
-// another package.
+// usesDeprecated reports whether code, a file of c, uses a deprecated name of another
+// package.
 func usesDeprecated(c *catalog.Catalogue, code []byte) bool {
 	for _, t := range c.Imported {
 		alias := goodAlias(t.Package.Name.V) + "."

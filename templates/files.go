@@ -14,9 +14,9 @@ import (
 	"github.com/busgen/busgen/internal/output"
 )
 
-// Files generates the Go code of a catalogue, which must be free of findings.
-// The name of one in a folder below has a slash. An error means a defect in this
-// package, or that a Go import path is not known; the catalogue is fine.
+// Files generates the Go code of a catalogue, which must be free of findings. Files in
+// folders below have a slash in their names. An error means that a Go import path is not
+// known, or a defect in this package; it is not about the catalogue.
 func Files(c *catalog.Catalogue, at Target) ([]output.File, error) {
 	for _, p := range c.Imports {
 		if p.ImportPath() == "" {

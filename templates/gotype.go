@@ -17,7 +17,8 @@ func goType(t *catalog.TypeRef) *jen.Statement {
 	return bareType(t)
 }
 
-// hasNil tells the types whose Go form has a nil: those need no pointer.
+// hasNil reports whether the Go type has a nil of its own, so that an optional field
+// needs no pointer.
 func hasNil(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.Bytes, catalog.JSON, catalog.List, catalog.Map:

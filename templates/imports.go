@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// importAlias is the name that an imported package has in generated code. It is
-// made of the path alone: the package itself is never looked at.
+// importAlias returns the name of an imported package in generated code. It depends only
+// on the path: the package itself is not read.
 func importAlias(path string) string {
 	parts := strings.Split(path, "/")
 	name := parts[len(parts)-1]
@@ -22,7 +22,7 @@ func importAlias(path string) string {
 	return goodAlias(strings.TrimLeft(name, "0123456789"))
 }
 
-// goodAlias changes a name that a package cannot have.
+// goodAlias changes a name that an imported package cannot have.
 func goodAlias(name string) string {
 	if len(name) < 3 || isTaken(name) {
 		return name + "pkg"
@@ -40,8 +40,8 @@ func asciiOnly(r rune) rune {
 	return -1
 }
 
-// isTaken tells the names that a package cannot have in generated code: those of Go,
-// of other packages there, and of variables that would hide it.
+// isTaken reports whether an imported package cannot have a name in generated code,
+// because Go, another package or a variable has it.
 func isTaken(name string) bool {
 	return token.IsKeyword(name) || types.Universe.Lookup(name) != nil || takenNames.MatchString(name)
 }

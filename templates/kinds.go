@@ -2,9 +2,9 @@ package templates
 
 import "github.com/busgen/busgen/internal/catalog"
 
-// hasCodec tells whether a type is written and read without encoding/json: not
-// if there is a union in it, which is read in two steps, or a custom Go type,
-// which does it in its own way.
+// hasCodec reports whether a type is written and read without encoding/json. Types with
+// a union or a custom Go type in them are not: a union is read in two steps, and a
+// custom type has its own JSON methods.
 func hasCodec(t *catalog.TypeRef) bool { return !t.Traits().Reflected }
 
 func needsClone(t *catalog.TypeRef) bool   { return t.Traits().Shares }
@@ -19,7 +19,7 @@ func structRef(t *catalog.Type) *catalog.TypeRef {
 	return &catalog.TypeRef{Kind: catalog.Named, Named: t, Text: t.GoName}
 }
 
-// A shape is a struct that is emitted: the payload of an event, or a type.
+// shape is a struct to emit: the payload of an event, or a type.
 type shape struct {
 	receiver  string // of its methods
 	goName    string
@@ -42,7 +42,7 @@ func typeShape(t *catalog.Type) shape {
 	return shape{receiver: valueReceiver, goName: t.GoName, fields: t.Fields, recursive: t.Recursive}
 }
 
-// all tells whether is says yes to the types of all fields.
+// all reports whether is returns true for the types of all fields.
 func (s shape) all(is func(*catalog.TypeRef) bool) bool {
 	for _, f := range s.fields {
 		if !is(f.Type) {
@@ -52,17 +52,18 @@ func (s shape) all(is func(*catalog.TypeRef) bool) bool {
 	return true
 }
 
-// any tells whether is says yes to the type of a field.
+// any reports whether is returns true for the type of at least one field.
 func (s shape) any(is func(*catalog.TypeRef) bool) bool {
 	return !s.all(func(t *catalog.TypeRef) bool { return !is(t) })
 }
 
-// descends tells whether a method of a shape hands its descent on to t, because a
-// value of t could contain one of the shape.
+// descends reports whether a recursive method passes its descent to the method of t,
+// because a value of t can contain a value of the shape.
 func descends(within bool, t *catalog.TypeRef) bool {
 	return within && t.Kind == catalog.Named && hasDescent(t.Named)
 }
 
-// hasDescent tells the types whose unexported methods and functions take a descent. A
-// type of another package has none to call, and cannot contain one of this.
+// hasDescent reports whether the unexported methods and functions of t take a descent.
+// Those of another package cannot be called, and its types cannot contain types of this
+// package.
 func hasDescent(t *catalog.Type) bool { return t.Recursive && t.Package == nil }

@@ -76,8 +76,8 @@ func structType(t *catalog.Type) *jen.Statement {
 	return comment(typeDoc(t), deprecated(t.Deprecated)).Type().Id(t.GoName).Struct(structFields(t.Fields)...)
 }
 
-// typeDoc is the first comment of a named type. A type without a doc gets one,
-// because every exported name has one.
+// typeDoc returns the first paragraph of a type's comment: its doc, or a sentence about
+// its kind if it has none.
 func typeDoc(t *catalog.Type) string {
 	switch {
 	case t.Doc != "":
@@ -85,7 +85,7 @@ func typeDoc(t *catalog.Type) string {
 	case t.IsEnum() && t.Integer:
 		return t.GoName + " is one of a fixed set of numbers."
 	case t.IsEnum():
-		return t.GoName + " is one of a fixed set of texts."
+		return t.GoName + " is one of a fixed set of strings."
 	case t.IsUnion():
 		return t.GoName + " is one of several structs."
 	}
@@ -97,10 +97,10 @@ func typeDoc(t *catalog.Type) string {
 //	// <doc>
 //	<Field> <type> `json:"<field>"`
 //
-// with omitempty for an optional field that is a pointer and omitzero for one that
-// has a nil of its own, so that nil is absent in the JSON, and everything else is
-// there. omitzero would ask a pointer's value for its method IsZero, and omitempty
-// leave out an empty list.
+// with omitempty for an optional field that is a pointer, and omitzero for an optional
+// list, map or other type with a nil. So the JSON leaves out nil and nothing else:
+// omitzero would call the method IsZero of a pointer's value, and omitempty would leave
+// out an empty list.
 func structFields(fields []*catalog.Field) []jen.Code {
 	var code []jen.Code
 	for _, f := range fields {

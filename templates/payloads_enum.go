@@ -172,28 +172,28 @@ func marshalText(t *catalog.Type) *jen.Statement {
 
 // unmarshalText emits
 //
-//	// UnmarshalText implements [encoding.TextUnmarshaler]. It takes the values of <Type> and nothing else.
+//	// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts only the values of <Type>.
 //	func (<v> *<Type>) UnmarshalText(text []byte) error {
 //		*<v> = <Type>(text)
 //		return <v>.Validate()
 //	}
 //
-//	// UnmarshalJSON takes any text, …
+//	// UnmarshalJSON accepts any string, …
 //	func (<v> *<Type>) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(<v>)) }
 func unmarshalText(t *catalog.Type) *jen.Statement {
 	return unmarshalTextOf(t,
 		jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("text")),
 		jen.Return(jen.Id(valueReceiver).Dot("Validate").Call()),
-	).Line().Line().Add(unmarshalJSON(t, "text", jen.String()))
+	).Line().Line().Add(unmarshalJSON(t, "string", jen.String()))
 }
 
 func unmarshalTextOf(t *catalog.Type, body ...jen.Code) *jen.Statement {
-	return comment("UnmarshalText implements encoding.TextUnmarshaler. It takes the values of " + t.GoName + " and nothing else.").
+	return comment("UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values of " + t.GoName + ".").
 		Add(enumPointerMethod(t, "UnmarshalText")).Params(jen.Id("text").Index().Byte()).Error().Block(body...)
 }
 
 func unmarshalJSON(t *catalog.Type, what string, base jen.Code) *jen.Statement {
-	return comment("UnmarshalJSON takes any "+what+", so that events of another version of the catalogue can be read. Validate tells the values apart.").
+	return comment("UnmarshalJSON accepts any "+what+", so that events of other versions of the catalogue can be read. Validate reports unknown values.").
 		Add(enumPointerMethod(t, "UnmarshalJSON")).Params(jen.Id("data").Index().Byte()).Error().
 		Custom(oneLineBody, jen.Return(jen.Qual("encoding/json", "Unmarshal").Call(
 			jen.Id("data"), jen.Parens(jen.Op("*").Add(base)).Call(jen.Id(valueReceiver)))))
@@ -229,7 +229,7 @@ func marshalNumber(t *catalog.Type) *jen.Statement {
 //		return checks.NotInEnum(string(text), "<value>", …)
 //	}
 //
-//	// UnmarshalJSON takes any number, …
+//	// UnmarshalJSON accepts any whole number, …
 //	func (<v> *<Type>) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int)(<v>)) }
 func unmarshalNumber(t *catalog.Type) *jen.Statement {
 	text := jen.String().Call(jen.Id("text"))

@@ -16,7 +16,8 @@ import (
 //		isAnyEvent()
 //	}
 //
-// without the method in a root with packages below it, whose events are meant too.
+// without the method in the root of several packages, because the payloads of the other
+// packages implement it too.
 func anyEvent(c *catalog.Catalogue) *jen.Statement {
 	about, methods := "AnyEvent is the payload of any event of this catalogue. No other type implements it, so a type switch over the payloads can be complete.",
 		[]jen.Code{inRuntime("Payload"), jen.Id("isAnyEvent").Params()}
@@ -29,7 +30,7 @@ func anyEvent(c *catalog.Catalogue) *jen.Statement {
 	return comment(about).Type().Id("AnyEvent").Interface(methods...)
 }
 
-// sealed tells whether the AnyEvent of a package is implemented by its own payloads only.
+// sealed reports whether only the payloads of a package implement its AnyEvent.
 func sealed(c *catalog.Catalogue) bool { return c.Part != nil || len(c.Packages) == 0 }
 
 // namespaceInterface emits
@@ -60,13 +61,13 @@ func markers(marker string, events []*catalog.Event) *jen.Statement {
 	return methods
 }
 
-// interfaceName is the Go name of what a namespace's payloads have in common.
+// interfaceName returns the Go name of the interface of a namespace's payloads.
 func interfaceName(ns *catalog.Namespace) string { return ns.GoName + "Event" }
 
 func markerName(ns *catalog.Namespace) string { return "is" + interfaceName(ns) }
 
-// enclosing names the interface around that of ns: every ml.run.* is an ml.*,
-// and every event is an AnyEvent.
+// enclosing returns the interface that that of ns embeds: ml.* for ml.run.*, and
+// AnyEvent for the outermost namespaces.
 func enclosing(c *catalog.Catalogue, ns *catalog.Namespace) string {
 	dot := strings.LastIndexByte(ns.Name, '.')
 	for _, outer := range c.Namespaces {

@@ -45,7 +45,7 @@ events:
 		"type Money struct {\n"+
 		"	Amount int64 `json:\"amount\"`\n"+
 		"}", structType(c.Types[0]))
-	emits(t, "// Size is one of a fixed set of texts.\ntype Size string", enumType(c.Types[1]))
+	emits(t, "// Size is one of a fixed set of strings.\ntype Size string", enumType(c.Types[1]))
 }
 
 func TestAnEnumIsAStringWithTypedConstants(t *testing.T) {

@@ -15,11 +15,11 @@ func union(t *catalog.Type) []jen.Code {
 //
 //	// <doc>
 //	//
-//	// It is one of <Variant> and <Variant>. …
+//	// It is <Variant> or <Variant>; …
 //	type <Union> interface{ is<Union>() }
 func unionType(t *catalog.Type) *jen.Statement {
-	return comment(typeDoc(t), "It is "+listing(variantNames(t), "or")+". No other type implements it, so a type switch can be complete; "+
-		visitName(t)+" makes sure that it is.", deprecated(t.Deprecated)).
+	return comment(typeDoc(t), "It is "+listing(variantNames(t), "or")+"; no other type implements it. Calls of "+
+		visitName(t)+" compile only if they handle every variant.", deprecated(t.Deprecated)).
 		Type().Id(t.GoName).Interface(jen.Id(variantMarker(t)).Params())
 }
 
@@ -36,7 +36,7 @@ func variantMarkers(t *catalog.Type) *jen.Statement {
 
 // visit emits
 //
-//	// Visit<Union> calls the function for what <v> is, and returns its result. …
+//	// Visit<Union> calls the function for the variant that <v> is, and returns its result. …
 //	func Visit<Union>[R any](v <Union>, <variant> func(<Variant>) R) R {
 //		switch v := v.(type) {
 //		case <Variant>:
@@ -52,8 +52,8 @@ func visit(t *catalog.Type) *jen.Statement {
 		params = append(params, jen.Id(function).Func().Params(jen.Id(v.Type.GoName)).Id("R"))
 		cases = append(cases, jen.Case(jen.Id(v.Type.GoName)).Block(jen.Return(jen.Id(function).Call(jen.Id(valueReceiver)))))
 	}
-	return comment(visitName(t)+" calls the function for what "+valueReceiver+" is, and returns its result. There is a function for each variant, so that "+
-		"whoever calls it has to think of a new one. It panics if "+valueReceiver+" is nil; that of a valid payload is not.").
+	return comment(visitName(t)+" calls the function for the variant that "+valueReceiver+" is, and returns its result. It has a parameter for each variant, so that "+
+		"calls do not compile before they handle a new one. It panics if "+valueReceiver+" is nil.").
 		Func().Id(visitName(t)).Types(jen.Id("R").Any()).Custom(linesInParens, params...).Id("R").Block(
 		variantSwitch(cases),
 		jen.Panic(notAVariant(t)),

@@ -15,8 +15,8 @@ func TestAUnionIsASealedInterface(t *testing.T) {
 	emits(t, `
 // Payment is how something is paid.
 //
-// It is Card or PaymentCash. No other type implements it, so a type switch can
-// be complete; VisitPayment makes sure that it is.
+// It is Card or PaymentCash; no other type implements it. Calls of VisitPayment
+// compile only if they handle every variant.
 type Payment interface {
 	isPayment()
 }
@@ -24,9 +24,9 @@ type Payment interface {
 func (Card) isPayment()        {}
 func (PaymentCash) isPayment() {}
 
-// VisitPayment calls the function for what v is, and returns its result. There
-// is a function for each variant, so that whoever calls it has to think of a
-// new one. It panics if v is nil; that of a valid payload is not.
+// VisitPayment calls the function for the variant that v is, and returns its
+// result. It has a parameter for each variant, so that calls do not compile
+// before they handle a new one. It panics if v is nil.
 func VisitPayment[R any](
 	v Payment,
 	onCard func(Card) R,

@@ -19,7 +19,7 @@ import (
 //
 // or, when no field can be wrong,
 //
-//	// Validate returns nil: no value of <Type> is invalid.
+//	// Validate returns nil: every value of <Type> is valid.
 //	func (<Type>) Validate() error { return nil }
 //
 // and for a struct that can contain itself
@@ -39,7 +39,7 @@ func validateStruct(s shape) *jen.Statement {
 		checks = append(checks, checkField(s, f)...)
 	}
 	if checks == nil {
-		return comment("Validate returns nil: no value of "+s.goName+" is invalid.").
+		return comment("Validate returns nil: every value of "+s.goName+" is valid.").
 			Func().Params(jen.Id(s.goName)).Id("Validate").Params().Error().Custom(oneLineBody, jen.Return(jen.Nil()))
 	}
 	body := []jen.Code{jen.Var().Id(collector(0)).Add(inChecks("Problems"))}
@@ -57,7 +57,7 @@ func validateStruct(s shape) *jen.Statement {
 		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard, body...)...)
 }
 
-// checkable tells the types of which some Go values cannot travel.
+// checkable reports whether some Go values of a type are invalid.
 func checkable(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.String, catalog.Float64, catalog.Date, catalog.Decimal, catalog.Named, catalog.Map:
@@ -103,13 +103,13 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 	return present(append(checks, constraints...))
 }
 
-// place is where a value that is being checked belongs in the report.
+// place says where a checked value is, for the path of its problems.
 type place struct {
 	depth  int            // of the collection that holds it; 0 for a field
 	path   *jen.Statement // of the field, or "" inside a collection of its own
 	index  *jen.Statement // of a list's element or a map's value
 	kind   string         // "", Item or Entry
-	within bool           // a struct that can contain itself
+	within bool           // the value is in a struct that can contain itself
 }
 
 // report emits one of
@@ -130,7 +130,7 @@ func (at place) report(method string, arg jen.Code) *jen.Statement {
 	return jen.Id(collector(at.depth)).Dot(method+at.kind).Call(at.path, at.index, arg)
 }
 
-// check emits the check of a value of type t, which is checkable.
+// check emits the check of a value of type t, which must be checkable.
 func check(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
 	switch t.Kind {
 	case catalog.String:
@@ -164,8 +164,8 @@ func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statem
 	return value.Clone().Dot("Validate").Call()
 }
 
-// hasValidate tells the types that have methods, which are called through
-// pointers too.
+// hasValidate reports whether a type has a method Validate, which can be called through
+// a pointer too.
 func hasValidate(t *catalog.TypeRef) bool {
 	return t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
 }
@@ -232,8 +232,8 @@ func collector(depth int) string {
 	return "inner" + strconv.Itoa(depth)
 }
 
-// newDescent emits the descent of a method that begins one.
+// newDescent emits the descent that an exported recursive method starts with.
 func newDescent() *jen.Statement { return jen.New(inDeep("Descent")) }
 
-// descentParam emits the parameter of a method that goes on with one.
+// descentParam emits the descent parameter of an unexported recursive method.
 func descentParam() *jen.Statement { return jen.Id("d").Op("*").Add(inDeep("Descent")) }

@@ -88,7 +88,7 @@ events:
   e: { payload: { a: bool, b: int, c: int32, d: int64, e: uint64, f: bytes, g: time, h: duration, i: uuid, j: json, k: "[]int", l: "time?" } }
 `)
 	emits(t, `
-// Validate returns nil: no value of E is invalid.
+// Validate returns nil: every value of E is valid.
 func (E) Validate() error { return nil }
 `, validateStruct(eventShape(c.Events[0])))
 }

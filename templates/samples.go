@@ -24,16 +24,16 @@ func samples(c *catalog.Catalogue) []jen.Code {
 
 // sample emits
 //
-//	// Sample<Event> returns the first example of <event.name> in the catalogue. …
+//	// Sample<Event> returns a new copy of the first example of <event.name>.
 //	func Sample<Event>() <Event> {
 //		return wire.MustParse[<Event>](`<json>`)
 //	}
 func sample(e *catalog.Event) *jen.Statement {
-	which := "a payload of " + e.Name.V + " that was made up"
+	which := "a new, valid payload of " + e.Name.V + " with made-up values"
 	if len(e.Examples) > 0 {
-		which = "the first example of " + e.Name.V
+		which = "a new copy of the first example of " + e.Name.V
 	}
-	return comment(sampleName(e)+" returns "+which+": valid, and a new one each time.", deprecated(e.Deprecated)).
+	return comment(sampleName(e)+" returns "+which+".", deprecated(e.Deprecated)).
 		Func().Id(sampleName(e)).Params().Id(e.GoName).
 		Block(jen.Return(inWire("MustParse").Types(jen.Id(e.GoName)).Call(rawJSON(e.Sample()))))
 }
@@ -49,8 +49,8 @@ func rawJSON(text json.RawMessage) *jen.Statement {
 	return jen.Id("`" + escapeInJSON(indented.String()) + "`")
 }
 
-// escapeInJSON replaces what cannot stand in a raw string, or cannot be seen, by
-// the escapes of JSON. Outside of texts JSON has none of it.
+// escapeInJSON replaces back quotes and invisible characters with JSON escapes. They
+// occur only inside strings, so the JSON keeps its meaning.
 func escapeInJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -15,7 +15,7 @@ events:
   b: { payload: { note: string } }
 `)
 	emits(t, strings.ReplaceAll(`
-// SampleA returns the first example of a: valid, and a new one each time.
+// SampleA returns a new copy of the first example of a.
 //
 // Deprecated: use b
 func SampleA() A {
@@ -26,8 +26,7 @@ func SampleA() A {
 }
 `, "~", "`"), sample(c.Events[0]))
 	emits(t, strings.ReplaceAll(`
-// SampleB returns a payload of b that was made up: valid, and a new one each
-// time.
+// SampleB returns a new, valid payload of b with made-up values.
 func SampleB() B {
 	return wire.MustParse[B](~{
 		"note": "note"

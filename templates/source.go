@@ -72,21 +72,20 @@ func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error
 	if err := file.Render(&rendered); err != nil {
 		return nil, err
 	}
-	// Jennifer leaves a blank in front of what follows a comment. To the formatter that is then no doc comment, and
-	// it would be another one the next time.
+	// Jennifer writes a blank before the declaration that follows a comment. The formatter would not see a doc
+	// comment then, and would format the file differently the next time.
 	unindented := bytes.ReplaceAll(rendered.Bytes(), []byte("\n "), []byte("\n"))
 	return formatted(groupImports(unindented))
 }
 
-// A file is formatted piece by piece: the syntax tree of a large one is a
-// hundred times the size of its text. Go has no word like the one that
-// separates the pieces.
+// A file is formatted in pieces, because the syntax tree of a large file is a hundred
+// times the size of its text. The separator of pieces cannot occur in Go code.
 const (
 	cut                = "\x00"
 	constructsPerPiece = 50
 )
 
-// formatted is what gofmt makes of a file. What is between two cuts are whole
+// formatted returns a file as gofmt formats it. The pieces between two cuts are whole
 // declarations, with blank lines around them.
 func formatted(code []byte) ([]byte, error) {
 	const clause = "package p\n"

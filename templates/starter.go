@@ -14,7 +14,7 @@ var (
 	starterGenerate string
 )
 
-// AttributesFile is by which git learns how to merge the record of types, and Attributes what it says.
+// AttributesFile is the file that tells git how to merge the record of types, and Attributes is its content.
 const (
 	AttributesFile = ".gitattributes"
 	Attributes     = "wire.golden merge=union\n"

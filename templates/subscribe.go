@@ -37,7 +37,7 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 //		On<Event><Subscription> string = "<subscription>"
 //	)
 //
-// without the policy where it is that of the event, which the function below says.
+// without the policy if it is that of the event, which stands at the function below.
 func subscriptionNames(e *catalog.Event) *jen.Statement {
 	var names []jen.Code
 	for i, s := range e.Subscriptions {
@@ -52,7 +52,7 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 			Id(s.GoName).String().Op("=").Lit(s.Name.V))
 	}
 	return comment("The subscriptions of " + e.Name.V + " that the catalogue declares. They exist from Open on: " +
-		"the events of each wait until Subscribe" + e.GoName + " is called with its name.").
+		"each keeps its events until Subscribe" + e.GoName + " is called with its name.").
 		Const().Defs(names...)
 }
 
@@ -74,13 +74,13 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 
 // subscribeDead emits
 //
-//	// Subscribe<Event>Dead calls handler for every <event.name> that a subscription dead-letters …
+//	// Subscribe<Event>Dead calls handler for every <event.name> that becomes a dead letter, …
 //	func Subscribe<Event>Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[<Event>]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeDead(bus, <Event>Type, name, handler, opts...)
 //	}
 func subscribeDead(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName + "Dead"
-	return comment(function+" calls handler for every "+e.Name.V+" that a subscription dead-letters, "+
+	return comment(function+" calls handler for every "+e.Name.V+" that becomes a dead letter, "+
 		"as the subscription called name. See [runtime.SubscribeDead].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParamsOf(inRuntime("DeadLetter").Types(jen.Id(e.GoName)))...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeDead").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
@@ -113,7 +113,7 @@ func subscribeAll() *jen.Statement {
 
 func subscribePattern(function, pattern, payload, events string) *jen.Statement {
 	return comment(function + " calls handler for " + events + ", as the subscription called name. " +
-		"A type switch over the payload tells the events apart; each is retried by the settings of its own type. " +
+		"Distinguish the events with a type switch over the payload. Each is retried by the settings of its own type. " +
 		"See [runtime.SubscribeNamespace].").
 		Func().Id(function).Params(subscribeParams(payload)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))

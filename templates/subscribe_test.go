@@ -19,30 +19,29 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedDead calls handler for every ml.run.started that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
 // SubscribeML calls handler for every event of ml.*, as the subscription called
-// name. A type switch over the payload tells the events apart; each is retried
-// by the settings of its own type. See [runtime.SubscribeNamespace].
+// name. Distinguish the events with a type switch over the payload. Each is
+// retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.*", name, handler, opts...)
 }
 
 // SubscribeMLRun calls handler for every event of ml.run.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
@@ -62,8 +61,8 @@ events:
 `)
 	emits(t, `
 // The subscriptions of order.placed that the catalogue declares. They exist
-// from Open on: the events of each wait until SubscribeOrderPlaced is called
-// with its name.
+// from Open on: each keeps its events until SubscribeOrderPlaced is called with
+// its name.
 const (
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
 	OnOrderPlacedSendReceipt string = "send-receipt"

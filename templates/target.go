@@ -6,13 +6,14 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// Target is what generated code may have to know of the place where it will be.
+// Target says where generated code will be.
 type Target struct {
-	// ImportPath is the Go import path of the generated package; what the
-	// catalogue itself says comes first. It can be left out for catalogues whose
-	// code never imports the rest of it.
+	// ImportPath is the Go import path of the generated package. An import path
+	// in the catalogue overrides it. Only catalogues with a test kit or several
+	// packages need one.
 	ImportPath string
-	// Unknown is why ImportPath is left out, for catalogues that need it.
+	// Unknown is the error for catalogues that need an import path when
+	// ImportPath is empty.
 	Unknown error
 }
 

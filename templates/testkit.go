@@ -11,13 +11,13 @@ import (
 	"github.com/busgen/busgen/internal/output"
 )
 
-// testKit makes testkit.gen.go, which is in a folder of its own because it
-// imports package testing, and importPath, the package generated from c.
+// testKit makes testkit.gen.go. It is a package of its own, because it imports package
+// testing; importPath is the package generated from c.
 func testKit(header string, c *catalog.Catalogue, importPath string) (output.File, error) {
 	name := testPackage(c.Package.V)
 	file := jen.NewFile(name)
-	about := "Package " + name + " is for tests of programs that use package " + c.Package.V + ": it gives each of them a bus in memory, " +
-		"with a clock that can be moved, a record of what was published, and switches for what can go wrong. Package runtimetest has the tour."
+	about := "Package " + name + " is a test kit for programs that use package " + c.Package.V + ". Each test gets a bus in memory, " +
+		"virtual time, a record of published events, and ways to cause faults. See package runtimetest."
 	for _, line := range commentLines([]string{about}) {
 		file.PackageComment("// " + line)
 	}
@@ -34,8 +34,8 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (output.Fil
 	}
 	content, err := render(file, header, []jen.Code{
 		kitNew(importPath), kitRun(importPath), kitSamples(c, importPath),
-		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored by now, in the order of the log"),
-		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, in the order in which they died"),
+		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored so far, in the order of the log"),
+		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, the oldest dead letter first"),
 	})
 	if slices.ContainsFunc(everyEvent(c), func(e *catalog.Event) bool { return e.Deprecated.Written() }) {
 		content = allowDeprecated(content)
@@ -43,17 +43,18 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (output.Fil
 	return output.File{Name: strings.Map(asciiOnly, c.Package.V) + "test/" + output.KitFile, Content: content}, err
 }
 
-// testPackage is the name of the package for tests of another. One that ended in
-// _test would be something else.
+// testPackage returns the name of the test kit's package for the package called name.
+// It drops underscores at the end, because Go gives names that end in _test another
+// meaning.
 func testPackage(name string) string { return strings.TrimRight(name, "_") + "test" }
 
-// kitNames are what testkit.gen.go has names for: a package of such a name gets
-// another one there.
+// kitNames has the names that testkit.gen.go uses itself. A package with one of these
+// names is imported under another name.
 var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true, "kit": true, "T": true}
 
 // kitNew emits
 //
-//	// New returns a kit with a bus of its own for this catalogue; …
+//	// New returns a kit for this catalogue, …
 //	func New(t testing.TB, opts ...runtime.Option) *runtimetest.Kit {
 //		t.Helper()
 //		return runtimetest.New(t, <events>.Catalogue, opts...)

@@ -35,7 +35,7 @@ func Upcast(e *catalog.Event, version int) (string, error) {
 //	}
 func upcast(old *catalog.OldShape, goName string, next []*catalog.Field) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s makes of a stored payload what it would be today.\n", old.UpcastName())
+	fmt.Fprintf(&b, "// %s converts a stored payload of version %d.\n", old.UpcastName(), old.Version.V)
 	fmt.Fprintf(&b, "func %s(old %s) (%s, error) {\n\treturn %s{\n", old.UpcastName(), old.Type.GoName, goName, goName)
 	for _, f := range next {
 		if same := fieldLike(old.Type.Fields, f); same != nil {

@@ -16,7 +16,7 @@ func TestAnUpcastBeginsWithWhatHasStayedTheSame(t *testing.T) {
 	}
 	placed := c.Events[0]
 	got, err := Upcast(placed, 2)
-	want := `// UpcastOrderPlacedV2 makes of a stored payload what it would be today.
+	want := `// UpcastOrderPlacedV2 converts a stored payload of version 2.
 func UpcastOrderPlacedV2(old OrderPlacedV2) (OrderPlaced, error) {
 	return OrderPlaced{
 		OrderID: old.OrderID,

@@ -58,16 +58,13 @@ func errorWords(s catalog.Settings) []string {
 func redriveWords(d catalog.Redrive) string {
 	which := "Dead letters"
 	if len(d.Reasons.V) > 0 {
-		which += " of " + listing(d.Reasons.V, "and")
+		which += " whose reason is " + listing(d.Reasons.V, "or")
 	}
-	return which + " are tried again by themselves after " + catalog.Short(d.Every.V) + ", up to " + times(d.Max.V) + "."
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
+	times := "once"
+	if d.Max.V > 1 {
+		times = "up to " + strconv.Itoa(d.Max.V) + " times"
 	}
-	return strconv.Itoa(n) + " times"
+	return which + " are redriven after " + catalog.Short(d.Every.V) + ", " + times + "."
 }
 
 func retryWords(p retry.Policy) string {

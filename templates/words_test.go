@@ -42,8 +42,8 @@ func TestSettingsInWords(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"{}":                    attempt + dead,
 		"{ expires_after: 2d }": attempt + dead + " One that is not handled within 2d is a dead letter too.",
-		"{ redrive: {} }":       attempt + dead + " Dead letters are tried again by themselves after 1h, up to 3 times.",
-		"{ redrive: { max: 1, reasons: [timeout, panic] } }":                           attempt + dead + " Dead letters of timeout and panic are tried again by themselves after 1h, up to once.",
+		"{ redrive: {} }":       attempt + dead + " Dead letters are redriven after 1h, up to 3 times.",
+		"{ redrive: { max: 1, reasons: [timeout, panic] } }":                           attempt + dead + " Dead letters whose reason is timeout or panic are redriven after 1h, once.",
 		"{ errors: { a: permanent, b: { retry: {} }, c: permanent } }":                 attempt + dead + " It is not tried again if the error is a or c.",
 		"{ errors: { a: { retry: { max_attempts: 1 } }, b: permanent } }":              attempt + dead + " It is not tried again if the error is b. If the error is a: tried once.",
 		"{ errors: { a: { retry: { max_attempts: 2, jitter: 0, base_delay: 7s } } } }": attempt + dead + " If the error is a: tried up to 2 times in all, 7s apart.",

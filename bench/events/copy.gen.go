@@ -4,14 +4,14 @@ package events
 
 import "slices"
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
 	p.Lines = slices.Clone(p.Lines)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderPlaced) Equal(other OrderPlaced) bool {
 	return p.OrderID == other.OrderID &&
 		p.Customer == other.Customer &&
@@ -21,10 +21,10 @@ func (p OrderPlaced) Equal(other OrderPlaced) bool {
 		p.PlacedAt.Equal(other.PlacedAt)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Line) Clone() Line { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Line) Equal(other Line) bool {
 	return v == other
 }

@@ -33,7 +33,7 @@ func (p OrderPlaced) Validate() error {
 	return problems.Err()
 }
 
-// Currency is one of a fixed set of texts.
+// Currency is one of a fixed set of strings.
 type Currency string
 
 // The values of Currency.
@@ -71,15 +71,15 @@ func (v Currency) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Currency) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Currency and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Currency.
 func (v *Currency) UnmarshalText(text []byte) error {
 	*v = Currency(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Currency) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Line is a part of event payloads.

@@ -4,8 +4,8 @@ package events
 
 import "github.com/busgen/busgen/runtime/gen/wire"
 
-// SampleOrderPlaced returns a payload of order.placed that was made up: valid,
-// and a new one each time.
+// SampleOrderPlaced returns a new, valid payload of order.placed with made-up
+// values.
 func SampleOrderPlaced() OrderPlaced {
 	return wire.MustParse[OrderPlaced](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",

@@ -13,23 +13,22 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
 // SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)

@@ -15,8 +15,8 @@ import (
 // package.
 const contract = 2
 
-// If a line below does not compile, this code and the runtime package have
-// drifted apart.
+// If a line below does not compile, the versions of this code and of the
+// runtime package do not fit.
 const (
 	// This code is older than the runtime understands: run go generate.
 	_ = runtime.FitsGenerated(contract - runtime.OldestContract)
@@ -24,9 +24,9 @@ const (
 	_ = runtime.FitsGenerated(runtime.NewestContract - contract)
 )
 
-// The error classes that the catalogue has rules for. [runtime.WithErrorClass]
-// says which errors are of which class; the rules of a class that was not
-// registered are for none.
+// The error classes for which the catalogue has rules. Register each with
+// [runtime.WithErrorClass], which says which errors belong to it: without that,
+// its rules never apply.
 const (
 	ErrorRateLimited string = "rate_limited"
 	ErrorTextTooLong string = "text_too_long"
@@ -102,8 +102,8 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 
 // OrderCancelledType describes order.cancelled to the runtime.
 //
-// Events of older versions are made into what they would be today by functions
-// that you write, in a file of your own in this package:
+// Functions that you write convert stored events of older versions. Put them
+// into a file of your own in this package:
 //
 //	func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error)
 var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{

@@ -733,8 +733,8 @@ func (v *Gift) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// jsonOfRefund is Refund in JSON: the variant, and in front of its fields its
-// name as "to".
+// jsonOfRefund is the JSON form of Refund: the name of the variant under the
+// key "to", and then its fields.
 type jsonOfRefund struct {
 	value Refund
 }

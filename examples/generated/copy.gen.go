@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
 	p.Customer = p.Customer.Clone()
 	p.Lines = deep.List(p.Lines, OrderLine.Clone)
@@ -18,8 +18,8 @@ func (p OrderPlaced) Clone() OrderPlaced {
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderPlaced) Equal(other OrderPlaced) bool {
 	return p.OrderID == other.OrderID &&
 		p.Number == other.Number &&
@@ -31,52 +31,52 @@ func (p OrderPlaced) Equal(other OrderPlaced) bool {
 		deep.EqualPointersFunc(p.Gift, other.Gift, Gift.Equal)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderShipped) Clone() OrderShipped { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p OrderShipped) Equal(other OrderShipped) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderCancelled) Clone() OrderCancelled {
 	p.Comment = deep.Pointer(p.Comment)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderCancelled) Equal(other OrderCancelled) bool {
 	return p.OrderID == other.OrderID &&
 		p.Reason == other.Reason &&
 		deep.EqualPointers(p.Comment, other.Comment)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PaymentCaptured) Clone() PaymentCaptured { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PaymentCaptured) Equal(other PaymentCaptured) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PaymentDeclined) Clone() PaymentDeclined { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PaymentDeclined) Equal(other PaymentDeclined) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PaymentRefunded) Clone() PaymentRefunded {
 	p.Refund = cloneRefund(p.Refund)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p PaymentRefunded) Equal(other PaymentRefunded) bool {
 	return p.OrderID == other.OrderID &&
 		p.Amount == other.Amount &&
@@ -84,15 +84,15 @@ func (p PaymentRefunded) Equal(other PaymentRefunded) bool {
 		p.Reference == other.Reference
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p UserRegistered) Clone() UserRegistered {
 	p.Language = deep.Pointer(p.Language)
 	p.Preferences = maps.Clone(p.Preferences)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p UserRegistered) Equal(other UserRegistered) bool {
 	return p.UserID == other.UserID &&
 		p.Email == other.Email &&
@@ -101,23 +101,23 @@ func (p UserRegistered) Equal(other UserRegistered) bool {
 		maps.Equal(p.Preferences, other.Preferences)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p UserEmailChanged) Clone() UserEmailChanged { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p UserEmailChanged) Equal(other UserEmailChanged) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p UserDeletionRequested) Clone() UserDeletionRequested { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p UserDeletionRequested) Equal(other UserDeletionRequested) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p MLRunStarted) Clone() MLRunStarted {
 	p.Devices = slices.Clone(p.Devices)
 	p.Budget = deep.Pointer(p.Budget)
@@ -125,8 +125,8 @@ func (p MLRunStarted) Clone() MLRunStarted {
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p MLRunStarted) Equal(other MLRunStarted) bool {
 	return p.RunID == other.RunID &&
 		p.Model == other.Model &&
@@ -135,15 +135,15 @@ func (p MLRunStarted) Equal(other MLRunStarted) bool {
 		bytes.Equal(p.Parameters, other.Parameters)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p MLRunFinished) Clone() MLRunFinished {
 	p.Metrics = maps.Clone(p.Metrics)
 	p.Checksum = slices.Clone(p.Checksum)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p MLRunFinished) Equal(other MLRunFinished) bool {
 	return p.RunID == other.RunID &&
 		p.Took == other.Took &&
@@ -151,36 +151,36 @@ func (p MLRunFinished) Equal(other MLRunFinished) bool {
 		bytes.Equal(p.Checksum, other.Checksum)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p MLRunFailed) Clone() MLRunFailed { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p MLRunFailed) Equal(other MLRunFailed) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p MLTrialStarted) Clone() MLTrialStarted {
 	p.Parameters = maps.Clone(p.Parameters)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p MLTrialStarted) Equal(other MLTrialStarted) bool {
 	return p.RunID == other.RunID &&
 		p.Trial == other.Trial &&
 		maps.Equal(p.Parameters, other.Parameters)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p MLTrialFinished) Clone() MLTrialFinished {
 	p.Losses = deep.List(p.Losses, func(item []float64) []float64 { return slices.Clone(item) })
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p MLTrialFinished) Equal(other MLTrialFinished) bool {
 	return p.RunID == other.RunID &&
 		p.Trial == other.Trial &&
@@ -188,30 +188,30 @@ func (p MLTrialFinished) Equal(other MLTrialFinished) bool {
 		slices.EqualFunc(p.Losses, other.Losses, func(a, b []float64) bool { return slices.Equal(a, b) })
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p UICommandCartChanged) Clone() UICommandCartChanged { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p UICommandCartChanged) Equal(other UICommandCartChanged) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p UICommandCheckoutSubmitted) Clone() UICommandCheckoutSubmitted { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p UICommandCheckoutSubmitted) Equal(other UICommandCheckoutSubmitted) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p SystemBackupFinished) Clone() SystemBackupFinished {
 	p.Tables = maps.Clone(p.Tables)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool {
 	return p.FinishedAt.Equal(other.FinishedAt) &&
 		p.Size == other.Size &&
@@ -219,14 +219,14 @@ func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool {
 		p.Stored == other.Stored
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p SystemDiskFilled) Clone() SystemDiskFilled {
 	p.Address = deep.PointerFunc(p.Address, deep.Custom)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p SystemDiskFilled) Equal(other SystemDiskFilled) bool {
 	return p.Host == other.Host &&
 		deep.EqualPointersFunc(p.Address, other.Address, deep.EqualCustom) &&
@@ -235,44 +235,44 @@ func (p SystemDiskFilled) Equal(other SystemDiskFilled) bool {
 		p.Severity == other.Severity
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Money) Clone() Money { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Money) Equal(other Money) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Address) Clone() Address { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Address) Equal(other Address) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Customer) Clone() Customer {
 	v.UserID = deep.Pointer(v.UserID)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Customer) Equal(other Customer) bool {
 	return deep.EqualPointers(v.UserID, other.UserID) &&
 		v.Name == other.Name &&
 		v.Email == other.Email
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderLine) Clone() OrderLine {
 	v.Options = maps.Clone(v.Options)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v OrderLine) Equal(other OrderLine) bool {
 	return v.Article == other.Article &&
 		v.Quantity == other.Quantity &&
@@ -280,14 +280,14 @@ func (v OrderLine) Equal(other OrderLine) bool {
 		maps.Equal(v.Options, other.Options)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Gift) Clone() Gift {
 	v.Message = deep.Pointer(v.Message)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Gift) Equal(other Gift) bool {
 	return v.Paper == other.Paper &&
 		deep.EqualPointers(v.Message, other.Message)
@@ -313,44 +313,44 @@ func equalRefund(a, b Refund) bool {
 	return a == b
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v RefundCard) Clone() RefundCard { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v RefundCard) Equal(other RefundCard) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v RefundVoucher) Clone() RefundVoucher {
 	v.ExpiresOn = deep.Pointer(v.ExpiresOn)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v RefundVoucher) Equal(other RefundVoucher) bool {
 	return v.Code == other.Code &&
 		deep.EqualPointers(v.ExpiresOn, other.ExpiresOn)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderCancelledV1) Clone() OrderCancelledV1 {
 	v.Reason = deep.Pointer(v.Reason)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v OrderCancelledV1) Equal(other OrderCancelledV1) bool {
 	return v.OrderID == other.OrderID &&
 		deep.EqualPointers(v.Reason, other.Reason)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v SystemBackupFinishedStored) Clone() SystemBackupFinishedStored { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v SystemBackupFinishedStored) Equal(other SystemBackupFinishedStored) bool {
 	return v == other
 }

@@ -507,15 +507,15 @@ func (v Currency) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Currency) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Currency and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Currency.
 func (v *Currency) UnmarshalText(text []byte) error {
 	*v = Currency(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Currency) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Money is an amount in the smallest unit of its currency: cents for EUR, yen
@@ -629,8 +629,8 @@ func (v Gift) Validate() error {
 
 // Refund is where money goes back to.
 //
-// It is RefundCard or RefundVoucher. No other type implements it, so a type
-// switch can be complete; VisitRefund makes sure that it is.
+// It is RefundCard or RefundVoucher; no other type implements it. Calls of
+// VisitRefund compile only if they handle every variant.
 type Refund interface {
 	isRefund()
 }
@@ -638,9 +638,9 @@ type Refund interface {
 func (RefundCard) isRefund()    {}
 func (RefundVoucher) isRefund() {}
 
-// VisitRefund calls the function for what v is, and returns its result. There
-// is a function for each variant, so that whoever calls it has to think of a
-// new one. It panics if v is nil; that of a valid payload is not.
+// VisitRefund calls the function for the variant that v is, and returns its
+// result. It has a parameter for each variant, so that calls do not compile
+// before they handle a new one. It panics if v is nil.
 func VisitRefund[R any](
 	v Refund,
 	onRefundCard func(RefundCard) R,
@@ -704,15 +704,15 @@ func (v PaymentMethod) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v PaymentMethod) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// PaymentMethod and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of PaymentMethod.
 func (v *PaymentMethod) UnmarshalText(text []byte) error {
 	*v = PaymentMethod(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *PaymentMethod) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // DeclineReason is what the bank says when it refuses a payment.
@@ -757,15 +757,15 @@ func (v DeclineReason) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v DeclineReason) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// DeclineReason and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of DeclineReason.
 func (v *DeclineReason) UnmarshalText(text []byte) error {
 	*v = DeclineReason(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *DeclineReason) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Carrier is who delivers a parcel.
@@ -806,15 +806,15 @@ func (v Carrier) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Carrier) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Carrier and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Carrier.
 func (v *Carrier) UnmarshalText(text []byte) error {
 	*v = Carrier(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Carrier) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // CancelReason is why an order is not carried out.
@@ -856,15 +856,15 @@ func (v CancelReason) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v CancelReason) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// CancelReason and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of CancelReason.
 func (v *CancelReason) UnmarshalText(text []byte) error {
 	*v = CancelReason(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *CancelReason) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // TrialState is how a trial ended.
@@ -906,15 +906,15 @@ func (v TrialState) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v TrialState) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// TrialState and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of TrialState.
 func (v *TrialState) UnmarshalText(text []byte) error {
 	*v = TrialState(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *TrialState) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Severity is how soon somebody should look.
@@ -968,8 +968,8 @@ func (v Severity) MarshalText() ([]byte, error) { return []byte(v.String()), v.V
 // MarshalJSON writes v as a number.
 func (v Severity) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(v), 10), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Severity and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Severity.
 func (v *Severity) UnmarshalText(text []byte) error {
 	for _, value := range AllSeverity() {
 		if value.String() == string(text) {
@@ -980,8 +980,8 @@ func (v *Severity) UnmarshalText(text []byte) error {
 	return checks.NotInEnum(string(text), "notice", "warning", "critical")
 }
 
-// UnmarshalJSON takes any whole number, so that events of another version of
-// the catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any whole number, so that events of other versions of
+// the catalogue can be read. Validate reports unknown values.
 func (v *Severity) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int)(v)) }
 
 // RefundCard is the card that was charged.

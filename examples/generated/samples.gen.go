@@ -4,8 +4,7 @@ package events
 
 import "github.com/busgen/busgen/runtime/gen/wire"
 
-// SampleOrderPlaced returns the first example of order.placed: valid, and a new
-// one each time.
+// SampleOrderPlaced returns a new copy of the first example of order.placed.
 func SampleOrderPlaced() OrderPlaced {
 	return wire.MustParse[OrderPlaced](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -44,8 +43,8 @@ func SampleOrderPlaced() OrderPlaced {
 	}`)
 }
 
-// SampleOrderShipped returns a payload of order.shipped that was made up:
-// valid, and a new one each time.
+// SampleOrderShipped returns a new, valid payload of order.shipped with made-up
+// values.
 func SampleOrderShipped() OrderShipped {
 	return wire.MustParse[OrderShipped](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -55,8 +54,8 @@ func SampleOrderShipped() OrderShipped {
 	}`)
 }
 
-// SampleOrderCancelled returns a payload of order.cancelled that was made up:
-// valid, and a new one each time.
+// SampleOrderCancelled returns a new, valid payload of order.cancelled with
+// made-up values.
 func SampleOrderCancelled() OrderCancelled {
 	return wire.MustParse[OrderCancelled](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -65,8 +64,8 @@ func SampleOrderCancelled() OrderCancelled {
 	}`)
 }
 
-// SamplePaymentCaptured returns a payload of payment.captured that was made up:
-// valid, and a new one each time.
+// SamplePaymentCaptured returns a new, valid payload of payment.captured with
+// made-up values.
 func SamplePaymentCaptured() PaymentCaptured {
 	return wire.MustParse[PaymentCaptured](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -78,8 +77,8 @@ func SamplePaymentCaptured() PaymentCaptured {
 	}`)
 }
 
-// SamplePaymentDeclined returns a payload of payment.declined that was made up:
-// valid, and a new one each time.
+// SamplePaymentDeclined returns a new, valid payload of payment.declined with
+// made-up values.
 func SamplePaymentDeclined() PaymentDeclined {
 	return wire.MustParse[PaymentDeclined](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -87,8 +86,8 @@ func SamplePaymentDeclined() PaymentDeclined {
 	}`)
 }
 
-// SamplePaymentRefunded returns a payload of payment.refunded that was made up:
-// valid, and a new one each time.
+// SamplePaymentRefunded returns a new, valid payload of payment.refunded with
+// made-up values.
 func SamplePaymentRefunded() PaymentRefunded {
 	return wire.MustParse[PaymentRefunded](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -104,8 +103,8 @@ func SamplePaymentRefunded() PaymentRefunded {
 	}`)
 }
 
-// SampleUserRegistered returns a payload of user.registered that was made up:
-// valid, and a new one each time.
+// SampleUserRegistered returns a new, valid payload of user.registered with
+// made-up values.
 func SampleUserRegistered() UserRegistered {
 	return wire.MustParse[UserRegistered](`{
 		"user_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -118,8 +117,8 @@ func SampleUserRegistered() UserRegistered {
 	}`)
 }
 
-// SampleUserEmailChanged returns a payload of user.email_changed that was made
-// up: valid, and a new one each time.
+// SampleUserEmailChanged returns a new, valid payload of user.email_changed
+// with made-up values.
 func SampleUserEmailChanged() UserEmailChanged {
 	return wire.MustParse[UserEmailChanged](`{
 		"user_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -128,8 +127,8 @@ func SampleUserEmailChanged() UserEmailChanged {
 	}`)
 }
 
-// SampleUserDeletionRequested returns a payload of user.deletion_requested that
-// was made up: valid, and a new one each time.
+// SampleUserDeletionRequested returns a new, valid payload of
+// user.deletion_requested with made-up values.
 func SampleUserDeletionRequested() UserDeletionRequested {
 	return wire.MustParse[UserDeletionRequested](`{
 		"user_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -137,8 +136,8 @@ func SampleUserDeletionRequested() UserDeletionRequested {
 	}`)
 }
 
-// SampleMLRunStarted returns a payload of ml.run.started that was made up:
-// valid, and a new one each time.
+// SampleMLRunStarted returns a new, valid payload of ml.run.started with
+// made-up values.
 func SampleMLRunStarted() MLRunStarted {
 	return wire.MustParse[MLRunStarted](`{
 		"run_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -155,8 +154,8 @@ func SampleMLRunStarted() MLRunStarted {
 	}`)
 }
 
-// SampleMLRunFinished returns a payload of ml.run.finished that was made up:
-// valid, and a new one each time.
+// SampleMLRunFinished returns a new, valid payload of ml.run.finished with
+// made-up values.
 func SampleMLRunFinished() MLRunFinished {
 	return wire.MustParse[MLRunFinished](`{
 		"run_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -168,8 +167,8 @@ func SampleMLRunFinished() MLRunFinished {
 	}`)
 }
 
-// SampleMLRunFailed returns a payload of ml.run.failed that was made up: valid,
-// and a new one each time.
+// SampleMLRunFailed returns a new, valid payload of ml.run.failed with made-up
+// values.
 func SampleMLRunFailed() MLRunFailed {
 	return wire.MustParse[MLRunFailed](`{
 		"run_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -178,8 +177,8 @@ func SampleMLRunFailed() MLRunFailed {
 	}`)
 }
 
-// SampleMLTrialStarted returns a payload of ml.trial.started that was made up:
-// valid, and a new one each time.
+// SampleMLTrialStarted returns a new, valid payload of ml.trial.started with
+// made-up values.
 func SampleMLTrialStarted() MLTrialStarted {
 	return wire.MustParse[MLTrialStarted](`{
 		"run_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -190,8 +189,8 @@ func SampleMLTrialStarted() MLTrialStarted {
 	}`)
 }
 
-// SampleMLTrialFinished returns a payload of ml.trial.finished that was made
-// up: valid, and a new one each time.
+// SampleMLTrialFinished returns a new, valid payload of ml.trial.finished with
+// made-up values.
 func SampleMLTrialFinished() MLTrialFinished {
 	return wire.MustParse[MLTrialFinished](`{
 		"run_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -205,8 +204,8 @@ func SampleMLTrialFinished() MLTrialFinished {
 	}`)
 }
 
-// SampleUICommandCartChanged returns a payload of ui.command.cart_changed that
-// was made up: valid, and a new one each time.
+// SampleUICommandCartChanged returns a new, valid payload of
+// ui.command.cart_changed with made-up values.
 func SampleUICommandCartChanged() UICommandCartChanged {
 	return wire.MustParse[UICommandCartChanged](`{
 		"session": "session",
@@ -215,9 +214,8 @@ func SampleUICommandCartChanged() UICommandCartChanged {
 	}`)
 }
 
-// SampleUICommandCheckoutSubmitted returns a payload of
-// ui.command.checkout_submitted that was made up: valid, and a new one each
-// time.
+// SampleUICommandCheckoutSubmitted returns a new, valid payload of
+// ui.command.checkout_submitted with made-up values.
 func SampleUICommandCheckoutSubmitted() UICommandCheckoutSubmitted {
 	return wire.MustParse[UICommandCheckoutSubmitted](`{
 		"session": "session",
@@ -225,8 +223,8 @@ func SampleUICommandCheckoutSubmitted() UICommandCheckoutSubmitted {
 	}`)
 }
 
-// SampleSystemBackupFinished returns a payload of system.backup_finished that
-// was made up: valid, and a new one each time.
+// SampleSystemBackupFinished returns a new, valid payload of
+// system.backup_finished with made-up values.
 func SampleSystemBackupFinished() SystemBackupFinished {
 	return wire.MustParse[SystemBackupFinished](`{
 		"finished_at": "2024-02-29T12:30:00Z",
@@ -241,8 +239,8 @@ func SampleSystemBackupFinished() SystemBackupFinished {
 	}`)
 }
 
-// SampleSystemDiskFilled returns the first example of system.disk_filled:
-// valid, and a new one each time.
+// SampleSystemDiskFilled returns a new copy of the first example of
+// system.disk_filled.
 func SampleSystemDiskFilled() SystemDiskFilled {
 	return wire.MustParse[SystemDiskFilled](`{
 		"host": "db1.example.org",

@@ -5,8 +5,8 @@ package events
 import "github.com/busgen/busgen/runtime"
 
 // The subscriptions of order.placed that the catalogue declares. They exist
-// from Open on: the events of each wait until SubscribeOrderPlaced is called
-// with its name.
+// from Open on: each keeps its events until SubscribeOrderPlaced is called with
+// its name.
 const (
 	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
 	//
@@ -42,9 +42,8 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
@@ -59,9 +58,8 @@ func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
 }
 
-// SubscribeOrderShippedDead calls handler for every order.shipped that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderShippedDead calls handler for every order.shipped that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderShipped]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderShippedType, name, handler, opts...)
 }
@@ -76,8 +74,8 @@ func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
 }
 
-// SubscribeOrderCancelledDead calls handler for every order.cancelled that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeOrderCancelledDead calls handler for every order.cancelled that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeOrderCancelledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderCancelled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderCancelledType, name, handler, opts...)
@@ -94,8 +92,8 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentCapturedDead calls handler for every payment.captured that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePaymentCapturedDead calls handler for every payment.captured that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentCaptured]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentCapturedType, name, handler, opts...)
@@ -112,8 +110,8 @@ func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
-// SubscribePaymentDeclinedDead calls handler for every payment.declined that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePaymentDeclinedDead calls handler for every payment.declined that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePaymentDeclinedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentDeclined]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentDeclinedType, name, handler, opts...)
@@ -130,8 +128,8 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribePaymentRefundedDead calls handler for every payment.refunded that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePaymentRefundedDead calls handler for every payment.refunded that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePaymentRefundedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentRefunded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentRefundedType, name, handler, opts...)
@@ -147,8 +145,8 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserRegisteredDead calls handler for every user.registered that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeUserRegisteredDead calls handler for every user.registered that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserRegistered]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserRegisteredType, name, handler, opts...)
@@ -165,7 +163,7 @@ func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeUserEmailChangedDead calls handler for every user.email_changed that
-// a subscription dead-letters, as the subscription called name. See
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserEmailChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserEmailChangedType, name, handler, opts...)
@@ -177,14 +175,14 @@ func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtim
 //
 // An attempt may take 30s. An event that fails is tried up to 10 times in all,
 // 1m, 2m, 4m, 8m, 16m and so on up to 4h16m apart (give or take 20 %), and then
-// kept as a dead letter. Dead letters are tried again by themselves after 24h,
-// up to 30 times. Its partition key is user_id.
+// kept as a dead letter. Dead letters are redriven after 24h, up to 30 times.
+// Its partition key is user_id.
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
 // SubscribeUserDeletionRequestedDead calls handler for every
-// user.deletion_requested that a subscription dead-letters, as the subscription
+// user.deletion_requested that becomes a dead letter, as the subscription
 // called name. See [runtime.SubscribeDead].
 func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserDeletionRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserDeletionRequestedType, name, handler, opts...)
@@ -195,15 +193,14 @@ func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler r
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters of timeout and crash are tried again by themselves after 1h, up
-// to 24 times. Its partition key is run_id.
+// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
+// times. Its partition key is run_id.
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedDead calls handler for every ml.run.started that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
@@ -213,14 +210,14 @@ func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Ha
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters of timeout and crash are tried again by themselves after 1h, up
-// to 24 times. Its partition key is run_id.
+// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
+// times. Its partition key is run_id.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinishedDead calls handler for every ml.run.finished that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeMLRunFinishedDead calls handler for every ml.run.finished that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunFinishedType, name, handler, opts...)
@@ -231,15 +228,14 @@ func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.H
 //
 // An attempt may take 5m. An event that fails is tried up to 5 times in all,
 // 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters of timeout and crash are tried again by themselves after 1h, up
-// to 24 times. Its partition key is run_id.
+// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
+// times. Its partition key is run_id.
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFailedDead calls handler for every ml.run.failed that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLRunFailedDead calls handler for every ml.run.failed that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFailed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunFailedType, name, handler, opts...)
 }
@@ -254,8 +250,8 @@ func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStartedDead calls handler for every ml.trial.started that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeMLTrialStartedDead calls handler for every ml.trial.started that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLTrialStartedType, name, handler, opts...)
@@ -271,8 +267,8 @@ func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialFinishedDead calls handler for every ml.trial.finished that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeMLTrialFinishedDead calls handler for every ml.trial.finished that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeMLTrialFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLTrialFinishedType, name, handler, opts...)
@@ -290,7 +286,7 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribeUICommandCartChangedDead calls handler for every
-// ui.command.cart_changed that a subscription dead-letters, as the subscription
+// ui.command.cart_changed that becomes a dead letter, as the subscription
 // called name. See [runtime.SubscribeDead].
 func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCartChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UICommandCartChangedType, name, handler, opts...)
@@ -308,8 +304,8 @@ func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler 
 }
 
 // SubscribeUICommandCheckoutSubmittedDead calls handler for every
-// ui.command.checkout_submitted that a subscription dead-letters, as the
-// subscription called name. See [runtime.SubscribeDead].
+// ui.command.checkout_submitted that becomes a dead letter, as the subscription
+// called name. See [runtime.SubscribeDead].
 func SubscribeUICommandCheckoutSubmittedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCheckoutSubmitted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
@@ -325,8 +321,8 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribeSystemBackupFinishedDead calls handler for every
-// system.backup_finished that a subscription dead-letters, as the subscription
-// called name. See [runtime.SubscribeDead].
+// system.backup_finished that becomes a dead letter, as the subscription called
+// name. See [runtime.SubscribeDead].
 func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemBackupFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, SystemBackupFinishedType, name, handler, opts...)
 }
@@ -342,82 +338,82 @@ func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeSystemDiskFilledDead calls handler for every system.disk_filled that
-// a subscription dead-letters, as the subscription called name. See
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeSystemDiskFilledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskFilled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
 // SubscribeML calls handler for every event of ml.*, as the subscription called
-// name. A type switch over the payload tells the events apart; each is retried
-// by the settings of its own type. See [runtime.SubscribeNamespace].
+// name. Distinguish the events with a type switch over the payload. Each is
+// retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.*", name, handler, opts...)
 }
 
 // SubscribeMLRun calls handler for every event of ml.run.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
 }
 
 // SubscribeMLTrial calls handler for every event of ml.trial.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.trial.*", name, handler, opts...)
 }
 
 // SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
 // SubscribePayment calls handler for every event of payment.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "payment.*", name, handler, opts...)
 }
 
 // SubscribeSystem calls handler for every event of system.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeSystem(bus *runtime.Bus, name string, handler runtime.Handler[SystemEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "system.*", name, handler, opts...)
 }
 
 // SubscribeUI calls handler for every event of ui.*, as the subscription called
-// name. A type switch over the payload tells the events apart; each is retried
-// by the settings of its own type. See [runtime.SubscribeNamespace].
+// name. Distinguish the events with a type switch over the payload. Each is
+// retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUI(bus *runtime.Bus, name string, handler runtime.Handler[UIEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ui.*", name, handler, opts...)
 }
 
 // SubscribeUICommand calls handler for every event of ui.command.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeUICommand(bus *runtime.Bus, name string, handler runtime.Handler[UICommandEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ui.command.*", name, handler, opts...)
 }
 
 // SubscribeUser calls handler for every event of user.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUser(bus *runtime.Bus, name string, handler runtime.Handler[UserEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "user.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)

@@ -2,9 +2,9 @@ package events
 
 import "strings"
 
-// This file is written by hand. It makes of stored payloads what they would be today.
+// This file is written by hand. It converts stored payloads of older versions.
 
-// UpcastOrderCancelledV1 finds the reason in what somebody has written.
+// UpcastOrderCancelledV1 finds the reason in the text of version 1.
 func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error) {
 	reason := CancelReasonCustomerRequest
 	if old.Reason != nil {

@@ -6,36 +6,36 @@ import (
 )
 
 // Breaker is a circuit breaker. Make one with [New]. It is safe for concurrent
-// use; none of its methods blocks, but they may call the function given to
+// use. Its methods do not block, but they may call the function given to
 // [Breaker.Notify].
 type Breaker struct {
-	mu      sync.Mutex // held for no longer than a few counters take
+	mu      sync.Mutex // held only while a few counters change
 	policy  Policy
 	clock   clock
 	state   State
-	since   time.Duration // by the clock: when a breaker opened that is not closed
+	since   time.Duration // by the clock: when the breaker opened, unless it is closed
 	until   time.Duration // by the clock: when an open breaker allows a probe
-	last    string        // why the last failure was one; empty while there is none
+	last    string        // the reason of the last failure; empty if there is none
 	window  sliding
 	failed  failures
 	permits permits
 	before  uint64 // permits up to this number were given before the last change of state
-	probing bool   // half-open: the probe is under way
+	probing bool   // half-open: a probe is under way
 	changes changes
 }
 
-// New returns a closed breaker without outcomes. It does not check p, which must
-// be valid: see [Policy.Validate].
+// New returns a closed breaker without outcomes. It does not check p: call
+// [Policy.Validate] first.
 func New(p Policy) *Breaker {
 	return &Breaker{policy: p, window: sliding{step: stepOf(p.Window)}}
 }
 
-// Tune changes the thresholds of a breaker in use. The new ones apply from the
-// next outcome on. The state stays, and so does the time until which the breaker
-// is open; only a policy that is Off closes it at once. The outcomes stay as far
-// as they fit the new window; when that has another length, their age is known
-// to a 60th of the old one, and they are taken for as young as they can be.
-// Like New it does not check p.
+// Tune changes the policy of a breaker in use. The new thresholds apply from the
+// next outcome on. The state and the time until which the breaker is open do not
+// change, but a policy that is Off closes the breaker at once. Outcomes that fit
+// the new window stay. If the window has another length, the age of an outcome is
+// known only to a 60th of the old window, and the youngest possible age counts.
+// Like New, Tune does not check p.
 func (b *Breaker) Tune(p Policy) {
 	b.mu.Lock()
 	defer b.unlock()
@@ -46,9 +46,9 @@ func (b *Breaker) Tune(p Policy) {
 	}
 }
 
-// Reset closes an open or half-open breaker and forgets all outcomes, because
-// somebody knows that what failed works again. Permits that are out end without
-// effect. It reports false, and does nothing, if the breaker is closed.
+// Reset closes an open or half-open breaker and forgets all outcomes. It is for
+// operators who know that the cause is repaired. Permits given before end without
+// effect. Reset returns false and does nothing if the breaker is closed.
 func (b *Breaker) Reset() bool {
 	b.mu.Lock()
 	defer b.unlock()
@@ -59,12 +59,12 @@ func (b *Breaker) Reset() bool {
 	return true
 }
 
-// Acquire asks for a permit for a piece of work, which is identified by
-// its number: within the window it is one sample, however often it is tried.
-// Work 0 is never the same as other work. A permit is refused while the breaker is open, and while
-// it is half-open and a probe is under way. The first to ask an open breaker
-// after its time makes it half-open and gets the probe. Every permit must be
-// ended.
+// Acquire returns a permit for the piece of work with this number, or false.
+// Within the window each number is one sample, however often it is tried; each
+// call with number 0 is a sample of its own. Acquire refuses while the breaker is
+// open, and while it is half-open and a probe is under way. The first call after
+// OpenFor has passed makes the breaker half-open and gets the probe. Every permit
+// must be ended.
 func (b *Breaker) Acquire(now time.Time, work int64) (Permit, bool) {
 	b.mu.Lock()
 	defer b.unlock()
@@ -85,7 +85,8 @@ func (b *Breaker) Acquire(now time.Time, work int64) (Permit, bool) {
 	return Permit{b, work, number, place}, true
 }
 
-// Status returns the status at a moment, which may lie ahead. It changes nothing.
+// Status returns the state of the breaker at a moment, which may lie in the
+// future. It changes nothing.
 func (b *Breaker) Status(now time.Time) Status {
 	b.mu.Lock()
 	seen := Breaker{state: b.state, since: b.since, until: b.until, last: b.last, clock: b.clock, window: b.window}
@@ -105,7 +106,7 @@ func (b *Breaker) status() Status {
 	return s
 }
 
-// pass lets time pass up to now.
+// pass advances the clock and the window to now.
 func (b *Breaker) pass(now time.Time) (at time.Duration) {
 	at = b.clock.read(now)
 	if b.window.advance(at) {
@@ -114,13 +115,14 @@ func (b *Breaker) pass(now time.Time) (at time.Duration) {
 	return at
 }
 
-// redeem ends a permit. It reports whether it was out, and was given since the
-// last change of state: when the breaker is half-open, that is the probe.
+// redeem ends a permit. It returns true if the permit had not ended yet and was
+// given since the last change of state. In a half-open breaker, that is the probe.
 func (b *Breaker) redeem(p Permit) (current bool) {
 	return b.permits.redeem(p.number, p.place) && p.number > b.before
 }
 
-// record takes the outcome of a current permit. There is none of an open breaker.
+// record counts the outcome of a permit that was given in the present state. An
+// open breaker gives none.
 func (b *Breaker) record(at time.Duration, work int64, failed bool) {
 	b.sample(work, failed)
 	switch b.state {
@@ -137,7 +139,7 @@ func (b *Breaker) record(at time.Duration, work int64, failed bool) {
 	}
 }
 
-// sample counts an outcome in the place of the one that the work had before.
+// sample counts an outcome and replaces an earlier failure of the same work.
 func (b *Breaker) sample(work int64, failed bool) {
 	if step, ok := b.failed.take(work); ok {
 		b.window.remove(step, count{samples: 1, failures: 1})

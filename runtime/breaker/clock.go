@@ -3,15 +3,15 @@ package breaker
 import "time"
 
 // slack is how far out of order readings may be. Goroutines read the time
-// before they get the lock, so an older reading may come after a newer one. One
-// that is older by more than this means that the clock was set back.
+// before they get the lock, so an older reading may come after a newer one. A
+// reading that is older by more than slack means that the clock was set back.
 const slack = time.Second
 
-// farthest bounds a step ahead, so that nonsense does not overflow.
+// farthest limits a step ahead, so that an absurd reading does not overflow.
 const farthest = 365 * 24 * time.Hour
 
-// clock makes of the readings it is given a time that never goes back. It does
-// not fall behind either: after a clock was set back it goes on from there.
+// clock turns readings of the time into a time that never goes back. After the
+// wall clock was set back, it continues from the new reading, so it does not stop.
 type clock struct {
 	started bool
 	last    time.Time     // the newest reading

@@ -1,16 +1,16 @@
-// Package breaker decides when something that fails too often is to be left
-// alone for a while, and when to try it again.
+// Package breaker implements a circuit breaker: it stops work that fails too
+// often, and later lets one probe find out whether it works again.
 //
 // A [Breaker] is a state machine:
 //
 //	closed    ── more than Threshold of at least MinSamples samples failed ───▶ open
-//	open      ── OpenFor has passed, and someone asks ────────────────────────▶ half-open
+//	open      ── OpenFor has passed, and a caller acquires a permit ──────────▶ half-open
 //	half-open ── the probe succeeds ──▶ closed, with an empty window
 //	half-open ── the probe fails ─────▶ open, for another OpenFor
-//	half-open ── the probe is released ▶ half-open, and the next who asks probes
+//	half-open ── the probe is released ▶ half-open, and the next caller probes
 //
-// Whoever wants to work asks for a [Permit] first, and ends it exactly once
-// when it is known how the work went:
+// A caller acquires a [Permit] before it works, and ends the permit exactly once
+// when the outcome is known:
 //
 //	b := breaker.New(breaker.Default())
 //	permit, ok := b.Acquire(time.Now(), order.Number)
@@ -23,26 +23,27 @@
 //		permit.Success(time.Now())
 //	}
 //
-// A sample is a piece of work, not an attempt at it. Work has a number; within
-// the window it counts once, by its latest outcome, whether it is tried once or
-// ten times. So it takes MinSamples different pieces of work to open a breaker,
-// and none does it by being tried again and again. A breaker remembers of up to
-// 10000 pieces of work that their latest outcome is a failure. When even more
-// fail within a window, those beyond count each time; nothing depends on it then.
+// A sample is a piece of work, not an attempt at it. Each piece has a number.
+// Within the window it counts once, by its latest outcome, however often it is
+// tried. So a breaker opens only after MinSamples different pieces of work; one
+// piece that fails again and again does not open it. A breaker remembers up to
+// 10000 pieces of work whose latest outcome is a failure. If more fail within a
+// window, each failure of the others counts; MinSamples is reached by then.
 //
-// Work that ends without a result about the thing that is guarded (nothing was
-// there to do, it was interrupted by a shutdown, it was put off) ends with
-// [Permit.Release]. A permit that is never ended is a leak, and the one of a
-// probe keeps the breaker half-open for ever: release it on every path.
+// If the work says nothing about the guarded thing, because there was nothing to
+// do, a shutdown interrupted it or it was postponed, end the permit with
+// [Permit.Release]. A permit that never ends leaks memory, and the permit of a
+// probe that never ends keeps the breaker half-open for ever. So end permits on
+// every path.
 //
 // A breaker has no goroutines, no timers and no clock of its own, and nothing
-// to close. Every method that depends on the time is given it. Pass what
-// [time.Now] returns: its monotonic reading does not move when the wall clock
-// is set. Readings of several goroutines may arrive out of order, and a clock
-// that is set back makes no time pass; it does not keep a breaker open.
+// to close. Methods that depend on the time take it as an argument. Pass what
+// [time.Now] returns: its monotonic reading does not change when the wall clock
+// is set. Readings of several goroutines may arrive out of order. When a clock is
+// set back, no time passes, but the breaker does not stay open longer for it.
 //
 // Read policy.go for the thresholds, options.go for changing single ones,
-// breaker.go for the transitions, permit.go for how they are told apart that
-// end late or twice, failures.go for how work is recognized that failed before,
-// and window.go for how outcomes are forgotten.
+// breaker.go for the transitions, permit.go for permits that end late or twice,
+// failures.go for work that has failed before, and window.go for the sliding
+// window of outcomes.
 package breaker

@@ -1,16 +1,16 @@
 package breaker
 
 // remembered is how many pieces of work with a failure in the window a breaker
-// knows. With as many, all of Policy.MinSamples are different ones; when more
-// fail, those beyond are counted each time.
+// remembers. It is the largest MinSamples. If more pieces fail, each failure of
+// the others counts.
 const remembered = LimitSamples
 
-// failures remembers of which work the latest outcome is a failure, and in which
-// step of the window it lies. What succeeded is not remembered: it is not tried
-// again. The zero value is empty, and looking into it costs nothing.
+// failures remembers the work whose latest outcome is a failure, and the step of
+// the window in which it failed. Successes are not remembered: they are not tried
+// again. The zero value is empty.
 type failures struct{ steps map[int64]uint64 }
 
-// take forgets the failure of a piece of work, and returns in which step it was.
+// take removes the failure of a piece of work and returns its step.
 func (f *failures) take(work int64) (step uint64, ok bool) {
 	if len(f.steps) == 0 {
 		return 0, false
@@ -30,7 +30,7 @@ func (f *failures) add(work int64, step uint64) {
 	f.steps[work] = step
 }
 
-// forget drops the failures that lie in earlier steps.
+// forget drops the failures in steps before oldest.
 func (f *failures) forget(oldest uint64) {
 	for work, step := range f.steps {
 		if step < oldest {
@@ -40,7 +40,8 @@ func (f *failures) forget(oldest uint64) {
 	f.shrink()
 }
 
-// move is told where each step has gone when the window was resized.
+// move renumbers the steps after the window was resized; now returns the new
+// number of a step, or false if the step has left the window.
 func (f *failures) move(now func(step uint64) (uint64, bool)) {
 	for work, step := range f.steps {
 		if moved, ok := now(step); ok {
@@ -52,7 +53,7 @@ func (f *failures) move(now func(step uint64) (uint64, bool)) {
 	f.shrink()
 }
 
-// shrink gives the memory of many failures back, which a map keeps.
+// shrink frees the memory of an empty map.
 func (f *failures) shrink() {
 	if len(f.steps) == 0 {
 		f.steps = nil

@@ -1,24 +1,25 @@
 package breaker
 
-// Notify has f called on each change of state from now on, in their order and
-// never twice at once. It replaces the function of an earlier call; nil is for
-// none. Both statuses are of the moment of the change.
+// Notify makes the breaker call f on each change of state from now on, in order
+// and one call at a time. It replaces the function of an earlier call; nil removes
+// it. Both statuses describe the moment of the change.
 //
-// No lock is held while f runs, so f may call any method. It is called by the
-// goroutine whose call has changed the state, before that call returns; while
-// another goroutine is in f, by that one, and then the call does not wait.
-// Changes that f does not keep up with are kept for it: it should return soon.
+// No lock is held while f runs, so f may call any method. The goroutine whose call
+// changed the state calls f before that call returns. If another goroutine is
+// executing f at that moment, that goroutine makes the call afterwards, and the
+// changing call does not wait. Changes queue up while f runs, so f should return
+// soon.
 func (b *Breaker) Notify(f func(old, new Status)) {
 	b.mu.Lock()
 	defer b.unlock()
 	b.changes.notify = f
 }
 
-// changes are those of which nobody has been told yet.
+// changes is the queue of changes that f has not been called for yet.
 type changes struct {
 	notify  func(old, new Status)
 	waiting []change
-	telling bool // a goroutine is telling them
+	telling bool // a goroutine is calling f
 }
 
 type change struct {
@@ -32,8 +33,8 @@ func (c *changes) add(old, new Status) {
 	}
 }
 
-// unlock releases mu and tells of the changes that were made under it, or under
-// an earlier lock whose teller has panicked.
+// unlock releases mu and calls f for the queued changes: those made under this
+// lock, and those left over because an earlier call of f has panicked.
 func (b *Breaker) unlock() {
 	if len(b.changes.waiting) == 0 || b.changes.telling {
 		b.mu.Unlock()
@@ -43,7 +44,8 @@ func (b *Breaker) unlock() {
 	b.tell()
 }
 
-// tell is called, and returns or panics, with mu held.
+// tell calls f for each queued change. mu is held when tell begins and when it
+// returns or panics.
 func (b *Breaker) tell() {
 	b.changes.telling = true
 	defer func() { b.changes.telling = false }()

@@ -30,11 +30,11 @@ func On() Option { return Option{off, Policy{}} }
 // Threshold sets the share of failures above which the breaker opens.
 func Threshold(share float64) Option { return Option{threshold, Policy{Threshold: share}} }
 
-// MinSamples sets the least number of pieces of work in the window whose share of
-// failures says something.
+// MinSamples sets how many pieces of work the window must hold before the breaker
+// can open.
 func MinSamples(n int) Option { return Option{minSamples, Policy{MinSamples: n}} }
 
-// Window sets for how long an outcome counts.
+// Window sets how long an outcome counts.
 func Window(d time.Duration) Option { return Option{window, Policy{Window: d}} }
 
 // OpenFor sets how long the breaker stays open before it allows one probe.

@@ -2,12 +2,12 @@ package breaker
 
 import "time"
 
-// Permit allows one piece of work. The first of its methods that is called
-// counts; later calls do nothing, also on copies of it and from several
-// goroutines at once. The zero Permit, which comes with a refusal, does nothing.
+// Permit allows one piece of work. The first call of one of its methods ends it;
+// later calls do nothing, also on copies and from several goroutines. The zero
+// Permit, which Acquire returns with a refusal, does nothing.
 //
-// The outcome of a permit that was given before the breaker last changed its
-// state is ignored: it says nothing about the time since then.
+// If the breaker has changed its state since the permit was given, the outcome is
+// ignored: it says nothing about the time since then.
 type Permit struct {
 	breaker *Breaker
 	work    int64
@@ -15,20 +15,20 @@ type Permit struct {
 	place   int
 }
 
-// Success ends the permit of work that went well. That of a probe closes the
-// breaker. A success, too, can open it: with it there may be enough samples to
-// see that too many of them failed.
+// Success ends the permit of work that succeeded. The success of a probe closes
+// the breaker. A success can also open a closed breaker: with it, the window may
+// have MinSamples samples of which too many failed.
 func (p Permit) Success(now time.Time) { p.settle(now, false, "") }
 
-// Failure ends the permit of work that failed, and says why: the text is kept
-// for [Status] until the breaker closes, as long as it is. It opens the breaker
-// if too many have now failed, or if this was a probe.
+// Failure ends the permit of work that failed. It opens the breaker if too many
+// samples have now failed, or if this was a probe. why is the reason that [Status]
+// shows until the breaker closes; it is not shortened.
 func (p Permit) Failure(now time.Time, why string) { p.settle(now, true, why) }
 
-// Release ends the permit of work that says nothing about what is guarded: it
-// was interrupted, put off, or there was none. After that of a probe the next
-// Acquire may probe at once. This is no change of state, so nobody is notified:
-// whoever releases a permit wakes those who wait for one.
+// Release ends the permit of work without an outcome: it was interrupted,
+// postponed, or there was nothing to do. After the release of a probe, the next
+// Acquire may probe at once. The state does not change, so the function given to
+// Notify is not called: the caller wakes goroutines that wait for a permit.
 func (p Permit) Release() {
 	b := p.breaker
 	if b == nil {
@@ -57,9 +57,9 @@ func (p Permit) settle(now time.Time, failed bool, why string) {
 	}
 }
 
-// permits knows which permits are out. They are numbered from 1 in the order in
-// which they are given. Each has a place that is used again once it is
-// redeemed: there are as many as were ever out at the same time.
+// permits knows which permits have not ended. It numbers them from 1 in the order
+// in which they are given. Each has a place, which is reused after the permit has
+// ended, so there are as many places as permits were ever open at the same time.
 type permits struct {
 	given uint64
 	out   []uint64 // the number of the permit that has the place, or 0
@@ -79,7 +79,7 @@ func (p *permits) give() (number uint64, place int) {
 	return p.given, place
 }
 
-// redeem reports whether the permit was still out. It no longer is.
+// redeem ends a permit. It returns false if the permit had ended before.
 func (p *permits) redeem(number uint64, place int) bool {
 	if p.out[place] != number {
 		return false

@@ -7,26 +7,25 @@ import "time"
 type Policy struct {
 	// Off turns the breaker off: it never opens.
 	Off bool
-	// Threshold is the share of failures above which the breaker opens;
-	// exactly this share does not open it. At least 0, where any failure is
-	// too many, and less than 1.
+	// Threshold is the share of failures above which the breaker opens; exactly
+	// this share does not open it. At least 0 and less than 1. With 0, every
+	// failure opens it once there are MinSamples samples.
 	Threshold float64
-	// MinSamples is the least number of samples in the window whose share of
-	// failures says something: of different pieces of work, each by its latest
-	// outcome. It is looked at with every outcome, successes included. 1 to
-	// 10000.
+	// MinSamples is how many samples the window must hold before the breaker can
+	// open. A sample is one piece of work with its latest outcome. The breaker
+	// checks with every outcome, successes included. 1 to 10000.
 	MinSamples int
-	// Window is for how long an outcome counts. It slides in steps of a 60th:
-	// an outcome is forgotten when it is between 59/60 of Window and Window
-	// old, never later. 1s to 24h.
+	// Window is how long an outcome counts. It slides in steps of a 60th: an
+	// outcome is forgotten at an age between 59/60 of Window and Window. 1s to
+	// 24h.
 	Window time.Duration
 	// OpenFor is how long the breaker stays open before it allows one probe.
 	// 1ms to 24h.
 	OpenFor time.Duration
 }
 
-// Default returns the policy of a subscription that sets nothing: open for
-// 30s when more than half of at least 4 pieces of work within 60s failed.
+// Default returns the policy of a subscription that sets nothing: the breaker opens
+// for 30s when more than half of at least 4 pieces of work within 60s have failed.
 func Default() Policy {
 	return Policy{
 		Threshold:  0.5,
@@ -36,7 +35,7 @@ func Default() Policy {
 	}
 }
 
-// exceededBy tells whether these outcomes open a closed breaker.
+// exceededBy reports whether these outcomes open a closed breaker.
 func (p *Policy) exceededBy(c count) bool {
 	// A quotient is rounded like the literal of a threshold: 29 of 100 is 0.29,
 	// while 0.29·100 would be less than 29.

@@ -10,9 +10,9 @@ type State uint8
 
 // The states.
 const (
-	Closed   State = iota // everyone gets a permit; the zero value and the first state
-	Open                  // nobody does, until Status.Until has come
-	HalfOpen              // one does, and whether it succeeds decides
+	Closed   State = iota // Acquire gives permits; the zero value and the first state
+	Open                  // Acquire refuses until Status.Until
+	HalfOpen              // Acquire gives one permit, for a probe whose outcome closes or opens the breaker
 )
 
 var stateNames = [...]string{"closed", "open", "half-open"}
@@ -31,15 +31,13 @@ type Status struct {
 	// Since is when it opened. Probes that fail do not change it. Zero while it
 	// is closed.
 	Since time.Time
-	// Until is when an open breaker allows a probe. It may have passed: the
-	// breaker stays open until someone asks for a permit. Zero in the other
-	// states.
+	// Until is when an open breaker allows a probe. It may lie in the past: the
+	// breaker stays open until the next call of Acquire. Zero in the other states.
 	Until time.Time
-	// Samples is how many pieces of work have an outcome in the window, and
-	// Failures for how many of them the latest is a failure. A probe that fails
-	// is one of them.
+	// Samples is how many pieces of work have an outcome in the window. Failures
+	// is how many of them failed at their latest attempt. Failed probes count.
 	Samples, Failures int
-	// LastFailure is why the last one failed, as [Permit.Failure] was told.
-	// Empty if none has failed since the breaker was closed.
+	// LastFailure is the reason given with the last [Permit.Failure]. Empty if there
+	// was no failure since the breaker closed.
 	LastFailure string
 }

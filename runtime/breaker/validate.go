@@ -15,9 +15,8 @@ const (
 	LimitOpenFor = 24 * time.Hour
 )
 
-// Validate returns nil for a policy that a [Breaker] can follow, and otherwise
-// every problem of p in one error, joined as by [errors.Join]. The other
-// fields are looked at when p is Off, too.
+// Validate returns nil if p is valid, and otherwise all problems in one error,
+// joined as by [errors.Join]. It checks the other fields also if p is Off.
 func (p Policy) Validate() error {
 	var problems []error
 	require := func(ok bool, format string, args ...any) {

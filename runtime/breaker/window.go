@@ -2,10 +2,10 @@ package breaker
 
 import "time"
 
-// steps is into how many a window is divided.
+// steps is the number of steps that a window is divided into.
 const steps = 60
 
-// count is of outcomes.
+// count counts outcomes.
 type count struct{ samples, failures int }
 
 func (c *count) add(o count) {
@@ -18,12 +18,12 @@ func (c *count) remove(o count) {
 	c.failures -= o.failures
 }
 
-// sliding counts the outcomes of a window that slides in steps: the newest
-// step, which is under way, and the 59 before it. Its memory is constant.
+// sliding counts the outcomes of a window that slides in steps: the current step
+// and the 59 before it. Its memory is constant.
 type sliding struct {
 	step   time.Duration
 	end    time.Duration // when the newest step ends, by the breaker's clock
-	number uint64        // of the newest step; steps are numbered as they come
+	number uint64        // of the newest step; steps are numbered in order
 	ring   [steps]count
 	total  count
 }
@@ -31,8 +31,8 @@ type sliding struct {
 // stepOf is at least 1, so that a policy that is not valid does not divide by 0.
 func stepOf(window time.Duration) time.Duration { return max(1, window/steps) }
 
-// advance forgets the steps that have left the window. It reports whether there
-// was a failure among them.
+// advance forgets the steps that have left the window. It reports whether one of
+// them had a failure.
 func (s *sliding) advance(at time.Duration) (forgotten bool) {
 	if at < s.end {
 		return false
@@ -78,10 +78,10 @@ func (s *sliding) at(step uint64) *count { return &s.ring[step%steps] }
 // clear forgets every outcome.
 func (s *sliding) clear() { s.ring, s.total = [steps]count{}, count{} }
 
-// resize changes the length of the window at a moment to which it has been
-// advanced. All outcomes of an old step are taken for as old as the newest that
-// it can hold, so that none is forgotten too early. It returns which step an old
-// one is now a part of, if it is in the window.
+// resize changes the length of the window; the window must have been advanced to
+// at. All outcomes of an old step get the age of the newest that the step can hold,
+// so that none is forgotten too early. The function that it returns maps the number
+// of an old step to a new one; it returns false if the step has left the window.
 func (s *sliding) resize(window, at time.Duration) (now func(step uint64) (uint64, bool)) {
 	step := stepOf(window)
 	if step == s.step {

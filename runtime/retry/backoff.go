@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Backoff is the shape in which the waits between executions grow.
+// Backoff says how the waits between executions grow.
 type Backoff uint8
 
-// The shapes. With base b, multiplier m and a cap of MaxDelay, the wait before
-// execution n ≥ 2 is as given; the first execution never waits.
+// The backoffs. With BaseDelay b and Multiplier m, the wait before execution n ≥ 2
+// is the formula behind each, capped at MaxDelay. The first execution never waits.
 const (
 	Exponential Backoff = iota // b · m^(n-2); the zero value and the default
 	Linear                     // b · (n-1)
@@ -31,8 +31,8 @@ func (b Backoff) String() string {
 // BackoffNames lists the names that [ParseBackoff] takes, the default first.
 func BackoffNames() []string { return append([]string(nil), backoffNames[:]...) }
 
-// ParseBackoff is the inverse of [Backoff.String]. Names are lower case; the
-// error lists them.
+// ParseBackoff returns the backoff with the given name, in lower case. The error
+// lists the names.
 func ParseBackoff(name string) (Backoff, error) {
 	for i, known := range backoffNames {
 		if name == known {

@@ -65,12 +65,11 @@ func (o Option) apply(p *Policy) {
 	}
 }
 
-// MostPermissive returns p with the overrides of several handlers that share
-// one delivery. A field that one of them sets has its value; a field that
-// several set has the most patient: the most attempts, the shortest base delay,
-// the highest cap, multiplier and jitter, and the backoff of the first. A field
-// that none sets is that of p, so that p never outweighs a lower value that was
-// meant.
+// MostPermissive returns p with the overrides of several handlers that share one
+// delivery. If one of them sets a field, its value counts. If several set it, the
+// most permissive value counts: the most attempts, the shortest base delay, the
+// highest MaxDelay, Multiplier and Jitter, and the backoff of the first. A field
+// that none sets keeps the value of p. A lower value than that of p counts, too.
 func (p Policy) MostPermissive(overrides ...[]Option) Policy {
 	var set [jitter + 1]bool
 	merged := p

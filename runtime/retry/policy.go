@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Policy says how often and when a handler runs for one event. The zero
-// Policy is not valid; start from [Default]. Policies are comparable values.
+// Policy says how often and when a handler runs for one event. The zero Policy is
+// not valid; start from [Default]. Policies are values and can be compared with ==.
 type Policy struct {
 	// MaxAttempts is how often a handler may run for one event, including
 	// the first time: 1 means no retry. 1 to 1000, never unlimited.

@@ -14,10 +14,9 @@ const (
 	LimitJitter     = 0.5
 )
 
-// Validate returns nil for a policy that the runtime can follow, and
-// otherwise every problem of p in one error, joined as by [errors.Join]. A
-// BaseDelay above MaxDelay is a problem too, unless Backoff is None: it would
-// silently be cut to MaxDelay.
+// Validate returns nil if p is valid, and otherwise all problems in one error,
+// joined as by [errors.Join]. A BaseDelay above MaxDelay is a problem too, because
+// it would silently be cut to MaxDelay, unless Backoff is None.
 func (p Policy) Validate() error {
 	var problems []error
 	require := func(ok bool, format string, args ...any) {

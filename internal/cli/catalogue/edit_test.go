@@ -159,7 +159,7 @@ func TestNewVersionKeepsThePayloadAndSaysWhatIsLeftToDo(t *testing.T) {
 	busgen(t, "new version order.placed").Wants(t, 0, `events.yaml: the payload of order.placed can be changed
 Change the payload, generate, and write beside the generated code:
 
-// UpcastOrderPlacedV1 makes of a stored payload what it would be today.
+// UpcastOrderPlacedV1 converts a stored payload of version 1.
 func UpcastOrderPlacedV1(old OrderPlacedV1) (OrderPlaced, error) {
 	return OrderPlaced{
 		OrderID: old.OrderID,

@@ -82,15 +82,15 @@ func (p *Problems) MaxItems(path string, n, most int) {
 	}
 }
 
-// Pattern checks that some part of s matches pattern.
+// Pattern checks that pattern matches s or a part of it.
 func (p *Problems) Pattern(path, s string, pattern *regexp.Regexp) {
 	if !pattern.MatchString(s) {
 		p.Add(path, fmt.Sprintf("%.60q does not match %s", s, pattern))
 	}
 }
 
-// Format checks that s is of the named format: one of those that the catalogue
-// language has.
+// Format checks that s has the named format, which is a format of the catalogue
+// language such as email.
 func (p *Problems) Format(path, s, name string) {
 	if noun, ok := format.Check(name, s); !ok {
 		p.Add(path, fmt.Sprintf("%.60q is not %s", s, noun))

@@ -8,9 +8,9 @@ import (
 	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
-// Custom checks a value whose type is not generated: with its method Validate, if it
-// has one, and by encoding it as JSON and decoding it again. A value that does not
-// come back as it was is invalid, because no handler would get it.
+// Custom checks a value of a type that is not generated. It calls the method Validate,
+// if there is one. Then it encodes the value as JSON and decodes it again. A value that
+// changes on the way is invalid, because handlers would get another value.
 func Custom[T any](value T) error {
 	if v, ok := any(&value).(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {

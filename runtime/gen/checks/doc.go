@@ -1,10 +1,9 @@
-// Package checks has the checks that generated Validate methods make.
+// Package checks has the functions that generated Validate methods call.
 //
-// A method collects what it finds in [Problems], and returns its Err: nil, or a
+// A Validate method collects problems in [Problems] and returns Problems.Err: nil, or a
 // *[ValidationError] that names each field by its path. Functions such as [AtLeast] and
-// [Unique] check the constraints of a catalogue; their path is that of the field.
+// [Unique] check the constraints of a catalogue; their argument path is the field.
 //
-// Most programs do not call this package: they see its errors as
-// runtime.ValidationError. A Validate method that is written by hand may use it as
-// generated ones do.
+// Most programs do not call this package. They see its errors as
+// runtime.ValidationError. Validate methods that are written by hand may use it too.
 package checks

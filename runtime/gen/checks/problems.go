@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// ValidationError lists everything that is wrong with a payload. Generated Validate
-// methods return it. Programs know it as runtime.ValidationError.
+// ValidationError lists all problems of a payload. Generated Validate methods return
+// it. Programs use its other name, runtime.ValidationError.
 type ValidationError struct {
 	Problems []Problem
 }
 
-// Problem is one thing that is wrong with a payload. Programs know it as
-// runtime.Problem.
+// Problem is one problem of a payload. Programs use its other name, runtime.Problem.
 type Problem struct {
 	Path    string // lines[2].price.currency; empty for the value as a whole
-	Message string // for a person
+	Message string // a phrase in English that follows the path
 }
 
 // String formats the problem as path: message.
@@ -39,14 +38,15 @@ func (e *ValidationError) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Problems collects what a Validate method finds. The zero value is ready to use,
-// and allocates nothing while nothing is wrong. It belongs to one call: it is not
-// safe for concurrent use.
+// Problems collects the problems that a Validate method finds. The zero value is ready
+// to use. It allocates nothing before the first problem. It is not safe for concurrent
+// use.
 type Problems struct {
 	found []Problem
 }
 
-// Err returns nil, or a *[ValidationError] with everything that was collected.
+// Err returns nil if there are no problems, and otherwise a *[ValidationError] with all
+// of them.
 func (p *Problems) Err() error {
 	if len(p.found) == 0 {
 		return nil
@@ -60,8 +60,8 @@ func (p *Problems) Add(path, message string) {
 	p.found = append(p.found, Problem{Path: path, Message: message})
 }
 
-// Text checks that s is valid UTF-8: JSON can carry nothing else, and
-// replacing bytes silently would store another text than was published.
+// Text checks that s is valid UTF-8. JSON cannot hold other bytes, and replacing them
+// silently would store another text than was published.
 func (p *Problems) Text(path, s string) {
 	if !utf8.ValidString(s) {
 		p.Add(path, notUTF8)
@@ -110,7 +110,8 @@ func (p *Problems) FiniteEntry(path, key string, f float64) {
 	}
 }
 
-// Nested takes over what the Validate method of a nested value returned.
+// Nested adds the error of a nested value's Validate method; path is the field that
+// holds the value.
 func (p *Problems) Nested(path string, err error) {
 	if err != nil {
 		p.nest(path, err)
@@ -131,7 +132,7 @@ func (p *Problems) Entry(path, key string, err error) {
 	}
 }
 
-// NotInEnum is the error of an enum's Validate method for a value that is not
+// NotInEnum returns the error of an enum's Validate method for a value that is not
 // one of allowed.
 func NotInEnum(value string, allowed ...string) error {
 	message := fmt.Sprintf("%q is not one of %s", value, strings.Join(allowed, ", "))
@@ -141,14 +142,14 @@ func NotInEnum(value string, allowed ...string) error {
 	return &ValidationError{Problems: []Problem{{Message: message}}}
 }
 
-// NotANumberOf is NotInEnum for an enum whose values are numbers; allowed
-// describes them: 1 (low).
+// NotANumberOf is NotInEnum for an enum of numbers; allowed describes them, as in
+// "1 (low)".
 func NotANumberOf(value int, allowed ...string) error {
 	return &ValidationError{Problems: []Problem{{Message: fmt.Sprintf("%d is not one of %s", value, strings.Join(allowed, ", "))}}}
 }
 
-// NotAVariant is the error of a union's value that is none of its variants, which
-// are named in allowed: nil, or a pointer to one.
+// NotAVariant returns the error for a value of a union that is not one of its variants:
+// nil, or a pointer to a variant. allowed lists the names of the variants.
 func NotAVariant(value any, allowed ...string) error {
 	message := fmt.Sprintf("is a %T, which is not one of %s", value, strings.Join(allowed, ", "))
 	if value == nil {

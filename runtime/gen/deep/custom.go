@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Custom returns a copy of a value whose type is not generated: what its method
-// Clone returns, if it has one, and otherwise what assigning makes of it.
+// Custom returns a copy of a value of a type that is not generated. It calls the method
+// Clone if there is one; otherwise it returns a shallow copy, as an assignment does.
 func Custom[T any](value T) T {
 	switch cloner := any(&value).(type) {
 	case interface{ Clone() T }:
@@ -21,10 +21,10 @@ func Custom[T any](value T) T {
 	return value
 }
 
-// EqualCustom compares values whose type is not generated: with their method Equal,
-// if they have one. Otherwise they are equal if [reflect.DeepEqual] says so, or if
-// they have the same JSON and that JSON holds all of them. The zero of a big.Int, for
-// example, has several forms in memory.
+// EqualCustom compares values of a type that is not generated. It calls the method
+// Equal if there is one. Otherwise values are equal if [reflect.DeepEqual] says so, or
+// if they have the same JSON and it leaves out no field. JSON matters for values such
+// as the zero of a big.Int, which has several forms in memory.
 func EqualCustom[T any](a, b T) bool {
 	switch comparer := any(&a).(type) {
 	case interface{ Equal(T) bool }:
@@ -35,8 +35,8 @@ func EqualCustom[T any](a, b T) bool {
 	return reflect.DeepEqual(&a, &b) || LeftOut(&a) == "" && LeftOut(&b) == "" && SameJSON(&a, &b)
 }
 
-// SameJSON tells whether two values have the same JSON. The order of keys in objects
-// does not count.
+// SameJSON reports whether two values have the same JSON, except for the order of keys
+// in objects.
 func SameJSON(a, b any) bool {
 	treeOf := func(value any) (tree any, err error) {
 		encoded, err := json.Marshal(value)
@@ -53,13 +53,13 @@ func SameJSON(a, b any) bool {
 	return errA == nil && errB == nil && reflect.DeepEqual(treeA, treeB)
 }
 
-// LeftOut returns the path of a field that holds something and that encoding/json
-// leaves out because it is not exported. It returns "" if there is none. Types with
-// JSON methods of their own and fields with the tag `json:"-"` do not count. The value
-// is a pointer, and not a cycle: encoding/json has encoded it.
+// LeftOut returns the path of a field that is not zero and that encoding/json leaves
+// out because it is not exported, or "" if there is none. Types with JSON methods of
+// their own and fields with the tag `json:"-"` do not count. value must be a pointer to
+// a value that encoding/json can encode, so it does not contain itself.
 func LeftOut(value any) string { return leftOut(reflect.ValueOf(value)) }
 
-// ownMethods are the interfaces of types that make or read their own JSON.
+// ownMethods lists the interfaces of types that write or read their own JSON.
 var ownMethods = []reflect.Type{
 	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](),
 	reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
@@ -119,7 +119,7 @@ func fieldLeftOut(f reflect.StructField, v reflect.Value) string {
 	return ""
 }
 
-// dotted is a path behind another.
+// dotted returns path as it continues another path.
 func dotted(path string) string {
 	if strings.HasPrefix(path, "[") {
 		return path

@@ -1,6 +1,6 @@
 package deep
 
-// EqualPointers tells whether a and b are both nil or point to equal values.
+// EqualPointers reports whether a and b are both nil or point to equal values.
 func EqualPointers[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }

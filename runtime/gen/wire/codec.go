@@ -11,28 +11,28 @@ import (
 	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
-// Encoder is implemented by generated payloads. WriteJSON writes what
-// encoding/json would, or lets the Writer give up.
+// Encoder is implemented by generated payloads. WriteJSON writes the same as
+// encoding/json, or makes the Writer give up.
 type Encoder interface {
 	WriteJSON(w *Writer)
 }
 
-// Decoder is implemented by pointers to generated payloads. ReadJSON fills a
-// zero value with what encoding/json would, or lets the Reader give up.
+// Decoder is implemented by pointers to generated payloads. ReadJSON decodes into a
+// zero value as encoding/json does, or makes the Reader give up.
 type Decoder interface {
 	ReadJSON(r *Reader)
 }
 
-// Codec turns values of T into JSON and back. What comes out, errors included,
-// is what encoding/json makes of them, whether or not T has generated methods.
-// It is safe for concurrent use.
+// Codec turns values of T into JSON and back. The results, errors included, are those
+// of encoding/json, whether or not T has generated methods. It is safe for concurrent
+// use.
 type Codec[T any] struct {
-	scratch sync.Pool // of *scratch[T]; empty if T is left to encoding/json
-	byHand  bool      // somebody has written JSON methods beside the generated ones
+	scratch sync.Pool // of *scratch[T]; has no New if only encoding/json is used
+	byHand  bool      // there are handwritten JSON methods beside the generated ones
 }
 
-// scratch is the memory of one Encode or Decode. The value has its place there
-// because what an interface points to cannot be on the stack.
+// scratch is the memory of one Encode or Decode. It holds the value, because a value
+// that an interface points to cannot be on the stack.
 type scratch[T any] struct {
 	value   T
 	encoder Encoder // of value
@@ -41,15 +41,15 @@ type scratch[T any] struct {
 	reader  Reader
 }
 
-// NewCodec returns a codec for T. It looks at T, which takes a while: keep the
-// codec.
+// NewCodec returns a codec for T. It inspects T with reflection: make one codec for each
+// type and keep it.
 //
-// It uses the methods of T if T is an [Encoder] and *T a [Decoder], with two
-// exceptions. One is a T that embeds another struct, whose methods would leave
-// out the rest. The other is a T in which a type of the same package has a method
-// of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
-// encoding.TextUnmarshaler: whoever wrote it wants it to be called, and generated
-// code does not know of it. Encode then refuses a value that does not come back.
+// The codec uses the methods of T if T is an [Encoder] and *T a [Decoder], with two
+// exceptions. One is a T that embeds another struct: the promoted methods of that struct
+// would leave out the other fields. The other is a T in which a type of the same package
+// has a handwritten method of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
+// encoding.TextUnmarshaler, which generated code would not call. In that case Encode
+// returns an error for a value that its JSON does not restore.
 func NewCodec[T any]() *Codec[T] {
 	c := &Codec[T]{}
 	t := reflect.TypeFor[T]()
@@ -66,11 +66,11 @@ func NewCodec[T any]() *Codec[T] {
 	return c
 }
 
-// Generated says whether it uses the generated methods of T. If not, T is left to
+// Generated reports whether the codec uses the generated methods of T. If not, it uses
 // encoding/json.
 func (c *Codec[T]) Generated() bool { return c.scratch.New != nil }
 
-// Encode returns the JSON of value, in memory of its own.
+// Encode returns the JSON of value. The caller owns the result.
 func (c *Codec[T]) Encode(value T) ([]byte, error) {
 	if c.scratch.New != nil {
 		if encoded := c.write(value); encoded != nil {
@@ -87,7 +87,7 @@ func (c *Codec[T]) Encode(value T) ([]byte, error) {
 	return encoded, nil
 }
 
-// Decode returns the value of which data is the JSON.
+// Decode returns the value whose JSON is data.
 func (c *Codec[T]) Decode(data []byte) (T, error) {
 	if c.scratch.New != nil {
 		if value, ok := c.read(data); ok {
@@ -97,7 +97,7 @@ func (c *Codec[T]) Decode(data []byte) (T, error) {
 	return unmarshal[T](data)
 }
 
-// largestKept is the size in bytes beyond which memory is not used again.
+// largestKept is the size in bytes above which a buffer is not reused.
 const largestKept = 64 << 10
 
 // write returns nil if the methods of T give up.
@@ -123,7 +123,7 @@ func (c *Codec[T]) read(data []byte) (value T, ok bool) {
 	return value, ok
 }
 
-// release keeps s for another time, but nothing that it points to.
+// release puts s back into the pool, without references to the value.
 func (c *Codec[T]) release(s *scratch[T]) {
 	var zero T
 	s.value = zero
@@ -132,8 +132,8 @@ func (c *Codec[T]) release(s *scratch[T]) {
 	}
 }
 
-// marshal and unmarshal are functions of their own so that their values are on
-// the heap only where they are called.
+// marshal and unmarshal are separate functions so that their values are moved to the
+// heap only when they are called.
 func marshal[T any](value T) ([]byte, error) { return json.Marshal(&value) }
 
 func unmarshal[T any](data []byte) (value T, err error) {
@@ -141,7 +141,8 @@ func unmarshal[T any](data []byte) (value T, err error) {
 	return value, err
 }
 
-// comesBack returns an error unless the JSON of a value is that of what is read from it.
+// comesBack decodes JSON and encodes it again. It returns an error unless the result is
+// the same JSON.
 func comesBack[T any](encoded []byte) error {
 	back, err := unmarshal[T](encoded)
 	if err != nil {
@@ -164,7 +165,7 @@ func generated(t reflect.Type) bool {
 }
 
 // customized reports whether t, or a type of the same package inside of it, has
-// methods with which encoding/json would treat it in a way of its own.
+// handwritten methods that encoding/json calls.
 func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	if seen[t] || t.Name() != "" && t.PkgPath() != pkg {
 		return false
@@ -190,9 +191,9 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// generatedFor tells whether a type has the methods of custom from generated code,
-// which writes and reads the same without them. Those that generated code has cannot
-// be written beside it: Go would not compile them.
+// generatedFor reports whether the methods of custom are generated ones. Generated code
+// reads and writes the same without calling them. A handwritten method of the same name
+// would not compile beside a generated one.
 func generatedFor(t, custom reflect.Type) bool {
 	if t.Kind() == reflect.Struct { // with former names or defaults
 		return custom == reflect.TypeFor[json.Unmarshaler]() && t.Implements(reflect.TypeFor[interface{ UpgradeJSON([]byte) []byte }]())

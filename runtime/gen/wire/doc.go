@@ -1,45 +1,42 @@
-// Package wire turns generated payloads into JSON and back without reflection: several
-// times faster than encoding/json, and with the same result.
+// Package wire turns generated payloads into JSON and back without reflection. It is
+// several times faster than encoding/json and has the same result.
 //
-// Most programs do not call it. It is for the methods WriteJSON and ReadJSON in
-// codec.gen.go, and for the runtime package, which calls them.
+// Most programs do not call it. The methods WriteJSON and ReadJSON in codec.gen.go do,
+// and package runtime calls those.
 //
 // # Writing
 //
-// A [Writer] has a method for each type of field that the catalogue language
-// has, and [WriteList], [WriteMap] and [WriteText] for what is made of others.
-// It writes the bytes that json.Marshal writes, down to the escapes and the
-// order of the keys of maps.
+// A [Writer] has a method for each scalar type of the catalogue language. [WriteList],
+// [WriteMap] and [WriteText] write lists, maps and types with a text form. The bytes
+// are those of json.Marshal, including the escapes and the order of the keys of maps.
 //
 // # Reading
 //
-// A [Reader] has the same for the way back. It is quick because it reads only
-// the one form in which a Writer writes: no blanks, the fields of an object in
-// their order, each of them once, and null only for what can be nil. Fields may
-// be missing, as they are in events that were stored before the catalogue had
-// them.
+// A [Reader] has the same methods for reading. It is fast because it reads only the
+// form that a Writer writes: no blanks, the fields of an object in their order, each at
+// most once, and null only where Go has nil. Fields may be missing, because events that
+// were stored before the catalogue had a field do not have it.
 //
 // # Giving up
 //
-// JSON can say the same in many other ways, and be wrong in more. Neither side
-// knows about those. At anything else than the above it gives up, and Finish
-// reports it. [Codec] then lets encoding/json do all of it again. So an event
-// that somebody else has written is read too, if not as fast, and every error
-// is that of encoding/json.
+// The same value can be written as JSON in many other ways, and JSON can be damaged in
+// many ways. When a Reader or Writer meets anything but the form above, it gives up, and
+// Finish reports it. [Codec] then calls encoding/json for the whole value. So events
+// that other programs have written are read too, but slower, and every error comes from
+// encoding/json.
 //
-// That leaves one promise to keep: a value that was written or read without
-// giving up is the one of encoding/json. The tests of this package compare the
-// two, for every type of field, on values and on damaged JSON of all kinds.
+// If a Reader or Writer does not give up, its result must equal that of encoding/json.
+// The tests of this package compare the two for every type of field, on values and on
+// damaged JSON.
 //
 // # Older payloads
 //
-// Stored events may hold a field under a former name, or lack one that has a
-// default. ReadJSON looks for both, and [Upgrade] brings such JSON up to date for
-// encoding/json.
+// Stored events may have a field under a former name, or lack a field with a default.
+// ReadJSON handles both. For encoding/json, [Upgrade] renames and adds such fields.
 //
-// # Types that do not take part
+// # Types that use encoding/json only
 //
-// A [Codec] of a type without the methods is encoding/json alone. So is one of a
-// type to which somebody has added methods that encoding/json obeys, such as
-// MarshalJSON, to the type itself or to one inside of it: see [NewCodec].
+// A [Codec] uses only encoding/json for a type without generated methods. It does so
+// too if a programmer has added methods that encoding/json calls, such as MarshalJSON,
+// to the type or to a type inside of it: see [NewCodec].
 package wire

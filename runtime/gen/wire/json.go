@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// JSON writes JSON that somebody else has made, checked and without blanks; or
-// null for nil.
+// JSON checks raw and writes it without blanks. It writes null for nil.
 func (w *Writer) JSON(raw json.RawMessage) {
 	if raw == nil {
 		w.Null()
@@ -20,7 +19,7 @@ func (w *Writer) JSON(raw json.RawMessage) {
 	w.buf = append(w.buf, encoded...)
 }
 
-// JSON reads a value of any kind, and returns a copy of it as it stands.
+// JSON reads a value of any kind and returns a copy of its text.
 func (r *Reader) JSON() json.RawMessage {
 	start := r.at
 	r.skipValue()
@@ -32,7 +31,7 @@ func (r *Reader) JSON() json.RawMessage {
 	return bytes.Clone(raw)
 }
 
-// skipValue moves to where a value ends, if it is a valid one.
+// skipValue moves to the end of the value, if it is valid.
 func (r *Reader) skipValue() {
 	for open := 0; r.at < len(r.data) && r.depth+open <= maxDepth; {
 		switch r.data[r.at] {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// MustParse returns the value of which text is the JSON. It panics if there is
-// none: it is for samples in generated code, which the generator has checked. A
-// custom Go type that refuses its own sample is the one thing that it cannot check.
+// MustParse returns the value whose JSON is text. It panics if text does not decode. It
+// is for samples in generated code, which the generator has checked. The generator
+// cannot check whether a custom Go type accepts its sample.
 func MustParse[T any](text string) (value T) {
-	var compact bytes.Buffer // values that keep their JSON shall not keep the blanks of the source code
+	var compact bytes.Buffer // so that a json.RawMessage does not hold the blanks of the source code
 	err := json.Compact(&compact, []byte(text))
 	if err == nil {
 		err = json.Unmarshal(compact.Bytes(), &value)

@@ -12,28 +12,28 @@ import (
 // blanks, the fields of each object in their order, each key spelt exactly,
 // each value of the expected kind. It is not safe for concurrent use.
 //
-// At anything else it gives up, valid JSON or not: what it returns from then on
-// is of no use, and Finish says so. encoding/json must then read the whole
-// value anew, into a variable of its own.
+// At anything else, valid JSON or not, it gives up: Finish returns false, and the values
+// read so far are useless. The caller must then read the whole value with encoding/json,
+// into another variable.
 type Reader struct {
 	data   []byte
-	at     int // where data goes on; at its end once the Reader has given up
+	at     int // the next byte of data; len(data) once the Reader has given up
 	depth  int
 	gaveUp bool
 }
 
-// NewReader returns a Reader of data, which it does not change. No value that
-// is read from it holds on to data.
+// NewReader returns a Reader of data. It does not change data, and values other than
+// those of [Reader.Text] do not refer to it.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Finish tells whether all that was read is what encoding/json would have read.
-// It is false if the Reader has given up, and if something is left to read.
+// Finish reports whether the Reader has read the same as encoding/json would. It returns
+// false if the Reader has given up, or if data is left.
 func (r *Reader) Finish() bool { return !r.gaveUp && r.at == len(r.data) }
 
 func (r *Reader) giveUp() { r.gaveUp, r.at = true, len(r.data) }
 
-// Check lets the Reader give up if err is not nil: it is for what makes a
-// value of a Text.
+// Check makes the Reader give up if err is not nil. It is for functions that parse the
+// result of Text.
 func (r *Reader) Check(err error) {
 	if err != nil {
 		r.giveUp()
@@ -75,8 +75,8 @@ func (r *Reader) begin(bracket byte) bool {
 	return r.expect(bracket)
 }
 
-// next goes to the next item inside brackets. It returns false behind the
-// closing one.
+// next moves to the next item inside brackets. It returns false after the closing
+// bracket.
 func (r *Reader) next(opening, closing byte) bool {
 	switch {
 	case r.skip(closing):
@@ -97,8 +97,8 @@ func (r *Reader) EndObject() {
 	r.depth--
 }
 
-// Key goes to the value of the field of that name, if it is the next of its
-// object, and otherwise stays where it is and returns false.
+// Key moves to the value of the field name, if that is the next field of the object.
+// Otherwise it does not move and returns false.
 func (r *Reader) Key(name string) bool {
 	rest := r.data[r.at:]
 	if r.at == 0 || len(rest) < len(name)+len(`"":`) {
@@ -131,7 +131,7 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
-// String reads a text.
+// String reads a string.
 func (r *Reader) String() string {
 	quoted, escaped := r.quoted()
 	if escaped {
@@ -148,8 +148,8 @@ func (r *Reader) unescape(quoted []byte) string {
 	return text
 }
 
-// Text reads a text without escapes. The result is a part of the data that is
-// read: it must not be kept nor changed.
+// Text reads a string without escapes. The result is a part of the data of the Reader:
+// do not keep or change it.
 func (r *Reader) Text() []byte {
 	text, escaped := r.quoted()
 	if escaped {
@@ -158,7 +158,7 @@ func (r *Reader) Text() []byte {
 	return text
 }
 
-// quoted moves past a text and returns what stands between its quotes.
+// quoted moves past a string and returns the bytes between its quotes.
 func (r *Reader) quoted() (text []byte, escaped bool) {
 	if !r.expect('"') {
 		return nil, false
@@ -190,7 +190,7 @@ func (r *Reader) quoted() (text []byte, escaped bool) {
 // null moves past null if it is next.
 func (r *Reader) null() bool { return r.skipWord("null") }
 
-// Bytes reads a text in base64, or null as nil.
+// Bytes reads a string in base64, or null as nil.
 func (r *Reader) Bytes() []byte {
 	if r.null() {
 		return nil

@@ -1,6 +1,7 @@
 package wire
 
-// ReadEnum reads a text, which need not be one of known.
+// ReadEnum reads a string, which may be another than those in known. For a known one
+// it does not allocate.
 func ReadEnum[T ~string](r *Reader, known ...T) T {
 	quoted, escaped := r.quoted()
 	if escaped {
@@ -35,8 +36,8 @@ func ReadList[T any](r *Reader, read func() T) []T {
 	return list
 }
 
-// ReadMap reads an object as a map, or null as nil. It calls read for each
-// value. Of two with the same key the second counts.
+// ReadMap reads an object as a map, or null as nil. It calls read for each value. If a
+// key occurs twice, the last value counts.
 func ReadMap[T any](r *Reader, read func() T) map[string]T {
 	if r.null() || !r.begin('{') {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// bare tells the bytes that stand for themselves in a JSON text: ASCII without
-// control characters, quotes and backslashes. bareInHTML leaves out, besides,
-// what encoding/json escapes lest a browser takes a text for HTML.
+// bare has the bytes that need no escape in a JSON string: ASCII without control
+// characters, quotes and backslashes. bareInHTML also excludes the characters that
+// encoding/json escapes so that browsers do not read them as HTML.
 var bare, bareInHTML [256]bool
 
 func init() {
@@ -19,7 +19,7 @@ func init() {
 	}
 }
 
-// appendEscaped appends s as it stands between the quotes.
+// appendEscaped appends s with escapes, without quotes.
 func appendEscaped(dst []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
@@ -38,8 +38,8 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[done:]...)
 }
 
-// needsEscape tells the runes, decoded from size bytes, that are not written as
-// they are. U+2028 and U+2029 end a line in JavaScript.
+// needsEscape reports whether r, decoded from size bytes, must be escaped. U+2028 and
+// U+2029 are escaped because they end a line in JavaScript.
 func needsEscape(r rune, size int) bool {
 	return r < utf8.RuneSelf && !bareInHTML[r] || r == '\u2028' || r == '\u2029' || r == utf8.RuneError && size == 1
 }
@@ -64,7 +64,7 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&0xf], hex[r>>8&0xf], hex[r>>4&0xf], hex[r&0xf])
 }
 
-// plainText reports whether text stands between quotes as it is.
+// plainText reports whether text needs no escapes.
 func plainText(text []byte) bool {
 	for i := 0; i < len(text); {
 		if bareInHTML[text[i]] {
@@ -80,8 +80,9 @@ func plainText(text []byte) bool {
 	return true
 }
 
-// unescape returns the text that stands between quotes, and whether it knows
-// every escape in it. Surrogates it does not: encoding/json never writes them.
+// unescape replaces the escapes in a quoted string. It returns false at an escape that
+// it does not support. It does not support surrogates, because encoding/json never
+// writes them.
 func unescape(quoted []byte) (text string, ok bool) {
 	var b strings.Builder
 	b.Grow(len(quoted))
@@ -102,8 +103,8 @@ func unescape(quoted []byte) (text string, ok bool) {
 	}
 }
 
-// unescapeRune reads what comes behind a backslash. The size is 0 for an
-// escape that it does not know.
+// unescapeRune reads the escape after a backslash. It returns size 0 for an escape that
+// it does not support.
 func unescapeRune(s []byte) (r rune, size int) {
 	if len(s) == 0 {
 		return 0, 0

@@ -2,11 +2,12 @@ package wire
 
 import "encoding/json"
 
-// Custom is a value in a map whose type is not generated. encoding/json calls methods
-// of pointers only for values that have an address, and those in maps have none.
+// Custom wraps a value in a map whose type is not generated. encoding/json calls methods
+// with pointer receivers only for addressable values, and values in maps are not
+// addressable.
 type Custom[T any] struct{ value T }
 
-// NewCustom returns value as it stands in a map.
+// NewCustom wraps value.
 func NewCustom[T any](value T) Custom[T] { return Custom[T]{value} }
 
 // Get returns the value.
@@ -18,7 +19,7 @@ func (c Custom[T]) MarshalJSON() ([]byte, error) { return json.Marshal(&c.value)
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *Custom[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &c.value) }
 
-// EachItem returns the list of what convert makes of each item, or nil for nil.
+// EachItem calls convert for each item and returns the results, or nil for nil.
 func EachItem[A, B any](list []A, convert func(A) B) []B {
 	if list == nil {
 		return nil
@@ -30,7 +31,8 @@ func EachItem[A, B any](list []A, convert func(A) B) []B {
 	return converted
 }
 
-// EachEntry returns the map of what convert makes of each value, or nil for nil.
+// EachEntry calls convert for each value and returns the results under the same keys, or
+// nil for nil.
 func EachEntry[A, B any](m map[string]A, convert func(A) B) map[string]B {
 	if m == nil {
 		return nil

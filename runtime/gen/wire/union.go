@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MarshalVariant returns the JSON of a variant of a union: that of the struct, with
-// the name of the variant in front, under the key that tells variants apart.
+// MarshalVariant returns the JSON of a variant of a union: the JSON of the struct with
+// the discriminator as its first field, which has the given key and name.
 func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
 	fields, err := json.Marshal(&variant)
 	if err != nil {
@@ -21,8 +21,8 @@ func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
 	return append([]byte(front), fields[1:]...), nil
 }
 
-// VariantName reads the name of a variant from its JSON. It returns an error
-// unless the name is one of known, and no name for null.
+// VariantName returns the name of a variant from its JSON, or "" for null. It returns an
+// error if the name is not one of known.
 func VariantName(data []byte, key string, known ...string) (string, error) {
 	if string(data) == "null" {
 		return "", nil

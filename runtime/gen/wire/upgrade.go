@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// OlderField says how events that were stored before hold a field.
+// OlderField describes how a field can be stored in older events.
 type OlderField struct {
-	Name    string   // that it has today
-	Was     []string // names that it had before
-	Default string   // JSON that stands in for it if it is missing or null; empty for none
+	Name    string   // its present name
+	Was     []string // its former names; the first that occurs counts
+	Default string   // the JSON of its default, for a field that is missing or null; empty for none
 }
 
-// Upgrade returns the JSON of a struct with the keys that its fields have today: a
-// field that is there only under former names gets its present name, the first of
-// Was that is there, and one that is missing gets its default. The case of keys does
-// not count, as in encoding/json. Data that is not an object is returned as it is.
+// Upgrade returns the JSON of a struct with present names. If a field has only former
+// names, the first name of Was that occurs is replaced with the present one. A missing
+// field gets its default. The case of keys does not count, as in encoding/json. Upgrade
+// returns data unchanged if it is not an object.
 func Upgrade(data []byte, fields ...OlderField) []byte {
 	keys, ok := keysOf(data)
 	if !ok {
@@ -51,13 +51,13 @@ func Upgrade(data []byte, fields ...OlderField) []byte {
 	return append(upgraded, data[done:]...)
 }
 
-// key is one of an object, with the place in which it stands.
+// key is a key of an object, with its place in the data.
 type key struct {
 	name       string
 	start, end int
 }
 
-// rename gives the keys of one name another, and tells whether there were some.
+// rename replaces the name of all keys called from, and reports whether there are any.
 func rename(keys []key, names []string, from, to string) (found bool) {
 	for i, key := range keys {
 		if strings.EqualFold(key.name, from) {

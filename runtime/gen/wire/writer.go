@@ -10,25 +10,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxDepth is how deep a Writer and a Reader follow values in values. A value
-// that contains itself ends here, with the error that encoding/json has for it.
+// maxDepth is how deep values may be nested. A Writer or Reader gives up below it, so a
+// value that contains itself gets the error of encoding/json.
 const maxDepth = 1000
 
 // Writer writes one JSON value. The zero Writer is ready to use. It is not safe
 // for concurrent use.
 //
-// Where encoding/json would return an error, and for the few values that are
-// left to it, a Writer gives up: what it is told to write from then on does
-// not matter, and Finish says so.
+// A Writer gives up where encoding/json would return an error, and at the few values that
+// only encoding/json can write. From then on Finish returns false, and further calls have
+// no effect on the result.
 type Writer struct {
 	buf    []byte
-	keys   []string // of the maps that are being written, from the outermost on
+	keys   []string // of the maps that are being written, the outermost first
 	depth  int
 	gaveUp bool
 }
 
-// Finish returns what was written, which belongs to the Writer, and whether
-// that is all of it: false means that the Writer has given up.
+// Finish returns the JSON, in memory that belongs to the Writer. It returns false if the
+// Writer has given up.
 func (w *Writer) Finish() (encoded []byte, ok bool) { return w.buf, !w.gaveUp }
 
 // reset makes w ready for the next value, in the memory of the last one.
@@ -36,7 +36,7 @@ func (w *Writer) reset() { w.buf, w.depth, w.gaveUp = w.buf[:0], 0, false }
 
 func (w *Writer) giveUp() { w.gaveUp = true }
 
-// begin opens an object or a list. It returns false if that leads too deep.
+// begin opens an object or a list. It returns false if that is too deep.
 func (w *Writer) begin(bracket byte) bool {
 	if w.depth++; w.depth > maxDepth {
 		w.giveUp()
@@ -51,15 +51,15 @@ func (w *Writer) end(bracket byte) {
 	w.buf = append(w.buf, bracket)
 }
 
-// BeginObject opens an object. It returns false if the object is so deep inside
-// others that it must be left out, with its EndObject.
+// BeginObject opens an object. It returns false if the object is too deep: then do not
+// write its fields and do not call EndObject.
 func (w *Writer) BeginObject() bool { return w.begin('{') }
 
 // EndObject closes the object that was opened last.
 func (w *Writer) EndObject() { w.end('}') }
 
-// Key begins the next field of an object. The name is written as it is: it must
-// consist of letters, digits and underscores, as those of a catalogue do.
+// Key begins the next field of an object. It writes name without escapes: name must
+// consist of letters, digits and underscores, as names in a catalogue do.
 func (w *Writer) Key(name string) {
 	w.separate('{')
 	w.buf = append(w.buf, '"')
@@ -67,8 +67,8 @@ func (w *Writer) Key(name string) {
 	w.buf = append(w.buf, '"', ':')
 }
 
-// separate writes a comma, unless what comes next is the first inside its
-// bracket. No value ends with an opening bracket.
+// separate writes a comma, unless the next value is the first after its bracket. No
+// value ends with an opening bracket.
 func (w *Writer) separate(bracket byte) {
 	if last := len(w.buf) - 1; last >= 0 && w.buf[last] != bracket {
 		w.buf = append(w.buf, ',')
@@ -93,8 +93,8 @@ func (w *Writer) Int64(n int64) { w.buf = strconv.AppendInt(w.buf, n, 10) }
 // Uint64 writes a whole number.
 func (w *Writer) Uint64(n uint64) { w.buf = strconv.AppendUint(w.buf, n, 10) }
 
-// Float64 writes a number in the fewest digits that read back as f, as ES6
-// does: with an exponent where it is very small or large.
+// Float64 writes a number with the fewest digits that restore f, as ES6 does: with an
+// exponent if it is very small or large.
 func (w *Writer) Float64(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.giveUp()
@@ -110,14 +110,14 @@ func (w *Writer) Float64(f float64) {
 	}
 }
 
-// String writes a text.
+// String writes a string.
 func (w *Writer) String(s string) {
 	w.buf = append(w.buf, '"')
 	w.buf = appendEscaped(w.buf, s)
 	w.buf = append(w.buf, '"')
 }
 
-// Bytes writes b as a text in base64, or null for nil.
+// Bytes writes b as a string in base64, or null for nil.
 func (w *Writer) Bytes(b []byte) {
 	if b == nil {
 		w.Null()
@@ -128,7 +128,7 @@ func (w *Writer) Bytes(b []byte) {
 	w.buf = append(w.buf, '"')
 }
 
-// Time writes a moment in RFC 3339, with nanoseconds where it has some.
+// Time writes a moment in RFC 3339, with nanoseconds if they are not zero.
 func (w *Writer) Time(t time.Time) {
 	text, err := t.AppendText(append(w.buf, '"'))
 	if err != nil {

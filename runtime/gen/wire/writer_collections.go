@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WriteText writes a value whose JSON is a text that it makes itself. If the
-// text has an error, or needs escapes, the Writer gives up.
+// WriteText writes a value as the string that its method AppendText makes. If AppendText
+// returns an error, or the string needs escapes, the Writer gives up.
 func WriteText[T encoding.TextAppender](w *Writer, value T) {
 	w.buf = append(w.buf, '"')
 	start := len(w.buf)

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// activityEvery is how often the attempts that have been running for long are collected.
+	// activityEvery is how often attempts that have been running for long are collected.
 	activityEvery = time.Second
 	// activityPause is the shortest time between two writes.
 	activityPause = 100 * time.Millisecond
 )
 
-// Activity writes into the file what only this process knows, for other processes to
-// read: circuit breakers that are not closed, attempts that have been running for long,
-// and subscriptions without a handler. It also closes the breakers that operators want
-// closed.
+// Activity writes state that only this process knows into the file, where other
+// processes can read it: circuit breakers that are not closed, attempts that have been
+// running for long, and subscriptions without a handler. It also closes breakers when
+// operators request it.
 type Activity struct {
 	log          engine.Reporter
 	collect      func() engine.Activity
@@ -38,8 +38,8 @@ type Activity struct {
 	failing bool // the last write has failed
 }
 
-// NewActivity returns an Activity that writes nothing before Start. It gets what there is
-// to write from collect.
+// NewActivity returns an Activity that writes nothing before Start. It calls collect
+// for the state to write, and closeBreaker for each request of an operator.
 func NewActivity(collect func() engine.Activity, closeBreaker func(engine.BreakerRequest), logger *slog.Logger) *Activity {
 	return &Activity{
 		collect: collect, closeBreaker: closeBreaker, logger: logger,
@@ -54,13 +54,13 @@ func (a *Activity) Start(log engine.Reporter) {
 	go a.run()
 }
 
-// Stop returns when nothing is written any more.
+// Stop ends writing. It waits for a write that is under way.
 func (a *Activity) Stop() {
 	close(a.end)
 	<-a.ended
 }
 
-// Changed says that there may be something to write. It never blocks.
+// Changed makes the Activity collect and write soon. It never blocks.
 func (a *Activity) Changed() {
 	select {
 	case a.wake <- struct{}{}:
@@ -68,7 +68,7 @@ func (a *Activity) Changed() {
 	}
 }
 
-// request takes the requests that are not yet answered.
+// request replaces the unanswered requests.
 func (a *Activity) request(requests []engine.BreakerRequest) {
 	a.mu.Lock()
 	a.requests = requests
@@ -97,8 +97,8 @@ func (a *Activity) run() {
 	}
 }
 
-// write answers requests and writes what has changed. It reports false if there was
-// nothing to write.
+// write answers requests and writes the state if it has changed. It returns false if
+// there was nothing to write.
 func (a *Activity) write() bool {
 	a.mu.Lock()
 	requests := a.requests

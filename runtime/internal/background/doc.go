@@ -1,5 +1,5 @@
-// Package background holds what a bus does beside publishing and delivering:
-// maintenance that repeats ([Prune], [Redrive]), calls that must not hold up their
-// caller ([Queue]), and the report to other processes ([Activity]). Nothing that is
-// delivered waits for any of it.
+// Package background runs the tasks of a bus beside publishing and delivering:
+// periodic maintenance ([Prune], [Redrive]), calls that must not block their caller
+// ([Queue]), and the report to other processes ([Activity]). Deliveries never wait
+// for these tasks.
 package background

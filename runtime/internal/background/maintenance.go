@@ -11,9 +11,9 @@ import (
 const (
 	// pruneEvery is how often Prune looks for events to delete.
 	pruneEvery = time.Minute
-	// redriveEvery is how often Redrive looks for dead letters to try again.
+	// redriveEvery is how often Redrive looks for dead letters to redrive.
 	redriveEvery = 10 * time.Second
-	// redriveLimit is how many dead letters one transaction tries again.
+	// redriveLimit is how many dead letters one transaction redrives at most.
 	redriveLimit = 250
 )
 
@@ -30,17 +30,17 @@ func Prune(ctx context.Context, log engine.Maintainer, retention time.Duration, 
 	})
 }
 
-// RedriveRule says which dead letters of a subscription are tried again.
+// RedriveRule says which dead letters of a subscription are redriven.
 type RedriveRule struct {
 	Subscription string
 	Type         string
 	Reasons      []string
-	Every        time.Duration // after their death
-	Max          int           // how often
+	Every        time.Duration // the time between a dead letter and its redrive
+	Max          int           // the largest number of redrives
 }
 
-// Redrive tries dead letters again, until ctx ends. It asks for the rules in force
-// each time.
+// Redrive redrives dead letters until ctx ends. It calls rules before each round, so
+// that changed rules apply.
 func Redrive(ctx context.Context, log engine.Maintainer, rules func() []RedriveRule, logger *slog.Logger) {
 	every(ctx, redriveEvery, func(ctx context.Context) error {
 		for _, rule := range rules() {
@@ -71,8 +71,8 @@ func redrive(ctx context.Context, log engine.Maintainer, rule RedriveRule, logge
 	return nil
 }
 
-// every repeats a task until ctx ends. It calls complain when the task begins to fail,
-// once.
+// every calls do at each interval until ctx ends. It calls complain for the first of
+// several failures in a row.
 func every(ctx context.Context, interval time.Duration, do func(ctx context.Context) error, complain func(err error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -2,11 +2,11 @@ package background
 
 import "context"
 
-// Queue runs calls on a goroutine of its own, one after the other, so that they may take
-// their time.
+// Queue makes calls one after the other on its own goroutine, so that a slow call does
+// not block its caller.
 type Queue struct {
 	calls chan func()
-	ended chan struct{} // closed when Run is through; nil before it
+	ended chan struct{} // closed when the goroutine of Run has ended; nil before Run
 }
 
 // NewQueue returns a queue in which up to limit calls may wait.
@@ -22,7 +22,8 @@ func (q *Queue) Offer(call func()) bool {
 	}
 }
 
-// Run starts the goroutine. When ctx ends it makes the calls that are left, and ends.
+// Run starts the goroutine. When ctx ends, the goroutine makes the remaining calls and
+// ends.
 func (q *Queue) Run(ctx context.Context) {
 	q.ended = make(chan struct{})
 	go func() {

@@ -1,5 +1,5 @@
-// Package exact checks JSON that a person has written for an event. It is stricter than
-// the bus, which also reads events of other versions of the catalogue.
+// Package exact checks the JSON of a payload that a person has written. It is stricter
+// than the bus, which also reads events of other versions of the catalogue.
 package exact
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 )
 
-// Check reports what is wrong with the JSON of a payload that decode reads: it is valid
-// UTF-8, has no key twice, decodes, has every required field and no unknown one, and
-// passes the Validate method of its value. It returns nil if nothing is wrong, and
-// usually a *[checks.ValidationError] otherwise.
+// Check checks the JSON of a payload: it must be valid UTF-8, have no key twice, decode
+// with decode, have every required field and no unknown one, and its value must pass
+// its Validate method. Check returns nil if nothing is wrong, and otherwise an error,
+// usually a *[checks.ValidationError].
 func Check(payload []byte, decode func(payload []byte) (any, error)) error {
 	var unclear checks.Problems
 	for _, p := range plainjson.Check(payload) {
@@ -68,8 +68,8 @@ func parseTree(data []byte) (tree any, err error) {
 	return tree, err
 }
 
-// compareTrees finds the fields that were given and are not part of what was
-// decoded, and those that are part of it and were not given.
+// compareTrees reports the fields that were given but not decoded, and the fields of
+// the decoded value that were not given.
 func compareTrees(problems *checks.Problems, path string, given, decoded any) {
 	if given == nil && decoded != nil {
 		problems.Add(path, "is null, and must have a value")
@@ -104,9 +104,9 @@ func compareFields(problems *checks.Problems, path string, given, decoded map[st
 	}
 }
 
-// misfits finds the values that a payload does not decode for. The decoder
-// knows the first of them at best, and of many types not even where it is. So
-// each value is decoded alone, with all others null.
+// misfits reports the values because of which a payload does not decode. The decoder
+// reports only the first, and for many types not even its place. So misfits decodes
+// each value alone, with all others null.
 func misfits(decode func(payload []byte) (any, error), payload []byte, whole error) error {
 	tree, err := parseTree(payload)
 	if err != nil {
@@ -152,7 +152,7 @@ func misfit(err error) string {
 	return "is not valid: " + cause(err).Error()
 }
 
-// cause returns the error of the decoder without the sentence around it.
+// cause returns the error inside a [dispatch.DecodeError].
 func cause(err error) error {
 	if decode := (*dispatch.DecodeError)(nil); errors.As(err, &decode) && errors.Unwrap(decode.Err) != nil {
 		return errors.Unwrap(decode.Err)
@@ -160,7 +160,7 @@ func cause(err error) error {
 	return err
 }
 
-// leaf is a scalar in a tree.
+// leaf is a scalar in a tree of JSON values.
 type leaf struct {
 	path  string
 	value any
@@ -183,7 +183,7 @@ func leaves(path string, tree any, set func(any)) (found []leaf) {
 	return found
 }
 
-// fieldPath is the path of a field of the object at path.
+// fieldPath returns the path of a field of the object at path.
 func fieldPath(path, name string) string {
 	if path == "" {
 		return name
@@ -194,5 +194,5 @@ func fieldPath(path, name string) string {
 	return path + "." + name
 }
 
-// itemPath is the path of the i-th item of the list at path.
+// itemPath returns the path of the i-th item of the list at path.
 func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// upToDate returns the JSON that was given for a value with the keys of today: fields
-// that are there under former names have their present ones, and missing ones with a
-// default have that. It tells an unknown field that is null from an optional one.
+// upToDate returns the given JSON with present names: it renames fields with former
+// names and adds missing fields that have a default. It replaces null in an unknown
+// field with [unknownNull], to tell it from an optional field that is not set.
 func upToDate(given any, v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -37,8 +37,8 @@ func upToDate(given any, v reflect.Value) any {
 	return given
 }
 
-// isGenerated tells structs of a catalogue, whose fields have all a name in JSON, from
-// those of others.
+// isGenerated reports whether a struct is generated from a catalogue: all its fields
+// have a name in JSON, and it has a Validate method.
 func isGenerated(v reflect.Value) bool {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("json") == "" {
@@ -48,7 +48,7 @@ func isGenerated(v reflect.Value) bool {
 	return v.CanInterface() && v.Type().Implements(reflect.TypeFor[validator]())
 }
 
-// unknownNull stands for null where there is no field.
+// unknownNull replaces null in a field that the struct does not have.
 type unknownNull struct{}
 
 func structUpToDate(given any, v reflect.Value) any {

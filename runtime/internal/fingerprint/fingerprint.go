@@ -1,11 +1,10 @@
-// Package fingerprint tells whether two failures are of the same kind.
+// Package fingerprint groups failures of the same kind.
 //
-// Ten thousand dead letters are rarely ten thousand problems. [Of] reduces a
-// failure to why it was given up, the Go type of its error, the error's message
-// without what differs from one event to the next ([Normalize]), and the place
-// that panicked ([Frame]), and makes a short name of them. It is a pure
-// function: the same failure has the same fingerprint in every process and
-// version that normalises alike.
+// Ten thousand dead letters rarely have ten thousand causes. [Of] hashes the reason
+// of a dead letter, the Go type of its error, the error's message without the parts
+// that differ between events ([Normalize]), and the function that panicked
+// ([Frame]). It is a pure function: the same failure has the same fingerprint in
+// every process, as long as Normalize does not change.
 package fingerprint
 
 import (

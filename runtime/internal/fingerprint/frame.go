@@ -8,10 +8,10 @@ import (
 // ours is the import path of busgen's runtime, whose frames are in every stack.
 var ours, _, _ = strings.Cut(reflect.TypeFor[normalizer]().PkgPath(), "/internal/")
 
-// Frame returns the function at the top of a stack as [runtime/debug.Stack]
-// prints it, leaving out those of Go's runtime, of the testing package and of
-// busgen's runtime. It is empty if nothing is left. Line numbers do not count:
-// they change with every edit above.
+// Frame returns the topmost function of the program in a stack, in the form in
+// which [runtime/debug.Stack] prints it. Functions of Go's runtime, of package
+// testing and of busgen's runtime do not count. Frame returns "" if no other is
+// left. It has no line number, because every edit above the line changes it.
 func Frame(stack string) string {
 	for line := range strings.Lines(stack) {
 		line = strings.TrimSuffix(line, "\n")

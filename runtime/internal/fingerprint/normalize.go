@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Normalize replaces what differs between two errors of the same kind by
-// placeholders:
+// Normalize replaces the parts of a message that differ between errors of the same
+// kind with placeholders:
 //
 //	<time>  dates and times of day
 //	<id>    UUIDs
 //	<addr>  IP addresses, with or without a port, and mail addresses
-//	<text>  what stands in quotation marks
-//	<n>     numbers with their signs and units, in any base, words that are made of
-//	        letters and digits as identifiers are, and random tokens (base64)
+//	<text>  text in quotation marks
+//	<n>     numbers with their signs and units, in any base; identifiers of letters
+//	        and digits; random tokens (base64)
 //
-// The digits at the end of a word are a number of their own: order17 becomes
-// order<n>. Normalizing twice changes nothing more, and the result is at most
-// three times as long as the message.
+// Digits at the end of a word are a number: order17 becomes order<n>. Normalizing
+// twice gives the same as once. The result is at most three times as long as the
+// message.
 func Normalize(message string) string {
 	n := normalizer{in: message}
 	for n.in != "" {
@@ -35,7 +35,7 @@ type normalizer struct {
 	unclosed [128]bool
 }
 
-// step takes over the next quotation, word or character.
+// step moves the next quotation, word or character.
 func (n *normalizer) step() {
 	c := n.in[0]
 	switch {
@@ -48,13 +48,13 @@ func (n *normalizer) step() {
 	case (isSeparator(c) || c == '+') && !n.joined() && token(n.in) > 0:
 		n.replace(token(n.in), "<n>")
 	case n.signed(c):
-		n.in = n.in[1:] // whether there is a sign, or a digit before the point, differs as numbers do
+		n.in = n.in[1:] // the sign, or a point without a digit before it, is part of the number
 	default:
 		n.copy(1)
 	}
 }
 
-// other replaces an address of that many bytes, or copies one character.
+// other replaces the address of that many bytes. If address is 0, it copies one character.
 func (n *normalizer) other(address int) {
 	if address > 0 {
 		n.replace(address, "<addr>")
@@ -63,8 +63,8 @@ func (n *normalizer) other(address int) {
 	}
 }
 
-// quotation takes over what begins with a quotation mark, unless it is an
-// apostrophe or never ends.
+// quotation replaces the quotation that begins here. It copies the mark if that is
+// an apostrophe or if the quotation does not end.
 func (n *normalizer) quotation(mark byte) {
 	if mark == '\'' && n.joined() || n.unclosed[mark] {
 		n.copy(1)
@@ -74,11 +74,11 @@ func (n *normalizer) quotation(mark byte) {
 		n.replace(length, "<text>")
 		return
 	}
-	n.unclosed[mark] = true // nor will one that begins later; do not search again
+	n.unclosed[mark] = true // later quotations do not end either; do not search again
 	n.copy(1)
 }
 
-// word takes over what begins with a letter or a digit.
+// word moves the word, number or address that begins with a letter or a digit.
 func (n *normalizer) word() {
 	for _, p := range patterns {
 		for found := p.pattern.FindString(n.in); found != ""; found = p.pattern.FindString(found[:strings.LastIndexAny(found, ".-@")]) {
@@ -87,7 +87,7 @@ func (n *normalizer) word() {
 				return
 			}
 			if !strings.Contains(found, "@") {
-				break // only mail addresses have an end that may be left off
+				break // only a mail address may be followed by more, such as a point
 			}
 		}
 	}
@@ -129,9 +129,9 @@ func (n *normalizer) signed(c byte) bool {
 	return isDigit(n.in[1]) || c != '.' && n.in[1] == '.' && len(n.in) > 2 && isDigit(n.in[2])
 }
 
-// identifier reports whether a word is more than letters that a number
-// follows: hexadecimal, or mixed, or longer than words are. letters is how many
-// come before the first digit.
+// identifier reports whether a word with digits is an identifier, and not letters
+// with a number behind them: it is hexadecimal, mixes letters and digits, or has 16
+// bytes or more. letters is the number of bytes before the first digit.
 func identifier(word string, letters int) bool {
 	return len(word) >= 16 || len(word) >= 6 && strings.Trim(word, "0123456789abcdefABCDEF") == "" ||
 		strings.Trim(word[letters:], "0123456789") != ""
@@ -160,7 +160,7 @@ func (n *normalizer) address() int {
 	return len(run)
 }
 
-// joined reports whether what comes next belongs to a word or placeholder.
+// joined reports whether the output ends with a word or placeholder that the next character continues.
 func (n *normalizer) joined() bool { return n.last == '>' || isWord(n.last) }
 
 func (n *normalizer) copy(length int) {
@@ -173,8 +173,8 @@ func (n *normalizer) replace(length int, placeholder string) {
 	n.last, n.in = '>', n.in[length:]
 }
 
-// patterns are tried in this order where a word begins. What they match is
-// bounded, so that the time a message takes grows with its length only.
+// patterns are tried in this order where a word begins. Each match has a maximal
+// length, so that the time grows linearly with the length of the message.
 var patterns = []struct {
 	pattern     *regexp.Regexp
 	placeholder string
@@ -188,7 +188,7 @@ var patterns = []struct {
 var (
 	// number is a number with its unit: 0x1f, 1,234.5, 1e+06, 1m30.5s.
 	number = regexp.MustCompile(`^\d+([eE][+-]\d+)?[0-9A-Zµμa-z]*([.,]\d+([eE][+-]\d+)?[0-9A-Zµμa-z]*)*`)
-	// addressRun holds every IP address, and more.
+	// addressRun matches every IP address, and other texts.
 	addressRun = regexp.MustCompile(`^(\[[0-9a-fA-F:.]{1,45}(%\w{1,16})?\](:\d{1,5})?|[0-9a-fA-F:.]{1,52}(%\w{1,16})?)`)
 )
 
@@ -212,7 +212,7 @@ func ends(text string, length int) bool { return length == len(text) || !isWord(
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isWord reports whether a byte is part of a word. Those beyond ASCII are.
+// isWord reports whether a byte is part of a word. Bytes beyond ASCII are.
 func isWord(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 128
 }

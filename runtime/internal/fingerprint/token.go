@@ -2,17 +2,17 @@ package fingerprint
 
 import "strings"
 
-// Tokens are what base64 and its relatives make of random bytes: session keys,
-// signatures, web tokens. No two are alike, and no word looks like them.
+// Tokens are random bytes in base64 or a similar encoding: session keys,
+// signatures, web tokens. Each is different, and none looks like a word.
 
 const (
-	leastToken  = 16  // shorter ones are taken for words
-	tokenWindow = 256 // by so many bytes it is seen whether a long run is one
-	leastPeeled = 5   // letters of a word that may stand before a token: reset/…
+	leastToken  = 16  // the shortest token, in bytes; shorter runs count as words
+	tokenWindow = 256 // how many bytes of a long run are examined
+	leastPeeled = 5   // the least letters of a word in front of a token: reset/…
 )
 
-// token returns the length of the token that in begins with, its padding
-// included, or 0.
+// token returns the length of the token at the beginning of in, padding included,
+// or 0 if there is none.
 func token(in string) int {
 	length := runOf(in, tokenWindow)
 	if length < leastToken {
@@ -33,7 +33,7 @@ func token(in string) int {
 	return length
 }
 
-// runOf returns how many of the first limit bytes a token can be made of.
+// runOf returns how many bytes at the beginning of in can be part of a token, at most limit.
 func runOf(in string, limit int) (length int) {
 	for length < min(len(in), limit) && isTokenByte(in[length]) {
 		length++
@@ -45,9 +45,9 @@ func isTokenByte(c byte) bool { return isWord(c) && c < 128 || isSeparator(c) ||
 
 func isSeparator(c byte) bool { return c == '/' || c == '-' || c == '_' }
 
-// peeled reports whether a run begins with a word that a separator ends, or with
-// the short name of what follows (cus_…) if too little follows: the rest is looked
-// at by itself.
+// peeled reports whether a run begins with a word and a separator, so that the rest
+// is examined by itself. A short prefix (cus_…) counts as a word only if the rest is
+// too short for a token.
 func peeled(run string) bool {
 	if isSeparator(run[0]) {
 		run = run[1:]
@@ -56,10 +56,11 @@ func peeled(run string) bool {
 	return end >= 2 && isSeparator(run[end]) && (end >= leastPeeled || len(run)-end-1 < leastToken)
 }
 
-// random reports whether letters of both cases and digits change too often for
-// words, names in camel case and paths. Those have segments (a capital and small
-// letters, capitals, digits) of three bytes and more; of random bytes they are
-// little longer than two. marked says that it is probably base64 anyway.
+// random reports whether small letters, capitals and digits alternate too often for
+// words, names in camel case and paths. A segment is a capital with small letters, a
+// run of capitals or a run of digits. In names, segments have three bytes and more;
+// in random bytes, little more than two. marked says that padding or a plus sign
+// suggests base64, which lowers the threshold.
 func random(run string, marked bool) bool {
 	var segments, bytes, separators, inside int
 	var small, capital bool

@@ -1,10 +1,11 @@
-// Package guard calls code of the program that may panic where a panic would end the
-// process, because the caller is a goroutine of the bus.
+// Package guard calls code of the program from goroutines of the bus, and recovers
+// its panics, which would end the process there.
 package guard
 
 import "fmt"
 
-// PanicText returns what a panic is about, whatever the methods of its value do.
+// PanicText returns the value of a panic as text. It does not panic, even if the
+// methods of the value do.
 func PanicText(cause any) (text string) {
 	defer func() {
 		if recover() != nil {

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 )
 
-// Logger returns a logger that survives a handler that panics: the line is
-// lost, and nothing else. The bus logs from goroutines of its own, where such a
-// panic would end the process.
+// Logger returns a logger that recovers panics of the handler of l. Only the line is
+// lost. The bus logs from its own goroutines, where a panic would end the process.
 func Logger(l *slog.Logger) *slog.Logger { return slog.New(handler{l.Handler()}) }
 
 type handler struct{ slog.Handler }

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Bounds are the upper bounds of the buckets. There is one more bucket for what took
-// longer than the last bound.
+// Bounds lists the upper bounds of the buckets. One more bucket counts longer durations.
 var Bounds = [...]time.Duration{
 	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
 	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
@@ -27,12 +26,12 @@ const Buckets = len(Bounds) + 1
 // Recorder counts durations. The zero Recorder is ready to use.
 type Recorder struct {
 	counts [Buckets]atomic.Uint64
-	short  atomic.Uint64 // the sum of what took less than a second, in nanoseconds
-	long   atomic.Uint64 // the sum of the rest, in microseconds, so that it does not overflow
+	short  atomic.Uint64 // the sum of durations below a second, in nanoseconds
+	long   atomic.Uint64 // the sum of the others, in microseconds, so that it does not overflow
 }
 
-// Add counts one duration. A negative one, which a clock that was set back can make,
-// counts as zero.
+// Add counts one duration. A negative duration counts as zero: it comes from a clock
+// that was set back.
 func (r *Recorder) Add(d time.Duration) {
 	d = max(d, 0)
 	i := 0 // most durations are short, so this is faster than a binary search
@@ -47,7 +46,8 @@ func (r *Recorder) Add(d time.Duration) {
 	}
 }
 
-// Snapshot returns how many durations each bucket has, and the sum of all in seconds.
+// Snapshot returns the number of durations in each bucket, and the sum of all
+// durations in seconds.
 func (r *Recorder) Snapshot() (counts [Buckets]uint64, seconds float64) {
 	for i := range r.counts {
 		counts[i] = r.counts[i].Load()

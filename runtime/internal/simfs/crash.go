@@ -9,11 +9,11 @@ import (
 // sectorSize is the unit that a disk writes whole or not at all.
 const sectorSize = 512
 
-// Crash returns what the disk may hold when the power fails now. Everything
-// synced is there. Of the changes since, seed decides about each: it is there,
-// it is not, or only some of its sectors are, while others hold zeros or
-// garbage. Later changes may be there when earlier ones are not. Names that
-// were made or removed since are there up to some point.
+// Crash returns what the disk may hold if the power fails now. It holds everything
+// that was synced. For each later change, seed decides: it is there, it is missing,
+// or only some of its sectors are there while others hold zeros or garbage. A change
+// may be there although an earlier one is missing. Files that were created or
+// deleted since the last sync of names are so up to a point that seed chooses.
 func (f *FS) Crash(seed uint64) Image {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,8 +29,9 @@ func (f *FS) Crash(seed uint64) Image {
 	return image
 }
 
-// mood is how a disk treats one file's changes. Disks that lose everything,
-// or nothing but a little, find other mistakes than a fair coin does.
+// mood holds the probabilities with which a disk treats one file's changes. A disk
+// that loses everything, or very little, finds other mistakes than one that loses
+// half.
 type mood struct {
 	*rand.Rand
 	keep, tear, garble float64 // probabilities
@@ -43,7 +44,7 @@ func newMood(r *rand.Rand) mood {
 
 func (m mood) chance(p float64) bool { return m.Float64() < p }
 
-// crash returns what is left of a file.
+// crash returns the contents of a file after a power cut.
 func (d *disk) crash(m mood) []byte {
 	content := slices.Clone(d.durable)
 	for _, c := range d.pending {
@@ -63,7 +64,7 @@ func (d *disk) crash(m mood) []byte {
 	return content
 }
 
-// sectors splits a write where the sectors of the disk end.
+// sectors splits a write at the sectors of the disk.
 func (c change) sectors() (parts []change) {
 	for len(c.data) > 0 {
 		n := min(sectorSize-int(c.at%sectorSize), len(c.data))
@@ -73,8 +74,8 @@ func (c change) sectors() (parts []change) {
 	return parts
 }
 
-// garbled returns a write of the same place with zeros or noise in it: what
-// a file system shows of space that was allocated and never filled.
+// garbled returns a write of zeros or noise at the same place. File systems show
+// such bytes in space that was allocated but never filled.
 func (c change) garbled(m mood) change {
 	noise := make([]byte, len(c.data))
 	if m.chance(0.5) {

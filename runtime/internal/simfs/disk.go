@@ -10,7 +10,7 @@ import (
 // disk is the contents of one file.
 type disk struct {
 	now     []byte   // as the process sees it
-	durable []byte   // as a power cut is sure to leave it
+	durable []byte   // what survives every power cut
 	pending []change // from durable to now
 	locks   locks
 }
@@ -37,7 +37,8 @@ func (d *disk) sync() {
 	d.pending = nil
 }
 
-// forget is what a failed sync does to the changes it did not write.
+// forget makes all later syncs skip the pending changes, as after a failed sync on
+// Linux.
 func (d *disk) forget() {
 	for i := range d.pending {
 		d.pending[i].forgotten = true
@@ -64,14 +65,14 @@ func resize(content []byte, size int64) []byte {
 	return content[:size:size]
 }
 
-// folder is the names of the files.
+// folder has the names of the files.
 type folder struct {
 	now     map[string]*disk
 	durable map[string]*disk
 	pending []naming // from durable to now
 }
 
-// naming is the creation of a file, or with a nil disk its deletion.
+// naming is the creation of a file, or its deletion if disk is nil.
 type naming struct {
 	name string
 	disk *disk
@@ -105,9 +106,8 @@ func (f *folder) sync() {
 	f.durable, f.pending = maps.Clone(f.now), nil
 }
 
-// synced is told that a file was synced. Its name is then durable, and so is
-// what was done to the folder before the file was made: that is what file
-// systems with a journal do, and the driver relies on it.
+// synced makes the name of a synced file durable, and with it all earlier changes of
+// the folder. File systems with a journal do so, and the driver relies on it.
 func (f *folder) synced(d *disk) {
 	for i, n := range slices.Backward(f.pending) {
 		if n.disk == d {
@@ -120,14 +120,14 @@ func (f *folder) synced(d *disk) {
 	}
 }
 
-// locks are those of SQLite on one file: any number of readers, of whom one
-// may prepare to write, and then wait for the others to leave.
+// locks holds SQLite's locks on one file. It has any number of readers. One of them
+// may prepare to write, and then waits until the others have left.
 type locks struct {
 	shared  int // connections at LOCK_SHARED or above
 	writing *file
 }
 
-// lock raises f's lock, or reports false.
+// lock raises f's lock to level. It returns false if another file holds the lock.
 func (l *locks) lock(f *file, level vfs.LockLevel) bool {
 	switch {
 	case level <= f.level:

@@ -1,23 +1,20 @@
-// Package simfs is a file layer for SQLite that lives in memory and lies on
-// request: it loses power, fills up and returns errors. Tests open a database
-// through it to see what remains.
+// Package simfs is a file layer for SQLite in memory that simulates faults: power
+// cuts, full disks and errors. Tests open a database on it and check what remains.
 //
 // # What a disk remembers
 //
-// A write is not durable until it is synced. Each file therefore has its
-// contents as the process sees them, and beside that what the disk is sure to
-// keep and the list of changes since ([disk]). The same goes for names: a file
-// that was created or deleted may be seen or not after a power cut, until a
-// sync makes sure ([folder]).
+// A write is durable only after a sync. So each file has the contents that the
+// process sees, the contents that the disk is sure to keep, and the list of
+// changes between them ([disk]). The same holds for names: whether a file that was
+// created or deleted exists after a power cut is open until a sync ([folder]).
 //
 // # Power cuts
 //
-// [FS.CutAfter] ends the power at a chosen operation; that one and everything
-// later fails. [FS.Crash] then says what the disk may hold: what was synced,
-// and of each later change all, nothing or some of its 512-byte sectors, as a
-// seed decides. [FS.Kill] is the milder end: the process dies, the operating
-// system lives, and everything written is there. Both return an [Image] that
-// [New] takes.
+// [FS.CutAfter] cuts the power at a chosen operation: this one and all later ones
+// fail. [FS.Crash] then returns what the disk may hold: everything that was synced,
+// and all, nothing or some 512-byte sectors of each later change, as a seed decides.
+// [FS.Kill] simulates a process that is killed while the operating system goes on:
+// everything written is there. Both return an [Image] for [New].
 //
 // # Faults
 //
@@ -25,8 +22,8 @@
 //
 // # What is real
 //
-// The index of a write-ahead log is shared memory between connections, and
-// comes from the driver: it needs a small real file, in the folder given to
-// [New]. It takes no part in what survives. Its locks are not seen here either;
-// to be refused by a lock, open another connection and take it.
+// The index of a write-ahead log is memory that connections share. It comes from
+// the driver and needs a small real file, in the folder given to [New]. It is no
+// part of an Image. Faults do not apply to its locks: to test a held lock, take it
+// with another connection.
 package simfs

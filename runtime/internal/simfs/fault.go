@@ -7,25 +7,24 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// patience is how many operations a program may try after the power failed.
+// patience is how many operations may fail after a power cut before begin panics.
 const patience = 100_000
 
-// Fault is what [FS.Fail] does to operations.
+// Fault says which operations [FS.Fail] makes fail, and how.
 type Fault struct {
 	Op     Op     // the kinds that fail
-	File   string // only on files whose names end so; empty for all
-	Nth    int    // which of them, counted from the call of Fail; 1 is the next
-	Err    error  // what they return: an error code of the driver
+	File   string // the end of the file's name; empty for all files
+	Nth    int    // the first to fail, counted from the call of Fail; 1 is the next
+	Err    error  // the error that they return: an error code of the driver
 	Sticky bool   // all later ones fail too
 	// Extent is how much of a failing write, truncation or deletion happens
-	// nevertheless.
+	// before it fails.
 	Extent Extent
-	// Forget makes a failing sync forget what it should have written, as
-	// Linux does: the process goes on seeing it, but no later sync makes it
-	// durable.
+	// Forget makes a failing sync drop its changes, as Linux does: the process
+	// still sees them, but no later sync makes them durable.
 	Forget bool
-	// Limit, if it is not 0, ends the fault after so many failures, so that
-	// a program that keeps trying without a pause comes to an end.
+	// Limit ends the fault after so many failures, so that a program that tries
+	// again without a pause does not loop for ever. 0 means no limit.
 	Limit int
 }
 
@@ -39,15 +38,15 @@ const (
 	All
 )
 
-// Fail makes operations fail, in place of what an earlier call asked for.
+// Fail makes operations fail. It replaces the fault of an earlier call.
 func (f *FS) Fail(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault, f.failed = &fault, 0
 }
 
-// Heal ends faults and brings the power back. What failed stays failed; what
-// was written before stays as the process saw it.
+// Heal ends the fault and restores the power. Operations that failed stay failed;
+// the contents stay as the process saw them.
 func (f *FS) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,16 +61,16 @@ func (f *FS) Failures() int {
 	return f.failed
 }
 
-// CutAfter makes the power fail at the n-th change of a file from now on; 1 is
-// the next. That change and every operation after it fail, until Heal. A program
-// that goes on trying as fast as it can panics in the end.
+// CutAfter cuts the power at the n-th change of a file from now on; 1 is the next.
+// That change and every later operation fail, until Heal. After 100,000 failed
+// operations it panics, because some program tries again without a pause.
 func (f *FS) CutAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cut = n
 }
 
-// Cut makes the power fail now: every operation from here on fails, until Heal.
+// Cut cuts the power now: every later operation fails, until Heal.
 func (f *FS) Cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,9 +84,8 @@ func (f *FS) Dead() bool {
 	return f.dead
 }
 
-// begin counts an operation on a file and decides about it. It returns how
-// much of it is to happen, and the error of an operation that fails. The caller
-// holds mu.
+// begin counts an operation on a file and decides whether it fails. It returns how
+// much of the operation happens, and its error. The caller holds mu.
 func (f *FS) begin(op Op, name string) (Extent, error) {
 	f.counts[op]++
 	f.forgets = false
@@ -99,8 +97,8 @@ func (f *FS) begin(op Op, name string) (Extent, error) {
 	}
 	if op&Changes != 0 && f.cut > 0 {
 		if f.cut--; f.cut == 0 {
-			// It was under way: what becomes of it is decided with all
-			// that is not synced.
+			// The change is under way: Crash decides how much of it is
+			// there, as for all changes without a sync.
 			f.dead, f.failed = true, 0
 			return All, failure(op)
 		}
@@ -120,7 +118,7 @@ func (f *FS) begin(op Op, name string) (Extent, error) {
 	return extent, err
 }
 
-// failure is the error of an operation without power.
+// failure returns the error of an operation without power.
 func failure(op Op) error {
 	switch op {
 	case Open:

@@ -8,8 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// file is an open file. It looks to SQLite like one of the driver's own on
-// Linux: same sector size, same promises, no memory mapping.
+// file is an open file. SQLite sees the same sector size and characteristics as for
+// the driver's own files on Linux, and no memory mapping.
 type file struct {
 	fs    *FS // nil for a file without a name
 	name  string
@@ -24,7 +24,7 @@ var (
 	_ vfs.FileLockState    = (*file)(nil)
 )
 
-// begin locks the file system, counts an operation, and decides about it.
+// begin locks the file system, counts an operation, and decides whether it fails.
 func (f *file) begin(op Op) (extent Extent, unlock func(), err error) {
 	if f.fs == nil {
 		return All, func() {}, nil
@@ -75,7 +75,7 @@ func (f *file) Truncate(size int64) error {
 	return err
 }
 
-// SizeHint extends the file to what SQLite is going to write.
+// SizeHint extends the file to the size that SQLite is going to need.
 func (f *file) SizeHint(size int64) error {
 	if now, _ := f.Size(); now >= size {
 		return nil
@@ -119,7 +119,7 @@ func (f *file) Lock(level vfs.LockLevel) error {
 	return err
 }
 
-// Unlock always succeeds: a lock goes away with its process, if not before.
+// Unlock always succeeds, also without power: a lock ends with its process at the latest.
 func (f *file) Unlock(level vfs.LockLevel) error {
 	if f.fs != nil {
 		f.fs.mu.Lock()

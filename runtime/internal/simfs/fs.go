@@ -44,20 +44,19 @@ type FS struct {
 	dead   bool
 	fault  *Fault
 	failed int
-	// forgets is how the operation at hand fails.
+	// forgets is set while an operation fails whose fault has Forget.
 	forgets bool
 	held    chan struct{} // syncs wait until it is closed
 	slow    time.Duration // how long a sync takes
 }
 
-// Image is the contents of files by name.
+// Image maps the names of files to their contents.
 type Image map[string][]byte
 
 var serial atomic.Int64
 
-// New returns a file system that holds the files of image, all of them
-// synced, and makes it known to the driver. dir is a real folder for the
-// indexes of write-ahead logs.
+// New returns a file system with the files of image, all synced, and registers it
+// with the driver. dir is a real folder for the indexes of write-ahead logs.
 func New(dir string, image Image) *FS {
 	f := &FS{
 		name:    fmt.Sprintf("simfs-%d", serial.Add(1)),
@@ -69,16 +68,14 @@ func New(dir string, image Image) *FS {
 	return f
 }
 
-// Name is what the driver knows the file system by: the value of the vfs
-// parameter of a database's URI.
+// Name returns the name that is registered with the driver: the value of the
+// parameter vfs in the URI of a database.
 func (f *FS) Name() string { return f.name }
 
-// Unregister makes the driver forget the file system. Connections to it must
-// have been closed.
+// Unregister removes the file system from the driver. Close all connections first.
 func (f *FS) Unregister() { vfs.Unregister(f.name) }
 
-// Count returns how many operations of the given kinds there were, whether or
-// not they failed.
+// Count returns the number of operations of the given kinds, failed ones included.
 func (f *FS) Count(ops Op) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,8 +87,7 @@ func (f *FS) Count(ops Op) (n int) {
 	return n
 }
 
-// Hold makes syncs wait until release is called, and so lets a test queue
-// work behind one that is under way.
+// Hold blocks syncs until release is called. So a test can queue work behind a sync.
 func (f *FS) Hold() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,14 +101,14 @@ func (f *FS) Hold() (release func()) {
 	}
 }
 
-// Slow makes every sync take so long; 0 for no time at all.
+// Slow makes every sync take d; 0 makes syncs immediate again.
 func (f *FS) Slow(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slow = d
 }
 
-// wait lets a sync through.
+// wait blocks a sync for Hold and Slow.
 func (f *FS) wait() {
 	f.mu.Lock()
 	held, slow := f.held, f.slow
@@ -125,8 +121,8 @@ func (f *FS) wait() {
 	}
 }
 
-// Open opens a file, as [vfs.VFS] wants it. A file without a name is nobody
-// else's and gone once it is closed; nothing ever happens to it.
+// Open implements [vfs.VFS]. A file without a name is temporary: it is private, it
+// is gone after Close, and faults do not apply to it.
 func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	if name == "" {
 		return &file{disk: &disk{}}, flags, nil
@@ -153,7 +149,7 @@ func (f *FS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, erro
 	return opened, flags, nil
 }
 
-// Delete deletes a file, as [vfs.VFS] wants it.
+// Delete implements [vfs.VFS].
 func (f *FS) Delete(name string, syncDir bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +166,7 @@ func (f *FS) Delete(name string, syncDir bool) error {
 	return err
 }
 
-// Access tells whether a file exists, as [vfs.VFS] wants it.
+// Access implements [vfs.VFS]. It reports whether a file exists.
 func (f *FS) Access(name string, _ vfs.AccessFlag) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,11 +176,11 @@ func (f *FS) Access(name string, _ vfs.AccessFlag) (bool, error) {
 	return f.folder.now[name] != nil, nil
 }
 
-// FullPathname returns the name: there are no folders here.
+// FullPathname implements [vfs.VFS]. It returns the name unchanged: there are no folders.
 func (f *FS) FullPathname(name string) (string, error) { return name, nil }
 
-// Kill returns what another process would find now, or this one after a
-// restart: everything that was written.
+// Kill returns the files as another process finds them after this one was killed:
+// with everything that was written.
 func (f *FS) Kill() Image {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,5 +191,5 @@ func (f *FS) Kill() Image {
 	return image
 }
 
-// names returns the keys of m in order, so that seeds mean the same each time.
+// names returns the keys of m in order, so that a seed always has the same effect.
 func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -94,9 +94,8 @@ func (p *OrderMoved) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// UpgradeJSON returns the JSON of a stored OrderMoved with the keys of today:
-// fields that were renamed have their present names, and missing ones their
-// defaults.
+// UpgradeJSON returns the JSON of a stored OrderMoved with present names for
+// renamed fields, and with the defaults of missing fields.
 func (OrderMoved) UpgradeJSON(data []byte) []byte {
 	return wire.Upgrade(
 		data,
@@ -1293,8 +1292,8 @@ func (v *Invoice) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// jsonOfPayment is Payment in JSON: the variant, and in front of its fields its
-// name as "kind".
+// jsonOfPayment is the JSON form of Payment: the name of the variant under the
+// key "kind", and then its fields.
 type jsonOfPayment struct {
 	value Payment
 }
@@ -1326,8 +1325,8 @@ func (j *jsonOfPayment) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// jsonOfExpression is Expression in JSON: the variant, and in front of its
-// fields its name as "type".
+// jsonOfExpression is the JSON form of Expression: the name of the variant
+// under the key "type", and then its fields.
 type jsonOfExpression struct {
 	value Expression
 }
@@ -1478,9 +1477,8 @@ func (v *OrderMovedStops) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-// UpgradeJSON returns the JSON of a stored OrderMovedStops with the keys of
-// today: fields that were renamed have their present names, and missing ones
-// their defaults.
+// UpgradeJSON returns the JSON of a stored OrderMovedStops with present names
+// for renamed fields, and with the defaults of missing fields.
 func (OrderMovedStops) UpgradeJSON(data []byte) []byte {
 	return wire.Upgrade(
 		data,

@@ -13,34 +13,34 @@ import (
 	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p Ping) Clone() Ping { return p }
 
-// Equal returns true: all values of Ping are the same.
+// Equal returns true: all values of Ping are equal.
 func (Ping) Equal(Ping) bool { return true }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
 	p.Note = deep.Pointer(p.Note)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderPlaced) Equal(other OrderPlaced) bool {
 	return p.OrderID == other.OrderID &&
 		deep.EqualPointers(p.Note, other.Note)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderMoved) Clone() OrderMoved {
 	p.Stops = slices.Clone(p.Stops)
 	p.Label = deep.Pointer(p.Label)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderMoved) Equal(other OrderMoved) bool {
 	return p.To == other.To &&
 		p.Floor == other.Floor &&
@@ -48,7 +48,7 @@ func (p OrderMoved) Equal(other OrderMoved) bool {
 		deep.EqualPointers(p.Label, other.Label)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderLineAdded) Clone() OrderLineAdded {
 	p.Everything = p.Everything.Clone()
 	p.Optional = p.Optional.Clone()
@@ -58,8 +58,8 @@ func (p OrderLineAdded) Clone() OrderLineAdded {
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderLineAdded) Equal(other OrderLineAdded) bool {
 	return p.Line == other.Line &&
 		p.Everything.Equal(other.Everything) &&
@@ -72,14 +72,14 @@ func (p OrderLineAdded) Equal(other OrderLineAdded) bool {
 		slices.Equal(p.I, other.I)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderLineRemoved) Clone() OrderLineRemoved {
 	p.Tree = p.Tree.Clone()
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderLineRemoved) Equal(other OrderLineRemoved) bool {
 	return p.Reason == other.Reason &&
 		p.Tree.Equal(other.Tree) &&
@@ -87,7 +87,7 @@ func (p OrderLineRemoved) Equal(other OrderLineRemoved) bool {
 		p.Counter == other.Counter
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderSettled) Clone() OrderSettled {
 	p.Payment = clonePayment(p.Payment)
 	p.Second = clonePayment(p.Second)
@@ -98,8 +98,8 @@ func (p OrderSettled) Clone() OrderSettled {
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderSettled) Equal(other OrderSettled) bool {
 	return equalPayment(p.Payment, other.Payment) &&
 		equalPayment(p.Second, other.Second) &&
@@ -109,34 +109,34 @@ func (p OrderSettled) Equal(other OrderSettled) bool {
 		slices.Equal(p.Lines, other.Lines)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderComputed) Clone() OrderComputed {
 	p.Expression = cloneExpression(p.Expression, new(deep.Descent))
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderComputed) Equal(other OrderComputed) bool {
 	return equalExpression(p.Expression, other.Expression, new(deep.Descent))
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p OrderLimited) Clone() OrderLimited {
 	p.Constrained = p.Constrained.Clone()
 	p.Defaults = p.Defaults.Clone()
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p OrderLimited) Equal(other OrderLimited) bool {
 	return p.Constrained.Equal(other.Constrained) &&
 		p.Defaults.Equal(other.Defaults) &&
 		p.Shade == other.Shade
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p HostSeen) Clone() HostSeen {
 	p.Host = deep.Custom(p.Host)
 	p.Others = deep.List(p.Others, deep.Custom)
@@ -145,8 +145,8 @@ func (p HostSeen) Clone() HostSeen {
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p HostSeen) Equal(other HostSeen) bool {
 	return deep.EqualCustom(p.Host, other.Host) &&
 		slices.EqualFunc(p.Others, other.Others, deep.EqualCustom) &&
@@ -154,85 +154,85 @@ func (p HostSeen) Equal(other HostSeen) bool {
 		maps.EqualFunc(p.ByName, other.ByName, deep.EqualCustom)
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p HostileText) Clone() HostileText { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p HostileText) Equal(other HostileText) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByBool) Clone() PartitionByBool { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByBool) Equal(other PartitionByBool) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByInt) Clone() PartitionByInt { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByInt) Equal(other PartitionByInt) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByInt32) Clone() PartitionByInt32 { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByInt32) Equal(other PartitionByInt32) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByUint64) Clone() PartitionByUint64 { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByUint64) Equal(other PartitionByUint64) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByLevel) Clone() PartitionByLevel { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByLevel) Equal(other PartitionByLevel) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p PartitionByEnum) Clone() PartitionByEnum { return p }
 
-// Equal tells whether p and other have the same content.
+// Equal reports whether p and other have the same content.
 func (p PartitionByEnum) Equal(other PartitionByEnum) bool {
 	return p == other
 }
 
-// Clone returns a copy of p that shares nothing with it that can be changed.
+// Clone returns a deep copy of p.
 func (p ShapeChanged) Clone() ShapeChanged {
 	p.Corners = slices.Clone(p.Corners)
 	p.Label = deep.Pointer(p.Label)
 	return p
 }
 
-// Equal tells whether p and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (p ShapeChanged) Equal(other ShapeChanged) bool {
 	return slices.Equal(p.Corners, other.Corners) &&
 		deep.EqualPointers(p.Label, other.Label)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Everything) Clone() Everything {
 	v.SomeBytes = slices.Clone(v.SomeBytes)
 	v.SomeJSON = slices.Clone(v.SomeJSON)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Everything) Equal(other Everything) bool {
 	return v.AString == other.AString &&
 		v.ABool == other.ABool &&
@@ -253,7 +253,7 @@ func (v Everything) Equal(other Everything) bool {
 		v.AStruct == other.AStruct
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Optional) Clone() Optional {
 	v.AString = deep.Pointer(v.AString)
 	v.ABool = deep.Pointer(v.ABool)
@@ -277,8 +277,8 @@ func (v Optional) Clone() Optional {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Optional) Equal(other Optional) bool {
 	return deep.EqualPointers(v.AString, other.AString) &&
 		deep.EqualPointers(v.ABool, other.ABool) &&
@@ -301,7 +301,7 @@ func (v Optional) Equal(other Optional) bool {
 		maps.Equal(v.AMap, other.AMap)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Collections) Clone() Collections {
 	v.Strings = slices.Clone(v.Strings)
 	v.Floats = slices.Clone(v.Floats)
@@ -331,8 +331,8 @@ func (v Collections) Clone() Collections {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Collections) Equal(other Collections) bool {
 	return slices.Equal(v.Strings, other.Strings) &&
 		slices.Equal(v.Floats, other.Floats) &&
@@ -361,24 +361,23 @@ func (v Collections) Equal(other Collections) bool {
 		maps.Equal(v.LevelsByName, other.LevelsByName)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Point) Clone() Point { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Point) Equal(other Point) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Counter) Clone() Counter { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Counter) Equal(other Counter) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed. It
-// panics if v contains itself.
+// Clone returns a deep copy of v. It panics if v contains itself.
 func (v Tree) Clone() Tree { return v.clone(new(deep.Descent)) }
 
 func (v Tree) clone(d *deep.Descent) Tree {
@@ -390,8 +389,8 @@ func (v Tree) clone(d *deep.Descent) Tree {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map. It panics if v contains
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map. It panics if v contains
 // itself.
 func (v Tree) Equal(other Tree) bool { return v.equal(other, new(deep.Descent)) }
 
@@ -404,7 +403,7 @@ func (v Tree) equal(other Tree, d *deep.Descent) bool {
 		maps.EqualFunc(v.ByName, other.ByName, func(a, b Tree) bool { return a.equal(b, d) })
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Narrow) Clone() Narrow {
 	v.Bytes = slices.Clone(v.Bytes)
 	v.List = slices.Clone(v.List)
@@ -415,8 +414,8 @@ func (v Narrow) Clone() Narrow {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Narrow) Equal(other Narrow) bool {
 	return v.Int == other.Int &&
 		v.Int32 == other.Int32 &&
@@ -436,7 +435,7 @@ func (v Narrow) Equal(other Narrow) bool {
 		deep.EqualPointers(v.OptionalNumber, other.OptionalNumber)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Defaults) Clone() Defaults {
 	v.AString = deep.Pointer(v.AString)
 	v.ABool = deep.Pointer(v.ABool)
@@ -452,8 +451,8 @@ func (v Defaults) Clone() Defaults {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Defaults) Equal(other Defaults) bool {
 	return deep.EqualPointers(v.AString, other.AString) &&
 		deep.EqualPointers(v.ABool, other.ABool) &&
@@ -468,23 +467,23 @@ func (v Defaults) Equal(other Defaults) bool {
 		deep.EqualPointers(v.ALevel, other.ALevel)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Card) Clone() Card {
 	v.Tags = slices.Clone(v.Tags)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v Card) Equal(other Card) bool {
 	return v.LastFour == other.LastFour &&
 		slices.Equal(v.Tags, other.Tags)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v Invoice) Clone() Invoice { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v Invoice) Equal(other Invoice) bool {
 	return v == other
 }
@@ -537,8 +536,7 @@ func equalExpression(a, b Expression, d *deep.Descent) bool {
 	return a == b
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed. It
-// panics if v contains itself.
+// Clone returns a deep copy of v. It panics if v contains itself.
 func (v Sum) Clone() Sum { return v.clone(new(deep.Descent)) }
 
 func (v Sum) clone(d *deep.Descent) Sum {
@@ -549,8 +547,8 @@ func (v Sum) clone(d *deep.Descent) Sum {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map. It panics if v contains
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map. It panics if v contains
 // itself.
 func (v Sum) Equal(other Sum) bool { return v.equal(other, new(deep.Descent)) }
 
@@ -561,14 +559,13 @@ func (v Sum) equal(other Sum, d *deep.Descent) bool {
 		equalExpression(v.Right, other.Right, d)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v PaymentInCash) Clone() PaymentInCash { return v }
 
-// Equal returns true: all values of PaymentInCash are the same.
+// Equal returns true: all values of PaymentInCash are equal.
 func (PaymentInCash) Equal(PaymentInCash) bool { return true }
 
-// Clone returns a copy of v that shares nothing with it that can be changed. It
-// panics if v contains itself.
+// Clone returns a deep copy of v. It panics if v contains itself.
 func (v ExpressionProduct) Clone() ExpressionProduct { return v.clone(new(deep.Descent)) }
 
 func (v ExpressionProduct) clone(d *deep.Descent) ExpressionProduct {
@@ -578,8 +575,8 @@ func (v ExpressionProduct) clone(d *deep.Descent) ExpressionProduct {
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map. It panics if v contains
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map. It panics if v contains
 // itself.
 func (v ExpressionProduct) Equal(other ExpressionProduct) bool {
 	return v.equal(other, new(deep.Descent))
@@ -591,71 +588,71 @@ func (v ExpressionProduct) equal(other ExpressionProduct, d *deep.Descent) bool 
 	return slices.EqualFunc(v.Factors, other.Factors, func(a, b Expression) bool { return equalExpression(a, b, d) })
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v ExpressionNumber) Clone() ExpressionNumber { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v ExpressionNumber) Equal(other ExpressionNumber) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderMovedStops) Clone() OrderMovedStops { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v OrderMovedStops) Equal(other OrderMovedStops) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderSettledAddress) Clone() OrderSettledAddress {
 	v.Floor = deep.Pointer(v.Floor)
 	return v
 }
 
-// Equal tells whether v and other have the same content. Times are compared as
-// moments, and nil is the same as an empty list or map.
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
 func (v OrderSettledAddress) Equal(other OrderSettledAddress) bool {
 	return v.Street == other.Street &&
 		deep.EqualPointers(v.Floor, other.Floor)
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderSettledLines) Clone() OrderSettledLines { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v OrderSettledLines) Equal(other OrderSettledLines) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v OrderSettledLinesPart) Clone() OrderSettledLinesPart { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v OrderSettledLinesPart) Equal(other OrderSettledLinesPart) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v ShapeChangedV1) Clone() ShapeChangedV1 { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v ShapeChangedV1) Equal(other ShapeChangedV1) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v ShapeChangedV2) Clone() ShapeChangedV2 { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v ShapeChangedV2) Equal(other ShapeChangedV2) bool {
 	return v == other
 }
 
-// Clone returns a copy of v that shares nothing with it that can be changed.
+// Clone returns a deep copy of v.
 func (v ShapeChangedV2Corner) Clone() ShapeChangedV2Corner { return v }
 
-// Equal tells whether v and other have the same content.
+// Equal reports whether v and other have the same content.
 func (v ShapeChangedV2Corner) Equal(other ShapeChangedV2Corner) bool {
 	return v == other
 }

@@ -19,7 +19,7 @@ import (
 // Ping is the payload of ping.
 type Ping struct{}
 
-// Validate returns nil: no value of Ping is invalid.
+// Validate returns nil: every value of Ping is valid.
 func (Ping) Validate() error { return nil }
 
 // OrderPlaced is the payload of order.placed.
@@ -236,7 +236,7 @@ type PartitionByBool struct {
 	Key bool `json:"key"`
 }
 
-// Validate returns nil: no value of PartitionByBool is invalid.
+// Validate returns nil: every value of PartitionByBool is valid.
 func (PartitionByBool) Validate() error { return nil }
 
 // PartitionByInt is the payload of partition.by.int.
@@ -244,7 +244,7 @@ type PartitionByInt struct {
 	Key int `json:"key"`
 }
 
-// Validate returns nil: no value of PartitionByInt is invalid.
+// Validate returns nil: every value of PartitionByInt is valid.
 func (PartitionByInt) Validate() error { return nil }
 
 // PartitionByInt32 is the payload of partition.by.int32.
@@ -252,7 +252,7 @@ type PartitionByInt32 struct {
 	Key int32 `json:"key"`
 }
 
-// Validate returns nil: no value of PartitionByInt32 is invalid.
+// Validate returns nil: every value of PartitionByInt32 is valid.
 func (PartitionByInt32) Validate() error { return nil }
 
 // PartitionByUint64 is the payload of partition.by.uint64.
@@ -260,7 +260,7 @@ type PartitionByUint64 struct {
 	Key uint64 `json:"key"`
 }
 
-// Validate returns nil: no value of PartitionByUint64 is invalid.
+// Validate returns nil: every value of PartitionByUint64 is valid.
 func (PartitionByUint64) Validate() error { return nil }
 
 // PartitionByLevel is the payload of partition.by.level.
@@ -536,7 +536,7 @@ type Counter struct {
 	Seen  bool `json:"seen"`
 }
 
-// Validate returns nil: no value of Counter is invalid.
+// Validate returns nil: every value of Counter is valid.
 func (Counter) Validate() error { return nil }
 
 // Tree contains itself, by way of a list, of a map and of an optional field.
@@ -570,7 +570,7 @@ func (v Tree) validate(d *deep.Descent) error {
 	return problems.Err()
 }
 
-// Color is one of a fixed set of texts.
+// Color is one of a fixed set of strings.
 type Color string
 
 // The values of Color.
@@ -608,15 +608,15 @@ func (v Color) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Color) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Color and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Color.
 func (v *Color) UnmarshalText(text []byte) error {
 	*v = Color(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Color) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Level is a number.
@@ -674,8 +674,8 @@ func (v Level) MarshalText() ([]byte, error) { return []byte(v.String()), v.Vali
 // MarshalJSON writes v as a number.
 func (v Level) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(v), 10), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Level and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Level.
 func (v *Level) UnmarshalText(text []byte) error {
 	for _, value := range AllLevel() {
 		if value.String() == string(text) {
@@ -686,11 +686,11 @@ func (v *Level) UnmarshalText(text []byte) error {
 	return checks.NotInEnum(string(text), "low", "normal", "high")
 }
 
-// UnmarshalJSON takes any whole number, so that events of another version of
-// the catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any whole number, so that events of other versions of
+// the catalogue can be read. Validate reports unknown values.
 func (v *Level) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int)(v)) }
 
-// Shade is one of a fixed set of texts.
+// Shade is one of a fixed set of strings.
 //
 // Deprecated: shades are out of fashion
 type Shade string
@@ -732,15 +732,15 @@ func (v Shade) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Shade) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Shade and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Shade.
 func (v *Shade) UnmarshalText(text []byte) error {
 	*v = Shade(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Shade) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Weekday has more values than fit on a line.
@@ -788,15 +788,15 @@ func (v Weekday) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Weekday) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of
-// Weekday and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Weekday.
 func (v *Weekday) UnmarshalText(text []byte) error {
 	*v = Weekday(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Weekday) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Constrained has every constraint.
@@ -1050,8 +1050,8 @@ func (v Invoice) Validate() error {
 
 // Payment is how something is paid.
 //
-// It is Card, Invoice or PaymentInCash. No other type implements it, so a type
-// switch can be complete; VisitPayment makes sure that it is.
+// It is Card, Invoice or PaymentInCash; no other type implements it. Calls of
+// VisitPayment compile only if they handle every variant.
 type Payment interface {
 	isPayment()
 }
@@ -1060,9 +1060,9 @@ func (Card) isPayment()          {}
 func (Invoice) isPayment()       {}
 func (PaymentInCash) isPayment() {}
 
-// VisitPayment calls the function for what v is, and returns its result. There
-// is a function for each variant, so that whoever calls it has to think of a
-// new one. It panics if v is nil; that of a valid payload is not.
+// VisitPayment calls the function for the variant that v is, and returns its
+// result. It has a parameter for each variant, so that calls do not compile
+// before they handle a new one. It panics if v is nil.
 func VisitPayment[R any](
 	v Payment,
 	onCard func(Card) R,
@@ -1094,8 +1094,8 @@ func validatePayment(v Payment) error {
 
 // Expression contains itself.
 //
-// It is Sum, ExpressionProduct or ExpressionNumber. No other type implements
-// it, so a type switch can be complete; VisitExpression makes sure that it is.
+// It is Sum, ExpressionProduct or ExpressionNumber; no other type implements
+// it. Calls of VisitExpression compile only if they handle every variant.
 type Expression interface {
 	isExpression()
 }
@@ -1104,9 +1104,9 @@ func (Sum) isExpression()               {}
 func (ExpressionProduct) isExpression() {}
 func (ExpressionNumber) isExpression()  {}
 
-// VisitExpression calls the function for what v is, and returns its result.
-// There is a function for each variant, so that whoever calls it has to think
-// of a new one. It panics if v is nil; that of a valid payload is not.
+// VisitExpression calls the function for the variant that v is, and returns its
+// result. It has a parameter for each variant, so that calls do not compile
+// before they handle a new one. It panics if v is nil.
 func VisitExpression[R any](
 	v Expression,
 	onSum func(Sum) R,
@@ -1195,21 +1195,21 @@ func (v Odd) String() string { return string(v) }
 // MarshalText implements encoding.TextMarshaler.
 func (v Odd) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the values of Odd
-// and nothing else.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only the values
+// of Odd.
 func (v *Odd) UnmarshalText(text []byte) error {
 	*v = Odd(text)
 	return v.Validate()
 }
 
-// UnmarshalJSON takes any text, so that events of another version of the
-// catalogue can be read. Validate tells the values apart.
+// UnmarshalJSON accepts any string, so that events of other versions of the
+// catalogue can be read. Validate reports unknown values.
 func (v *Odd) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
 // Cash is paid at the door.
 type PaymentInCash struct{}
 
-// Validate returns nil: no value of PaymentInCash is invalid.
+// Validate returns nil: every value of PaymentInCash is valid.
 func (PaymentInCash) Validate() error { return nil }
 
 // ExpressionProduct is a part of event payloads.
@@ -1291,7 +1291,7 @@ type OrderSettledLinesPart struct {
 	Number int `json:"number"`
 }
 
-// Validate returns nil: no value of OrderSettledLinesPart is invalid.
+// Validate returns nil: every value of OrderSettledLinesPart is valid.
 func (OrderSettledLinesPart) Validate() error { return nil }
 
 // ShapeChangedV1 is the payload that shape.changed had in version 1.

@@ -4,14 +4,13 @@ package features
 
 import "github.com/busgen/busgen/runtime/gen/wire"
 
-// SamplePing returns a payload of ping that was made up: valid, and a new one
-// each time.
+// SamplePing returns a new, valid payload of ping with made-up values.
 func SamplePing() Ping {
 	return wire.MustParse[Ping](`{}`)
 }
 
-// SampleOrderPlaced returns a payload of order.placed that was made up: valid,
-// and a new one each time.
+// SampleOrderPlaced returns a new, valid payload of order.placed with made-up
+// values.
 func SampleOrderPlaced() OrderPlaced {
 	return wire.MustParse[OrderPlaced](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001",
@@ -19,8 +18,8 @@ func SampleOrderPlaced() OrderPlaced {
 	}`)
 }
 
-// SampleOrderMoved returns a payload of order.moved that was made up: valid,
-// and a new one each time.
+// SampleOrderMoved returns a new, valid payload of order.moved with made-up
+// values.
 func SampleOrderMoved() OrderMoved {
 	return wire.MustParse[OrderMoved](`{
 		"to": {
@@ -38,8 +37,8 @@ func SampleOrderMoved() OrderMoved {
 	}`)
 }
 
-// SampleOrderLineAdded returns a payload of order.line.added that was made up:
-// valid, and a new one each time.
+// SampleOrderLineAdded returns a new, valid payload of order.line.added with
+// made-up values.
 func SampleOrderLineAdded() OrderLineAdded {
 	return wire.MustParse[OrderLineAdded](`{
 		"line": 1,
@@ -210,8 +209,8 @@ func SampleOrderLineAdded() OrderLineAdded {
 	}`)
 }
 
-// SampleOrderLineRemoved returns a payload of order.line.removed that was made
-// up: valid, and a new one each time.
+// SampleOrderLineRemoved returns a new, valid payload of order.line.removed
+// with made-up values.
 func SampleOrderLineRemoved() OrderLineRemoved {
 	return wire.MustParse[OrderLineRemoved](`{
 		"reason": "with \"quotes\"",
@@ -227,8 +226,7 @@ func SampleOrderLineRemoved() OrderLineRemoved {
 	}`)
 }
 
-// SampleOrderSettled returns the first example of order.paid: valid, and a new
-// one each time.
+// SampleOrderSettled returns a new copy of the first example of order.paid.
 //
 // Deprecated: use payment.settled
 func SampleOrderSettled() OrderSettled {
@@ -261,8 +259,8 @@ func SampleOrderSettled() OrderSettled {
 	}`)
 }
 
-// SampleOrderComputed returns a payload of order.computed that was made up:
-// valid, and a new one each time.
+// SampleOrderComputed returns a new, valid payload of order.computed with
+// made-up values.
 func SampleOrderComputed() OrderComputed {
 	return wire.MustParse[OrderComputed](`{
 		"expression": {
@@ -279,8 +277,8 @@ func SampleOrderComputed() OrderComputed {
 	}`)
 }
 
-// SampleOrderLimited returns a payload of order.limited that was made up:
-// valid, and a new one each time.
+// SampleOrderLimited returns a new, valid payload of order.limited with made-up
+// values.
 func SampleOrderLimited() OrderLimited {
 	return wire.MustParse[OrderLimited](`{
 		"constrained": {
@@ -324,8 +322,7 @@ func SampleOrderLimited() OrderLimited {
 	}`)
 }
 
-// SampleHostSeen returns the first example of host.seen: valid, and a new one
-// each time.
+// SampleHostSeen returns a new copy of the first example of host.seen.
 func SampleHostSeen() HostSeen {
 	return wire.MustParse[HostSeen](`{
 		"host": "192.0.2.1",
@@ -336,64 +333,64 @@ func SampleHostSeen() HostSeen {
 	}`)
 }
 
-// SampleHostileText returns a payload of hostile.text that was made up: valid,
-// and a new one each time.
+// SampleHostileText returns a new, valid payload of hostile.text with made-up
+// values.
 func SampleHostileText() HostileText {
 	return wire.MustParse[HostileText](`{
 		"text": "text"
 	}`)
 }
 
-// SamplePartitionByBool returns a payload of partition.by.bool that was made
-// up: valid, and a new one each time.
+// SamplePartitionByBool returns a new, valid payload of partition.by.bool with
+// made-up values.
 func SamplePartitionByBool() PartitionByBool {
 	return wire.MustParse[PartitionByBool](`{
 		"key": true
 	}`)
 }
 
-// SamplePartitionByInt returns a payload of partition.by.int that was made up:
-// valid, and a new one each time.
+// SamplePartitionByInt returns a new, valid payload of partition.by.int with
+// made-up values.
 func SamplePartitionByInt() PartitionByInt {
 	return wire.MustParse[PartitionByInt](`{
 		"key": 1
 	}`)
 }
 
-// SamplePartitionByInt32 returns a payload of partition.by.int32 that was made
-// up: valid, and a new one each time.
+// SamplePartitionByInt32 returns a new, valid payload of partition.by.int32
+// with made-up values.
 func SamplePartitionByInt32() PartitionByInt32 {
 	return wire.MustParse[PartitionByInt32](`{
 		"key": 1
 	}`)
 }
 
-// SamplePartitionByUint64 returns a payload of partition.by.uint64 that was
-// made up: valid, and a new one each time.
+// SamplePartitionByUint64 returns a new, valid payload of partition.by.uint64
+// with made-up values.
 func SamplePartitionByUint64() PartitionByUint64 {
 	return wire.MustParse[PartitionByUint64](`{
 		"key": 1
 	}`)
 }
 
-// SamplePartitionByLevel returns a payload of partition.by.level that was made
-// up: valid, and a new one each time.
+// SamplePartitionByLevel returns a new, valid payload of partition.by.level
+// with made-up values.
 func SamplePartitionByLevel() PartitionByLevel {
 	return wire.MustParse[PartitionByLevel](`{
 		"key": 1
 	}`)
 }
 
-// SamplePartitionByEnum returns a payload of partition.by.enum that was made
-// up: valid, and a new one each time.
+// SamplePartitionByEnum returns a new, valid payload of partition.by.enum with
+// made-up values.
 func SamplePartitionByEnum() PartitionByEnum {
 	return wire.MustParse[PartitionByEnum](`{
 		"key": "red"
 	}`)
 }
 
-// SampleShapeChanged returns a payload of shape.changed that was made up:
-// valid, and a new one each time.
+// SampleShapeChanged returns a new, valid payload of shape.changed with made-up
+// values.
 func SampleShapeChanged() ShapeChanged {
 	return wire.MustParse[ShapeChanged](`{
 		"corners": [

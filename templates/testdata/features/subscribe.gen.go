@@ -13,15 +13,15 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
-// SubscribePingDead calls handler for every ping that a subscription
-// dead-letters, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribePingDead calls handler for every ping that becomes a dead letter, as
+// the subscription called name. See [runtime.SubscribeDead].
 func SubscribePingDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[Ping]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PingType, name, handler, opts...)
 }
 
 // The subscriptions of order.placed that the catalogue declares. They exist
-// from Open on: the events of each wait until SubscribeOrderPlaced is called
-// with its name.
+// from Open on: each keeps its events until SubscribeOrderPlaced is called with
+// its name.
 const (
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
 	OnOrderPlacedSendReceipt string = "send-receipt"
@@ -48,16 +48,15 @@ const (
 // dead letter. One that is not handled within 30d is a dead letter too. It is
 // not tried again if the error is card_declined. If the error is http_503:
 // tried up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s
-// apart (give or take 25 %). Dead letters of timeout are tried again by
-// themselves after 1h30m, up to 5 times. It goes ahead of events of normal
-// priority. Its partition key is order_id.
+// apart (give or take 25 %). Dead letters whose reason is timeout are redriven
+// after 1h30m, up to 5 times. It goes ahead of events of normal priority. Its
+// partition key is order_id.
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
@@ -71,9 +70,8 @@ func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
 }
 
-// SubscribeOrderMovedDead calls handler for every order.moved that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderMovedDead calls handler for every order.moved that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderMoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderMovedType, name, handler, opts...)
 }
@@ -88,8 +86,8 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAddedDead calls handler for every order.line.added that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeOrderLineAddedDead calls handler for every order.line.added that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineAdded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLineAddedType, name, handler, opts...)
@@ -106,7 +104,7 @@ func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeOrderLineRemovedDead calls handler for every order.line.removed that
-// a subscription dead-letters, as the subscription called name. See
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineRemoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLineRemovedType, name, handler, opts...)
@@ -123,9 +121,8 @@ func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderSettledDead calls handler for every order.paid that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderSettledDead calls handler for every order.paid that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderSettled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -141,8 +138,8 @@ func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handl
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputedDead calls handler for every order.computed that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribeOrderComputedDead calls handler for every order.computed that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribeOrderComputedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderComputed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderComputedType, name, handler, opts...)
@@ -157,9 +154,8 @@ func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimitedDead calls handler for every order.limited that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderLimitedDead calls handler for every order.limited that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLimited]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLimitedType, name, handler, opts...)
 }
@@ -173,15 +169,15 @@ func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[Ho
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
 }
 
-// SubscribeHostSeenDead calls handler for every host.seen that a subscription
-// dead-letters, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeHostSeenDead calls handler for every host.seen that becomes a dead
+// letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeHostSeenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostSeen]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, HostSeenType, name, handler, opts...)
 }
 
 // The subscriptions of hostile.text that the catalogue declares. They exist
-// from Open on: the events of each wait until SubscribeHostileText is called
-// with its name.
+// from Open on: each keeps its events until SubscribeHostileText is called with
+// its name.
 const (
 	// OnHostileTextRead is the subscription read of hostile.text.
 	//
@@ -202,9 +198,8 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribeHostileTextDead calls handler for every hostile.text that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeHostileTextDead calls handler for every hostile.text that becomes a
+// dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostileText]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, HostileTextType, name, handler, opts...)
 }
@@ -219,8 +214,8 @@ func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
 }
 
-// SubscribePartitionByBoolDead calls handler for every partition.by.bool that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePartitionByBoolDead calls handler for every partition.by.bool that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByBoolDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByBool]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByBoolType, name, handler, opts...)
@@ -236,8 +231,8 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByIntDead calls handler for every partition.by.int that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePartitionByIntDead calls handler for every partition.by.int that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByIntType, name, handler, opts...)
@@ -254,7 +249,7 @@ func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribePartitionByInt32Dead calls handler for every partition.by.int32 that
-// a subscription dead-letters, as the subscription called name. See
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByInt32Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt32]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByInt32Type, name, handler, opts...)
@@ -271,7 +266,7 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 }
 
 // SubscribePartitionByUint64Dead calls handler for every partition.by.uint64
-// that a subscription dead-letters, as the subscription called name. See
+// that becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByUint64]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByUint64Type, name, handler, opts...)
@@ -288,7 +283,7 @@ func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribePartitionByLevelDead calls handler for every partition.by.level that
-// a subscription dead-letters, as the subscription called name. See
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByLevel]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByLevelType, name, handler, opts...)
@@ -304,15 +299,15 @@ func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
 }
 
-// SubscribePartitionByEnumDead calls handler for every partition.by.enum that a
-// subscription dead-letters, as the subscription called name. See
+// SubscribePartitionByEnumDead calls handler for every partition.by.enum that
+// becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
 func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByEnum]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
 }
 
 // The subscriptions of shape.changed that the catalogue declares. They exist
-// from Open on: the events of each wait until SubscribeShapeChanged is called
+// from Open on: each keeps its events until SubscribeShapeChanged is called
 // with its name.
 const (
 	// OnShapeChangedDraw is the subscription draw of shape.changed.
@@ -328,69 +323,68 @@ func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeShapeChangedDead calls handler for every shape.changed that a
-// subscription dead-letters, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeShapeChangedDead calls handler for every shape.changed that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ShapeChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ShapeChangedType, name, handler, opts...)
 }
 
 // SubscribeHost calls handler for every event of host.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeHost(bus *runtime.Bus, name string, handler runtime.Handler[HostEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "host.*", name, handler, opts...)
 }
 
 // SubscribeHostile calls handler for every event of hostile.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeHostile(bus *runtime.Bus, name string, handler runtime.Handler[HostileEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "hostile.*", name, handler, opts...)
 }
 
 // SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
 // SubscribeOrderLine calls handler for every event of order.line.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeOrderLine(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.line.*", name, handler, opts...)
 }
 
 // SubscribePartition calls handler for every event of partition.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[PartitionEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.*", name, handler, opts...)
 }
 
 // SubscribePartitionBy calls handler for every event of partition.by.*, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
 }
 
 // SubscribeShape calls handler for every event of shape.*, as the subscription
-// called name. A type switch over the payload tells the events apart; each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// called name. Distinguish the events with a type switch over the payload. Each
+// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeShape(bus *runtime.Bus, name string, handler runtime.Handler[ShapeEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "shape.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. A type switch over the payload tells the events
-// apart; each is retried by the settings of its own type. See
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
