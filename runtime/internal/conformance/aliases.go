@@ -206,7 +206,7 @@ func (env *Env) TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.
 	})
 }
 
-// A deployment that is rolled back and forth.
+// A deployment is rolled back and forth.
 func (env *Env) TestAProgramOfBeforeFindsItsNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)

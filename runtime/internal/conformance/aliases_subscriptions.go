@@ -148,7 +148,7 @@ func (env *Env) TestAMemberOfAGroupThatIsRenamedIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-// handledBy runs a program that handles what is there, and returns what it saw.
+// handledBy runs a program until it has handled all pending events, and returns them.
 func (env *Env) handledBy(t *testing.T, path string, catalogue *runtime.Catalogue, eventType *runtime.EventType[note], name string, opts ...runtime.SubscribeOption) []string {
 	t.Helper()
 	var seen Journal[string]
@@ -160,7 +160,7 @@ func (env *Env) handledBy(t *testing.T, path string, catalogue *runtime.Catalogu
 	return seen.All()
 }
 
-// The program that is rolled back to has never heard of the newest name.
+// After a rollback the older program does not know the newest name.
 func (env *Env) TestTheNewestNameOfASubscriptionSurvivesARollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)

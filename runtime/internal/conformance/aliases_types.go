@@ -115,7 +115,8 @@ func (env *Env) TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
 	})
 }
 
-// A pattern is for a type by each of its names, those that another program gives it included.
+// A pattern matches a type by each of its names, also by the names that another program
+// gives it.
 func (env *Env) TestAPatternIsForATypeByAllItsNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)

@@ -17,8 +17,8 @@ import (
 // These tests are about rules that meet: a suspect and an Unsubscribe, a discard and
 // a last attempt, a restored file and a new subscription.
 
-// ending is a context whose end is seen by who asks for its error, and not yet by who
-// waits for it: that is so for a moment when something else ends at the same time.
+// ending is a context whose Err reports the end before its Done channel is closed. A
+// real context is in this state for a moment when something else ends at the same time.
 type ending struct {
 	context.Context
 	over atomic.Bool
@@ -53,8 +53,8 @@ func (env *Env) TestWaitIdleReturnsTheErrorOfItsOwnContext(t *testing.T) {
 	})
 }
 
-// A handler that ignores its context is not waited for, and neither does a suspect wait
-// for it, once its subscription is gone.
+// Neither the bus nor a suspect waits for a handler that ignores its context, once its
+// subscription is gone.
 func (env *Env) TestASuspectDoesNotWaitForWhatUnsubscribeLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one")
@@ -81,8 +81,8 @@ func (env *Env) TestASuspectDoesNotWaitForWhatUnsubscribeLeftBehind(t *testing.T
 	})
 }
 
-// An operator discards a delivery while its last attempt runs. Then its failure makes no
-// dead letter.
+// An operator discards a delivery while its last attempt runs: its failure makes no dead
+// letter.
 func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
@@ -118,8 +118,8 @@ func (env *Env) TestADiscardedDeliveryIsNotAnnouncedAsADeadLetter(t *testing.T) 
 	})
 }
 
-// The key of what an operator has discarded is not asked for: that may be what ends the
-// process.
+// The bus does not compute the partition key of a discarded delivery, because that may
+// end the process.
 func (env *Env) TestTheKeyOfADiscardedDeliveryIsNotComputed(t *testing.T) {
 	for name, opt := range map[string]runtime.SubscribeOption{"four workers": runtime.WithConcurrency(4), "strict order": runtime.WithStrictOrder()} {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +167,8 @@ func (env *Env) TestTheKeyOfADiscardedDeliveryIsNotComputed(t *testing.T) {
 	}
 }
 
-// A clock that is set back while nobody dispatches puts no suspect off, nor a dead
-// letter that was sent again.
+// A clock that is set back while no process dispatches delays no suspect and no dead
+// letter that was redriven.
 func (env *Env) TestAClockThatIsSetBackPutsOffNothingThatIsDue(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T) string{
 		"a suspect": func(t *testing.T) string {
@@ -235,7 +235,7 @@ func (env *Env) TestAClockThatIsSetBackPutsOffNothingThatIsDue(t *testing.T) {
 	}
 }
 
-// slowLog takes its time for the lines about failed attempts.
+// slowLog is slow for the lines about failed attempts.
 type slowLog struct {
 	slog.Handler
 	entered, release chan struct{}
@@ -251,8 +251,8 @@ func (l slowLog) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// Publish does not wait until a slow log has taken the line about an attempt that runs
-// for long. (If it did, this test would not end.)
+// Publish does not wait for a slow log that writes the line about a slow attempt. If it
+// did, this test would not end.
 func (env *Env) TestNobodyPublishesSlowlyBecauseALogIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slowLog{slog.DiscardHandler, make(chan struct{}), make(chan struct{})}

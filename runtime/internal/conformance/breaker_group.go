@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// breakers says of each subscription how its breaker is.
+// breakers returns the state of the breaker of each subscription.
 func (f *Fixture) breakers() string {
 	var all []string
 	for _, s := range f.Stats().Subscriptions {
@@ -24,8 +24,8 @@ func (f *Fixture) breakers() string {
 	return strings.Join(all, ", ")
 }
 
-// In a sequence a success is recorded for each member before the one that fails,
-// and nothing for those behind it. What a retry does replaces the outcome.
+// A group records a success for each member before the one that fails, and nothing for
+// the members after it. The outcome of a retry replaces the earlier one.
 func (env *Env) TestTheBreakerOfEachMemberRecordsItsOwnOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), builtin)
@@ -60,8 +60,8 @@ func (env *Env) TestTheBreakerOfEachMemberRecordsItsOwnOutcomes(t *testing.T) {
 	})
 }
 
-// A member that is to be probed is not reached, because one before it fails. That
-// must not use up its probe.
+// A member that would be probed is not reached, because one before it fails. That must
+// not use up its probe.
 func (env *Env) TestAProbeThatIsNotReachedIsNotUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), builtin)

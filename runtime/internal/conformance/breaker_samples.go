@@ -16,8 +16,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// A sample is a delivery: no event opens a breaker by being retried, and no
-// other waits for it.
+// A sample is a delivery: no event opens a breaker by its own retries, and no other
+// event waits for it.
 func (env *Env) TestALoneFailingEventOpensNoBreaker(t *testing.T) {
 	for name, opts := range map[string][]runtime.SubscribeOption{
 		"alone":      nil,
@@ -151,8 +151,8 @@ func (env *Env) TestTheLogSaysWhyABreakerIsOpenAndUntilWhen(t *testing.T) {
 	})
 }
 
-// A subscription by pattern has one breaker. If its types have different ones it
-// is none of theirs.
+// A subscription by pattern has one breaker. If its types have different ones, it has
+// the built-in settings.
 func (env *Env) TestAPatternOverUnlikeBreakersHasTheDefaultOne(t *testing.T) {
 	define := func(name string, opts ...breaker.Option) runtime.AnyEventType {
 		s := runtime.DefaultSettings()

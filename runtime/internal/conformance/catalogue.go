@@ -49,7 +49,8 @@ func Exact(opts ...retry.Option) retry.Policy {
 	return retry.Default().With(append([]retry.Option{retry.Jitter(0)}, opts...)...)
 }
 
-// Within returns the default settings but for these two, and without a breaker.
+// Within returns the default settings with this policy and timeout, and without a
+// breaker.
 func Within(timeout time.Duration, policy retry.Policy) runtime.Settings {
 	s := runtime.DefaultSettings()
 	s.Timeout, s.Retry, s.Breaker.Off = timeout, policy, true

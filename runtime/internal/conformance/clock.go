@@ -23,8 +23,8 @@ func (c *wallClock) set(by time.Duration) { c.ahead.Add(int64(by)) }
 
 func (c *wallClock) option() runtime.Option { return testhook.WithWallClock(c.now).(runtime.Option) }
 
-// The wall clock is set while something waits. What ran, and how long after it
-// was published, shows whether the wait has followed.
+// The wall clock is set while deliveries wait. The times of the attempts show whether
+// the waits have followed it.
 func (env *Env) TestNoStepOfTheClockMakesAnythingWaitLonger(t *testing.T) {
 	retryIn := func(delay time.Duration) error { return runtime.RetryAfter(delay, ErrBoom) }
 	for name, test := range map[string]struct {

@@ -96,8 +96,8 @@ func (env *Env) TestDeadLettersThatNobodyHandlesAtTheMomentWait(t *testing.T) {
 	})
 }
 
-// When a subscription to dead letters fails itself, nobody gets a notice of that dead
-// letter. So there is no recursion.
+// If a handler of dead-letter notices fails, its own dead letter makes no notice. So
+// there is no recursion.
 func (env *Env) TestADeadLetterOfADeadLetterIsNotAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// Engine says how a suite opens buses and looks at logs on an engine.
+// Engine opens buses and inspects logs on the engine under test.
 type Engine struct {
 	// Options make a bus use the engine.
 	Options []runtime.Option

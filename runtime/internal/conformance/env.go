@@ -10,8 +10,8 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// Env is an engine under test. Its methods are what the tests need of the engine, and
-// the tests.
+// Env is an engine under test. Its methods are the tests, and the helpers that open logs
+// on the engine.
 type Env struct{ *Engine }
 
 // SQLite is the engine that buses use by default.

@@ -18,8 +18,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// patient is a bus whose handler does what the number of an event says, and
-// which notes every change of its health.
+// patient is a bus with a handler that succeeds or fails by the number of the event. It
+// records every change of its health.
 type patient struct {
 	*Fixture
 	changes Journal[string]

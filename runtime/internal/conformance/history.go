@@ -313,7 +313,7 @@ func (env *Env) TestStepsThatDoNotLeadToTheVersionAreRefused(t *testing.T) {
 	}
 }
 
-// Whether it is the same payload cannot be told from the bytes.
+// The bytes do not tell whether two payloads of different versions are the same.
 func (env *Env) TestAnIdempotencyKeyHoldsForAllVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)

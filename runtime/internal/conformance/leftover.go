@@ -95,7 +95,7 @@ func (env *Env) TestAnnouncementsThatAreLeftForAnotherTypeAreNotHandedOver(t *te
 	})
 }
 
-// warnings returns what a bus has warned of, without what tests cannot know.
+// warnings returns the warnings of a bus, without the parts that tests cannot predict.
 func (f *Fixture) warnings(level string) (lines []string) {
 	f.T.Helper()
 	for _, line := range f.Log.Level(f.T, level) {
@@ -110,7 +110,7 @@ func (f *Fixture) warnings(level string) (lines []string) {
 	return lines
 }
 
-// exceeded are the health checks that are.
+// exceeded returns the names of the health checks that are exceeded.
 func (f *Fixture) exceeded() (names []string) {
 	for _, c := range f.Health().Checks {
 		if c.Exceeded {

@@ -20,7 +20,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// scribe is an observer that writes down the calls of its functions.
+// scribe is an observer that records the calls of its functions.
 func scribe(j *Journal[string], name func(runtime.AttemptInfo) string) runtime.Observer {
 	note := func(what string, a runtime.AttemptInfo, more ...any) {
 		j.Add(strings.TrimSpace(fmt.Sprintf("%s %s#%d %v ", name(a), what, a.Attempt, a.Took) + fmt.Sprintln(more...)))

@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// The type of what a handler has panicked with is on record, and not that of the
-// error that the bus has made of it.
+// A dead letter has the type of the value of a panic, not the type of the error that the
+// bus makes of it.
 func (env *Env) TestAPanicIsRecordedWithTheTypeOfItsValue(t *testing.T) {
 	for want, handle := range map[string]func(){
 		"runtime.errorString": func() { var p *struct{ n int }; p.n++ },

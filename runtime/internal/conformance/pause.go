@@ -153,7 +153,7 @@ func (env *Env) TestARetryOfAPausedTypeWaitsToo(t *testing.T) {
 	})
 }
 
-// Another process has paused and resumed: this one learns it from the file.
+// Another process pauses and resumes: this one learns it from the file.
 func (env *Env) TestPausesOfOtherProcessesAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)

@@ -51,8 +51,8 @@ func (f *Fixture) builtin(number int) *runtime.Receipt {
 	return receipt
 }
 
-// executions publishes one event to a handler that always fails, and returns
-// when it ran, since publishing, and what the event ended with.
+// executions publishes one event to a handler that always fails. It returns the times of
+// the attempts, counted from publishing, and the outcome of the event.
 func (env *Env) executions(t *testing.T, opts ...runtime.SubscribeOption) (times []time.Duration, outcome runtime.Outcome) {
 	t.Helper()
 	var seen Journal[time.Duration]

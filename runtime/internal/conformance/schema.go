@@ -12,12 +12,12 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// memo is a payload whose programs differ in what they say about it.
+// memo is a payload that different programs describe differently.
 type memo struct{}
 
 func (memo) Validate() error { return nil }
 
-// MemoCatalogue is that of a program with one event type.
+// MemoCatalogue returns the catalogue of a program with one event type.
 func MemoCatalogue(name string, version int, schema string, aliases ...string) *runtime.Catalogue {
 	spec := runtime.Spec[memo]{Name: name, Settings: runtime.DefaultSettings(), Version: version, Schema: schema, Aliases: aliases}
 	for v := 1; v < version; v++ {

@@ -67,7 +67,7 @@ func (env *Env) TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
 	})
 }
 
-// Every way in which an attempt can end, and what it is counted as.
+// Every way in which an attempt can end, and the count that it goes into.
 func (env *Env) TestEveryOutcomeIsCountedAsWhatItIs(t *testing.T) {
 	type handler = func(ctx context.Context, attempt int) error
 	once := runtime.WithRetry(retry.MaxAttempts(1))

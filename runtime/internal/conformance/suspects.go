@@ -16,8 +16,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// Crowd is a bus whose process has died while the handlers of several subscriptions
-// ran, and what runs afterwards.
+// Crowd is a bus whose process was killed while handlers of several subscriptions ran,
+// and a record of what ran afterwards.
 type Crowd struct {
 	*Fixture
 	running atomic.Int32
@@ -47,7 +47,7 @@ func (c *Crowd) Work(name string) runtime.Handler[OrderPlaced] {
 	}
 }
 
-// Saw checks what has run, in any order, and that nothing ran beside anything.
+// Saw checks which handlers have run, in any order, and that none ran beside another.
 func (c *Crowd) Saw(want ...string) {
 	c.T.Helper()
 	got := c.Ran.All()
@@ -207,7 +207,7 @@ func (env *Env) TestSuspectsInStrictOrderKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// Nobody can stop a handler that was left behind.
+// A handler that was left behind cannot be stopped.
 func (env *Env) TestASuspectDoesNotWaitForHandlersThatWereLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one", "two")

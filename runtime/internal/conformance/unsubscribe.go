@@ -16,8 +16,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// asked is a context that calls a function when it is asked for the nth time whether
-// it has ended: somewhere in the middle of what it was given to.
+// asked is a context that calls a function when its Done is called for the nth time:
+// somewhere in the middle of the call that it was given to.
 type asked struct {
 	context.Context
 	left atomic.Int32

@@ -52,7 +52,7 @@ func (t *Trap) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Hanging ends what hangs.
+// Hanging ends the methods that hang.
 var Hanging chan struct{}
 
 func (t Trap) spring(place string) {
@@ -79,7 +79,8 @@ func (t Trap) spring(place string) {
 	}
 }
 
-// unprintable panics when it is printed, with what panics when it is printed.
+// unprintable panics when it is printed, with a value that also panics when it is
+// printed.
 type unprintable struct{}
 
 func (unprintable) Error() string { panic(unprintable{}) }

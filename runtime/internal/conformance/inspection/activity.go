@@ -39,8 +39,8 @@ func (f *Fixture) Order(number int) {
 	Must(f.t, err)
 }
 
-// Opened is a bus with a printer whose breaker has just opened, at the time that it
-// returns.
+// Opened returns a bus with a printer whose breaker has just opened, and the time of
+// that.
 func (env *Env) Opened(t *testing.T, broken *atomic.Bool, printed *Handled, opts ...runtime.SubscribeOption) (*Fixture, time.Time) {
 	t.Helper()
 	f := env.Open(t)

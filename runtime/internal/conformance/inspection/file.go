@@ -8,7 +8,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// An operator who is asked, and the audit, read which events are meant.
+// The confirmation that an operator sees, and the audit, name the events that a filter
+// means.
 func (env *Env) TestAReplaySaysWhichEvents(t *testing.T) {
 	one, two := uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000001"), uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000002")
 	for want, filter := range map[string]inspect.Filter{

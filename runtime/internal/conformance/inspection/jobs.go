@@ -144,7 +144,7 @@ func (env *Env) MakeManyDead(t *testing.T, n int) *jobBus {
 	return f
 }
 
-// Publish publishes jobs in one transaction and waits for what becomes of them.
+// Publish publishes jobs in one transaction and waits until they are settled.
 func (f *jobBus) Publish(numbers ...int) []*runtime.Receipt {
 	f.t.Helper()
 	jobs := make([]job, len(numbers))
@@ -166,7 +166,7 @@ func (f *jobBus) Inspect(opts ...inspect.Option) *Inspector {
 	return &Inspector{i, f.t}
 }
 
-// Inspector is one whose errors end the test.
+// Inspector is a File whose errors end the test.
 type Inspector struct {
 	*inspect.File
 	t *testing.T
@@ -179,7 +179,7 @@ func (i *Inspector) List(f inspect.Filter) []inspect.DeadLetter {
 	return letters
 }
 
-// Newest returns the letter that died last.
+// Newest returns the dead letter that died last.
 func (i *Inspector) Newest() inspect.DeadLetter {
 	i.t.Helper()
 	letters, _, err := i.DeadLetters(i.t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})

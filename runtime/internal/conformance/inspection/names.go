@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// renamed is a stopped bus whose subscription old is called new now, with two events for
-// it. Of these it has handled the first.
+// renamed is a stopped bus whose subscription old is now called new. It has two events
+// for that, of which the first is handled.
 func (env *Env) renamed(t *testing.T) (*Fixture, []*runtime.Receipt) {
 	t.Helper()
 	f := env.Open(t)

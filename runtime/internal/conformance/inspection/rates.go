@@ -27,7 +27,7 @@ func (f *Fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]
 	return status.Rates, all
 }
 
-// Each of these is settled, or not, in another way.
+// Each of these events is settled, or stays open, in another way.
 func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seconds := func(s float64) *float64 { return &s }
