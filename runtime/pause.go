@@ -25,9 +25,9 @@ type Pause struct {
 }
 
 // PauseSubscription stops delivering to a subscription, or to a group by its
-// name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file
-// remembers it. Handlers that run are not interrupted, and nothing counts as an attempt:
-// the events wait. Pausing what is paused changes nothing. The error matches
+// name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file keeps
+// the pause. Running handlers are not interrupted, and nothing counts as an attempt: the
+// events wait. A second pause changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
 	defer b.keep()
@@ -48,7 +48,8 @@ func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
 // PauseTypes stops delivering the event types that match a pattern, such as
 // order.*, to any subscription, until [Bus.ResumeTypes] with the same pattern.
 // The other events of a subscription go on. A type is paused, too, if the pattern
-// matches a name that it had before, or has in another program.
+// matches a name that it had before, or has in another program. A pattern that is not
+// valid is an error.
 func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
 	defer b.keep()
 	if _, err := glob.Parse(pattern); err != nil {
@@ -65,7 +66,8 @@ func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
 	return public(err)
 }
 
-// Pauses returns what is paused, the oldest first.
+// Pauses returns the pauses in force, the oldest first. It reads the file. The error is a
+// *[StorageError], or [ErrShutdown].
 func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) {
 	defer b.keep()
 	stored, err := b.log.Pauses(ctx)

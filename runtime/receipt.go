@@ -23,11 +23,15 @@ type Receipt struct {
 	staged bool
 }
 
-// Wait returns when every subscription of the file has settled the event:
-// handled it, or dead-lettered it after its last retry. That includes
-// subscriptions whose handlers run in another process. It returns ctx's error
-// if that ends first, [ErrShutdown] when the bus is shut down meanwhile, and
-// [ErrStaged] at once for an event published through a handler's context.
+// Wait returns when every subscription of the file has settled the event: handled or
+// discarded it, or made it a dead letter after its last retry. That includes
+// subscriptions whose handlers run in another process. The errors are:
+//
+//   - the error of ctx, if it ends first
+//   - [ErrStaged], at once, for an event published with a handler's context
+//   - [ErrShutdown], when the bus is shut down meanwhile
+//   - [ErrRestored], when a backup is restored into the file meanwhile
+//   - *[StorageError], when the file cannot be read or is gone
 func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	if r.staged {
 		return Outcome{}, ErrStaged

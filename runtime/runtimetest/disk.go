@@ -51,9 +51,9 @@ func (d *Disk) fail(op simfs.Op, errno syscall.Errno) {
 	d.fs.Fail(simfs.Fault{Op: op, Nth: 1, Err: &fs.PathError{Op: "write", Path: d.kit.path, Err: errno}, Sticky: true})
 }
 
-// Lock locks the file as another process does that writes and does not come to
-// an end: publishing waits for five seconds and returns a *[runtime.StorageError]
-// with the fault [runtime.Busy].
+// Lock locks the file, like another process that writes and does not end: publishing
+// waits for five seconds and returns a *[runtime.StorageError] with the fault
+// [runtime.Busy].
 func (d *Disk) Lock() {
 	d.kit.t.Helper()
 	d.Heal()
@@ -62,7 +62,7 @@ func (d *Disk) Lock() {
 	d.unlock = unlock
 }
 
-// Slow makes each sync take so long. A bus syncs whenever it stores events, unless
+// Slow makes each sync take that long. A bus syncs whenever it stores events, unless
 // its durability is [runtime.Normal].
 func (d *Disk) Slow(sync time.Duration) {
 	d.Heal()
@@ -82,7 +82,7 @@ func (d *Disk) CutAfter(n int) {
 	d.fs.CutAfter(n)
 }
 
-// IsCut reports whether the power has failed as [Disk.CutAfter] has asked for.
+// IsCut reports whether the power has failed because of [Disk.CutAfter].
 func (d *Disk) IsCut() bool { return d.fs.Dead() }
 
 // Heal ends the fault. The bus then writes the dispositions of handlers within a second.

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Fault stands between a delivery and its handler. It can call the handler, and
-// its result is taken for the handler's. It is called with the handler's ctx, on
-// the goroutine of the handler.
+// Fault stands between a delivery and its handler. It may call the handler, and its
+// result replaces the handler's. It is called with the handler's ctx, on the handler's
+// goroutine.
 type Fault func(ctx context.Context, handle func() error) error
 
 // Fails returns err without calling the handler.
@@ -18,9 +18,9 @@ func Fails(err error) Fault {
 	return func(context.Context, func() error) error { return err }
 }
 
-// FailsAfter calls the handler and returns err if it has succeeded, so that it
-// runs again for what it has done already: a handler that is idempotent does not
-// mind. What it has published with its ctx is not stored.
+// FailsAfter calls the handler and, if it has succeeded, returns err. So the handler
+// runs again for the same event: this shows whether it is idempotent. Events that it
+// has published with its ctx are not stored.
 func FailsAfter(err error) Fault {
 	return func(_ context.Context, handle func() error) error {
 		if failed := handle(); failed != nil {
@@ -44,14 +44,14 @@ func Hangs() Fault {
 	}
 }
 
-// Always is the number of deliveries for a fault that stays.
+// Always is the number of deliveries for a fault that does not end by itself.
 const Always = -1
 
-// Break has the next n deliveries to a subscription, each retry counted, meet
-// the fault instead of the handler; faults of several calls come one after the
-// other. It can be called at any time, before the subscription is made too, and
-// from any goroutine. If fewer have met it by the end of the test, the test
-// fails; [Always] is no such number.
+// Break puts a fault in front of a handler, for the next n deliveries to its
+// subscription; each retry counts as one. The faults of several calls come one after
+// the other. Break can be called from any goroutine, also before the subscription is
+// made. The test fails if its end comes before n deliveries have met the fault, unless
+// n is [Always].
 func (k *Kit) Break(subscription string, n int, fault Fault) {
 	k.t.Helper()
 	if n <= 0 && n != Always {
@@ -60,8 +60,8 @@ func (k *Kit) Break(subscription string, n int, fault Fault) {
 	k.broken.add(subscription, n, fault)
 }
 
-// Repair takes back what [Kit.Break] has asked for a subscription. What is in a
-// fault at the moment stays there.
+// Repair ends the faults of a subscription that [Kit.Break] has set. An attempt that is
+// in a fault at the moment stays in it.
 func (k *Kit) Repair(subscription string) { k.broken.remove(subscription) }
 
 // intercept is called in place of every handler.

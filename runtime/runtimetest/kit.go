@@ -11,9 +11,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
-// Kit is a bus for one test, on a disk of its own in memory. Its methods are for
-// the goroutine of the test, unless they say otherwise. Those that do not return
-// an error end the test if there is one.
+// Kit is a bus for one test, on its own disk in memory. Its methods are for the
+// goroutine of the test, unless they say otherwise. A method without an error result
+// ends the test if it fails.
 type Kit struct {
 	// Bus is for the program under test. [Kit.Restart], [Kit.Crash] and
 	// [Kit.PowerCut] put another one here.
@@ -52,8 +52,8 @@ func New(t testing.TB, catalogue *runtime.Catalogue, opts ...runtime.Option) *Ki
 	return k
 }
 
-// Run calls f with a kit in a bubble of virtual time (package
-// [testing/synctest]), which has a t of its own.
+// Run calls f with a kit in a bubble of virtual time (package [testing/synctest]), and
+// with the t of that bubble.
 func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit), opts ...runtime.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, New(t, catalogue, opts...)) })

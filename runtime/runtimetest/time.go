@@ -51,8 +51,8 @@ func (k *Kit) Deliver() {
 	}
 }
 
-// Advance lets d pass, and with it everything happen that is due by then, in
-// its order. What is due at the end is delivered. It needs a bubble ([Run]).
+// Advance moves the clock forward by d and delivers everything that is due by then,
+// each at its time. It needs a bubble ([Run]).
 func (k *Kit) Advance(d time.Duration) {
 	k.t.Helper()
 	k.needsBubble("Advance")
