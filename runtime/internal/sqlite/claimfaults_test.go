@@ -137,28 +137,32 @@ func TestTheChargeIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
 // Claims may be anything after a power cut, or belong to another copy of the
 // file.
 func TestClaimsThatDoNotFitTheLogChargeNobody(t *testing.T) {
-	for name, damage := range map[string]func(one *claim){
-		"they are those of an earlier owner":          func(one *claim) { one.life-- },
-		"their event is not in the log":               func(one *claim) { one.running, one.highest = 1000, 1000 },
-		"their event is not a number of an event":     func(one *claim) { one.running, one.highest = -5, -5 },
-		"their subscription does not exist":           func(one *claim) { one.subscription = 77 },
-		"their worker is idle":                        func(one *claim) { one.running = 0 },
-		"their worker is idle, and was further ahead": func(one *claim) { one.running, one.highest = 0, 1<<62 },
+	for name, damage := range map[string]func(one *claim) (idle bool){
+		"they are those of an earlier owner":          func(one *claim) bool { one.life--; return false },
+		"their event is not in the log":               func(one *claim) bool { one.running = 1000; return false },
+		"their event is not a number of an event":     func(one *claim) bool { one.running = -5; return false },
+		"their subscription does not exist":           func(one *claim) bool { one.subscription = 77; return false },
+		"their worker is idle":                        func(one *claim) bool { return true },
+		"their worker is idle, and was further ahead": func(one *claim) bool { one.running = 1 << 62; return true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimsTest(t, func(m *machine) {
 				m.publish(5, 10)
 				m.begin(m.held[0])
-				found := claimsOf(m.claims())
+				found := leftClaims(m.path + "-claims")
 				if len(found) != 1 {
 					m.fail("there is no claim")
 				}
 				one := found[0]
 				m.kill()
-				damage(&one)
-				content := make([]byte, claimSize)
-				one.encode(content)
-				m.must(os.WriteFile(m.path+"-claims", content, 0o600))
+				idle := damage(&one)
+				leaveClaims(t, m.path, one.life, func(left *claims) {
+					place := left.reserve()
+					left.begin(place, one.subscription, one.running, int(one.executions))
+					if idle {
+						left.end(place, one.running)
+					}
+				})
 				if !m.start() {
 					m.fail("the log does not open")
 				}
@@ -233,10 +237,12 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 			again, err := m.log.Consumer(m.Context(), m.consumers[0].spec)
 			m.must(err)
 			m.consumers[0].consumer = again
-			again.Begin(m.held[0].Delivery, 1, time.Now())
-			again.End(m.held[0].Delivery)
+			for worker := range 2 {
+				again.Begin(m.held[0].Delivery, worker, time.Now())
+				again.End(m.held[0].Delivery)
+			}
 		}
-		if n := len(m.log.claims.places); n != 2 {
+		if n := len(leftClaims(m.path + "-claims")); n != 2 {
 			m.fail("two workers have %d places", n)
 		}
 	})
@@ -284,4 +290,16 @@ func (m *machine) kill() {
 	m.must(os.WriteFile(m.path+"-claims", claims, 0o600))
 	m.boot(image)
 	m.lives++
+}
+
+// leaveClaims makes the claims file of the log at path say what write has claimed, as a
+// process leaves it that dies.
+func leaveClaims(t *testing.T, path string, life uint32, write func(left *claims)) {
+	t.Helper()
+	left, err := newClaims(path, "not the system's")
+	must(t, err)
+	must(t, left.own())
+	must(t, left.clear(life))
+	write(left)
+	must(t, left.abandon())
 }

@@ -89,6 +89,25 @@ func (c *claims) read() ([]claim, error) {
 	return found, nil
 }
 
+// leftClaims returns what the claims file at path says, without its lock, and nothing
+// if that cannot be read. It reads a plain file only.
+func leftClaims(path string) []claim {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	found, err := (&claims{file: file}).read()
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
 // clear forgets what the last owner left, which is in the log by now, and
 // prepares the file for this one, whose life it is.
 func (c *claims) clear(life uint32) error {
@@ -258,4 +277,34 @@ func (c *claims) moveTo(file *os.File) error {
 	c.file = file
 	c.mapped, _ = mapFile(file, claimsBytes)
 	return err
+}
+
+// forget erases what the last owner has left about a subscription.
+func (c *claims) forget(subscription int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	content, err := io.ReadAll(c.file)
+	if err != nil {
+		return err
+	}
+	for at := 0; at+claimSize <= len(content); at += claimSize {
+		one, ok := decodeClaim(content[at : at+claimSize])
+		if !ok || one.subscription != subscription {
+			continue
+		}
+		if _, err := c.file.WriteAt(make([]byte, claimSize), int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleted reports whether the database has no name left. It is false where the
+// database is not open here.
+func (c *claims) deleted() bool {
+	if c.log == nil {
+		return false
+	}
+	info, err := c.log.Stat()
+	return err == nil && linksOf(info) == 0
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestClaimsAreReadByTheNextOwner(t *testing.T) {
@@ -166,9 +168,17 @@ func die(t *testing.T, c *claims) {
 	must(t, c.file.Close())
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestLookingForTheOwnerDoesNotKeepOneFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "x-claims")
+		looking, err := openLocked(path)
+		must(t, err)
+		time.AfterFunc(lookTime/2, func() { looking.Close() })
+		starting := &claims{path: path}
+		must(t, starting.own())
+		defer starting.release()
+		if err := (&claims{path: path}).own(); !errors.Is(err, errOwned) {
+			t.Errorf("a second owner got %v, want errOwned", err)
+		}
+	})
 }

@@ -253,10 +253,6 @@ func (c *conn) finish(f func() error) error {
 	return err
 }
 
-// errInDoubt is part of the error of a commit that failed and left behind what
-// cannot be taken away at the moment.
-var errInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
-
 // tidy moves the write-ahead log into the database when it has grown long. The
 // next transaction deals with a failure: what is committed stays committed.
 func (c *conn) tidy() {

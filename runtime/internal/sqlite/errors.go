@@ -11,6 +11,10 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
+// errInDoubt is part of the error of a commit that failed and left behind what
+// cannot be taken away at the moment.
+var errInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
+
 // storageError puts what the driver says into the words of the engine, with a
 // hint for the person who reads it. Errors of the engine pass unchanged.
 func storageError(op, path string, err error) error {

@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -220,42 +217,4 @@ func readOwner(c *conn) (owner engine.Owner, err error) {
 		return nil
 	})
 	return owner, err
-}
-
-// owned tells whether a process dispatches from the file at path. The lock is
-// the only witness: a pid may be that of another process by now, or of another
-// container.
-func owned(path string) (bool, error) {
-	if ownerLocks && mounted(path) == "" {
-		file, err := os.Open(path)
-		if err != nil {
-			return false, err
-		}
-		defer file.Close()
-		return ownerLocked(file)
-	}
-	path += claimsSuffix
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	file, err := openLocked(path)
-	if errors.Is(err, errOwned) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, file.Close()
-}
-
-// sizeOf is 0 for a file that does not exist.
-func sizeOf(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -160,24 +159,4 @@ func removeConsumer(c *conn, id int64, name string) (removed engine.Removed, err
 		}
 	}
 	return removed, nil
-}
-
-// forget erases what the last owner has left about a subscription.
-func (c *claims) forget(subscription int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	content, err := io.ReadAll(c.file)
-	if err != nil {
-		return err
-	}
-	for at := 0; at+claimSize <= len(content); at += claimSize {
-		one, ok := decodeClaim(content[at : at+claimSize])
-		if !ok || one.subscription != subscription {
-			continue
-		}
-		if _, err := c.file.WriteAt(make([]byte, claimSize), int64(at)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

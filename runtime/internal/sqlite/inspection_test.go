@@ -3,29 +3,11 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-func TestLookingForTheOwnerDoesNotKeepOneFromStarting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "x-claims")
-		looking, err := openLocked(path)
-		must(t, err)
-		time.AfterFunc(lookTime/2, func() { looking.Close() })
-		starting := &claims{path: path}
-		must(t, starting.own())
-		defer starting.release()
-		if err := (&claims{path: path}).own(); !errors.Is(err, errOwned) {
-			t.Errorf("a second owner got %v, want errOwned", err)
-		}
-	})
-}
 
 // inspectFile opens a file for an operator.
 func inspectFile(t *testing.T, path string) *Inspection {
@@ -44,22 +26,19 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	must(t, log.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
 	must(t, log.Close())
 	// What an owner leaves that dies while both are busy.
-	content := make([]byte, 6*claimSize)
-	claim{subscription: 1, running: 5, highest: 5}.encode(content)
-	claim{subscription: 2, running: 6, highest: 6}.encode(content[2*claimSize:])
-	claim{subscription: 1, running: 7, highest: 7}.encode(content[4*claimSize:])
-	must(t, os.WriteFile(path+"-claims", content, 0o600))
+	leaveClaims(t, path, 0, func(left *claims) {
+		left.begin(left.reserve(), 1, 5, 0)
+		left.begin(left.reserve(), 2, 6, 0)
+		left.begin(left.reserve(), 1, 7, 0)
+	})
 
 	inspection := inspectFile(t, path)
 	if _, err := inspection.RemoveSubscription(ctx, "old"); err != nil {
 		t.Fatal(err)
 	}
-	next := &claims{path: path + "-claims"}
-	must(t, next.own())
-	defer next.release()
-	left, err := next.read()
-	if err != nil || len(left) != 1 || left[0] != (claim{subscription: 2, running: 6, highest: 6}) {
-		t.Errorf("left are %+v (%v), want that of the other subscription", left, err)
+	left := leftClaims(path + "-claims")
+	if len(left) != 1 || left[0].subscription != 2 || left[0].running != 6 || left[0].highest != 6 {
+		t.Errorf("left are %+v, want that of the other subscription", left)
 	}
 }
 

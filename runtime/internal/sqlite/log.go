@@ -102,13 +102,13 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	claims, err := newClaims(path, options.VFS)
+	claimed, err := newClaims(path, options.VFS)
 	if err != nil {
 		read.Close()
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claims, program: options.Program}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claimed, program: options.Program}
 	l.reading <- struct{}{}
 	l.changes = options.Changed
 	if l.clock.wall = options.Wall; l.clock.wall == nil {
@@ -129,13 +129,13 @@ func Open(path string, options Options) (*Log, error) {
 	if err == nil {
 		err = l.writer.learn()
 	}
-	if claims.of != "" {
+	if options.VFS == "" && mounted(path) == "" {
 		l.index, _ = os.Stat(path + indexSuffix)
 	}
 	if err != nil {
 		read.Close()
 		write.Close()
-		claims.shut()
+		claimed.shut()
 		return nil, storageError("read", path, err)
 	}
 	go l.writer.run()

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"time"
 
@@ -66,16 +65,6 @@ func hasMoved(c *conn, which sqlite3.FcntlOpcode) bool {
 	}
 }
 
-// isFile tells whether path leads to a file that was there before. What cannot be
-// found out is taken for a yes.
-func isFile(path string, before os.FileInfo) bool {
-	now, err := os.Stat(path)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	return os.SameFile(now, before)
-}
-
 // moved says what became of the file, and whether what was acknowledged should be
 // moved from the write-ahead log into it: into the file that was moved away, so that it has
 // all, and for the sake of another one in its place, into which the next program
@@ -83,11 +72,7 @@ func isFile(path string, before os.FileInfo) bool {
 func (l *Log) moved() (why *engine.StorageError, gather bool) {
 	_, err := os.Stat(l.path)
 	replaced := err == nil
-	deleted := false
-	if l.claims.log != nil {
-		info, err := l.claims.log.Stat()
-		deleted = err == nil && linksOf(info) == 0
-	}
+	deleted := l.claims.deleted()
 	switch {
 	case replaced && deleted:
 		return &engine.StorageError{

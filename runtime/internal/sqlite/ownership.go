@@ -6,27 +6,6 @@ import (
 	"time"
 )
 
-// errOwned says that another process, or another log of this one, holds the lock.
-var errOwned = errors.New("the file is locked by the process that dispatches")
-
-// ownerByte is the byte of the database whose lock the dispatching process holds. It
-// is far behind what a database can have, and SQLite's own locks are at 1 GiB.
-const ownerByte int64 = 1 << 60
-
-// lookTime is longer than anybody takes who only looks whether there is an owner
-// ([owned]), and has to take the lock for that.
-const lookTime = 2 * time.Millisecond
-
-// withHandle calls f with the system's handle of a file, which stays open meanwhile,
-// or returns an error because it is closed.
-func withHandle(file *os.File, f func(handle uintptr)) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return raw.Control(f)
-}
-
 // own makes this process the one that dispatches, or returns errOwned. The
 // operating system gives the locks back when the process ends, however it ends.
 func (c *claims) own() error {

@@ -2,13 +2,8 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"strings"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // The files that lie beside the log: SQLite's write-ahead log and its index, and
@@ -18,61 +13,6 @@ const (
 	indexSuffix  = "-shm"
 	claimsSuffix = "-claims"
 )
-
-// complete refuses a name beside which files wait for the one that is missing or
-// empty. SQLite would delete the write-ahead log, with all events that it has.
-func complete(path string) error {
-	// Before the file itself: another process may be creating all of them.
-	var left []string
-	if size, err := sizeOf(path + walSuffix); err == nil && size > 0 {
-		left = append(left, fmt.Sprintf("%s holds events", path+walSuffix))
-	}
-	if n := claimed(path + claimsSuffix); n > 0 {
-		left = append(left, fmt.Sprintf("%s says that %d of its events were being handled when a process died", path+claimsSuffix, n))
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	what := "is not there"
-	switch size, err := os.Stat(path); {
-	case err == nil && size.Size() > 0:
-		return nil
-	case err == nil:
-		what = "is empty"
-	case !errors.Is(err, fs.ErrNotExist):
-		return openError(path, err)
-	}
-	return &engine.StorageError{
-		Fault: engine.Incomplete, Op: "open", Path: path,
-		Err: fmt.Errorf("the file %s, and %s", what, strings.Join(left, ", and ")),
-		Hint: fmt.Sprintf("bring the file back to its place if it was moved or emptied; if nobody needs these events, delete %s and %s. "+
-			"Nothing was changed", path+walSuffix, path+claimsSuffix),
-	}
-}
-
-// claimed counts the events that were being handled when the process that wrote
-// the claims at path ended. It looks at a plain file only.
-func claimed(path string) (n int) {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return 0
-	}
-	defer file.Close()
-	found, err := (&claims{file: file}).read()
-	if err != nil {
-		return 0
-	}
-	for _, one := range found {
-		if one.running != 0 {
-			n++
-		}
-	}
-	return n
-}
 
 // prepare makes the files that SQLite needs beside a log before SQLite does:
 // those of root, and those of a user with another mask, must be open to whoever

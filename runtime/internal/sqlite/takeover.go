@@ -21,7 +21,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		if errors.Is(err, errOwned) {
 			return found, l.owner()
 		}
-		return found, claimsError("lock", l.claims.path, err)
+		return found, claimsError("lock", l.path+claimsSuffix, err)
 	}
 	err = l.takeOver(ctx, &found)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	left, err := l.claims.read()
 	if err != nil {
-		return claimsError("read", l.claims.path, err)
+		return claimsError("read", l.path+claimsSuffix, err)
 	}
 	// On disk before the claims are cleared, which nothing orders after it.
 	// Should that fail, they are those of an earlier life from now on, and
@@ -65,7 +65,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	}
 	l.writer.since.Store(since)
 	if err := l.claims.clear(lifeOf(since)); err != nil {
-		return claimsError("clear", l.claims.path, err)
+		return claimsError("clear", l.path+claimsSuffix, err)
 	}
 	// The last owner may have dispatched what this process published.
 	err = l.read(func(c *conn) error {

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// locate returns the one name of a file, and the file layer that has it: "" for
+// that of the system. It refuses a file that is not alone or not complete.
+func locate(path, vfsName string) (string, string, error) {
+	if vfsName == "" {
+		vfsName = mounted(path)
+	}
+	if vfsName != "" {
+		return path, vfsName, nil
+	}
+	path, err := resolve(path)
+	if err == nil {
+		err = complete(path)
+	}
+	return path, "", err
+}
+
+// complete refuses a name beside which files wait for the one that is missing or
+// empty. SQLite would delete the write-ahead log, with all events that it has.
+func complete(path string) error {
+	// Before the file itself: another process may be creating all of them.
+	var left []string
+	if size, err := sizeOf(path + walSuffix); err == nil && size > 0 {
+		left = append(left, fmt.Sprintf("%s holds events", path+walSuffix))
+	}
+	if n := interrupted(path + claimsSuffix); n > 0 {
+		left = append(left, fmt.Sprintf("%s says that %d of its events were being handled when a process died", path+claimsSuffix, n))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	what := "is not there"
+	switch size, err := os.Stat(path); {
+	case err == nil && size.Size() > 0:
+		return nil
+	case err == nil:
+		what = "is empty"
+	case !errors.Is(err, fs.ErrNotExist):
+		return openError(path, err)
+	}
+	return &engine.StorageError{
+		Fault: engine.Incomplete, Op: "open", Path: path,
+		Err: fmt.Errorf("the file %s, and %s", what, strings.Join(left, ", and ")),
+		Hint: fmt.Sprintf("bring the file back to its place if it was moved or emptied; if nobody needs these events, delete %s and %s. "+
+			"Nothing was changed", path+walSuffix, path+claimsSuffix),
+	}
+}
+
+// interrupted counts the events that were being handled when the process that wrote
+// the claims at path ended.
+func interrupted(path string) (n int) {
+	for _, one := range leftClaims(path) {
+		if one.running != 0 {
+			n++
+		}
+	}
+	return n
+}
