@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // Disk is the disk in memory that holds the file of a kit. One fault at a time
@@ -23,7 +24,7 @@ type Disk struct {
 // insert mounts a disk that holds the image.
 func (d *Disk) insert(image simfs.Image) {
 	d.fs = simfs.New(d.dir, image)
-	d.unmount = sqlite.Mount(d.kit.path, d.fs.Name())
+	d.unmount = file.Mount(d.kit.path, d.fs.Name())
 }
 
 // remove ends the mount. Whoever has the file open keeps it.

@@ -5,9 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // activity is what the log knows of the tables in which the dispatching process
@@ -23,7 +24,7 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 	l.showing.mu.Lock()
 	l.showing.shown = true
 	l.showing.mu.Unlock()
-	return storageError("write", l.path, l.writer.do(ctx, func(c *conn) error {
+	return fault.Wrap("write", l.path, l.writer.do(ctx, func(c *conn) error {
 		if err := writeActivity(c, a); err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func currentActivity(c *conn) (activity engine.Activity, owner engine.Owner, err
 	if owner, err = readOwner(c); err != nil {
 		return activity, owner, err
 	}
-	if owner.Alive, err = owned(c.path); err != nil || !owner.Alive {
+	if owner.Alive, err = locks.IsOwned(c.path); err != nil || !owner.Alive {
 		return activity, owner, err
 	}
 	activity, err = readActivity(c)

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Append implements [engine.Log].
@@ -21,7 +21,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	r.generation = l.generation.Load()
 	r.events = l.types.number(r.events, records)
 	if err := l.writer.submit(ctx, r); err != nil {
-		return storageError("append to", l.path, err)
+		return fault.Wrap("append to", l.path, err)
 	}
 	for i, e := range r.events {
 		records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate

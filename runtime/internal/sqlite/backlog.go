@@ -3,9 +3,9 @@ package sqlite
 import (
 	"context"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Lags implements [engine.Log].
@@ -14,7 +14,7 @@ func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) 
 		lags, err = readLags(c, limit, l.nameOf)
 		return err
 	})
-	return lags, storageError("read", l.path, err)
+	return lags, fault.Wrap("read", l.path, err)
 }
 
 // readLags calls subscriptions what nameOf makes of their names.

@@ -66,7 +66,7 @@ func (w *writer) beginAnew() error {
 	if w.owns.Swap(false) {
 		w.since.Store(0)
 		l.again.Store(true)
-		l.claims.clear(0) // nobody is charged in this log for what ran in the other
+		l.claims.Clear(0) // nobody is charged in this log for what ran in the other
 	}
 	l.tellPauses(w.conn)
 	l.waiters.all()
@@ -83,7 +83,7 @@ func (w *writer) fence(owned *engine.OwnedError) {
 	w.since.Store(0)
 	l.fenced.Store(owned)
 	w.endConsumers()
-	l.claims.abandon() // they are the other's
+	l.claims.Abandon() // they are the other's
 	l.waiters.all()
 	w.logger.Error("the bus stops dispatching, because another process has taken over", "path", l.path, "error", owned)
 	l.tell(owned)

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // The claims are all that is known of an attempt that ended with its process.
@@ -137,30 +137,30 @@ func TestTheChargeIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
 // Claims may be anything after a power cut, or belong to another copy of the
 // file.
 func TestClaimsThatDoNotFitTheLogChargeNobody(t *testing.T) {
-	for name, damage := range map[string]func(one *claim) (idle bool){
-		"they are those of an earlier owner":          func(one *claim) bool { one.life--; return false },
-		"their event is not in the log":               func(one *claim) bool { one.running = 1000; return false },
-		"their event is not a number of an event":     func(one *claim) bool { one.running = -5; return false },
-		"their subscription does not exist":           func(one *claim) bool { one.subscription = 77; return false },
-		"their worker is idle":                        func(one *claim) bool { return true },
-		"their worker is idle, and was further ahead": func(one *claim) bool { one.running = 1 << 62; return true },
+	for name, damage := range map[string]func(one *claims.Claim) (idle bool){
+		"they are those of an earlier owner":          func(one *claims.Claim) bool { one.Life--; return false },
+		"their event is not in the log":               func(one *claims.Claim) bool { one.Running = 1000; return false },
+		"their event is not a number of an event":     func(one *claims.Claim) bool { one.Running = -5; return false },
+		"their subscription does not exist":           func(one *claims.Claim) bool { one.Subscription = 77; return false },
+		"their worker is idle":                        func(one *claims.Claim) bool { return true },
+		"their worker is idle, and was further ahead": func(one *claims.Claim) bool { one.Running = 1 << 62; return true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimsTest(t, func(m *machine) {
 				m.publish(5, 10)
 				m.begin(m.held[0])
-				found := leftClaims(m.path + "-claims")
+				found := claims.Left(m.path + "-claims")
 				if len(found) != 1 {
 					m.fail("there is no claim")
 				}
 				one := found[0]
 				m.kill()
 				idle := damage(&one)
-				leaveClaims(t, m.path, one.life, func(left *claims) {
-					place := left.reserve()
-					left.begin(place, one.subscription, one.running, int(one.executions))
+				leaveClaims(t, m.path, one.Life, func(left *claims.File) {
+					place := left.Reserve()
+					left.Begin(place, one.Subscription, one.Running, int(one.Executions))
 					if idle {
-						left.end(place, one.running)
+						left.End(place, one.Running)
 					}
 				})
 				if !m.start() {
@@ -242,7 +242,7 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 				again.End(m.held[0].Delivery)
 			}
 		}
-		if n := len(leftClaims(m.path + "-claims")); n != 2 {
+		if n := len(claims.Left(m.path + "-claims")); n != 2 {
 			m.fail("two workers have %d places", n)
 		}
 	})
@@ -294,12 +294,12 @@ func (m *machine) kill() {
 
 // leaveClaims makes the claims file of the log at path say what write has claimed, as a
 // process leaves it that dies.
-func leaveClaims(t *testing.T, path string, life uint32, write func(left *claims)) {
+func leaveClaims(t *testing.T, path string, life uint32, write func(left *claims.File)) {
 	t.Helper()
-	left, err := newClaims(path, "not the system's")
+	left, err := claims.Open(path, "not the system's")
 	must(t, err)
-	must(t, left.own())
-	must(t, left.clear(life))
+	must(t, left.Own())
+	must(t, left.Clear(life))
 	write(left)
-	must(t, left.abandon())
+	must(t, left.Abandon())
 }

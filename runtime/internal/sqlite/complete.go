@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // locate returns the one name of a file, and the file layer that has it: "" for
 // that of the system. It refuses a file that is not alone or not complete.
 func locate(path, vfsName string) (string, string, error) {
 	if vfsName == "" {
-		vfsName = mounted(path)
+		vfsName = file.Mounted(path)
 	}
 	if vfsName != "" {
 		return path, vfsName, nil
 	}
-	path, err := resolve(path)
+	path, err := file.Resolve(path)
 	if err == nil {
 		err = complete(path)
 	}
@@ -31,11 +33,11 @@ func locate(path, vfsName string) (string, string, error) {
 func complete(path string) error {
 	// Before the file itself: another process may be creating all of them.
 	var left []string
-	if size, err := sizeOf(path + walSuffix); err == nil && size > 0 {
-		left = append(left, fmt.Sprintf("%s holds events", path+walSuffix))
+	if size, err := file.Size(path + file.WALSuffix); err == nil && size > 0 {
+		left = append(left, fmt.Sprintf("%s holds events", path+file.WALSuffix))
 	}
-	if n := interrupted(path + claimsSuffix); n > 0 {
-		left = append(left, fmt.Sprintf("%s says that %d of its events were being handled when a process died", path+claimsSuffix, n))
+	if n := interrupted(path + file.ClaimsSuffix); n > 0 {
+		left = append(left, fmt.Sprintf("%s says that %d of its events were being handled when a process died", path+file.ClaimsSuffix, n))
 	}
 	if len(left) == 0 {
 		return nil
@@ -47,21 +49,21 @@ func complete(path string) error {
 	case err == nil:
 		what = "is empty"
 	case !errors.Is(err, fs.ErrNotExist):
-		return openError(path, err)
+		return file.OpenError(path, err)
 	}
 	return &engine.StorageError{
 		Fault: engine.Incomplete, Op: "open", Path: path,
 		Err: fmt.Errorf("the file %s, and %s", what, strings.Join(left, ", and ")),
 		Hint: fmt.Sprintf("bring the file back to its place if it was moved or emptied; if nobody needs these events, delete %s and %s. "+
-			"Nothing was changed", path+walSuffix, path+claimsSuffix),
+			"Nothing was changed", path+file.WALSuffix, path+file.ClaimsSuffix),
 	}
 }
 
 // interrupted counts the events that were being handled when the process that wrote
 // the claims at path ended.
 func interrupted(path string) (n int) {
-	for _, one := range leftClaims(path) {
-		if one.running != 0 {
+	for _, one := range claims.Left(path) {
+		if one.Running != 0 {
 			n++
 		}
 	}

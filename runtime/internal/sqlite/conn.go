@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // busyTimeout is how long a statement waits for another process's lock.
@@ -61,7 +62,7 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag) (*conn, error) {
 		return nil, err
 	}
 	if vfsName == "" && flags&sqlite3.OPEN_READWRITE != 0 {
-		prepare(path) // else SQLite says what cannot be done here
+		file.Prepare(path) // else SQLite says what cannot be done here
 	}
 	return newDisk(vfsName).connect(path, flags)
 }
@@ -71,7 +72,7 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*conn, error) {
 	c, err := sqlite3.OpenFlags(uri(path, d.name), flags|sqlite3.OPEN_URI)
 	if err != nil {
 		d.remove()
-		return nil, storageError("open", path, d.explain(err))
+		return nil, fault.Wrap("open", path, d.explain(err))
 	}
 	opened := &conn{Conn: c, disk: d, path: path, stmts: map[string]*sqlite3.Stmt{}}
 	err = c.BusyTimeout(busyTimeout)
@@ -86,7 +87,7 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*conn, error) {
 	}
 	if err != nil {
 		opened.Close()
-		return nil, storageError("open", path, err)
+		return nil, fault.Wrap("open", path, err)
 	}
 	opened.wal.watch(c)
 	return opened, nil
@@ -247,7 +248,7 @@ func (c *conn) finish(f func() error) error {
 	}
 	if c.doubtful {
 		if repairErr := c.repair(); repairErr != nil {
-			return fmt.Errorf("%w (%w: %v)", err, errInDoubt, repairErr)
+			return fmt.Errorf("%w (%w: %v)", err, fault.ErrInDoubt, repairErr)
 		}
 	}
 	return err

@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // consumer is the durable position of one subscription.
@@ -48,8 +49,8 @@ type consumer struct {
 	reading          bool                // Poll is reading rows
 	writtenMeanwhile []int64             // the settled ones that were written since reading began
 	queued           int                 // the writer knows that there is something to write
-	workers          []*place            // by worker: its place in the claims file
-	preparing        *place              // that of Prepare; nil before its first call
+	workers          []*claims.Place     // by worker: its place in the claims file
+	preparing        *claims.Place       // that of Prepare; nil before its first call
 	prepared         int64               // the seq that it says; 0 for none
 }
 
@@ -60,9 +61,9 @@ const never = math.MaxInt64
 type delivery struct {
 	engine.Delivery
 	settled bool
-	row     string    // state of its row in the file; empty without one
-	started time.Time // of the attempt; zero before it
-	place   *place    // of the worker that has begun it
+	row     string        // state of its row in the file; empty without one
+	started time.Time     // of the attempt; zero before it
+	place   *claims.Place // of the worker that has begun it
 }
 
 // settledDelivery is a delivery with its disposition.
@@ -114,18 +115,18 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		err = l.shared(c.id, c.name)
 	}
 	if err != nil {
-		return nil, storageError("subscribe in", l.path, err)
+		return nil, fault.Wrap("subscribe in", l.path, err)
 	}
 	l.add(c)
 	if err := l.read(l.readCancelled); err != nil {
-		return nil, storageError("subscribe in", l.path, err)
+		return nil, fault.Wrap("subscribe in", l.path, err)
 	}
 	return c, nil
 }
 
 // DeclareConsumers implements [engine.Log].
 func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
-	return storageError("declare subscriptions in", l.path, l.declareConsumers(ctx, specs))
+	return fault.Wrap("declare subscriptions in", l.path, l.declareConsumers(ctx, specs))
 }
 
 // declareConsumers writes nothing when all is as it should be.
@@ -275,9 +276,9 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool
 	own.started, own.place = started, c.place(worker)
 	c.look()
 	c.mu.Unlock()
-	c.log.claims.begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
+	c.log.claims.Begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
 	if d.Suspect {
-		c.log.claims.sync(own.place)
+		c.log.claims.Sync(own.place)
 	}
 	return true
 }
@@ -285,7 +286,7 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool
 // End implements [engine.Consumer].
 func (c *consumer) End(d *engine.Delivery) {
 	if place := d.Token.(*delivery).place; place != nil { // else it had ended before Begin
-		c.log.claims.end(place, d.Seq)
+		c.log.claims.End(place, d.Seq)
 	}
 }
 
@@ -297,7 +298,7 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 		return
 	}
 	if c.preparing == nil {
-		c.preparing = c.log.claims.reserve()
+		c.preparing = c.log.claims.Reserve()
 	}
 	place, before := c.preparing, c.prepared
 	if c.prepared = 0; d != nil {
@@ -305,19 +306,19 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 	}
 	c.mu.Unlock()
 	if d == nil {
-		c.log.claims.end(place, before)
+		c.log.claims.End(place, before)
 		return
 	}
-	c.log.claims.prepare(place, c.id, d.Seq, d.Failures+d.Uncounted)
+	c.log.claims.Prepare(place, c.id, d.Seq, d.Failures+d.Uncounted)
 	if d.Suspect {
-		c.log.claims.sync(place)
+		c.log.claims.Sync(place)
 	}
 }
 
 // place returns the worker's place in the claims file.
-func (c *consumer) place(worker int) *place {
+func (c *consumer) place(worker int) *claims.Place {
 	for len(c.workers) <= worker {
-		c.workers = append(c.workers, c.log.claims.reserve())
+		c.workers = append(c.workers, c.log.claims.Reserve())
 	}
 	return c.workers[worker]
 }

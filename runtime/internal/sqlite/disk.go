@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
@@ -92,7 +93,7 @@ func (d *disk) fail(err error, code sqlite3.ExtendedErrorCode) error {
 	if !errors.As(err, &errno) {
 		return err
 	}
-	if code != sqlite3.IOERR_FSYNC && outOfSpace(errno) {
+	if code != sqlite3.IOERR_FSYNC && fault.IsOutOfSpace(errno) {
 		code = sqlite3.ExtendedErrorCode(sqlite3.FULL)
 	}
 	d.failed, d.reason = code, err

@@ -27,10 +27,10 @@
 //
 // # Who runs what
 //
-// Beside the file lies another one, named like it with -claims at the end ([claims]). It
+// Beside the file lies another one, named like it with -claims at the end ([claims.File]). It
 // says which event each worker is busy with. After a crash exactly those events are
 // suspects: if there was one, the crash counts as an attempt of it; if there were several,
 // it counts for none of them yet. The file may be deleted while nothing runs. A lock on
-// the database itself ([lockOwner]) says which process dispatches. The operating system
+// the database itself ([locks.LockOwner]) says which process dispatches. The operating system
 // drops it with that process.
 package sqlite

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Status implements [engine.StatusReader].
@@ -58,8 +58,8 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 				return err
 			}
 		}
-		if status.Size, err = sizeOf(c.path); err == nil {
-			status.WAL, err = sizeOf(c.path + walSuffix)
+		if status.Size, err = file.Size(c.path); err == nil {
+			status.WAL, err = file.Size(c.path + file.WALSuffix)
 		}
 		return err
 	})

@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
 // Pause implements [engine.SubscriptionSteerer].
@@ -78,15 +82,15 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 		return removed, err
 	}
 	// Held until the end, so that nobody begins to dispatch meanwhile.
-	lock, err := newClaims(path, "")
+	lock, err := claims.Open(path, "")
 	if err != nil {
 		return removed, err
 	}
-	defer lock.shut()
-	if err := lock.own(); err != nil {
+	defer lock.Close()
+	if err := lock.Own(); err != nil {
 		return removed, i.ownError(ctx, path, err)
 	}
-	defer lock.abandon()
+	defer lock.Abandon()
 	err = i.change(ctx, "remove a subscription from", func(c *conn) error {
 		id, err := presentSubscription(c, name)
 		if err != nil {
@@ -96,7 +100,7 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 			return err
 		}
 		// Its number may be given again, but not with what a crash has left.
-		if err := lock.forget(id); err != nil {
+		if err := lock.Forget(id); err != nil {
 			return err
 		}
 		return audit(c, engine.AuditEntry{
@@ -119,8 +123,8 @@ func presentSubscription(c *conn, name string) (id int64, err error) {
 
 // ownError says which process dispatches.
 func (i *Inspection) ownError(ctx context.Context, path string, err error) error {
-	if !errors.Is(err, errOwned) {
-		return storageError("lock", path+claimsSuffix, err)
+	if !errors.Is(err, locks.ErrOwned) {
+		return fault.Wrap("lock", path+file.ClaimsSuffix, err)
 	}
 	owned := &engine.OwnedError{Path: path}
 	err = i.look(ctx, "read", func(c *conn) error {

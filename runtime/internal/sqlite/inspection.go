@@ -5,9 +5,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Inspection implements [engine.Inspection] on a file. It needs no bus, and works
@@ -84,7 +84,7 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	err = storageError(op, i.conn.path, err)
+	err = fault.Wrap(op, i.conn.path, err)
 	if checked != nil {
 		err = checked(err)
 	}

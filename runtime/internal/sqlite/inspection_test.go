@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 )
 
 // inspectFile opens a file for an operator.
@@ -26,18 +27,18 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	must(t, log.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
 	must(t, log.Close())
 	// What an owner leaves that dies while both are busy.
-	leaveClaims(t, path, 0, func(left *claims) {
-		left.begin(left.reserve(), 1, 5, 0)
-		left.begin(left.reserve(), 2, 6, 0)
-		left.begin(left.reserve(), 1, 7, 0)
+	leaveClaims(t, path, 0, func(left *claims.File) {
+		left.Begin(left.Reserve(), 1, 5, 0)
+		left.Begin(left.Reserve(), 2, 6, 0)
+		left.Begin(left.Reserve(), 1, 7, 0)
 	})
 
 	inspection := inspectFile(t, path)
 	if _, err := inspection.RemoveSubscription(ctx, "old"); err != nil {
 		t.Fatal(err)
 	}
-	left := leftClaims(path + "-claims")
-	if len(left) != 1 || left[0].subscription != 2 || left[0].running != 6 || left[0].highest != 6 {
+	left := claims.Left(path + "-claims")
+	if len(left) != 1 || left[0].Subscription != 2 || left[0].Running != 6 || left[0].Highest != 6 {
 		t.Errorf("left are %+v, want that of the other subscription", left)
 	}
 }

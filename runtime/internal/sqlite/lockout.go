@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -14,8 +15,7 @@ func LockOut(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-		return nil, errors.Join(storageError("lock", path, err), c.shut())
+		return nil, errors.Join(fault.Wrap("lock", path, err), c.shut())
 	}
 	return func() { c.shut() }, nil // which rolls back
 }
-

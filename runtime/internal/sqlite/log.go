@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // Log is an event log in one SQLite file. It implements [engine.Log].
@@ -19,7 +22,7 @@ type Log struct {
 	tail    tail
 	program string
 	types   *typeTable
-	claims  *claims
+	claims  *claims.File
 	writer  *writer
 	waiters waiters
 
@@ -102,7 +105,7 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	claimed, err := newClaims(path, options.VFS)
+	claimed, err := claims.Open(path, options.VFS)
 	if err != nil {
 		read.Close()
 		write.Close()
@@ -129,14 +132,14 @@ func Open(path string, options Options) (*Log, error) {
 	if err == nil {
 		err = l.writer.learn()
 	}
-	if options.VFS == "" && mounted(path) == "" {
-		l.index, _ = os.Stat(path + indexSuffix)
+	if options.VFS == "" && file.Mounted(path) == "" {
+		l.index, _ = os.Stat(path + file.IndexSuffix)
 	}
 	if err != nil {
 		read.Close()
 		write.Close()
-		claimed.shut()
-		return nil, storageError("read", path, err)
+		claimed.Close()
+		return nil, fault.Wrap("read", path, err)
 	}
 	go l.writer.run()
 	return l, nil
@@ -174,11 +177,11 @@ func (l *Log) add(c *consumer) {
 
 // yield gives the places in the claims file away, except those of handlers that
 // were left behind and still run.
-func (c *consumer) yield() (places []*place) {
+func (c *consumer) yield() (places []*claims.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	places, c.workers = c.workers, nil
-	return slices.DeleteFunc(places, (*place).busy)
+	return slices.DeleteFunc(places, (*claims.Place).Busy)
 }
 
 // all returns the consumers; the slice is never changed.
@@ -228,7 +231,7 @@ func (l *Log) refresh(c *conn) {
 func (l *Log) Flush(ctx context.Context) error {
 	l.writer.hasten()
 	err := l.writer.do(ctx, nil) // in the same transaction
-	return storageError("write", l.path, err)
+	return fault.Wrap("write", l.path, err)
 }
 
 // Close implements [engine.Log].
@@ -251,13 +254,13 @@ func (l *Log) Close() error {
 		// What lies beside the name may belong to another file by now.
 		l.leaveFiles()
 	}
-	release := l.claims.release
+	release := l.claims.Release
 	if err != nil {
-		release = l.claims.abandon // they say what the dispositions would have said
+		release = l.claims.Abandon // they say what the dispositions would have said
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release(), l.claims.shut())
+	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release(), l.claims.Close())
 	l.reader = nil
-	return storageError("close", l.path, err)
+	return fault.Wrap("close", l.path, err)
 }

@@ -7,9 +7,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // visit is a file that is looked at, and perhaps changed. Whoever looks changes
@@ -74,7 +76,7 @@ func (v *visit) writing() error {
 		return err
 	}
 	if err := c.setFull(true); err != nil {
-		return errors.Join(storageError("open", v.path, err), c.shut())
+		return errors.Join(fault.Wrap("open", v.path, err), c.shut())
 	}
 	err = v.shut()
 	v.conn, v.writes = c, true
@@ -91,7 +93,7 @@ func (v *visit) reopen() error {
 	if under == "" {
 		// What does not exist is for SQLite to say.
 		if next.pinned, next.still, err = watchFile(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return unreadable(storageError("open", path, err))
+			return unreadable(fault.Wrap("open", path, err))
 		}
 	}
 	d := newDisk(under)
@@ -111,7 +113,7 @@ func (v *visit) reopen() error {
 // shut closes what is open.
 func (v *visit) shut() (err error) {
 	if v.conn != nil {
-		err = storageError("close", v.path, v.conn.shut())
+		err = fault.Wrap("close", v.path, v.conn.shut())
 	}
 	if v.pinned != nil {
 		err = errors.Join(err, v.pinned.Close())
@@ -131,7 +133,7 @@ func ours(c *conn) error {
 	}
 	if err != nil {
 		c.shut()
-		return storageError("open", c.path, err)
+		return fault.Wrap("open", c.path, err)
 	}
 	return nil
 }
@@ -149,12 +151,12 @@ func unreadable(err error) error {
 // watchFile finds out how to read a file: with the index of the processes that
 // have it open, which pinned keeps from being made anew, or as a still one.
 func watchFile(path string) (pinned *os.File, _ *still, err error) {
-	inUse, err := inUse(path)
+	inUse, err := locks.InUse(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if inUse {
-		return pin(path + indexSuffix), nil, nil
+		return locks.PinIndex(path + file.IndexSuffix), nil, nil
 	}
 	s := &still{path: path}
 	if s.database, err = stampOf(path); err != nil {
@@ -167,10 +169,10 @@ func watchFile(path string) (pinned *os.File, _ *still, err error) {
 			return nil, nil, err
 		}
 	}
-	if s.log, err = stampOf(path + walSuffix); err != nil {
+	if s.log, err = stampOf(path + file.WALSuffix); err != nil {
 		return nil, nil, err
 	}
-	s.logHeader, err = headOf(path + walSuffix)
+	s.logHeader, err = headOf(path + file.WALSuffix)
 	return nil, s, err
 }
 
@@ -191,8 +193,8 @@ const walHeader = 32
 // isCurrent tells whether nothing was written since, and nobody can.
 func (s *still) isCurrent() bool {
 	database, err := stampOf(s.path)
-	log, logErr := stampOf(s.path + walSuffix)
-	inUse, useErr := inUse(s.path)
+	log, logErr := stampOf(s.path + file.WALSuffix)
+	inUse, useErr := locks.InUse(s.path)
 	return errors.Join(err, logErr, useErr) == nil && !inUse && s.database.equal(database) && s.log.equal(log)
 }
 
@@ -200,7 +202,7 @@ func (s *still) isCurrent() bool {
 // appended to the log does not matter.
 func (s *still) isIntact() bool {
 	database, err := stampOf(s.path)
-	header, headErr := headOf(s.path + walSuffix)
+	header, headErr := headOf(s.path + file.WALSuffix)
 	if errors.Join(err, headErr) != nil || !s.database.equal(database) {
 		return false
 	}

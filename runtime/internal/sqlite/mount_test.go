@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/ncruces/go-sqlite3"
 )
 
 func TestAMountedFileIsFoundByItsPathUntilItIsUnmounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a%20file #1.db")
 	memory := simfs.New(t.TempDir(), nil)
 	defer memory.Unregister()
-	unmount := Mount(path, memory.Name())
+	unmount := file.Mount(path, memory.Name())
 	log, err := Open(path, Options{})
 	if err != nil {
 		t.Fatal(err)

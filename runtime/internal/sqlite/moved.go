@@ -5,10 +5,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // An open file stays the same when its name goes to another one, and so a bus would
@@ -32,12 +32,12 @@ func (w *writer) inPlace() error {
 		w.leave(&engine.StorageError{
 			Err: errors.New("its write-ahead log was moved or deleted while the bus ran"),
 			Hint: "what was acknowledged has been moved into the file itself: start the program again, and never delete " +
-				w.log.path + walSuffix + " while it runs",
+				w.log.path + file.WALSuffix + " while it runs",
 		}, true)
-	case w.log.index != nil && !isFile(w.log.path+indexSuffix, w.log.index):
+	case w.log.index != nil && !file.IsSame(w.log.path+file.IndexSuffix, w.log.index):
 		w.leave(&engine.StorageError{
 			Err:  errors.New("the index of its write-ahead log was moved or deleted while the bus ran"),
-			Hint: "start the program again, and never delete " + w.log.path + indexSuffix + " while it runs",
+			Hint: "start the program again, and never delete " + w.log.path + file.IndexSuffix + " while it runs",
 		}, false)
 	default:
 		return nil
@@ -72,7 +72,7 @@ func hasMoved(c *conn, which sqlite3.FcntlOpcode) bool {
 func (l *Log) moved() (why *engine.StorageError, gather bool) {
 	_, err := os.Stat(l.path)
 	replaced := err == nil
-	deleted := l.claims.deleted()
+	deleted := l.claims.Deleted()
 	switch {
 	case replaced && deleted:
 		return &engine.StorageError{

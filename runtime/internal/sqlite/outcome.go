@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // waiters are those who wait for deliveries to be settled. They are told when
@@ -148,7 +148,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		}
 		return !open, err
 	})
-	return outcome, storageError("read", l.path, err)
+	return outcome, fault.Wrap("read", l.path, err)
 }
 
 // WaitSettled implements [engine.Log].
@@ -173,7 +173,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 		}
 		return true, nil
 	})
-	return storageError("read", l.path, err)
+	return fault.Wrap("read", l.path, err)
 }
 
 // knows returns ErrRestored if the event at seq is not in the log that was restored.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Pause implements [engine.Log].
@@ -21,7 +21,7 @@ func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
 	if err == nil {
 		err = l.refreshPauses()
 	}
-	return storageError("pause in", l.path, err)
+	return fault.Wrap("pause in", l.path, err)
 }
 
 // Resume implements [engine.Log].
@@ -36,7 +36,7 @@ func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error
 	for _, consumer := range l.all() {
 		consumer.recheck()
 	}
-	return found, storageError("resume in", l.path, err)
+	return found, fault.Wrap("resume in", l.path, err)
 }
 
 // Pauses implements [engine.Log].
@@ -45,7 +45,7 @@ func (l *Log) Pauses(context.Context) (pauses []engine.Pause, err error) {
 		pauses, err = l.ownPauses(c)
 		return err
 	})
-	return pauses, storageError("read", l.path, err)
+	return pauses, fault.Wrap("read", l.path, err)
 }
 
 // WatchPauses implements [engine.Log].
@@ -54,7 +54,7 @@ func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 	l.watchers = append(l.watchers, f)
 	l.pausing.Unlock()
 	l.writer.watchOthers()
-	return storageError("read", l.path, l.read(func(c *conn) error {
+	return fault.Wrap("read", l.path, l.read(func(c *conn) error {
 		pauses, err := l.ownPauses(c)
 		if err != nil {
 			return err

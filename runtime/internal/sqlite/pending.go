@@ -3,9 +3,9 @@ package sqlite
 import (
 	"context"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Pending implements [engine.Log].
@@ -33,7 +33,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 		}
 		return err
 	})
-	return min(most, limit), storageError("read", l.path, err)
+	return min(most, limit), fault.Wrap("read", l.path, err)
 }
 
 // AwaitSettled implements [engine.Log].

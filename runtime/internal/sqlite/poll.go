@@ -3,11 +3,11 @@ package sqlite
 import (
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Poll implements [engine.Consumer].
@@ -34,7 +34,7 @@ func (c *consumer) polled(dst []*engine.Delivery, err error) ([]*engine.Delivery
 	if c.gone() {
 		return dst[:0], nil
 	}
-	return dst, storageError("read", c.log.path, err)
+	return dst, fault.Wrap("read", c.log.path, err)
 }
 
 // Failing implements [engine.Consumer].
@@ -57,7 +57,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 			return nil
 		}, c.id, after, limit)
 	})
-	return found, storageError("read", c.log.path, err)
+	return found, fault.Wrap("read", c.log.path, err)
 }
 
 // pollDue hands over the retries that are due.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -41,7 +42,7 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 			}
 		}
 	}
-	return pruned, storageError("prune", l.path, err)
+	return pruned, fault.Wrap("prune", l.path, err)
 }
 
 // firstSince returns the position of the first event that is not older than the
@@ -144,7 +145,7 @@ func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
 		})
 		freed += (before - after) * size
 		if err != nil || before-after < step {
-			return freed, storageError("compact", l.path, err)
+			return freed, fault.Wrap("compact", l.path, err)
 		}
 		if err := pause(ctx); err != nil {
 			return freed, err

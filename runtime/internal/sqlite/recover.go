@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // togetherError is the error of an earlier attempt that ended with its process, once the
@@ -29,11 +29,11 @@ type ran struct {
 // nobody knows which of them has ended the process: it counts for none, and the
 // table crashes remembers who they were. All of them are suspects: they run alone
 // from now on, so that the next crash says which it was.
-func (l *Log) recover(c *conn, left []claim, found *engine.Recovery) error {
+func (l *Log) recover(c *conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
 		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
-			claim.highest, claim.subscription)
+			claim.Highest, claim.Subscription)
 		if err != nil {
 			return err
 		}
@@ -65,18 +65,18 @@ func (l *Log) recover(c *conn, left []claim, found *engine.Recovery) error {
 // whatRan returns the deliveries that the claims say were at work, each once. If
 // the log has lost an event in a power cut, or is a copy from before it, nothing
 // of it ran.
-func whatRan(c *conn, left []claim) (all []ran, err error) {
+func whatRan(c *conn, left []claims.Claim) (all []ran, err error) {
 	for _, claim := range left {
-		if claim.running == 0 {
+		if claim.Running == 0 {
 			continue
 		}
 		known, err := c.int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?) AND EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
-			claim.running, claim.subscription)
+			claim.Running, claim.Subscription)
 		if err != nil {
 			return nil, err
 		}
 		if known != 0 {
-			all = append(all, ran{claim.subscription, claim.running, claim.executions})
+			all = append(all, ran{claim.Subscription, claim.Running, claim.Executions})
 		}
 	}
 	// Of a delivery whose first handler was left behind, the newest attempt counts.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // Redrive implements [engine.Log]. It looks with the connection that reads, so
@@ -25,7 +25,7 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 		})
 	}
 	if err != nil {
-		return 0, storageError("redrive dead letters of", l.path, err)
+		return 0, fault.Wrap("redrive dead letters of", l.path, err)
 	}
 	if redriven > 0 {
 		for _, consumer := range l.all() {

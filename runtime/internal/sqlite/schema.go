@@ -2,15 +2,17 @@ package sqlite
 
 import (
 	"context"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+
 	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/ncruces/go-sqlite3"
 )
 
 //go:embed schema.sql
@@ -204,7 +206,7 @@ func openWriter(ctx context.Context, path, vfsName string) (*conn, error) {
 	}
 	if err != nil {
 		c.shut()
-		return nil, storageError("open", path, err)
+		return nil, fault.Wrap("open", path, err)
 	}
 	return c, nil
 }
@@ -217,7 +219,7 @@ func openReader(path, vfsName string) (*conn, error) {
 	}
 	if err := c.Exec("PRAGMA query_only=1"); err != nil {
 		c.Close()
-		return nil, storageError("open", path, err)
+		return nil, fault.Wrap("open", path, err)
 	}
 	return c, nil
 }

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
 // TakeOver implements [engine.Log].
@@ -15,25 +19,25 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	if l.writer.owns.Load() {
 		return found, nil // it has taken over already
 	}
-	if l.again.Swap(false) && l.claims.owns() {
+	if l.again.Swap(false) && l.claims.Owns() {
 		// The lock is still this process's.
-	} else if err := l.claims.own(); err != nil {
-		if errors.Is(err, errOwned) {
+	} else if err := l.claims.Own(); err != nil {
+		if errors.Is(err, locks.ErrOwned) {
 			return found, l.owner()
 		}
-		return found, claimsError("lock", l.path+claimsSuffix, err)
+		return found, claimsError("lock", l.path+file.ClaimsSuffix, err)
 	}
 	err = l.takeOver(ctx, &found)
 	if err != nil {
-		return found, errors.Join(storageError("take over", l.path, err), l.claims.abandon())
+		return found, errors.Join(fault.Wrap("take over", l.path, err), l.claims.Abandon())
 	}
 	return found, nil
 }
 
 func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
-	left, err := l.claims.read()
+	left, err := l.claims.Read()
 	if err != nil {
-		return claimsError("read", l.path+claimsSuffix, err)
+		return claimsError("read", l.path+file.ClaimsSuffix, err)
 	}
 	// On disk before the claims are cleared, which nothing orders after it.
 	// Should that fail, they are those of an earlier life from now on, and
@@ -44,7 +48,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err != nil {
 			return err
 		}
-		left = slices.DeleteFunc(left, func(one claim) bool { return one.life != lifeOf(before) })
+		left = slices.DeleteFunc(left, func(one claims.Claim) bool { return one.Life != lifeOf(before) })
 		if err := l.recover(c, left, found); err != nil {
 			return err
 		}
@@ -64,8 +68,8 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		return err
 	}
 	l.writer.since.Store(since)
-	if err := l.claims.clear(lifeOf(since)); err != nil {
-		return claimsError("clear", l.path+claimsSuffix, err)
+	if err := l.claims.Clear(lifeOf(since)); err != nil {
+		return claimsError("clear", l.path+file.ClaimsSuffix, err)
 	}
 	// The last owner may have dispatched what this process published.
 	err = l.read(func(c *conn) error {
@@ -95,7 +99,7 @@ func lifeOf(since int64) uint32 { return uint32(since) }
 // claimsError is the error of the file beside the log.
 func claimsError(op, path string, err error) error {
 	var e *engine.StorageError
-	if err = storageError(op, path, err); errors.As(err, &e) && e.Fault == engine.IO {
+	if err = fault.Wrap(op, path, err); errors.As(err, &e) && e.Fault == engine.IO {
 		e.Hint = "it must be a plain file that this user may read and write; it can be deleted while nothing runs"
 	}
 	return err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // DeclareTypes implements [engine.Log].
@@ -41,7 +41,7 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	if err == nil {
 		err = l.read(l.types.load)
 	}
-	return storageError("declare event types in", l.path, err)
+	return fault.Wrap("declare event types in", l.path, err)
 }
 
 // declareTypes adds what is missing, and gives types the names they have now.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // unhandledLooked is how many events of the log are looked at, from a cursor on and
@@ -33,7 +33,7 @@ func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int6
 		found.Types, err = l.unroutedTypes(c, max(after, found.Last-unhandledLooked), relevant)
 		return err
 	})
-	return found, storageError("read", l.path, err)
+	return found, fault.Wrap("read", l.path, err)
 }
 
 // unhandledConsumers returns the subscriptions with a backlog that are not here.

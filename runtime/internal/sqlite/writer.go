@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 const (
@@ -252,7 +253,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		err = w.conn.commit(full && !w.unsynced, func() error { return w.applyHere(g) })
 	}
 	took = time.Since(began)
-	if err = storageError("write", w.conn.path, err); err == nil {
+	if err = fault.Wrap("write", w.conn.path, err); err == nil {
 		w.known.appended(w.events)
 		w.log.tail.append(w.events, len(w.log.all()))
 	}
@@ -344,7 +345,7 @@ func (w *writer) lookAround() {
 		w.save()
 		return
 	}
-	w.log.claims.keep(w.logger)
+	w.log.claims.Keep(w.logger)
 	w.followClock()
 	version, err := w.conn.int64("PRAGMA data_version")
 	if err != nil || version == w.version {

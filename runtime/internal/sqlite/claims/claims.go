@@ -1,0 +1,320 @@
+// Package claims keeps the file beside a log that says which event each worker is busy
+// with. [File.Own] makes this process the one that dispatches. Begin and End of an attempt
+// write to memory that is mapped to the file, which outlives the process. After a crash the
+// next owner reads the claims, counts the crash as an attempt of what was being handled, and
+// clears the file.
+package claims
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+)
+
+// File is the file beside the log that says who dispatches and what the workers are busy
+// with. A worker has two places of 32 bytes, and overwrites the
+// older one when it starts an attempt: killed in the middle, it has left the
+// other. That survives the death of the process, which is all it is for,
+// and costs next to nothing where a transaction would cost twenty microseconds:
+// the file is mapped into memory where the platform can, and never synced.
+type File struct {
+	path string
+	of   string // path of the database; empty for one that is not a file of the system
+	// database is open for its lock, which says who dispatches; nil where it cannot be
+	// locked.
+	database *os.File
+
+	// Changed by who holds mu and the locks of all places, so that one of them
+	// is enough to read it: workers must not wait for each other.
+	file   *os.File // nil unless this process dispatches
+	mapped []byte   // the first places of file; nil where there is no mapping
+	life   uint32   // of this process as the owner; the log knows the newest
+
+	mu     sync.Mutex
+	places []*Place
+
+	lamented bool // the log was told that the file cannot be made again; only Keep uses it
+}
+
+// Place is where a worker writes its claims.
+type Place struct {
+	number int
+	mu     sync.Mutex
+	last   Claim // as written
+	_      [64]byte
+}
+
+// lockAll takes mu and the locks of all places, for who changes what workers read.
+func (c *File) lockAll() {
+	c.mu.Lock()
+	for _, p := range c.places {
+		p.mu.Lock()
+	}
+}
+
+func (c *File) unlockAll() {
+	for _, p := range c.places {
+		p.mu.Unlock()
+	}
+	c.mu.Unlock()
+}
+
+// Open returns the claims file of the database at path, which has been resolved. It creates
+// no file and takes no lock: [File.Own] does. Close it at the end.
+func Open(path, vfsName string) (*File, error) {
+	c := &File{path: path + file.ClaimsSuffix}
+	if vfsName != "" || file.Mounted(path) != "" {
+		return c, nil
+	}
+	c.of = path
+	if !locks.CanLockDatabase {
+		return c, nil
+	}
+	var err error
+	if c.database, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return nil, fault.Wrap("open", path, err)
+	}
+	return c, nil
+}
+
+// Read returns what the last owner left.
+func (c *File) Read() ([]Claim, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	content, err := io.ReadAll(io.LimitReader(c.file, claimsLimit))
+	if err != nil {
+		return nil, err
+	}
+	var found []Claim
+	for ; len(content) >= claimSize; content = content[min(2*claimSize, len(content)):] {
+		found = append(found, claimsOf(content)...)
+	}
+	return found, nil
+}
+
+// Left returns what the claims file at path says, without its lock, and nothing
+// if that cannot be read. It reads a plain file only.
+func Left(path string) []Claim {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	found, err := (&File{file: file}).Read()
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// Clear forgets what the last owner left, which is in the log by now, and
+// prepares the file for this one, whose life it is.
+func (c *File) Clear(life uint32) error {
+	c.lockAll()
+	defer c.unlockAll()
+	c.life = life
+	if err := unmapFile(c.mapped); err != nil {
+		return err
+	}
+	c.mapped = nil
+	if err := c.file.Truncate(0); err != nil {
+		return err
+	}
+	// Written, not only extended: a mapping of space that the disk does not
+	// have would fail when it is used.
+	if _, err := c.file.WriteAt(make([]byte, claimsBytes), 0); err == nil {
+		c.mapped, _ = mapFile(c.file, claimsBytes)
+	}
+	return nil
+}
+
+// Reserve returns a place for one more worker.
+func (c *File) Reserve() *Place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &Place{number: len(c.places)}
+	c.places = append(c.places, p)
+	return p
+}
+
+// Begin says that the worker at p is busy with seq, after so many executions. An
+// error is not reported: the worst it does is that a crash counts for nobody.
+func (c *File) Begin(p *Place, subscription, seq int64, executions int) {
+	c.claim(p, subscription, seq, seq, executions)
+}
+
+// Prepare is Begin for an event that no handler has been called for.
+func (c *File) Prepare(p *Place, subscription, seq int64, executions int) {
+	c.claim(p, subscription, seq, 0, executions)
+}
+
+func (c *File) claim(p *Place, subscription, seq, begun int64, executions int) {
+	p.mu.Lock()
+	p.last = Claim{
+		Subscription: subscription, Running: seq, Highest: max(begun, p.last.Highest),
+		Life: c.life, Executions: uint16(executions), turn: p.last.turn + 1,
+	}
+	ok := c.write(p)
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
+	}
+}
+
+// Sync makes what the file says survive a power cut, as far as the disk allows.
+func (c *File) Sync(p *Place) {
+	p.mu.Lock() // nobody closes the file meanwhile
+	defer p.mu.Unlock()
+	if c.file != nil {
+		c.file.Sync()
+	}
+}
+
+// Busy reports whether the worker at p runs a handler.
+func (p *Place) Busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last.Running != 0
+}
+
+// End says that the worker at p is no longer busy with seq.
+func (c *File) End(p *Place, seq int64) {
+	ok := true
+	p.mu.Lock()
+	if p.last.Running == seq {
+		p.last.Running = 0
+		p.last.turn++
+		ok = c.write(p)
+	}
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
+	}
+}
+
+// write puts the claim of p into the file. It reports false when the mapping
+// cannot be written to. What cannot be written must not stay as it was: the
+// attempt would count although it is over. Then the claims are given up that can
+// be, and a crash counts for nobody. The caller holds the place's mu.
+func (c *File) write(p *Place) bool {
+	if c.file == nil {
+		return true
+	}
+	at := (2*p.number + int(p.last.turn%2)) * claimSize
+	if at+claimSize <= len(c.mapped) {
+		return poke(c.mapped[at:at+claimSize], p.last)
+	}
+	encoded := make([]byte, claimSize)
+	p.last.encode(encoded)
+	if _, err := c.file.WriteAt(encoded, int64(at)); err != nil {
+		c.file.Truncate(int64(len(c.mapped)))
+	}
+	return true
+}
+
+// giveUpMapping makes all workers write to the file from now on, the one at p
+// what it could not write before.
+func (c *File) giveUpMapping(p *Place) {
+	c.lockAll()
+	defer c.unlockAll()
+	unmapFile(c.mapped)
+	c.mapped = nil
+	c.write(p)
+}
+
+// poke writes to mapped memory. It reports false when there is nothing behind
+// it any more, because the file was cut or the disk has failed; by itself, that
+// would end the process.
+func poke(b []byte, one Claim) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { ok = recover() == nil }()
+	one.encode(b)
+	return true
+}
+
+// Keep makes the file again if somebody has moved or deleted it, with what it said.
+func (c *File) Keep(logger *slog.Logger) {
+	c.mu.Lock()
+	open, of := c.file, c.of
+	c.mu.Unlock()
+	if open == nil || of == "" {
+		return
+	}
+	info, err := open.Stat()
+	if err != nil || file.IsSame(c.path, info) {
+		return
+	}
+	file.CreateBeside(of, file.ClaimsSuffix)
+	again, err := locks.OpenLocked(c.path)
+	if err == nil {
+		err = c.moveTo(again)
+	}
+	if err != nil && c.lamented {
+		return
+	}
+	if err != nil {
+		c.lamented = true
+		logger.Error("the claims are gone and cannot be restored; a crash would not be recorded", "path", c.path, "error", err)
+		return
+	}
+	c.lamented = false
+	logger.Warn("the claims were moved or deleted while the bus runs; they are restored", "path", c.path)
+}
+
+// moveTo makes another file the one that has the claims.
+func (c *File) moveTo(file *os.File) error {
+	c.lockAll()
+	defer c.unlockAll()
+	content := make([]byte, max(claimsBytes, 2*claimSize*len(c.places)))
+	if _, err := c.file.ReadAt(content, 0); err != nil && err != io.EOF {
+		return errors.Join(err, file.Close())
+	}
+	if _, err := file.WriteAt(content, 0); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	err := errors.Join(unmapFile(c.mapped), c.file.Close())
+	c.file = file
+	c.mapped, _ = mapFile(file, claimsBytes)
+	return err
+}
+
+// Forget erases what the last owner has left about a subscription.
+func (c *File) Forget(subscription int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	content, err := io.ReadAll(c.file)
+	if err != nil {
+		return err
+	}
+	for at := 0; at+claimSize <= len(content); at += claimSize {
+		one, ok := decodeClaim(content[at : at+claimSize])
+		if !ok || one.Subscription != subscription {
+			continue
+		}
+		if _, err := c.file.WriteAt(make([]byte, claimSize), int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deleted reports whether the database has no name left. It is false where the
+// database is not open here.
+func (c *File) Deleted() bool {
+	if c.database == nil {
+		return false
+	}
+	info, err := c.database.Stat()
+	return err == nil && file.Links(info) == 0
+}

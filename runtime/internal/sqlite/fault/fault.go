@@ -1,0 +1,61 @@
+// Package fault turns errors of the driver and of the operating system into errors of
+// the engine: what failed, with which file, why, and what to do.
+package fault
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// ErrInDoubt is part of the error of a commit that failed and left behind what
+// cannot be taken away at the moment.
+var ErrInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
+
+// Wrap returns err as an *[engine.StorageError] about the file at path, with a hint for
+// the person who reads it. op completes "cannot … the file". Errors of the engine and of
+// contexts pass unchanged, and nil stays nil.
+func Wrap(op, path string, err error) error {
+	if err == nil {
+		return nil // before there are variables for errors.As, which are on the heap
+	}
+	var known *engine.StorageError
+	var conflict *engine.ConflictError
+	var alias *engine.AliasError
+	var owned *engine.OwnedError
+	var missing *engine.NotFoundError
+	var settled *engine.NotOpenError
+	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) {
+		return err
+	}
+	fault, hint := classify(err)
+	return &engine.StorageError{Fault: fault, Op: op, Path: path, Hint: hint, Err: err, InDoubt: errors.Is(err, ErrInDoubt)}
+}
+
+func classify(err error) (fault engine.Fault, hint string) {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	switch {
+	case errors.Is(err, sqlite3.FULL), IsOutOfSpace(errno):
+		return engine.DiskFull, "free some space; nothing of this operation was stored"
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, sqlite3.PROTOCOL):
+		return engine.Busy, "another process holds a lock on the file; try again when it is done"
+	case errors.Is(err, sqlite3.NOTADB):
+		return engine.Foreign, "choose another file; this one was left as it is"
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.CONSTRAINT), errors.Is(err, sqlite3.ERROR):
+		// A sound file breaks no constraint and lacks no table.
+		return engine.Corrupt, "restore the file from a backup, or salvage it with the .recover command of the sqlite3 shell"
+	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM), errors.Is(err, fs.ErrPermission), writeProtected(errno):
+		return engine.ReadOnly, "the file and its folder must be writable for this user"
+	case errors.Is(err, sqlite3.CANTOPEN):
+		return engine.IO, "check that the folder exists and that this user may create files in it"
+	default:
+		return engine.IO, "look into the system's log for what the disk or its file system has to say"
+	}
+}

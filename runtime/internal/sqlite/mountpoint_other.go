@@ -1,6 +1,0 @@
-//go:build !linux
-
-package sqlite
-
-// isMountPoint is for Linux: elsewhere a single file cannot be mounted.
-func isMountPoint(string) bool { return false }
