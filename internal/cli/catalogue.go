@@ -61,6 +61,9 @@ func Unread(args []string, err error) error {
 		}
 		return fmt.Errorf("there is no %s in this folder: name the catalogue, as in %s, or start one with \"busgen init\"", defaultCatalogue, likely)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no catalogue at %s: name another file, or start one with \"busgen init\"", path)
+	}
 	return err
 }
 

@@ -8,7 +8,6 @@
 // [NotFound] say that an error is an answer rather than trouble.
 //
 // [LoadCatalogue] reads the catalogue that the arguments name, [Output] writes
-// a result to standard output or to a file, [Prompt] asks questions, and
-// [EndOnSignal] ends the process on a signal. Package terminal has tables,
-// colours, and times in words.
+// a result to standard output or to a file, and [EndOnSignal] ends the process on
+// a signal. Package terminal has tables, colours, questions, and times in words.
 package cli

@@ -54,14 +54,12 @@ func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
 type RefusedError struct{ Finding *diag.Finding }
 
 // Error returns the first finding, without its place, which is in a text that was not written.
-func (e *RefusedError) Error() string { return "the catalogue would be wrong: " + e.Reason() }
-
-// Reason returns the message of the finding.
-func (e *RefusedError) Reason() string {
-	if e.Finding.Hint == "" {
-		return e.Finding.Message
+func (e *RefusedError) Error() string {
+	text := "the catalogue would be wrong: " + e.Finding.Message
+	if e.Finding.Hint != "" {
+		text += "; " + e.Finding.Hint
 	}
-	return e.Finding.Message + "; " + e.Finding.Hint
+	return text
 }
 
 // An editor collects replacements in the files of a catalogue.

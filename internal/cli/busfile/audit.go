@@ -77,7 +77,7 @@ func audit(c *call, f auditFilter) (string, error) {
 	case c.json:
 		return pageOf(entries, next)
 	case len(entries) == 0:
-		return "Nothing of this kind was done.\n", nil
+		return "No such action is on record.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "ID", Right: true}, {Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "EVENT"},

@@ -161,13 +161,12 @@ func (c *call) confirm(question string) error {
 	if c.yes {
 		return nil
 	}
-	prompt, err := terminal.PromptOn(c.cmd.InOrStdin(), c.cmd.ErrOrStderr())
-	if err != nil {
+	ok, err := terminal.Confirm(c.context(), c.cmd.InOrStdin(), c.cmd.ErrOrStderr(), question)
+	switch {
+	case errors.Is(err, terminal.ErrNobody):
 		return fmt.Errorf("%w: %s If so, say --yes", err, question)
-	}
-	ok, err := prompt.Confirm(c.context(), question)
-	if err == nil && !ok {
-		err = cli.No(errors.New("nothing was changed"))
+	case err == nil && !ok:
+		return cli.No(errors.New("nothing was changed"))
 	}
 	return err
 }

@@ -30,10 +30,10 @@ decode, which is worth knowing before a new version of the program is deployed
 The rules are integrity (pages and indexes are sound), reference (no row points
 to one that is missing), cursor (no subscription stands beyond the log), above
 (no delivery above the cursor has a row, except those of delayed events), state
-(what waits has a due time, what is dead has a time and a reason) and route (the
-types of a subscription are those of its pattern). A file that breaks one was
-damaged from outside, or by a mistake in busgen: keep a copy of it and report
-it.
+(a waiting delivery has a due time, a dead letter has a time and a reason) and
+route (the types of a subscription are those of its pattern). A file that breaks
+one was damaged from outside, or by a mistake in busgen: keep a copy of it and
+report it.
 
 It works beside a running program, and changes nothing.
 

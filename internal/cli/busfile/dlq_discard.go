@@ -21,8 +21,9 @@ func newDLQDiscard() *cobra.Command {
 --because and their attempts are kept as long as their events: "busgen events
 show" shows them. Choose dead letters by id, by conditions, or with --all.
 
-It prints how many letters matched, how many were discarded, and how many were
-skipped because they were no longer dead. With --json: matched, moved, skipped.
+It prints how many dead letters matched, how many were discarded, and how many
+were skipped because they were no longer dead. With --json: matched, moved,
+skipped.
 
 Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,
@@ -57,7 +58,7 @@ says, with their attempts. Their events stay until they are pruned. Other
 conditions narrow the choice. To keep a record, discard instead, or export
 before.
 
-It prints how many letters matched, how many were purged, and how many were
+It prints how many dead letters matched, how many were purged, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
 
 Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, or

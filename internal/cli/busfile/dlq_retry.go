@@ -28,8 +28,9 @@ Dead letters are moved in small transactions, so publishers do not wait. If
 retry is interrupted, by Ctrl-C or by a crash, every dead letter is either
 retried or still dead: call it again to continue.
 
-It prints how many letters matched, how many were retried, and how many were
-skipped because they were no longer dead. With --json: matched, moved, skipped.
+It prints how many dead letters matched, how many were retried, and how many
+were skipped because they were no longer dead. With --json: matched, moved,
+skipped.
 
 Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,

@@ -20,8 +20,8 @@ func newEventsShow() *cobra.Command {
 		Use:   "show FILE ID",
 		Short: "Show one event and what became of it",
 		Long: `Show prints an event with its payload, the state of its delivery to each
-subscription, every failed attempt, and what operators have done with it. The id
-may be cut, as long as only one event begins with it.
+subscription, every failed attempt, and what operators have done with it. The
+beginning of the id is enough if no other id begins with it.
 
 The state of a delivery is pending (on its way), running (a handler is at work,
 or was when its process died), waiting (for a retry, a delay or a snooze, until

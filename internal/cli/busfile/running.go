@@ -16,8 +16,8 @@ func newRunning() *cobra.Command {
 		Use:   "running FILE",
 		Short: "List handlers that have been at work for more than a second",
 		Long: `Running shows the handlers that have been at work for more than a second, the
-oldest first: with which event, since when, and until when they may be. It is
-what the process that dispatches writes down every second.
+oldest first: each with its event, its start and its deadline. The process that
+dispatches records them every second.
 
 A handler that has ignored its deadline is left behind: its attempt has failed,
 its delivery is retried or dead, and another worker has taken its place. It is

@@ -48,12 +48,12 @@ is "not shrinking". Status ends when the file can no longer be read.
 
 With --json: at (when it looked), path, size and wal (bytes), schema, owner
 (pid, since, alive; null if no bus was ever started), events, more (not all of
-them are counted), oldest, newest, types (name, unrouted: no subscription is for
-it, events, oldest, newest), subscriptions (name, pattern, paused, unhandled: it
-has a backlog and no handler, backlog, backlog_at_most, partial, running,
-waiting, held, dead, oldest), dead_letters, pauses (subscription or types,
-since, actor, reason), breakers and running (as "busgen breakers list" and
-"busgen running"), snoozed (event, type, subscription, snoozes, since). With
+them are counted), oldest, newest, types (name, unrouted: no subscription
+matches it, events, oldest, newest), subscriptions (name, pattern, paused,
+unhandled: it has a backlog and no handler, backlog, backlog_at_most, partial,
+running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
+types, since, actor, reason), breakers and running (as "busgen breakers list"
+and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
 --watch also rates (seconds since the look before, published per second), and in
 each subscription rates (published, handled and dead per second, and drained_in:
 seconds, or null).

@@ -60,7 +60,7 @@ func TestFmtSaysWhatIsWrong(t *testing.T) {
 	for command, want := range map[string]string{
 		"fmt":               "there is no events.yaml in this folder",
 		"fmt a.yaml":        "cannot format a.yaml: it is not YAML: ",
-		"fmt nope.yaml":     "nope.yaml",
+		"fmt nope.yaml":     "there is no catalogue at nope.yaml: name another file, or start one with \"busgen init\"\n",
 		"fmt a.yaml -w -d":  "[diff write]",
 		"fmt a.yaml b.yaml": "busgen fmt takes one catalogue, not 2",
 	} {

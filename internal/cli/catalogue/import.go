@@ -44,9 +44,10 @@ Import refuses that without --rename-keys.
 
 ` + cli.OutputHelp + `
 
-Findings go to standard error. A warning is about something that means something
-else now, or is missing; a note is about something that was only said. Equal
-findings are one, with their number and the first places.
+Findings go to standard error. A warning says that something is missing in the
+catalogue, or has another meaning there. A note says that something was left out
+that changes no payload. Equal findings are reported once, with their number and
+the first places.
 
 ` + formatHelp + ` It needs --out.
 

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/edit"
 )
 
@@ -28,43 +27,32 @@ func newNewEvent() *cobra.Command {
 	var e editing
 	var event edit.Event
 	var fields []string
-	cmd := operands{most: 1, what: "the name of one event, as in order.placed"}.of(&cobra.Command{
-		Use:   "event [events.yaml] [NAME]",
+	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed"}.of(&cobra.Command{
+		Use:   "event [events.yaml] NAME",
 		Short: "Add an event type",
 		Long: `Event adds an event type behind the last one of its namespace, also in an
 included file, or at the end of the events. A field is written name:type or
 name:type:doc, with the types of the language, as in lines:[]OrderLine or
 "note:string?:What the customer wrote.". It is refused if it does not fit the
 catalogue.
-
-On a terminal, and without --field, it asks for what is missing, checks each
-answer, shows the change and asks whether to make it.
 ` + strings.Replace(editStatus, ", 3 there is nothing of that name.", ".", 1),
 		Example: `  busgen new event order.returned
   busgen new event order.returned --doc "A parcel came back." --field order_id:uuid --field "note:string?" --partition-by order_id
   busgen new event events/events.yaml order.returned --subscription restock --diff`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cli.Report(func(args []string) (string, error) {
-				if args = e.of(args); len(args) > 0 {
-					event.Name = args[0]
+		RunE: cli.Report(func(args []string) (string, error) {
+			event.Name = e.of(args)[0]
+			for _, text := range fields {
+				f, err := fieldOf(text)
+				if err != nil {
+					return "", err
 				}
-				for _, text := range fields {
-					f, err := fieldOf(text)
-					if err != nil {
-						return "", err
-					}
-					event.Fields = append(event.Fields, f)
-				}
-				var asking *wizard
-				if prompt, err := terminal.PromptOn(cmd.InOrStdin(), cmd.ErrOrStderr()); err == nil && fields == nil {
-					asking = &wizard{prompt, cmd.Context()}
-				}
-				if len(args) == 0 && asking == nil {
-					return "", fmt.Errorf("%s takes the name of one event, as in \"%s order.placed\"", cmd.CommandPath(), cmd.CommandPath())
-				}
-				return newEvent(&e, event, asking)
-			})(cmd, args)
-		},
+				event.Fields = append(event.Fields, f)
+			}
+			return e.change(
+				func(c *edit.Catalogue) (*edit.Change, error) { return edit.AddEvent(c, event) },
+				func(files string, _ int) string { return files + ": added " + event.Name },
+			)
+		}),
 	})
 	cmd.Flags().StringVar(&event.Doc, "doc", "", "what happened, a `text`")
 	cmd.Flags().StringArrayVar(&fields, "field", nil, "a `name:type[:doc]`; may be given several times")
@@ -72,25 +60,6 @@ answer, shows the change and asks whether to make it.
 	cmd.Flags().StringArrayVar(&event.Subscriptions, "subscription", nil, "the `name` of a subscription to declare; may be given several times")
 	e.flags(cmd)
 	return cmd
-}
-
-// newEvent adds an event. A wizard asks for what is missing; it may be nil.
-func newEvent(e *editing, event edit.Event, asking *wizard) (report string, err error) {
-	return e.change(
-		func(c *edit.Catalogue) (*edit.Change, error) {
-			if asking != nil {
-				if err := asking.event(c, &event); err != nil {
-					return nil, err
-				}
-			}
-			change, err := edit.AddEvent(c, event)
-			if err == nil && asking != nil && !e.diff {
-				err = asking.confirmed(c, change)
-			}
-			return change, err
-		},
-		func(files string, _ int) string { return files + ": added " + event.Name },
-	)
 }
 
 func fieldOf(text string) (edit.Field, error) {

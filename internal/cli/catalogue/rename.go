@@ -52,8 +52,6 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 		return "", cli.No(fmt.Errorf("%w; nothing was changed", err))
 	case errors.As(err, &missing):
 		return "", cli.NotFound(fmt.Errorf("%s: %w%s", e.file(), err, cli.Nearest(missing.Name, missing.Names)))
-	case cli.StatusOf(err) == cli.StatusNo:
-		return "", err
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", e.file(), err)
 	case e.diff:

@@ -12,28 +12,15 @@ import (
 // ErrNobody says that there is nobody to ask.
 var ErrNobody = errors.New("cannot ask, because there is no terminal")
 
-// Prompt asks a person questions, line by line. It is not safe for concurrent
-// use.
-type Prompt struct {
-	In  *bufio.Reader
-	Out io.Writer
-}
-
-// PromptOn returns a prompt. If input or output is not a terminal the error is
-// [ErrNobody].
-func PromptOn(input io.Reader, output io.Writer) (*Prompt, error) {
+// Confirm asks a person a question, and reports whether the answer begins with y.
+// The end of the input means no. The error is [ErrNobody] if input or output is
+// not a terminal, and that of ctx if ctx ends before there is an answer.
+func Confirm(ctx context.Context, input io.Reader, output io.Writer, question string) (bool, error) {
 	if !IsTerminal(input) || !IsTerminal(output) {
-		return nil, ErrNobody
+		return false, ErrNobody
 	}
-	return &Prompt{bufio.NewReader(input), output}, nil
-}
-
-// Ask writes a question and returns the answer, without the space around it.
-// The error is io.EOF at the end of the input, and that of ctx if ctx ends
-// before there is an answer.
-func (p *Prompt) Ask(ctx context.Context, question string) (string, error) {
-	if _, err := io.WriteString(p.Out, question); err != nil {
-		return "", err
+	if _, err := fmt.Fprintf(output, "%s [y/N] ", Clean(question)); err != nil {
+		return false, err
 	}
 	type line struct {
 		text string
@@ -41,26 +28,16 @@ func (p *Prompt) Ask(ctx context.Context, question string) (string, error) {
 	}
 	lines := make(chan line, 1)
 	go func() {
-		text, err := p.In.ReadString('\n')
-		lines <- line{strings.TrimSpace(text), err}
+		text, err := bufio.NewReader(input).ReadString('\n')
+		lines <- line{text, err}
 	}()
 	select {
 	case l := <-lines:
-		if l.err == io.EOF && l.text != "" {
-			l.err = nil
+		if l.err != nil && l.err != io.EOF {
+			return false, l.err
 		}
-		return l.text, l.err
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.text)), "y"), nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return false, ctx.Err()
 	}
-}
-
-// Confirm asks a question, and reports whether the answer begins with y. The
-// end of the input means no.
-func (p *Prompt) Confirm(ctx context.Context, question string) (bool, error) {
-	answer, err := p.Ask(ctx, fmt.Sprintf("%s [y/N] ", Clean(question)))
-	if err != nil && err != io.EOF {
-		return false, err
-	}
-	return strings.HasPrefix(strings.ToLower(answer), "y"), nil
 }

@@ -34,8 +34,8 @@ func TestAFileIsNoTerminal(t *testing.T) {
 
 func TestWithoutATerminalNobodyIsAskedOrTold(t *testing.T) {
 	var out bytes.Buffer
-	if prompt, err := terminal.PromptOn(strings.NewReader("yes\n"), &out); prompt != nil || !errors.Is(err, terminal.ErrNobody) {
-		t.Errorf("PromptOn = %v, %v", prompt, err)
+	if ok, err := terminal.Confirm(t.Context(), strings.NewReader("yes\n"), &out, "Delete?"); ok || !errors.Is(err, terminal.ErrNobody) {
+		t.Errorf("Confirm = %v, %v", ok, err)
 	}
 	p := terminal.NewProgress(&out)
 	p.Say("1 of 2")

@@ -82,9 +82,7 @@ func TestAPersonIsAsked(t *testing.T) {
 		person, program := openTerminal(t)
 		_, err := person.WriteString(answer)
 		must(t, err)
-		prompt, err := terminal.PromptOn(program, program)
-		must(t, err)
-		ok, err := prompt.Confirm(t.Context(), "Delete 2 letters?")
+		ok, err := terminal.Confirm(t.Context(), program, program, "Delete 2 letters?")
 		if ok != want || err != nil {
 			t.Errorf("after %q: %v, %v", answer, ok, err)
 		}
