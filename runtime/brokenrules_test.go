@@ -40,7 +40,7 @@ var brokenRules = []brokenRule{
 	{"TestTheCountOfSnoozesSurvivesRestartsAndFailures", "runtime/internal/sqlite/flush.go",
 		"snoozes = excluded.snoozes", "snoozes = 0"},
 	{"TestOnlyWhatHandlersAskForCountsAsASnooze", "runtime/internal/sqlite/flush.go",
-		"if v.Asked {", "if v.Kind == engine.Snooze {"},
+		"if d.Asked {", "if d.Kind == engine.Snooze {"},
 	{"TestASnoozeBeyondItsExpiryIsTheEnd", "runtime/internal/dispatch/failure.go",
 		"until.Sub(a.Since) >= settings.ExpiresAfter:", "until.Sub(a.Since) >= 2*settings.ExpiresAfter:"},
 	{"TestTheContextOfAHandlerEndsWithItsEvent", "runtime/internal/dispatch/failure.go",
