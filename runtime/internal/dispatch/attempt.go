@@ -338,8 +338,8 @@ func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
+	a.run.scheduler.queue.done(a.run.key) // before the signal, which is for what waits for the key too
 	a.withdraw()
-	a.run.scheduler.queue.done(a.run.key)
 }
 
 // settle gives the disposition on the delivery.

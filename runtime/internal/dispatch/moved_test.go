@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -23,6 +24,8 @@ type source struct {
 	failing  []int64
 	asked    int  // how often Failing was asked from the beginning
 	moved    bool // the next Poll says so
+	always   bool // every Poll says so
+	polls    int
 	foreign  map[int64]bool
 	settled  map[int64]engine.DispositionKind
 	released []int64
@@ -42,7 +45,8 @@ func (s *source) Notify(wake func()) {
 func (s *source) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.moved {
+	s.polls++
+	if s.moved || s.always && s.polls < 1000 {
 		s.moved = false
 		return dst, engine.ErrMoved
 	}
@@ -113,13 +117,12 @@ func (silent) Slow(*dispatch.Attempt, time.Duration)                      {}
 func (silent) Abandoned(*dispatch.Attempt, int)                           {}
 
 // dispatching begins to handle what the source has, within one partition key.
-func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64)) {
+func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64) error) {
 	settings := &dispatch.Settings{Retry: retry.Default(), Timeout: time.Minute}
 	handlers := []*dispatch.Handler{{
 		Name: "billing", Count: silent{}, Settings: func(string) *dispatch.Settings { return settings },
 		Handle: func(a *dispatch.Attempt) error {
-			handle(a.Seq)
-			return nil
+			return handle(a.Seq)
 		},
 	}}
 	logger := slog.New(slog.DiscardHandler)
@@ -129,6 +132,7 @@ func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64)) {
 		Settings:       func(string) *dispatch.Settings { return settings },
 		Key:            func(d *engine.Delivery) (string, error) { return d.Key, nil },
 		Breaker:        breaker.New(breaker.Policy{Off: true}),
+		Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
 		BreakerChanged: func(_, _ breaker.Status) {},
 		Alone:          &dispatch.Alone{Logger: logger},
 	})
@@ -144,13 +148,14 @@ func TestDeliveriesThatMovedAreGivenBack(t *testing.T) {
 		release := make(chan struct{})
 		var handled []int64
 		var mu sync.Mutex
-		dispatching(t, s, true, func(seq int64) {
+		dispatching(t, s, true, func(seq int64) error {
 			if seq == 1 {
 				<-release
 			}
 			mu.Lock()
 			handled = append(handled, seq)
 			mu.Unlock()
+			return nil
 		})
 		synctest.Wait() // 1 runs, 2 and 3 wait for its key
 		s.change(func() { s.moved, s.failing, s.events = true, []int64{4}, []int64{5, 6} })
@@ -180,7 +185,10 @@ func TestADeliveryThatIsNotOursIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{events: []int64{1, 2}, foreign: map[int64]bool{1: true}}
 		var handled []int64
-		dispatching(t, s, false, func(seq int64) { handled = append(handled, seq) })
+		dispatching(t, s, false, func(seq int64) error {
+			handled = append(handled, seq)
+			return nil
+		})
 		synctest.Wait()
 		if !slices.Equal(handled, []int64{2}) {
 			t.Errorf("handled %v, want 2 only", handled)
@@ -190,6 +198,79 @@ func TestADeliveryThatIsNotOursIsDropped(t *testing.T) {
 		}
 		if s.settled[2] != engine.Done {
 			t.Errorf("the other was settled with %d", s.settled[2])
+		}
+	})
+}
+
+// However a failing delivery ends that runs while others move, the later ones of its key
+// have their turn: once it is settled for good, or has come again.
+func TestADeliveryThatRunsWhileOthersMoveHoldsItsKeyNoLonger(t *testing.T) {
+	for name, test := range map[string]struct {
+		result error
+		want   []int64
+	}{
+		"done":      {nil, []int64{1, 5}},
+		"discarded": {&dispatch.DiscardError{Reason: "not wanted"}, []int64{1, 5}},
+		"dead":      {&dispatch.PermanentError{Err: errors.New("broken")}, []int64{1, 5}},
+		"retried":   {errors.New("broken"), []int64{1, 1, 5}},
+		"snoozed":   {&dispatch.SnoozeError{For: time.Minute}, []int64{1, 1, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &source{events: []int64{1}}
+				end := make(chan struct{})
+				var handled []int64
+				dispatching(t, s, true, func(seq int64) error {
+					handled = append(handled, seq)
+					if len(handled) > 1 {
+						return nil
+					}
+					<-end
+					return test.result
+				})
+				synctest.Wait() // 1 runs
+				s.change(func() { s.moved, s.failing, s.events = true, []int64{1}, []int64{5} })
+				synctest.Wait()
+				if !slices.Equal(handled, []int64{1}) {
+					t.Errorf("handled %v beside 1", handled)
+				}
+				close(end)
+				synctest.Wait()
+				if again := len(test.want) == 3; again {
+					if !slices.Equal(handled, []int64{1}) {
+						t.Errorf("handled %v; 5 must wait for 1, which has to come again", handled)
+					}
+					s.change(func() { s.events = []int64{1} })
+					synctest.Wait()
+				}
+				if !slices.Equal(handled, test.want) {
+					t.Errorf("handled %v, want %v", handled, test.want)
+				}
+			})
+		})
+	}
+}
+
+// An engine that says on every poll that deliveries have moved is asked every second.
+func TestDeliveriesThatMoveAllTheTimeAreNotPolledAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{always: true}
+		var handled []int64
+		dispatching(t, s, false, func(seq int64) error {
+			handled = append(handled, seq)
+			return nil
+		})
+		time.Sleep(10 * time.Second)
+		s.mu.Lock()
+		if s.polls > 20 {
+			t.Errorf("there were %d polls in 10 seconds", s.polls)
+		}
+		s.always, s.events = false, []int64{1}
+		s.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !slices.Equal(handled, []int64{1}) {
+			t.Errorf("handled %v, want 1", handled)
 		}
 	})
 }

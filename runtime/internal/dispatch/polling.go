@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 
 // readPause is how long nothing is read after that has failed.
 const readPause = time.Second
+
+// movesAtOnce is how often in a row deliveries may move before polling pauses.
+const movesAtOnce = 3
 
 // fill polls when there is something to poll and room for it. For a while
 // after an error it returns a channel that says when to try again.
@@ -31,8 +35,12 @@ func (s *Scheduler) fill() (pause <-chan time.Time) {
 	polled, full, err := s.poll()
 	if errors.Is(err, engine.ErrMoved) {
 		s.giveBack()
-		return nil
+		if s.moves++; s.moves <= movesAtOnce {
+			return nil
+		}
+		return s.pause(fmt.Errorf("%w, %d times in a row", err, s.moves))
 	}
+	s.moves = 0
 	s.enqueue(polled)
 	s.more = full || err != nil
 	if polled != nil {
@@ -155,6 +163,9 @@ func (s *Scheduler) poll() (polled []*engine.Delivery, full bool, err error) {
 // suspects have to be alone.
 func (s *Scheduler) holdFailing() (all bool, err error) {
 	for {
+		// What runs here now is held when it is settled, if it has to come again. The
+		// answer of Failing may be older than that.
+		running := s.queue.busy()
 		failing, err := s.consumer.Failing(s.held, window)
 		if err != nil || len(failing) == 0 {
 			return err == nil, err
@@ -169,7 +180,7 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 		}
 		for _, i := range items {
 			// Without an attempt to come, or a key, there is nothing to wait for.
-			if i.failure == nil && s.mayRun(i.Delivery) {
+			if !running[i.Seq] && i.failure == nil && s.mayRun(i.Delivery) {
 				s.queue.hold(i.key, i.Seq)
 			}
 		}

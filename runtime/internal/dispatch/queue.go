@@ -49,6 +49,7 @@ type queue struct {
 // partition is the deliveries of one key.
 type partition struct {
 	busy    bool   // one is ready or runs
+	seq     int64  // of that one
 	awaited int    // how many have to come again before anything else
 	behind  []item // wait until the key is free
 }
@@ -75,7 +76,7 @@ func (q *queue) push(i item) {
 	}
 	p := q.partition(i.key)
 	if p.idle() {
-		p.busy = true
+		p.busy, p.seq = true, i.Seq
 		q.ready[rank(i.priority)].push(i)
 		return
 	}
@@ -124,7 +125,7 @@ func (p *partition) next() (item, bool) {
 	first := p.behind[0]
 	p.behind[0] = item{}
 	p.behind = p.behind[1:]
-	p.busy = true
+	p.busy, p.seq = true, first.Seq
 	return first, true
 }
 
@@ -183,10 +184,13 @@ func (q *queue) turn() (chosen int, ok bool) {
 }
 
 // hold keeps back what waits for a key until the delivery with the given seq
-// comes again.
+// comes again. A second call changes nothing.
 func (q *queue) hold(key string, seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if _, held := q.awaited[seq]; held {
+		return
+	}
 	if q.awaited == nil {
 		q.awaited = map[int64]string{}
 	}
@@ -225,8 +229,21 @@ func (q *queue) done(key string) (more bool) {
 	return false
 }
 
+// busy returns the seqs of the deliveries with a key that are ready or run.
+func (q *queue) busy() map[int64]bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	seqs := map[int64]bool{}
+	for _, p := range q.keys {
+		if p.busy {
+			seqs[p.seq] = true
+		}
+	}
+	return seqs
+}
+
 // reset removes and returns everything but what runs: its keys stay busy until done.
-// Nothing is awaited any more.
+// Of what was awaited only runs remain, which are about to be settled and then done.
 func (q *queue) reset() (left []item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -240,14 +257,17 @@ func (q *queue) reset() (left []item) {
 		}
 		q.passed[r] = 0
 	}
+	kept := map[int64]string{}
 	for key, p := range q.keys {
 		left = append(left, p.behind...)
 		p.behind, p.awaited = nil, 0
 		if !p.busy {
 			delete(q.keys, key)
+		} else if _, held := q.awaited[p.seq]; held {
+			kept[p.seq], p.awaited = key, 1
 		}
 	}
-	q.awaited = nil
+	q.awaited = kept
 	q.size = 0
 	return left
 }

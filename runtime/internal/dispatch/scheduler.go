@@ -137,6 +137,7 @@ type Scheduler struct {
 	more     bool      // the last poll left something; guarded by turn
 	failing  bool      // the last poll returned an error; guarded by turn
 	again    time.Time // when to poll after that; guarded by turn
+	moves    int       // how many polls in a row have returned ErrMoved; guarded by turn
 	polled   []*engine.Delivery
 	items    []item // memory of enqueue; guarded by turn
 	later    []item // polled, and waiting for their keys until no suspect runs, or they may run alone; guarded by turn
