@@ -239,8 +239,8 @@ func (in *inspection) Unsettled(_ context.Context, visit func(engine.Unsettled))
 	return nil
 }
 
-// DiscardEvent implements [engine.EventDiscarder]. A delivery that was polled is settled
-// by the process that has it.
+// DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles
+// the delivery.
 func (in *inspection) DiscardEvent(_ context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -266,6 +266,8 @@ func (in *inspection) DiscardEvent(_ context.Context, id uuid.UUID, subscription
 				continue
 			case d.state == polled:
 				d.cancelled, d.reason = true, reason
+			case in.owner != nil: // it may hold back others until this one has come again
+				d.state, d.due, d.cancelled, d.reason = waiting, time.Time{}, true, reason
 			default:
 				d.state, d.reason, d.died = discarded, reason, time.Now()
 			}
@@ -330,7 +332,9 @@ func (sub *subscription) stateOf(r *engine.Record) engine.DeliveryState {
 	}
 	switch d.state {
 	case waiting:
-		state.State, state.Due = engine.StateWaiting, d.due.UTC()
+		if state.State, state.Due = engine.StateWaiting, d.due.UTC(); d.cancelled {
+			state.State = engine.StateDiscarded
+		}
 	case polled:
 		if state.State = engine.StatePending; !d.started.IsZero() {
 			state.State = engine.StateRunning

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // States returns the states of an event's deliveries, each as name and state.
@@ -167,6 +168,29 @@ func (env *Env) TestWhatWasEditedIsNotUndiscarded(t *testing.T) {
 		Must(t, err)
 		if undone != (inspect.Undone{Left: 1}) {
 			t.Errorf("undone: %+v", undone)
+		}
+	})
+}
+
+func (env *Env) TestAStrictOrderGoesOnAfterADiscard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var h Handled
+		f.Subscribe("worker", func(n, a int) error {
+			if n == 1 {
+				return ErrBroken
+			}
+			return h.Handle(n, a)
+		}, runtime.WithStrictOrder(), runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour), retry.MaxAttempts(9)))
+		f.MustStart()
+		receipts := f.Publish(1, 2)
+		if len(h.All()) > 0 {
+			t.Errorf("handled %v, while 1 waits for its retry", h.All())
+		}
+		Must(t, Second(f.File.DiscardEvent(t.Context(), receipts[0].ID, "worker", "not wanted")))
+		time.Sleep(Notice)
+		if !slices.Equal(h.All(), []int{2}) {
+			t.Errorf("after the discard %v was handled, want 2", h.All())
 		}
 	})
 }
