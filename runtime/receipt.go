@@ -58,7 +58,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 // Outcome says what became of an event, for each subscription that it was for.
 type Outcome struct {
 	ID         uuid.UUID
-	Deliveries []DeliveryOutcome // in the order in which the subscriptions were made; empty if nobody listens
+	Deliveries []DeliveryOutcome // in the order in which the subscriptions were made; empty if no subscription matches
 }
 
 // DeliveryOutcome says what became of an event for one subscription.

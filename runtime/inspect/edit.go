@@ -14,10 +14,10 @@ import (
 // is discarded, with "edited into" and that id as the reason. In a group of handlers,
 // the members that have handled the old event do not get the new one.
 //
-// All of this happens in one transaction, or nothing does: if editing is not enabled
+// All of this happens in one transaction. Nothing changes if editing is not enabled
 // ([ErrEditingDisabled]), if the payload does not pass the check
-// (*[InvalidPayloadError]), or if there is no such dead letter any more
-// (*[NotFoundError]), because somebody has retried it meanwhile, for example.
+// (*[InvalidPayloadError]), or if the dead letter does not exist any more
+// (*[NotFoundError]), for example because it was retried meanwhile.
 func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, error) {
 	if f.check == nil {
 		return uuid.Nil, ErrEditingDisabled

@@ -59,9 +59,8 @@ func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit
 	synctest.Test(t, func(t *testing.T) { f(t, New(t, catalogue, opts...)) })
 }
 
-// Path returns the path of the file. It is in memory, but whoever in this process
-// opens it by this path finds it there: package inspect, and programs
-// that open a bus themselves.
+// Path returns the path of the file. The file is in memory, but code of this process can
+// open it by this path: package inspect, and programs that open a bus themselves.
 func (k *Kit) Path() string { return k.path }
 
 // Setup calls f with the bus, and later with each bus that takes its place. f

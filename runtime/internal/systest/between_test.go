@@ -50,7 +50,7 @@ func TestASubscriptionMadeWhileAFileIsRestoredIsStartedOnce(t *testing.T) {
 	f.Shutdown(now)
 }
 
-// Whoever starts finds out that the file was restored since it was opened.
+// Start notices that the file was restored since it was opened.
 func TestABusStartsOnAFileThatWasRestoredSinceItWasOpened(t *testing.T) {
 	f := SQLite.Open(t)
 	var ran Journal[int]

@@ -12,8 +12,8 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
-// A member of a group whose breaker is open is passed over, which nobody has
-// asked for.
+// A group skips a member whose breaker is open. Its event comes back, which does not count
+// as a snooze, because no handler has asked for it.
 func TestOnlyWhatHandlersAskForCountsAsASnooze(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.OpenFragile(t)

@@ -117,7 +117,7 @@ func TestTwoBusesOfOneProcessExcludeEachOtherWhateverTheFileIsCalled(t *testing.
 	Must(t, other.Start(t.Context()))
 }
 
-// What lies beside a file is named after the file, not after a link to it.
+// Files beside the database are named after it, not after a link to it.
 func TestALinkToAFileThatDoesNotExistYetIsFollowed(t *testing.T) {
 	folder := t.TempDir()
 	path := link(t, filepath.Join(folder, "events.db"))

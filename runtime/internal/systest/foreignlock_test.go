@@ -83,7 +83,7 @@ func TestWhatWaitsForTheLockOfAnotherProcessGoesOnWhenItIsFree(t *testing.T) {
 	})
 }
 
-// Whatever else is written for somebody with a context.
+// All other writes that take a context.
 func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsEverythingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.db")

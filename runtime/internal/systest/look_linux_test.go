@@ -21,7 +21,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
-// Whoever only looks changes nothing and needs no permission to write.
+// An inspection that only looks changes nothing and needs no permission to write.
 
 // lookAt does everything that looks, and returns how many events, letters and rows
 // of the audit it has seen.

@@ -114,7 +114,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o600)
 }
 
-// Who wants to begin anew deletes the file, and need not know the other names.
+// To start over, it is enough to delete the database file after a clean end.
 func TestAFileThatIsDeletedAfterACleanEndBeginsAnew(t *testing.T) {
 	f := SQLite.Open(t)
 	f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })

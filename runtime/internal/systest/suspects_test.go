@@ -31,7 +31,7 @@ func TestASuspectThatIsDueLaterHoldsNobodyUntilThen(t *testing.T) {
 	})
 }
 
-// Without claims, as after a power cut, nobody is counted.
+// Without claims, as after a power cut, a crash counts for no delivery.
 func TestWithoutClaimsACrashCountsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
