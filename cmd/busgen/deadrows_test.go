@@ -10,54 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/internal/payload/schema"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
-)
-
-// shopCatalogue declares the events of the bus below.
-const shopCatalogue = `version: 1
-package: shop
-events:
-  order.placed:
-    payload: { number: int, email: string }
-  payment.requested:
-    payload: { order: int, cents: int64 }
-`
-
-type orderPlaced struct {
-	Number int    `json:"number"`
-	Email  string `json:"email"`
-}
-
-func (orderPlaced) Validate() error { return nil }
-
-type paymentRequested struct {
-	Order int   `json:"order"`
-	Cents int64 `json:"cents"`
-}
-
-func (paymentRequested) Validate() error { return nil }
-
-// shopSchema is what generated code says about a payload.
-func shopSchema(eventType string) string {
-	c, findings := parse.Text("events.yaml", []byte(shopCatalogue))
-	if len(findings) > 0 {
-		panic(findings)
-	}
-	return schema.Of(c.EventNamed(eventType))
-}
-
-func withoutBreaker() runtime.Settings {
-	s := runtime.DefaultSettings()
-	s.Breaker.Off = true
-	return s
-}
-
-var (
-	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: withoutBreaker(), Schema: shopSchema("order.placed")})
-	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: withoutBreaker()})
 )
 
 // deadLetters makes shop.db with so many orders and payments that are dead
@@ -66,13 +21,13 @@ func deadLetters(t *testing.T, orders, payments int) (id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	bus, err := runtime.Open(ctx, "shop.db", runtime.NewCatalogue(orderType, paymentType),
+	bus, err := runtime.Open(ctx, "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType),
 		runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
 	must(t, err)
 	broken := runtime.Permanent(errors.New("it does not work"))
-	_, err = runtime.Subscribe(bus, orderType, "send-receipt", func(context.Context, runtime.Event[orderPlaced]) error { return broken })
+	_, err = runtime.Subscribe(bus, clitest.OrderType, "send-receipt", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return broken })
 	must(t, err)
-	_, err = runtime.Subscribe(bus, paymentType, "charge-card", func(context.Context, runtime.Event[paymentRequested]) error { return broken })
+	_, err = runtime.Subscribe(bus, clitest.PaymentType, "charge-card", func(context.Context, runtime.Event[clitest.PaymentRequested]) error { return broken })
 	must(t, err)
 	must(t, bus.Start(ctx))
 	settled := func(receipt *runtime.Receipt, err error) {
@@ -84,22 +39,22 @@ func deadLetters(t *testing.T, orders, payments int) (id string) {
 		id = receipt.ID.String()
 	}
 	for i := range orders {
-		settled(runtime.Publish(ctx, bus, orderType, orderPlaced{Number: i, Email: "a@example.org"}))
+		settled(runtime.Publish(ctx, bus, clitest.OrderType, clitest.OrderPlaced{Number: i, Email: "a@example.org"}))
 	}
 	for i := range payments {
-		settled(runtime.Publish(ctx, bus, paymentType, paymentRequested{Order: i, Cents: 100}))
+		settled(runtime.Publish(ctx, bus, clitest.PaymentType, clitest.PaymentRequested{Order: i, Cents: 100}))
 	}
 	must(t, bus.Shutdown(ctx))
 	return id
 }
 
 func TestTheRowsThatWouldNotDecodeAreCounted(t *testing.T) {
-	inFolder(t, map[string]string{"events.yaml": shopCatalogue})
+	inFolder(t, map[string]string{"events.yaml": clitest.ShopCatalogue})
 	deadLetters(t, 1, 11)
 	if got := does(t, "busgen breaking --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
 		t.Errorf("%s", got)
 	}
-	next := strings.NewReplacer("cents: int64", "cents: int32", "number: int", "number: bool", "payload: { order: int,", "payload: { order: \"[]int\",").Replace(shopCatalogue)
+	next := strings.NewReplacer("cents: int64", "cents: int32", "number: int", "number: bool", "payload: { order: int,", "payload: { order: \"[]int\",").Replace(clitest.ShopCatalogue)
 	must(t, os.WriteFile("next.yaml", []byte(next), 0o600))
 	got := typed(t, "busgen breaking next.yaml --db shop.db", "")
 	got.Stdout = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}`).ReplaceAllString(got.Stdout, "ID")
@@ -111,7 +66,7 @@ next.yaml:6:3: error: 11 rows of payment.requested, version 1, in shop.db (0 ope
       |   ^^^^^^^^^^^^^^^^^
 shop.db: 12 of 12 open or dead rows cannot be decoded
 `, "busgen: 2 errors in next.yaml\n")
-	must(t, os.WriteFile("gone.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested", "payment.asked", 1)), 0o600))
+	must(t, os.WriteFile("gone.yaml", []byte(strings.Replace(clitest.ShopCatalogue, "payment.requested", "payment.asked", 1)), 0o600))
 	got = typed(t, "busgen breaking gone.yaml --db shop.db --against events.yaml", "")
 	for _, text := range []string{
 		"cannot be decoded: event type payment.requested is not in gone.yaml; settle them with a program that knows it", "gone.yaml:2:10: error: event payment.requested is gone",
@@ -121,7 +76,7 @@ shop.db: 12 of 12 open or dead rows cannot be decoded
 			t.Errorf("status %d without %s:\n%s", got.Status, text, got.Stdout)
 		}
 	}
-	must(t, os.WriteFile("renamed.yaml", []byte(strings.Replace(shopCatalogue, "payment.requested:", "payment.asked:\n    aliases: [payment.requested]", 1)), 0o600))
+	must(t, os.WriteFile("renamed.yaml", []byte(strings.Replace(clitest.ShopCatalogue, "payment.requested:", "payment.asked:\n    aliases: [payment.requested]", 1)), 0o600))
 	if got := does(t, "busgen breaking renamed.yaml --db shop.db"); got != "shop.db: all of 12 open or dead rows decode\n" {
 		t.Errorf("%s", got)
 	}

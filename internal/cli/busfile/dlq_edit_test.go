@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
 )
@@ -16,9 +17,9 @@ import (
 // otherProgram opens the file of the shop once, with a schema of orders of its own.
 func otherProgram(t *testing.T, version int, schema string) {
 	t.Helper()
-	spec := runtime.Spec[orderPlaced]{Name: "order.placed", Settings: shopSettings(), Version: version, Schema: schema}
+	spec := runtime.Spec[clitest.OrderPlaced]{Name: "order.placed", Settings: clitest.ShopSettings(), Version: version, Schema: schema}
 	if version > 1 { // it does not read the versions before the last one
-		spec.Upcasts = []runtime.Upcast{runtime.UpcastFrom[orderPlaced, orderPlaced](version-1, func(o orderPlaced) (orderPlaced, error) { return o, nil })}
+		spec.Upcasts = []runtime.Upcast{runtime.UpcastFrom[clitest.OrderPlaced, clitest.OrderPlaced](version-1, func(o clitest.OrderPlaced) (clitest.OrderPlaced, error) { return o, nil })}
 	}
 	defer func(name string) { os.Args[0] = name }(os.Args[0])
 	os.Args[0] = "other"

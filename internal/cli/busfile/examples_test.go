@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -72,7 +73,7 @@ func prepare(t *testing.T, s *shop, example string) {
 	case strings.Contains(example, "breakers close"):
 		s.breakDown()
 	case strings.Contains(example, "remove"):
-		_, err := runtime.Subscribe(s.Bus, orderType, "old-name", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		_, err := runtime.Subscribe(s.Bus, clitest.OrderType, "old-name", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })
 		must(t, err)
 		must(t, s.Shutdown(context.Background()))
 	case strings.Contains(example, "old.db"):

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -14,7 +15,7 @@ func TestThresholdsMakeStatusSayNo(t *testing.T) {
 		s.badNight()
 		does(t, "busgen subscriptions pause shop.db ledger")
 		time.Sleep(time.Second)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{30, "x@example.org"})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 30, Email: "x@example.org"})
 		must(t, err)
 		time.Sleep(10 * time.Minute)
 		for conditions, want := range map[string]string{
@@ -65,7 +66,7 @@ func TestWhatWentWrongComesBeforeThePayload(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		long := strings.Repeat("x", 3000)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{40, long})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 40, Email: long})
 		must(t, err)
 		time.Sleep(time.Second)
 		id := shownID(t, "busgen events list shop.db --type order.placed")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -88,7 +89,7 @@ func TestAGroupIsNamedByAsMuchAsIsUnique(t *testing.T) {
 			t.Errorf("retrying by a short name: %s", got)
 		}
 		// One digit cannot tell twenty groups apart.
-		must(t, second(runtime.Subscribe(s.Bus, orderType, "sort", func(_ context.Context, e runtime.Event[orderPlaced]) error {
+		must(t, second(runtime.Subscribe(s.Bus, clitest.OrderType, "sort", func(_ context.Context, e runtime.Event[clitest.OrderPlaced]) error {
 			return runtime.Permanent(errors.New("no shelf for " + e.Payload.Email))
 		})))
 		for n := range 20 {

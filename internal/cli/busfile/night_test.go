@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -68,7 +69,7 @@ func (s *shop) nightShift() {
 	time.Sleep(time.Second)
 
 	// The poison is not alone when it ends the process for the first time.
-	_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{106, sluggish})
+	_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 106, Email: sluggish})
 	must(t, err)
 	time.Sleep(time.Second)
 	s.pay(106, poison)
@@ -84,7 +85,7 @@ func (s *shop) nightShift() {
 		}
 		break
 	}
-	settings := shopSettings()
+	settings := clitest.ShopSettings()
 	settings.Breaker.Off = false
 	must(t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
 	s.order(107, email(107), 5000)
@@ -96,7 +97,7 @@ func (s *shop) nightShift() {
 	s.down.Store(true)
 	time.Sleep(30 * time.Second)
 	for n := 113; n <= 118; n++ {
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{n, email(n)})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: n, Email: email(n)})
 		must(t, err)
 		s.pay(n, 5000)
 		time.Sleep(time.Second)

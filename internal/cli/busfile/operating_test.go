@@ -42,7 +42,7 @@ var happenings = map[string]func(*testing.T, *shop){
 	},
 	"the hanging payment comes to an end": func(_ *testing.T, _ *shop) { time.Sleep(5 * time.Minute) },
 	"the program is stopped, with a subscription that is left over": func(t *testing.T, s *shop) {
-		_, err := runtime.Subscribe(s.Bus, orderType, "old-name", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		_, err := runtime.Subscribe(s.Bus, clitest.OrderType, "old-name", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })
 		must(t, err)
 		s.order(21, "customer21", 2100)
 		must(t, s.Shutdown(t.Context()))
@@ -50,7 +50,7 @@ var happenings = map[string]func(*testing.T, *shop){
 	"the ledger is paused, and an order is placed": func(t *testing.T, s *shop) {
 		does(t, "busgen subscriptions pause shop.db ledger --actor ada")
 		time.Sleep(time.Second)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{22, "customer22@example.org"})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 22, Email: "customer22@example.org"})
 		must(t, err)
 		time.Sleep(time.Second)
 	},
@@ -58,7 +58,7 @@ var happenings = map[string]func(*testing.T, *shop){
 	"three minutes later":        func(_ *testing.T, _ *shop) { time.Sleep(3 * time.Minute) },
 	"the night is over":          func(_ *testing.T, s *shop) { s.dayBreaks() },
 	"a new catalogue has another type of email": func(t *testing.T, _ *shop) {
-		next := strings.Replace(shopCatalogue, "email: string", "email: bool", 1)
+		next := strings.Replace(clitest.ShopCatalogue, "email: string", "email: bool", 1)
 		must(t, os.WriteFile("next.yaml", []byte(next), 0o600))
 	},
 }

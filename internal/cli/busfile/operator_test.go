@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -22,7 +23,7 @@ func TestStatusShowsAtAGlanceHowTheBusIsDoing(t *testing.T) {
 		s.badNight()
 		does(t, "busgen subscriptions pause shop.db ledger --actor ada --reason tests")
 		time.Sleep(time.Second)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{21, "late@example.org"})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 21, Email: "late@example.org"})
 		must(t, err)
 		time.Sleep(time.Minute)
 		want := `SUBSCRIPTION  PATTERN            BACKLOG  DEAD  OLDEST
@@ -186,7 +187,7 @@ func TestRetryingMovesExactlyWhatIsAskedFor(t *testing.T) {
 
 func TestTenThousandLettersOfThreeKindsAreThreeLines(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
-		_, err := runtime.Subscribe(s.Bus, paymentType, "accounting", func(_ context.Context, e runtime.Event[paymentRequested]) error {
+		_, err := runtime.Subscribe(s.Bus, clitest.PaymentType, "accounting", func(_ context.Context, e runtime.Event[clitest.PaymentRequested]) error {
 			n := e.Payload.Order
 			switch {
 			case n%10 == 0:
@@ -197,11 +198,11 @@ func TestTenThousandLettersOfThreeKindsAreThreeLines(t *testing.T) {
 			return runtime.Permanent(fmt.Errorf("order %d: %q is not a number", n, fmt.Sprintf("%x", n*n)))
 		})
 		must(t, err)
-		payments := make([]paymentRequested, 10_000)
+		payments := make([]clitest.PaymentRequested, 10_000)
 		for i := range payments {
-			payments[i] = paymentRequested{Order: i, Cents: int64(i)}
+			payments[i] = clitest.PaymentRequested{Order: i, Cents: int64(i)}
 		}
-		_, err = runtime.PublishBatch(t.Context(), s.Bus, paymentType, payments)
+		_, err = runtime.PublishBatch(t.Context(), s.Bus, clitest.PaymentType, payments)
 		must(t, err)
 		must(t, s.WaitIdle(t.Context()))
 		must(t, s.PauseSubscription(t.Context(), "accounting")) // what is retried stays open
@@ -405,7 +406,7 @@ func TestCheckDBFindsWhatANewVersionCannotDecode(t *testing.T) {
 		if got := does(t, "busgen check-db shop.db --catalogue events.yaml"); got != "All is well, with 0 open deliveries and 12 dead letters.\n" {
 			t.Errorf("%s", got)
 		}
-		must(t, os.WriteFile("next.yaml", []byte(strings.Replace(shopCatalogue, "cents: int64", "cents: string, currency: string", 1)), 0o600))
+		must(t, os.WriteFile("next.yaml", []byte(strings.Replace(clitest.ShopCatalogue, "cents: int64", "cents: string, currency: string", 1)), 0o600))
 		got := typed(t, "busgen check-db shop.db --catalogue next.yaml", "")
 		if got.Status != cli.StatusNo || !strings.HasPrefix(got.Stdout, "payment.requested: 0 open deliveries and 11 dead letters cannot be decoded\n") ||
 			!strings.Contains(got.Stdout, "cents: want a string, got a number\n") || got.Stderr != "busgen: something is wrong with shop.db\n" {
@@ -569,14 +570,14 @@ func TestShellsCompleteVerbsFilesAndNames(t *testing.T) {
 func TestEveryFieldOfTheJSONIsInTheManual(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{30, "x@example.org"}, runtime.WithDelay(time.Hour))
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 30, Email: "x@example.org"}, runtime.WithDelay(time.Hour))
 		must(t, err)
 		does(t, "busgen subscriptions pause shop.db ledger")
 		dead := shownID(t, "busgen dlq list shop.db --reason permanent")
 		panicked := shownID(t, "busgen dlq list shop.db --text panic")
 		does(t, "busgen dlq retry shop.db "+dead)
 		time.Sleep(time.Second)
-		must(t, os.WriteFile("next.yaml", []byte(strings.Replace(shopCatalogue, "cents: int64", "cents: string", 1)), 0o600))
+		must(t, os.WriteFile("next.yaml", []byte(strings.Replace(clitest.ShopCatalogue, "cents: int64", "cents: string", 1)), 0o600))
 		for _, command := range []string{
 			"status shop.db", "events list shop.db", "events show shop.db " + dead, "events show shop.db " + panicked,
 			"subscriptions list shop.db", "dlq list shop.db", "dlq groups shop.db", "dlq show shop.db " + dead,

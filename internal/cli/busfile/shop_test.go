@@ -12,57 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/payload/schema"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/retry"
-)
-
-// shopCatalogue declares what the shop below publishes.
-const shopCatalogue = `version: 1
-package: shop
-events:
-  order.placed:
-    payload: { number: int, email: string }
-  payment.requested:
-    payload: { order: int, cents: int64 }
-`
-
-type orderPlaced struct {
-	Number int    `json:"number"`
-	Email  string `json:"email"`
-}
-
-func (orderPlaced) Validate() error { return nil }
-
-type paymentRequested struct {
-	Order int   `json:"order"`
-	Cents int64 `json:"cents"`
-}
-
-func (paymentRequested) Validate() error { return nil }
-
-// shopSettings allow three attempts, two seconds and four seconds apart.
-func shopSettings() runtime.Settings {
-	s := runtime.DefaultSettings()
-	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
-	s.Breaker.Off = true
-	return s
-}
-
-// shopSchema is what generated code says about a payload of the shop.
-func shopSchema(eventType string) string {
-	c, findings := parse.Text("events.yaml", []byte(shopCatalogue))
-	if len(findings) > 0 {
-		panic(findings)
-	}
-	return schema.Of(c.EventNamed(eventType))
-}
-
-// The requests for payments are written by hand: the file of the shop has no schema of them.
-var (
-	orderType   = runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: shopSettings(), Schema: shopSchema("order.placed")})
-	paymentType = runtime.Define(runtime.Spec[paymentRequested]{Name: "payment.requested", Settings: shopSettings()})
 )
 
 // shop is a program with a bus in shop.db in the current folder, on which the
@@ -83,7 +34,7 @@ var night = time.Date(2026, 3, 14, 2, 40, 0, 0, time.UTC)
 // inShop runs f beside a running shop, in virtual time. Nothing was published.
 func inShop(t *testing.T, f func(t *testing.T, s *shop)) {
 	t.Helper()
-	inFolder(t, map[string]string{"events.yaml": shopCatalogue})
+	inFolder(t, map[string]string{"events.yaml": clitest.ShopCatalogue})
 	t.Setenv("COLUMNS", "")
 	program := os.Args[0]
 	os.Args[0] = filepath.FromSlash("/usr/local/bin/shop")
@@ -100,7 +51,7 @@ func inShop(t *testing.T, f func(t *testing.T, s *shop)) {
 // open starts the program.
 func (s *shop) open() {
 	s.t.Helper()
-	bus, err := runtime.Open(s.t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType),
+	bus, err := runtime.Open(s.t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType),
 		runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithDurability(runtime.Normal))
 	must(s.t, err)
 	s.Bus = bus
@@ -109,7 +60,7 @@ func (s *shop) open() {
 }
 
 func (s *shop) subscribe() {
-	_, err := runtime.Subscribe(s.Bus, orderType, "send-receipt", func(ctx context.Context, e runtime.Event[orderPlaced]) error {
+	_, err := runtime.Subscribe(s.Bus, clitest.OrderType, "send-receipt", func(ctx context.Context, e runtime.Event[clitest.OrderPlaced]) error {
 		switch {
 		case e.Payload.Email == tarpit:
 			time.Sleep(20 * time.Minute) // and ignores its deadline
@@ -127,7 +78,7 @@ func (s *shop) subscribe() {
 		return nil
 	}, runtime.WithTimeout(2*time.Minute))
 	must(s.t, err)
-	_, err = runtime.Subscribe(s.Bus, paymentType, "charge-card", func(ctx context.Context, e runtime.Event[paymentRequested]) error {
+	_, err = runtime.Subscribe(s.Bus, clitest.PaymentType, "charge-card", func(ctx context.Context, e runtime.Event[clitest.PaymentRequested]) error {
 		if e.Payload.Cents == poison {
 			return s.die(ctx)
 		}
@@ -144,17 +95,17 @@ func (s *shop) subscribe() {
 		return nil
 	})
 	must(s.t, err)
-	_, err = runtime.Subscribe(s.Bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error { s.booked.Add(1); return nil })
+	_, err = runtime.Subscribe(s.Bus, clitest.OrderType, "ledger", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { s.booked.Add(1); return nil })
 	must(s.t, err)
 }
 
 // order places an order, and requests its payment ten seconds later.
 func (s *shop) order(number int, email string, cents int64) {
 	s.t.Helper()
-	_, err := runtime.Publish(s.t.Context(), s.Bus, orderType, orderPlaced{number, email}, runtime.WithCorrelationID(fmt.Sprintf("checkout-%d", number)))
+	_, err := runtime.Publish(s.t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: number, Email: email}, runtime.WithCorrelationID(fmt.Sprintf("checkout-%d", number)))
 	must(s.t, err)
 	time.Sleep(10 * time.Second)
-	_, err = runtime.Publish(s.t.Context(), s.Bus, paymentType, paymentRequested{number, cents})
+	_, err = runtime.Publish(s.t.Context(), s.Bus, clitest.PaymentType, clitest.PaymentRequested{Order: number, Cents: cents})
 	must(s.t, err)
 }
 
@@ -185,7 +136,7 @@ const hanging = 1_000_000
 // pay requests the payment of an order that nobody has placed.
 func (s *shop) pay(order int, cents int64) {
 	s.t.Helper()
-	_, err := runtime.Publish(s.t.Context(), s.Bus, paymentType, paymentRequested{order, cents})
+	_, err := runtime.Publish(s.t.Context(), s.Bus, clitest.PaymentType, clitest.PaymentRequested{Order: order, Cents: cents})
 	must(s.t, err)
 }
 
@@ -193,7 +144,7 @@ func (s *shop) pay(order int, cents int64) {
 // breaker, until that is open.
 func (s *shop) breakDown() {
 	s.t.Helper()
-	settings := shopSettings()
+	settings := clitest.ShopSettings()
 	settings.Breaker.Off = false
 	must(s.t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
 	s.down.Store(true)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestJSONDoesNothingToATerminal(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		hostile := "\u009b31m \u202e evil \x7f \u2066 \U000e0041 é 👩\u200d💻 \u2028"
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{1, hostile})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: hostile})
 		must(t, err)
 		time.Sleep(time.Second)
 		for _, command := range []string{"busgen events list shop.db --json", "busgen dlq list shop.db --json", "busgen dlq groups shop.db --json"} {
@@ -31,7 +32,7 @@ func TestJSONDoesNothingToATerminal(t *testing.T) {
 				t.Errorf("%s is not JSON: %s", command, got)
 			}
 		}
-		var event struct{ Payload orderPlaced }
+		var event struct{ Payload clitest.OrderPlaced }
 		must(t, json.Unmarshal([]byte(does(t, "busgen events list shop.db --json")), &event))
 		if event.Payload.Email != hostile {
 			t.Errorf("the payload is %q", event.Payload.Email)

@@ -60,7 +60,7 @@ func looks(t *testing.T, text string) (all []inspect.Status) {
 func (s *shop) place(rate, seconds int) {
 	s.t.Helper()
 	for range rate * seconds {
-		_, err := runtime.Publish(s.t.Context(), s.Bus, orderType, orderPlaced{1, "x@example.org"})
+		_, err := runtime.Publish(s.t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: "x@example.org"})
 		must(s.t, err)
 		time.Sleep(time.Second / time.Duration(rate))
 	}
@@ -77,7 +77,7 @@ func TestAWatchedStatusHasRatesAndTheTimeToDrain(t *testing.T) {
 		}
 
 		s.place(4, 9)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{5, "customer5"}) // is dead at once
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 5, Email: "customer5"}) // is dead at once
 		must(t, err)
 		time.Sleep(2 * time.Second)
 		all := looks(t, w.out.Take())
@@ -106,10 +106,10 @@ func TestAWatchedStatusHasRatesAndTheTimeToDrain(t *testing.T) {
 func TestAWatchedBacklogIsDrainedAtItsRate(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		must(t, s.Shutdown(t.Context())) // nobody dispatches
-		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		must(t, err)
 		defer bus.Shutdown(context.Background())
-		_, err = runtime.Subscribe(bus, orderType, "ledger", func(context.Context, runtime.Event[orderPlaced]) error {
+		_, err = runtime.Subscribe(bus, clitest.OrderType, "ledger", func(context.Context, runtime.Event[clitest.OrderPlaced]) error {
 			time.Sleep(time.Second / 2)
 			return nil
 		})
@@ -191,7 +191,7 @@ func TestARestoredFileHasNoRatesAtItsFirstLook(t *testing.T) {
 		must(t, err)
 		w := watchStatus(t, "busgen status shop.db --watch --json")
 		time.Sleep(time.Second / 2)
-		s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+		s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		must(t, err)
 		s.place(1, 5)
 		must(t, s.Shutdown(t.Context()))
@@ -205,10 +205,10 @@ func TestARestoredFileHasNoRatesAtItsFirstLook(t *testing.T) {
 
 		// Of a file that was restored, and has grown past where the other one was.
 		grow := func(events int) {
-			s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType))
+			s.Bus, err = runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType))
 			must(t, err)
 			for range events {
-				_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{1, "x@example.org"})
+				_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: "x@example.org"})
 				must(t, err)
 			}
 			must(t, s.Shutdown(t.Context()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -15,7 +16,7 @@ func TestOpenEventsAreDiscardedAndBroughtBack(t *testing.T) {
 		s.badNight()
 		does(t, "busgen subscriptions pause shop.db ledger")
 		time.Sleep(time.Second)
-		_, err := runtime.Publish(t.Context(), s.Bus, orderType, orderPlaced{30, "x@example.org"})
+		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 30, Email: "x@example.org"})
 		must(t, err)
 		time.Sleep(time.Second)
 		id := shownID(t, "busgen events list shop.db --status pending")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -19,14 +20,14 @@ func TestStatusShowsWhatNobodyHandles(t *testing.T) {
 		must(t, s.WaitIdle(t.Context()))
 		must(t, s.Shutdown(t.Context()))
 		// The next program has renamed a subscription, and dropped another one.
-		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), quiet...)
+		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType), quiet...)
 		must(t, err)
 		defer bus.Shutdown(context.Background())
-		_, err = runtime.Subscribe(bus, orderType, "mail-receipt", func(context.Context, runtime.Event[orderPlaced]) error { return nil })
+		_, err = runtime.Subscribe(bus, clitest.OrderType, "mail-receipt", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })
 		must(t, err)
 		must(t, bus.PauseSubscription(t.Context(), "ledger"))
 		must(t, bus.Start(t.Context()))
-		_, err = runtime.Publish(t.Context(), bus, orderType, orderPlaced{2, "x@example.org"})
+		_, err = runtime.Publish(t.Context(), bus, clitest.OrderType, clitest.OrderPlaced{Number: 2, Email: "x@example.org"})
 		must(t, err)
 		must(t, bus.WaitIdle(t.Context()))
 
@@ -53,13 +54,13 @@ func TestStatusShowsWhatNobodyHandles(t *testing.T) {
 
 func TestStatusShowsTypesWithoutASubscription(t *testing.T) {
 	inFolder(t, nil)
-	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(orderType, paymentType), quiet...)
+	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType), quiet...)
 	must(t, err)
-	_, err = runtime.Subscribe(bus, paymentType, "charge-card", func(context.Context, runtime.Event[paymentRequested]) error { return nil })
+	_, err = runtime.Subscribe(bus, clitest.PaymentType, "charge-card", func(context.Context, runtime.Event[clitest.PaymentRequested]) error { return nil })
 	must(t, err)
-	_, err = runtime.Publish(t.Context(), bus, orderType, orderPlaced{1, "x@example.org"})
+	_, err = runtime.Publish(t.Context(), bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: "x@example.org"})
 	must(t, err)
-	_, err = runtime.Publish(t.Context(), bus, paymentType, paymentRequested{1, 1})
+	_, err = runtime.Publish(t.Context(), bus, clitest.PaymentType, clitest.PaymentRequested{Order: 1, Cents: 1})
 	must(t, err)
 	must(t, bus.Shutdown(t.Context()))
 	var lines []string

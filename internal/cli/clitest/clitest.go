@@ -2,7 +2,8 @@
 // compares what they print. It is for the tests of the verbs.
 //
 // A [Command] makes the root command with the verbs that a test needs, and runs
-// it in the current folder; [InFolder] makes a folder for a test.
+// it in the current folder; [InFolder] makes a folder for a test. [OrderType] and
+// [PaymentType] are events for the file of a bus.
 package clitest
 
 import (
