@@ -1,21 +1,27 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
+	"strings"
 
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // Document returns a value as JSON for programs, which people can read too.
-func Document(value any) (string, error) { return encoded(value, "  ") }
+func Document(value any) (string, error) {
+	text, err := plainjson.Document(value)
+	return terminal.CleanJSON(string(text)), err
+}
 
 // Line returns a value as one line of JSON.
-func Line(value any) (string, error) { return encoded(value, "") }
+func Line(value any) (string, error) {
+	text, err := plainjson.Marshal(value)
+	return terminal.CleanJSON(string(text)) + "\n", err
+}
 
 // Lines returns a line of JSON for each value.
 func Lines[T any](values []T) (string, error) {
-	var all bytes.Buffer
+	var all strings.Builder
 	for _, value := range values {
 		one, err := Line(value)
 		if err != nil {
@@ -24,13 +30,4 @@ func Lines[T any](values []T) (string, error) {
 		all.WriteString(one)
 	}
 	return all.String(), nil
-}
-
-func encoded(value any, indent string) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	err := e.Encode(value)
-	return terminal.CleanJSON(b.String()), err
 }
