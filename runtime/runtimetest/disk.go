@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/simfs"
-	"github.com/busgen/busgen/runtime/internal/sqlite"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
@@ -58,7 +58,7 @@ func (d *Disk) fail(op simfs.Op, errno syscall.Errno) {
 func (d *Disk) Lock() {
 	d.kit.t.Helper()
 	d.Heal()
-	unlock, err := sqlite.LockOut(d.kit.path)
+	unlock, err := database.LockOut(d.kit.path)
 	d.kit.must("lock the file", err)
 	d.unlock = unlock
 }

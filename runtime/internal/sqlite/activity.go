@@ -5,10 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // activity is what the log knows of the tables in which the dispatching process
@@ -24,12 +26,12 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 	l.showing.mu.Lock()
 	l.showing.shown = true
 	l.showing.mu.Unlock()
-	return fault.Wrap("write", l.path, l.writer.do(ctx, func(c *conn) error {
+	return fault.Wrap("write", l.path, l.writer.do(ctx, func(c *database.Conn) error {
 		if err := writeActivity(c, a); err != nil {
 			return err
 		}
 		for _, r := range answered {
-			err := c.exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			err := c.Exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
 			if err != nil {
 				return err
 			}
@@ -44,8 +46,8 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 	}))
 }
 
-func writeActivity(c *conn, a engine.Activity) error {
-	if err := c.exec("DELETE FROM breakers"); err != nil {
+func writeActivity(c *database.Conn, a engine.Activity) error {
+	if err := c.Exec("DELETE FROM breakers"); err != nil {
 		return err
 	}
 	for _, b := range a.Breakers {
@@ -53,27 +55,27 @@ func writeActivity(c *conn, a engine.Activity) error {
 		if !b.Until.IsZero() {
 			until = b.Until
 		}
-		err := c.exec(`INSERT INTO breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := c.Exec(`INSERT INTO breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			b.Subscription, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError)
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.exec("DELETE FROM running"); err != nil {
+	if err := c.Exec("DELETE FROM running"); err != nil {
 		return err
 	}
 	for _, r := range a.Attempts {
-		err := c.exec(`INSERT INTO running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := c.Exec(`INSERT INTO running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned)
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.exec("DELETE FROM unhandled"); err != nil {
+	if err := c.Exec("DELETE FROM unhandled"); err != nil {
 		return err
 	}
 	for _, name := range a.Unhandled {
-		if err := c.exec("INSERT INTO unhandled (subscription) VALUES (?)", name); err != nil {
+		if err := c.Exec("INSERT INTO unhandled (subscription) VALUES (?)", name); err != nil {
 			return err
 		}
 	}
@@ -81,8 +83,8 @@ func writeActivity(c *conn, a engine.Activity) error {
 }
 
 // clearActivity removes what a process has said of itself that has ended.
-func clearActivity(c *conn) error {
-	if err := c.exec("DELETE FROM breaker_requests"); err != nil {
+func clearActivity(c *database.Conn) error {
+	if err := c.Exec("DELETE FROM breaker_requests"); err != nil {
 		return err
 	}
 	return writeActivity(c, engine.Activity{})
@@ -107,7 +109,7 @@ func (l *Log) WatchRequests(f func([]engine.BreakerRequest)) {
 }
 
 // tellRequests hands over what operators have asked for.
-func (l *Log) tellRequests(c *conn) error {
+func (l *Log) tellRequests(c *database.Conn) error {
 	l.showing.mu.Lock()
 	asked := l.showing.asked
 	l.showing.mu.Unlock()
@@ -115,8 +117,8 @@ func (l *Log) tellRequests(c *conn) error {
 		return nil
 	}
 	var requests []engine.BreakerRequest
-	err := c.query("SELECT subscription, actor, at FROM breaker_requests", func(s *sqlite3.Stmt) error {
-		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Actor: s.ColumnText(1), At: timeOf(s, 2)})
+	err := c.Query("SELECT subscription, actor, at FROM breaker_requests", func(s *sqlite3.Stmt) error {
+		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Actor: s.ColumnText(1), At: database.Time(s, 2)})
 		return nil
 	})
 	if err == nil && len(requests) > 0 {
@@ -127,7 +129,7 @@ func (l *Log) tellRequests(c *conn) error {
 
 // Activity implements [engine.StatusReader].
 func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner engine.Owner, err error) {
-	err = i.look(ctx, "read", func(c *conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		activity, owner, err = currentActivity(c)
 		return err
 	})
@@ -136,26 +138,26 @@ func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, ow
 
 // currentActivity returns what the dispatching process says of itself. What a
 // process has left that is dead does not count.
-func currentActivity(c *conn) (activity engine.Activity, owner engine.Owner, err error) {
+func currentActivity(c *database.Conn) (activity engine.Activity, owner engine.Owner, err error) {
 	if owner, err = readOwner(c); err != nil {
 		return activity, owner, err
 	}
-	if owner.Alive, err = locks.IsOwned(c.path); err != nil || !owner.Alive {
+	if owner.Alive, err = locks.IsOwned(c.Path); err != nil || !owner.Alive {
 		return activity, owner, err
 	}
 	activity, err = readActivity(c)
 	return activity, owner, err
 }
 
-func readActivity(c *conn) (a engine.Activity, err error) {
-	err = c.query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM breakers ORDER BY since, subscription",
+func readActivity(c *database.Conn) (a engine.Activity, err error) {
+	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM breakers ORDER BY since, subscription",
 		func(s *sqlite3.Stmt) error {
 			b := engine.Breaker{
-				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: timeOf(s, 3),
+				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: database.Time(s, 3),
 				Failures: s.ColumnInt(5), Deliveries: s.ColumnInt(6), LastError: s.ColumnText(7),
 			}
 			if s.ColumnType(4) != sqlite3.NULL {
-				b.Until = timeOf(s, 4)
+				b.Until = database.Time(s, 4)
 			}
 			a.Breakers = append(a.Breakers, b)
 			return nil
@@ -163,11 +165,11 @@ func readActivity(c *conn) (a engine.Activity, err error) {
 	if err != nil {
 		return a, err
 	}
-	err = c.query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM running ORDER BY started, subscription, worker",
+	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM running ORDER BY started, subscription, worker",
 		func(s *sqlite3.Stmt) error {
 			a.Attempts = append(a.Attempts, engine.Running{
-				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: uuidOf(s, 3), Type: s.ColumnText(4),
-				Attempt: s.ColumnInt(5), Started: timeOf(s, 6), Deadline: timeOf(s, 7), Abandoned: s.ColumnBool(8),
+				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: database.UUID(s, 3), Type: s.ColumnText(4),
+				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), Deadline: database.Time(s, 7), Abandoned: s.ColumnBool(8),
 			})
 			return nil
 		})
@@ -181,15 +183,15 @@ func readActivity(c *conn) (a engine.Activity, err error) {
 // RequestBreaker implements [engine.SubscriptionSteerer].
 func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
 	r = engine.BreakerRequest{Subscription: subscription, Actor: i.actor, At: time.Now().Truncate(time.Microsecond)}
-	return r, i.change(ctx, "close a circuit breaker in", func(c *conn) error {
-		return c.exec("INSERT OR REPLACE INTO breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
+	return r, i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
+		return c.Exec("INSERT OR REPLACE INTO breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
 	})
 }
 
 // BreakerAnswered implements [engine.SubscriptionSteerer].
 func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
-	err = i.look(ctx, "read", func(c *conn) error {
-		waiting, err := c.int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
+	err = i.look(ctx, "read", func(c *database.Conn) error {
+		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
 		answered = waiting == 0
 		return err
 	})
@@ -198,8 +200,8 @@ func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerReques
 
 // WithdrawBreaker implements [engine.SubscriptionSteerer].
 func (i *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
-	err = i.change(ctx, "close a circuit breaker in", func(c *conn) error {
-		err := c.exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+	err = i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
+		err := c.Exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
 		found = c.Changes() > 0
 		return err
 	})

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // Append implements [engine.Log].
@@ -81,7 +82,7 @@ func (w *writer) insertPlain(events []logged) error {
 const maxInsertRows = 64
 
 func (w *writer) insertRows(events []logged) error {
-	s, err := w.conn.stmt(insertStatements[len(events)])
+	s, err := w.conn.Stmt(insertStatements[len(events)])
 	if err != nil {
 		return err
 	}

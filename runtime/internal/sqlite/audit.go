@@ -9,15 +9,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // audit writes what was done, in the transaction that does it.
-func audit(c *conn, e engine.AuditEntry) error {
+func audit(c *database.Conn, e engine.AuditEntry) error {
 	var event any
 	if e.EventID != uuid.Nil {
 		event = e.EventID[:]
 	}
-	return c.exec("INSERT INTO audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	return c.Exec("INSERT INTO audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		time.Now(), e.Actor, e.Action, event, text(e.Subscription), e.Count, text(e.Detail))
 }
 
@@ -29,13 +30,13 @@ type ledger struct {
 }
 
 // add notes in the transaction at hand that n more deliveries are concerned.
-func (l *ledger) add(c *conn, n int) error {
+func (l *ledger) add(c *database.Conn, n int) error {
 	l.pending = l.written
 	if n == 0 {
 		return nil
 	}
 	if l.written != 0 {
-		return c.exec("UPDATE audit SET count = count + ? WHERE id = ?", n, l.written)
+		return c.Exec("UPDATE audit SET count = count + ? WHERE id = ?", n, l.written)
 	}
 	l.Count = n
 	err := audit(c, l.AuditEntry)
@@ -44,16 +45,16 @@ func (l *ledger) add(c *conn, n int) error {
 }
 
 // touch notes which deliveries they are, after add.
-func (l *ledger) touch(c *conn, places []rowKey) error {
+func (l *ledger) touch(c *database.Conn, places []rowKey) error {
 	if l.EventID != uuid.Nil {
 		return nil // the entry itself says it
 	}
 	return touched(c, l.pending, places)
 }
 
-func touched(c *conn, audit int64, places []rowKey) error {
+func touched(c *database.Conn, audit int64, places []rowKey) error {
 	for _, p := range places {
-		if err := c.exec("INSERT OR IGNORE INTO audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.seq, p.subscription, audit); err != nil {
+		if err := c.Exec("INSERT OR IGNORE INTO audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.seq, p.subscription, audit); err != nil {
 			return err
 		}
 	}
@@ -87,7 +88,7 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 	if err != nil {
 		return nil, "", err
 	}
-	err = i.look(ctx, "read the audit of", func(c *conn) error {
+	err = i.look(ctx, "read the audit of", func(c *database.Conn) error {
 		entries, err = auditEntries(c, `
 			SELECT at, actor, action, event, subscription, count, detail, id FROM audit
 			WHERE id < ?1 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
@@ -105,7 +106,7 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 // auditOf returns what was done to the deliveries of an event, alone or together
 // with others, oldest first: to the delivery at a place, or to all of the event for
 // a place without a subscription.
-func auditOf(c *conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, error) {
+func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, error) {
 	return auditEntries(c, `
 		SELECT at, actor, action, event, subscription, count, detail, id FROM audit
 		WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = ?3))
@@ -116,14 +117,14 @@ func auditOf(c *conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, error) {
 		ORDER BY id, subscription`, id[:], at.seq, at.subscription)
 }
 
-func auditEntries(c *conn, sql string, args ...any) (entries []engine.AuditEntry, err error) {
-	err = c.query(sql, func(s *sqlite3.Stmt) error {
+func auditEntries(c *database.Conn, sql string, args ...any) (entries []engine.AuditEntry, err error) {
+	err = c.Query(sql, func(s *sqlite3.Stmt) error {
 		e := engine.AuditEntry{
-			At: timeOf(s, 0), Actor: s.ColumnText(1), Action: s.ColumnText(2), Subscription: s.ColumnText(4),
+			At: database.Time(s, 0), Actor: s.ColumnText(1), Action: s.ColumnText(2), Subscription: s.ColumnText(4),
 			Count: s.ColumnInt(5), Detail: s.ColumnText(6), ID: s.ColumnInt64(7),
 		}
 		if s.ColumnType(3) != sqlite3.NULL {
-			e.EventID = uuidOf(s, 3)
+			e.EventID = database.UUID(s, 3)
 		}
 		entries = append(entries, e)
 		return nil

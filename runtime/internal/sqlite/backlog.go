@@ -3,14 +3,16 @@ package sqlite
 import (
 	"context"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // Lags implements [engine.Log].
 func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) {
-	err = l.read(func(c *conn) (err error) {
+	err = l.read(func(c *database.Conn) (err error) {
 		lags, err = readLags(c, limit, l.nameOf)
 		return err
 	})
@@ -18,9 +20,9 @@ func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) 
 }
 
 // readLags calls subscriptions what nameOf makes of their names.
-func readLags(c *conn, limit int, nameOf func(id int64, stored string) string) (lags []engine.Lag, err error) {
+func readLags(c *database.Conn, limit int, nameOf func(id int64, stored string) string) (lags []engine.Lag, err error) {
 	var ids, cursors []int64
-	err = c.query(`
+	err = c.Query(`
 		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
 		FROM subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 		ids, cursors = append(ids, s.ColumnInt64(0)), append(cursors, s.ColumnInt64(1))
@@ -40,10 +42,10 @@ const rowsCounted = 100_000
 
 // readLag counts for one subscription. The rows of deliveries are counted up to
 // limit, or up to rowsCounted if that is more.
-func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
+func readLag(c *database.Conn, lag *engine.Lag, id, cursor int64, limit int) error {
 	most, rows := max(limit, rowsCounted), 0
 	count := func(query string) error {
-		return c.query(query, func(s *sqlite3.Stmt) error {
+		return c.Query(query, func(s *sqlite3.Stmt) error {
 			n := s.ColumnInt(1)
 			switch s.ColumnText(0) {
 			case rowRunning:
@@ -73,11 +75,11 @@ func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
 		return err
 	}
 	lag.Partial = rows >= most
-	behind, err := c.int64(countBehind, id, cursor, max(0, limit-open))
+	behind, err := c.Int64(countBehind, id, cursor, max(0, limit-open))
 	if err != nil {
 		return err
 	}
-	beyond, err := c.int64("SELECT max(0, coalesce(max(seq), 0) - ?) FROM log", cursor)
+	beyond, err := c.Int64("SELECT max(0, coalesce(max(seq), 0) - ?) FROM log", cursor)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
 	} else {
 		lag.AtMost = max(lag.Backlog, open+int(beyond))
 	}
-	return c.query(`
+	return c.Query(`
 		SELECT min(created_at) FROM (
 		  SELECT created_at FROM (SELECT l.created_at FROM log l
 		    WHERE l.seq > ?2 AND `+withoutRow+`
@@ -95,7 +97,7 @@ func readLag(c *conn, lag *engine.Lag, id, cursor int64, limit int) error {
 		  SELECT created_at FROM (SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
 		    WHERE d.subscription = ?1 AND d.state <> 'dead' ORDER BY d.seq LIMIT 1))`, func(s *sqlite3.Stmt) error {
 		if s.ColumnType(0) != sqlite3.NULL {
-			lag.Oldest = timeOf(s, 0)
+			lag.Oldest = database.Time(s, 0)
 		}
 		return nil
 	}, id, cursor)

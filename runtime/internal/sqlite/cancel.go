@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // An operator can discard a delivery that is open. Only the dispatcher knows what
@@ -21,9 +23,9 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 }
 
 // readCancelled takes in which open deliveries were discarded.
-func (l *Log) readCancelled(conn *conn) error {
+func (l *Log) readCancelled(conn *database.Conn) error {
 	found := map[int64]map[int64]string{}
-	err := conn.query("SELECT subscription, seq, reason FROM cancelled", func(s *sqlite3.Stmt) error {
+	err := conn.Query("SELECT subscription, seq, reason FROM cancelled", func(s *sqlite3.Stmt) error {
 		id := s.ColumnInt64(0)
 		if found[id] == nil {
 			found[id] = map[int64]string{}
@@ -46,18 +48,18 @@ func (l *Log) readCancelled(conn *conn) error {
 
 // cancelDelivery notes that an open delivery is discarded, and makes it due if it
 // has a row, so that the dispatcher sees it.
-func cancelDelivery(c *conn, subscription, seq int64, reason string) error {
-	err := c.exec("INSERT OR REPLACE INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
+func cancelDelivery(c *database.Conn, subscription, seq int64, reason string) error {
+	err := c.Exec("INSERT OR REPLACE INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
 	if err != nil {
 		return err
 	}
-	return c.exec("UPDATE deliveries SET state = 'waiting', due_at = ?3 WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')",
+	return c.Exec("UPDATE deliveries SET state = 'waiting', due_at = ?3 WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')",
 		seq, subscription, atOnce)
 }
 
 // forgetCancelled removes what was done: the delivery is settled.
-func forgetCancelled(c *conn) error {
-	return c.exec(`
+func forgetCancelled(c *database.Conn) error {
+	return c.Exec(`
 		DELETE FROM cancelled AS x
 		WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
 		  AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription

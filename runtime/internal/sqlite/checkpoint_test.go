@@ -17,6 +17,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // The write-ahead log is moved into the database now and then. Here that fails,
@@ -35,16 +36,16 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 		cross  func(r *checkpoints) // and happens
 	}{
 		"of the log, behind dispositions that were not synced": {
-			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("-wal"), (*checkpoints).fail,
+			func(r *checkpoints) { r.publish(database.WALPages - 10) }, forgetting("-wal"), (*checkpoints).fail,
 		},
 		"of the database, when events are published": {
-			func(r *checkpoints) { r.publish(walPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
+			func(r *checkpoints) { r.publish(database.WALPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
 		},
 		"of the database, when dispositions are written": {
-			func(r *checkpoints) { r.publish(walPages - 10) }, forgetting("events.db"), (*checkpoints).fail,
+			func(r *checkpoints) { r.publish(database.WALPages - 10) }, forgetting("events.db"), (*checkpoints).fail,
 		},
 		"of the database, after a part of the log was moved and synced": {
-			func(r *checkpoints) { r.publish(walPages); r.publish(walPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
+			func(r *checkpoints) { r.publish(database.WALPages); r.publish(database.WALPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,10 +69,10 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 // sync. What SQLite has moved until then it does not move again.
 func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *testing.T) {
 	checkpointTest(t, func(r *checkpoints) {
-		r.publish(walPages / 2)
+		r.publish(database.WALPages / 2)
 		reader := r.raw()
 		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
-		r.publish(walPages / 2)
+		r.publish(database.WALPages / 2)
 		must(r.T, reader.Close())
 		r.fs.Fail(forgetting("events.db"))
 		for r.fs.Failures() == 0 {
@@ -92,7 +93,7 @@ func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *tes
 
 		r.open() // nobody else has it open
 		r.nothingIsLost()
-		r.publish(2 * walPages)
+		r.publish(2 * database.WALPages)
 		r.nothingIsLost()
 	})
 }
@@ -104,17 +105,17 @@ func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
 		for _, file := range []string{"events.db", ""} {
 			t.Run(fmt.Sprintf("%v, %q", errno, file), func(t *testing.T) {
 				checkpointTest(t, func(r *checkpoints) {
-					r.publish(walPages / 2)
+					r.publish(database.WALPages / 2)
 					reader := r.raw()
 					must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
-					r.publish(walPages) // half of it is moved, and not synced
+					r.publish(database.WALPages) // half of it is moved, and not synced
 					r.fs.Fail(simfs.Fault{
 						Op: simfs.Write | simfs.Truncate, File: file, Nth: 1, Sticky: true,
 						Err: &fs.PathError{Op: "write", Path: "events.db", Err: errno},
 					})
 					must(r.T, reader.Exec("COMMIT; BEGIN; SELECT count(*) FROM log")) // so that there is more to move
 					refused := 0
-					for range 3 * walPages {
+					for range 3 * database.WALPages {
 						if r.log.Append(r.Context(), []engine.Record{r.record()}) == nil {
 							r.acked++
 						} else if refused++; refused == 4 {
@@ -133,7 +134,7 @@ func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
 					}
 					must(r.T, reader.Close())
 					for range 3 {
-						r.publish(walPages)
+						r.publish(database.WALPages)
 						r.nothingIsLost()
 					}
 				})
@@ -145,10 +146,10 @@ func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
 func TestTheLogIsMovedIntoTheDatabaseBeforeItGrowsLong(t *testing.T) {
 	checkpointTest(t, func(r *checkpoints) {
 		for range 5 {
-			r.publish(walPages)
+			r.publish(database.WALPages)
 		}
-		if n := len(r.fs.Kill()[r.path+"-wal"]) / (4096 + 24); n > walPages+100 {
-			r.Errorf("it has %d pages, want about %d", n, walPages)
+		if n := len(r.fs.Kill()[r.path+"-wal"]) / (4096 + 24); n > database.WALPages+100 {
+			r.Errorf("it has %d pages, want about %d", n, database.WALPages)
 		}
 	})
 }
@@ -211,9 +212,9 @@ func (r *checkpoints) publishOne() {
 func (r *checkpoints) publish(pages int) {
 	r.Helper()
 	for conn := r.log.writer.conn; pages > 0; {
-		before := conn.wal.pages
+		before := conn.PagesInWAL()
 		r.publishOne()
-		pages -= max(conn.wal.pages-before, 1)
+		pages -= max(conn.PagesInWAL()-before, 1)
 	}
 }
 

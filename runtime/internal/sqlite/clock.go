@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Due times are stored by the wall clock, because they have to survive the
@@ -58,7 +60,7 @@ func (w *writer) followClock() {
 	}
 	w.back = max(0, w.back-step)
 	if w.owns.Load() && w.back > 0 {
-		err := w.conn.transaction(false, func() error {
+		err := w.conn.Transaction(false, func() error {
 			if err := w.verify(); err != nil {
 				return err
 			}
@@ -81,7 +83,7 @@ func (w *writer) reportSetBack(by time.Duration) {
 
 // followClockSince makes up for a wall clock that was set back while nobody
 // dispatched. It runs in a transaction of the writer.
-func (l *Log) followClockSince(c *conn) error {
+func (l *Log) followClockSince(c *database.Conn) error {
 	l.clock.look()
 	l.writer.back = 0
 	back, err := setBack(c, l.clock.now())
@@ -93,18 +95,18 @@ func (l *Log) followClockSince(c *conn) error {
 }
 
 // shiftWaits makes what waits due earlier, because the clock was set back.
-func shiftWaits(c *conn, back time.Duration) error {
-	return c.exec(`
+func shiftWaits(c *database.Conn, back time.Duration) error {
+	return c.Exec(`
 		UPDATE deliveries SET due_at = due_at - ?
 		WHERE state <> 'dead' AND state = 'waiting' AND wait IS NOT NULL`, back.Microseconds())
 }
 
 // setBack returns by how much the wall clock must have been set back since the
 // rows of the file were written.
-func setBack(c *conn, now time.Time) (back time.Duration, err error) {
-	err = c.query("SELECT max(due_at - wait) FROM deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
+func setBack(c *database.Conn, now time.Time) (back time.Duration, err error) {
+	err = c.Query("SELECT max(due_at - wait) FROM deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
 		if s.ColumnType(0) != sqlite3.NULL {
-			back = timeOf(s, 0).Sub(now)
+			back = database.Time(s, 0).Sub(now)
 		}
 		return nil
 	})

@@ -7,11 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // consumer is the durable position of one subscription.
@@ -132,7 +134,7 @@ func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 // declareConsumers writes nothing when all is as it should be.
 func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
 	var missing []engine.ConsumerSpec
-	err := l.read(func(c *conn) error {
+	err := l.read(func(c *database.Conn) error {
 		for _, spec := range specs {
 			found, err := knownConsumer(c, spec.Name)
 			if err != nil {
@@ -151,7 +153,7 @@ func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return l.writer.do(ctx, func(c *conn) error {
+	return l.writer.do(ctx, func(c *database.Conn) error {
 		if err := freeNames(c, specs, l.all()); err != nil {
 			return err
 		}
@@ -189,7 +191,7 @@ func (l *Log) shared(id int64, name string) error {
 
 // declareConsumer adds a subscription, or gives one that is known its name and its
 // pattern.
-func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
+func declareConsumer(c *database.Conn, spec engine.ConsumerSpec) error {
 	if spec.Pattern[0] == engine.OwnType {
 		if _, err := declareType(c, typenames.Key{Name: spec.Pattern, Version: 1}); err != nil {
 			return err
@@ -210,18 +212,18 @@ func declareConsumer(c *conn, spec engine.ConsumerSpec) error {
 		return err
 	}
 	pattern := spec.Over(found.pattern)
-	if err := c.exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
+	if err := c.Exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
 		return err
 	}
 	return declareRoutes(c, found.id, pattern)
 }
 
 // load takes the position from the file.
-func (c *consumer) load(conn *conn) error {
+func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	return conn.query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+	return conn.Query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		return nil

@@ -33,4 +33,10 @@
 // it counts for none of them yet. The file may be deleted while nothing runs. A lock on
 // the database itself ([locks.LockOwner]) says which process dispatches. The operating system
 // drops it with that process.
+//
+// # The rooms below
+//
+// Below this package is what is about the file and not about events: its connection
+// (database), its names (file), its locks (locks), what its workers are busy with (claims)
+// and its errors (fault).
 package sqlite

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // flush is what a consumer wants written: dispositions, rows for deliveries that
@@ -113,7 +114,7 @@ func (w *writer) writeFlush(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		err := w.conn.exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Suspect,
+		err := w.conn.Exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Suspect,
 			atOnce, nil, nil, nil, text(r.Progress), nil, r.Snoozes)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (w *writer) writeFlush(f *flush) error {
 	if !f.moved {
 		return nil
 	}
-	return w.conn.exec("UPDATE subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
+	return w.conn.Exec("UPDATE subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
 
 const upsertDelivery = `
@@ -144,7 +145,7 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 	failures := d.Failures
 	if a := d.Attempt; a != nil {
 		failures++
-		err := w.conn.exec(insertAttempt, d.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+		err := w.conn.Exec(insertAttempt, d.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 		maxAttempts = d.Disposition.MaxAttempts
 	}
 	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
-		return w.conn.exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
+		return w.conn.Exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
 			due, dead, reason, fingerprint, text(d.Progress), wait, snoozes)
 	}
 	switch d.Kind {
@@ -166,7 +167,7 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 		if err := noteHandled(w.conn, id, d.Seq); err != nil {
 			return err
 		}
-		return w.conn.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
+		return w.conn.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
 		return discard(w.conn, id, d.Seq, d.Reason)
 	case engine.Retry, engine.Snooze:
@@ -197,18 +198,18 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 }
 
 // discard settles a delivery without its having been handled.
-func discard(c *conn, subscription, seq int64, reason string) error {
-	err := c.exec(`
+func discard(c *database.Conn, subscription, seq int64, reason string) error {
+	err := c.Exec(`
 		INSERT OR REPLACE INTO discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven)
 		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven
 		FROM (SELECT 1) LEFT JOIN deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
+	if err := c.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
 		return err
 	}
-	return c.exec("DELETE FROM cancelled WHERE subscription = ? AND seq = ?", subscription, seq)
+	return c.Exec("DELETE FROM cancelled WHERE subscription = ? AND seq = ?", subscription, seq)
 }
 
 // insertStaged appends events that belong to a disposition, except those that
@@ -239,7 +240,7 @@ func (w *writer) wanted(ownType string) (bool, error) {
 			return false, err
 		}
 	}
-	found, err := w.conn.int64("SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)", name)
+	found, err := w.conn.Int64("SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)", name)
 	return found > 0, err
 }
 

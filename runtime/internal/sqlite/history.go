@@ -1,14 +1,18 @@
 package sqlite
 
-import "time"
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
 
 // What has become of deliveries that had failed is kept in the table outcomes,
 // for the view events. The others leave no trace: a success costs no write of
 // its own.
 
 // noteHandled keeps when a delivery was handled that had failed before.
-func noteHandled(c *conn, subscription, seq int64) error {
-	return c.exec(`
+func noteHandled(c *database.Conn, subscription, seq int64) error {
+	return c.Exec(`
 		INSERT INTO outcomes (seq, subscription, history, at)
 		SELECT ?1, ?2, 0, ?3 WHERE EXISTS (SELECT 1 FROM attempts WHERE seq = ?1 AND subscription = ?2)
 		ON CONFLICT DO UPDATE SET at = excluded.at`, seq, subscription, time.Now())
@@ -16,8 +20,8 @@ func noteHandled(c *conn, subscription, seq int64) error {
 
 // noteRedriven makes the attempts of a dead delivery history: they stay on
 // record, and no longer count.
-func noteRedriven(c *conn, subscription, seq int64, now time.Time) error {
-	return c.exec(`
+func noteRedriven(c *database.Conn, subscription, seq int64, now time.Time) error {
+	return c.Exec(`
 		INSERT INTO outcomes (seq, subscription, history, at)
 		SELECT seq, subscription, (SELECT count(*) FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), ?3
 		FROM deliveries d WHERE d.state = 'dead' AND d.subscription = ?2 AND d.seq = ?1

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Connections coordinate through locks on bytes of the index of the
@@ -67,7 +68,7 @@ func TestWorkGoesOnAfterALockOnTheIndexWasHeld(t *testing.T) {
 				locked = false
 
 				time.Sleep(time.Second)
-				m.publish(walPages/50, 100_000) // with a checkpoint
+				m.publish(database.WALPages/50, 100_000) // with a checkpoint
 				m.drain()
 				m.everythingIsSettled()
 				m.must(m.log.Close())

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -73,14 +74,14 @@ var checks = []struct{ rule, sql string }{
 
 // Check implements [engine.Checker].
 func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err error) {
-	err = i.look(ctx, "check", func(c *conn) error {
+	err = i.look(ctx, "check", func(c *database.Conn) error {
 		found, err = checkIntegrity(c)
 		if err != nil || len(found) > 0 {
 			return err
 		}
 		for _, one := range checks {
 			problem := engine.Problem{Rule: one.rule}
-			err := c.query(one.sql, func(s *sqlite3.Stmt) error {
+			err := c.Query(one.sql, func(s *sqlite3.Stmt) error {
 				addProblem(&problem, s.ColumnText(0))
 				return nil
 			})
@@ -110,9 +111,9 @@ func appendFound(found []engine.Problem, one engine.Problem) []engine.Problem {
 	return append(found, one)
 }
 
-func checkIntegrity(c *conn) (found []engine.Problem, err error) {
+func checkIntegrity(c *database.Conn) (found []engine.Problem, err error) {
 	damage := engine.Problem{Rule: engine.RuleIntegrity}
-	err = c.query("PRAGMA integrity_check", func(s *sqlite3.Stmt) error {
+	err = c.Query("PRAGMA integrity_check", func(s *sqlite3.Stmt) error {
 		if line := s.ColumnText(0); line != "ok" {
 			addProblem(&damage, line)
 		}
@@ -126,14 +127,14 @@ func checkIntegrity(c *conn) (found []engine.Problem, err error) {
 }
 
 // checkRoutes holds the routes against the patterns.
-func checkRoutes(c *conn) (wrong engine.Problem, err error) {
+func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
 	wrong.Rule = ruleRoute
 	type subscription struct {
 		id            int64
 		name, pattern string
 	}
 	var subscriptions []subscription
-	err = c.query("SELECT id, name, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
 		subscriptions = append(subscriptions, subscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)})
 		return nil
 	})
@@ -146,7 +147,7 @@ func checkRoutes(c *conn) (wrong engine.Problem, err error) {
 		if err != nil {
 			return wrong, err
 		}
-		err = c.query("SELECT type FROM routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
+		err = c.Query("SELECT type FROM routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
 			have = append(have, s.ColumnInt64(0))
 			return nil
 		}, one.id)
@@ -159,13 +160,13 @@ func checkRoutes(c *conn) (wrong engine.Problem, err error) {
 
 // Unsettled implements [engine.EventReader].
 func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
-	return i.look(ctx, "check", func(c *conn) error {
+	return i.look(ctx, "check", func(c *database.Conn) error {
 		types, err := typeRows(c)
 		if err != nil {
 			return err
 		}
 		names := typenames.All(types)
-		return c.query(`
+		return c.Query(`
 			SELECT l.id, t.name, t.version, l.payload,
 			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
 			         (SELECT count(*) FROM routes r JOIN subscriptions s ON s.id = r.subscription
@@ -178,7 +179,7 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
 				visit(engine.Unsettled{
-					ID: uuidOf(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Payload: s.ColumnRawText(3),
+					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Payload: s.ColumnRawText(3),
 					Open: s.ColumnInt(4), Dead: s.ColumnInt(5),
 				})
 			}

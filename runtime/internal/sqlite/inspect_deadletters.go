@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // deadLetter is a dead letter with its place in the file.
@@ -28,7 +29,7 @@ func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.
 		sorted = oldestFirst
 	}
 	var found []deadLetter
-	err = i.look(ctx, "list the dead letters of", func(c *conn) error {
+	err = i.look(ctx, "list the dead letters of", func(c *database.Conn) error {
 		found, err = readDeadLetters(c, f, sorted, after, p.Offset, p.Limit+1)
 		return err
 	})
@@ -52,7 +53,7 @@ var (
 
 // readDeadLetters returns dead letters with their attempts. It begins after the one
 // with the given cursor: when it died, and its place.
-func readDeadLetters(c *conn, f engine.Filter, sorted order, after []int64, offset, limit int) (letters []deadLetter, err error) {
+func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []int64, offset, limit int) (letters []deadLetter, err error) {
 	w, err := deadFilter{Filter: f}.condition(c)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func readDeadLetters(c *conn, f engine.Filter, sorted order, after []int64, offs
 	if after != nil {
 		w.and("(d.dead_at, d.subscription, d.seq) "+sorted.comes+" (?, ?, ?)", after[0], after[1], after[2])
 	}
-	err = c.query(`
+	err = c.Query(`
 		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, l.payload, l.metadata, l.created_at,
 		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
 		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
@@ -71,8 +72,8 @@ func readDeadLetters(c *conn, f engine.Filter, sorted order, after []int64, offs
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
 		letters = append(letters, deadLetter{
 			DeadLetter: engine.DeadLetter{
-				Key: engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)}, DeadAt: timeOf(s, 2),
-				Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil), Metadata: s.ColumnBlob(7, nil), PublishedAt: timeOf(s, 8),
+				Key: engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}, DeadAt: database.Time(s, 2),
+				Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil), Metadata: s.ColumnBlob(7, nil), PublishedAt: database.Time(s, 8),
 				Reason: s.ColumnText(9), Fingerprint: s.ColumnText(10), Failures: s.ColumnInt(11),
 				Progress: s.ColumnText(12), Redriven: s.ColumnInt(13), Version: s.ColumnInt(14),
 			},
@@ -90,7 +91,7 @@ func readDeadLetters(c *conn, f engine.Filter, sorted order, after []int64, offs
 
 // CountDeadLetters implements [engine.DeadLetterReader].
 func (i *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (n int, err error) {
-	err = i.look(ctx, "count the dead letters of", func(c *conn) error {
+	err = i.look(ctx, "count the dead letters of", func(c *database.Conn) error {
 		n, _, err = countDeadLetters(c, f)
 		return err
 	})
@@ -98,13 +99,13 @@ func (i *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (n i
 }
 
 // countDeadLetters returns as well when the last of them died.
-func countDeadLetters(c *conn, f engine.Filter) (n int, last time.Time, err error) {
+func countDeadLetters(c *database.Conn, f engine.Filter) (n int, last time.Time, err error) {
 	w, err := deadFilter{Filter: f}.condition(c)
 	if err != nil {
 		return 0, last, err
 	}
-	err = c.query("SELECT count(*), max(d.dead_at) FROM deliveries d WHERE d.state = 'dead'"+w.sql.String(), func(s *sqlite3.Stmt) error {
-		n, last = s.ColumnInt(0), timeOf(s, 1)
+	err = c.Query("SELECT count(*), max(d.dead_at) FROM deliveries d WHERE d.state = 'dead'"+w.sql.String(), func(s *sqlite3.Stmt) error {
+		n, last = s.ColumnInt(0), database.Time(s, 1)
 		return nil
 	}, w.args...)
 	return n, last, err
@@ -112,19 +113,19 @@ func countDeadLetters(c *conn, f engine.Filter) (n int, last time.Time, err erro
 
 // FailureGroups implements [engine.DeadLetterReader].
 func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups []engine.FailureGroup, err error) {
-	err = i.look(ctx, "group the dead letters of", func(c *conn) error {
+	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
 		w, err := deadFilter{Filter: f}.condition(c)
 		if err != nil {
 			return err
 		}
-		err = c.query(`
+		err = c.Query(`
 			SELECT d.fingerprint, count(*), min(d.dead_at), max(d.dead_at), json_group_array(DISTINCT t.name), json_group_array(DISTINCT s.name)
 			FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`) d
 			CROSS JOIN log l ON l.seq = d.seq
 			CROSS JOIN types t ON t.id = l.type
 			CROSS JOIN subscriptions s ON s.id = d.subscription
 			GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint`, func(s *sqlite3.Stmt) error {
-			g := engine.FailureGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: timeOf(s, 2), Last: timeOf(s, 3)}
+			g := engine.FailureGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: database.Time(s, 2), Last: database.Time(s, 3)}
 			if err := json.Unmarshal(s.ColumnRawText(4), &g.Types); err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups
 }
 
 // addSample adds what the newest dead letter of a group says about all of them.
-func addSample(c *conn, f engine.Filter, g *engine.FailureGroup) error {
+func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error {
 	f.Group = g.Fingerprint
 	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1)
 	if len(newest) > 0 {
@@ -157,7 +158,7 @@ func addSample(c *conn, f engine.Filter, g *engine.FailureGroup) error {
 
 // FailureGroupNames implements [engine.DeadLetterReader].
 func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = i.look(ctx, "group the dead letters of", func(c *conn) error {
+	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
 		names, err = texts(c, `
 			SELECT DISTINCT fingerprint FROM deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
 			ORDER BY fingerprint`, prefix)
@@ -168,7 +169,7 @@ func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (name
 
 // DeadLetter implements [engine.DeadLetterReader].
 func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history engine.DeadLetterHistory, err error) {
-	err = i.look(ctx, "read a dead letter of", func(c *conn) error {
+	err = i.look(ctx, "read a dead letter of", func(c *database.Conn) error {
 		found, err := findDeadLetter(c, key)
 		if err != nil {
 			return err
@@ -187,7 +188,7 @@ func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history en
 }
 
 // findDeadLetter returns one dead letter, or a *NotFoundError.
-func findDeadLetter(c *conn, key engine.Key) (deadLetter, error) {
+func findDeadLetter(c *database.Conn, key engine.Key) (deadLetter, error) {
 	found, err := readDeadLetters(c, engine.Filter{Keys: []engine.Key{key}}, newestFirst, nil, 0, 1)
 	if err != nil {
 		return deadLetter{}, err
@@ -203,34 +204,34 @@ func findDeadLetter(c *conn, key engine.Key) (deadLetter, error) {
 }
 
 // ancestors returns the events that an event was made from, the nearest first.
-func ancestors(c *conn, seq int64) (ids []uuid.UUID, err error) {
-	err = c.query(`
+func ancestors(c *database.Conn, seq int64) (ids []uuid.UUID, err error) {
+	err = c.Query(`
 		WITH RECURSIVE up (id, n) AS (
 		  SELECT parent, 1 FROM origins WHERE seq = ?
 		  UNION ALL
 		  SELECT o.parent, up.n + 1 FROM up JOIN log l ON l.id = up.id JOIN origins o ON o.seq = l.seq)
 		SELECT id FROM up WHERE id <> zeroblob(16) ORDER BY n`, func(s *sqlite3.Stmt) error {
-		ids = append(ids, uuidOf(s, 0))
+		ids = append(ids, database.UUID(s, 0))
 		return nil
 	}, seq)
 	return ids, err
 }
 
 // descendants returns the events that were made from one, with their subscriptions.
-func descendants(c *conn, id uuid.UUID) (keys []engine.Key, err error) {
-	err = c.query(`
+func descendants(c *database.Conn, id uuid.UUID) (keys []engine.Key, err error) {
+	err = c.Query(`
 		SELECT l.id, s.name FROM origins o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
 		WHERE o.parent = ? ORDER BY o.seq`, func(s *sqlite3.Stmt) error {
-		keys = append(keys, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)})
+		keys = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 		return nil
 	}, id[:])
 	return keys, err
 }
 
 // whereabouts says what is known of a delivery that is not dead.
-func whereabouts(c *conn, key engine.Key) (text string, err error) {
+func whereabouts(c *database.Conn, key engine.Key) (text string, err error) {
 	text = "there is no such event"
-	err = c.query(`
+	err = c.Query(`
 		SELECT s.id, d.state, x.reason, `+notPassed+`
 		FROM log l LEFT JOIN subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq

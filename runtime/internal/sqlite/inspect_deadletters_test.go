@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
@@ -87,8 +88,8 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 
 // read1 returns one number of the file.
 func (g *workerLog) read1(sql string) (n int64, err error) {
-	err = g.read(func(c *conn) (err error) {
-		n, err = c.int64(sql)
+	err = g.read(func(c *database.Conn) (err error) {
+		n, err = c.Int64(sql)
 		return err
 	})
 	return n, err

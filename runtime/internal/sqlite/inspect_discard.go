@@ -10,16 +10,17 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // DiscardEvent implements [engine.EventDiscarder].
 func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
-	err = i.changeAll(ctx, "discard an event of", subscription, func(c *conn, only knownSubscription) error {
+	err = i.changeAll(ctx, "discard an event of", subscription, func(c *database.Conn, only knownSubscription) error {
 		discarded = nil
 		if err := forgetCancelled(c); err != nil {
 			return err
 		}
-		seq, err := c.int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
+		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
 		if err == nil && seq == 0 {
 			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
 		}
@@ -63,7 +64,7 @@ func (d deliveryState) open() bool {
 
 // Undiscard implements [engine.EventDiscarder].
 func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
-	err = i.changeAll(ctx, "undo a discard in", u.Subscription, func(c *conn, only knownSubscription) error {
+	err = i.changeAll(ctx, "undo a discard in", u.Subscription, func(c *database.Conn, only knownSubscription) error {
 		undone = engine.Undone{}
 		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: only.name}
 		if u.Action != 0 {
@@ -108,8 +109,8 @@ type discardedRow struct {
 }
 
 // chosenDiscards returns the discards of one subscription, or of all for 0.
-func chosenDiscards(c *conn, u engine.Undo, subscription int64) (found []discardedRow, err error) {
-	err = c.query(`
+func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found []discardedRow, err error) {
+	err = c.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
 		       x.open OR NOT (`+notPassed+`)
 		FROM (SELECT seq, subscription, reason, dead_at, 0 AS open FROM discarded
@@ -129,11 +130,11 @@ func chosenDiscards(c *conn, u engine.Undo, subscription int64) (found []discard
 }
 
 // restoreDiscarded makes a delivery what it was: a dead letter, or due.
-func restoreDiscarded(c *conn, one discardedRow) error {
+func restoreDiscarded(c *database.Conn, one discardedRow) error {
 	if one.open {
-		return c.exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+		return c.Exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
 	}
-	err := c.exec(`
+	err := c.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait)
 		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
 		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
@@ -144,5 +145,5 @@ func restoreDiscarded(c *conn, one discardedRow) error {
 	if err != nil {
 		return err
 	}
-	return c.exec("DELETE FROM discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+	return c.Exec("DELETE FROM discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
 }

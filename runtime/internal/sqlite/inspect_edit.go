@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -16,7 +17,7 @@ const editedInto = "edited into "
 // EditDeadLetter implements [engine.DeadLetterEditor].
 func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid.UUID, payload []byte) error {
 	into := editedInto + id.String()
-	return i.change(ctx, "edit a dead letter of", func(c *conn) error {
+	return i.change(ctx, "edit a dead letter of", func(c *database.Conn) error {
 		old, err := findDeadLetter(c, key)
 		if err != nil {
 			return err
@@ -28,7 +29,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 		if err != nil {
 			return err
 		}
-		err = c.exec(`
+		err = c.Exec(`
 			INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
 			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
 			seq, time.Now(), old.subscription, old.seq)
@@ -57,16 +58,16 @@ type specialEvent struct {
 // appendFor writes an event for one subscription, without its delivery. It is
 // written like one that is delayed, whose deliveries are the rows it has: so
 // nobody finds it on the way.
-func appendFor(c *conn, e specialEvent) (seq int64, err error) {
+func appendFor(c *database.Conn, e specialEvent) (seq int64, err error) {
 	typeID, err := declareType(c, e.Key)
 	if err != nil {
 		return 0, err
 	}
-	err = c.exec("INSERT INTO log (id, type, payload, metadata, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
+	err = c.Exec("INSERT INTO log (id, type, payload, metadata, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
 		e.id[:], typeID, string(e.payload), text(string(e.metadata)), e.createdAt, time.Now())
 	if err != nil {
 		return 0, err
 	}
 	seq = c.LastInsertRowID()
-	return seq, c.exec("INSERT INTO origins (seq, parent, subscription) VALUES (?, ?, ?)", seq, e.parent[:], e.subscription)
+	return seq, c.Exec("INSERT INTO origins (seq, parent, subscription) VALUES (?, ?, ?)", seq, e.parent[:], e.subscription)
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Event implements [engine.EventReader].
 func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
-	err = i.look(ctx, "read an event of", func(c *conn) error {
+	err = i.look(ctx, "read an event of", func(c *database.Conn) error {
 		found := eventRow{}
-		err := c.query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) error {
+		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) error {
 			found = readEvent(s)
 			return nil
 		}, id[:])
@@ -38,7 +39,7 @@ func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.Ev
 	return history, err
 }
 
-func readHistory(c *conn, h *engine.EventHistory, seq int64) error {
+func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 	deliveries, err := readDeliveries(c, seq)
 	if err != nil {
 		return err
@@ -47,8 +48,8 @@ func readHistory(c *conn, h *engine.EventHistory, seq int64) error {
 	for _, d := range deliveries {
 		h.Deliveries = append(h.Deliveries, d.DeliveryState)
 	}
-	err = c.query("SELECT parent FROM origins WHERE seq = ?", func(s *sqlite3.Stmt) error {
-		if parent := uuidOf(s, 0); parent != uuid.Nil {
+	err = c.Query("SELECT parent FROM origins WHERE seq = ?", func(s *sqlite3.Stmt) error {
+		if parent := database.UUID(s, 0); parent != uuid.Nil {
 			h.MadeFrom = &parent
 		}
 		return nil
@@ -56,8 +57,8 @@ func readHistory(c *conn, h *engine.EventHistory, seq int64) error {
 	if err != nil {
 		return err
 	}
-	err = c.query("SELECT l.id FROM origins o JOIN log l ON l.seq = o.seq WHERE o.parent = ? ORDER BY o.seq", func(s *sqlite3.Stmt) error {
-		h.MadeInto = append(h.MadeInto, uuidOf(s, 0))
+	err = c.Query("SELECT l.id FROM origins o JOIN log l ON l.seq = o.seq WHERE o.parent = ? ORDER BY o.seq", func(s *sqlite3.Stmt) error {
+		h.MadeInto = append(h.MadeInto, database.UUID(s, 0))
 		return nil
 	}, h.ID[:])
 	if err != nil {
@@ -76,8 +77,8 @@ type deliveryState struct {
 // readDeliveries lists the subscriptions that an event is for: those of its
 // type that are not younger, or the one it was made for. One that has a row is
 // concerned whatever its pattern is by now.
-func readDeliveries(c *conn, seq int64) (deliveries []deliveryState, err error) {
-	err = c.query(`
+func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, err error) {
+	err = c.Query(`
 		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
 		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
 		            WHEN d.state IS NOT NULL THEN d.state
@@ -98,11 +99,11 @@ func readDeliveries(c *conn, seq int64) (deliveries []deliveryState, err error) 
 		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)
 		switch one.State {
 		case rowWaiting:
-			one.Due = timeOf(s, 2)
+			one.Due = database.Time(s, 2)
 		case rowDead:
-			one.Settled, one.Reason = timeOf(s, 3), s.ColumnText(4)
+			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
 		case engine.StateDiscarded:
-			one.Settled, one.Reason = timeOf(s, 6), s.ColumnText(7)
+			one.Settled, one.Reason = database.Time(s, 6), s.ColumnText(7)
 		}
 		deliveries = append(deliveries, one)
 		return nil
@@ -122,19 +123,19 @@ func readDeliveries(c *conn, seq int64) (deliveries []deliveryState, err error) 
 
 // readCrashes returns the ends of the process that do not count for a delivery,
 // oldest first.
-func readCrashes(c *conn, at rowKey) (crashes []engine.SharedCrash, err error) {
-	err = c.query("SELECT at FROM crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
-		crashes = append(crashes, engine.SharedCrash{At: timeOf(s, 0), Beside: []engine.Key{}})
+func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err error) {
+	err = c.Query("SELECT at FROM crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
+		crashes = append(crashes, engine.SharedCrash{At: database.Time(s, 0), Beside: []engine.Key{}})
 		return nil
 	}, at.seq, at.subscription)
 	for i := range crashes {
 		if err != nil {
 			break
 		}
-		err = c.query(`
+		err = c.Query(`
 			SELECT l.id, s.name FROM crashes o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
 			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
-			crashes[i].Beside = append(crashes[i].Beside, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)})
+			crashes[i].Beside = append(crashes[i].Beside, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 			return nil
 		}, at.seq, at.subscription, crashes[i].At)
 	}
@@ -142,16 +143,16 @@ func readCrashes(c *conn, at rowKey) (crashes []engine.SharedCrash, err error) {
 }
 
 // readAttempts returns the failed attempts of a delivery, oldest first.
-func readAttempts(c *conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
-	err = c.query(`
+func readAttempts(c *database.Conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
+	err = c.Query(`
 		SELECT kind, started_at, ended_at, error, error_type, member, stack FROM attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
 		a := engine.FailedAttempt{
-			Kind: s.ColumnText(0), Ended: timeOf(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
+			Kind: s.ColumnText(0), Ended: database.Time(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
 			Member: s.ColumnText(5), Stack: s.ColumnText(6),
 		}
 		if s.ColumnType(1) != sqlite3.NULL {
-			a.Started = timeOf(s, 1)
+			a.Started = database.Time(s, 1)
 		}
 		attempts = append(attempts, a)
 		return nil

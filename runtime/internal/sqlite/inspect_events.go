@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // selectEvent reads events with the status that the view events shows. A delayed
@@ -71,12 +72,12 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		before = after[0]
 	}
 	var found []eventRow
-	err = i.look(ctx, "list the events of", func(c *conn) error {
+	err = i.look(ctx, "list the events of", func(c *database.Conn) error {
 		args, err := eventArgsOf(c, f)
 		if err != nil {
 			return err
 		}
-		return c.query(listEvents(candidates[f.Status]), func(s *sqlite3.Stmt) error {
+		return c.Query(listEvents(candidates[f.Status]), func(s *sqlite3.Stmt) error {
 			found = append(found, readEvent(s))
 			return nil
 		}, args.first, before, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), p.Limit+1, p.Offset)
@@ -91,11 +92,11 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 // readEvent reads a row of selectEvent.
 func readEvent(s *sqlite3.Stmt) eventRow {
 	e := eventRow{seq: s.ColumnInt64(0), Event: engine.Event{
-		ID: uuidOf(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), PublishedAt: timeOf(s, 5),
+		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
 	}}
 	if s.ColumnType(6) != sqlite3.NULL {
-		e.Due = timeOf(s, 6)
+		e.Due = database.Time(s, 6)
 	}
 	var metadata struct {
 		CorrelationID string `json:"correlation_id"`
@@ -109,9 +110,9 @@ func readEvent(s *sqlite3.Stmt) eventRow {
 // EventsWithID implements [engine.EventReader].
 func (i *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int) (ids []uuid.UUID, err error) {
 	low, high := idRange(digits)
-	err = i.look(ctx, "look for an event in", func(c *conn) error {
-		return c.query("SELECT id FROM log WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", func(s *sqlite3.Stmt) error {
-			ids = append(ids, uuidOf(s, 0))
+	err = i.look(ctx, "look for an event in", func(c *database.Conn) error {
+		return c.Query("SELECT id FROM log WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", func(s *sqlite3.Stmt) error {
+			ids = append(ids, database.UUID(s, 0))
 			return nil
 		}, low[:], high[:], limit)
 	})

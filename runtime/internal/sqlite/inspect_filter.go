@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // deadFilter chooses dead letters.
@@ -38,7 +39,7 @@ func (w *condition) in(sql string, list any) error {
 }
 
 // condition turns the filter into SQL.
-func (f deadFilter) condition(c *conn) (w *condition, err error) {
+func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 	w = &condition{}
 	if len(f.Types) > 0 {
 		types, err := typesMatching(c, f.Types)
@@ -99,7 +100,7 @@ type eventArgs struct {
 }
 
 // eventArgsOf puts a filter of events into parameters.
-func eventArgsOf(c *conn, f engine.Filter) (args eventArgs, err error) {
+func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) {
 	args = eventArgs{since: -never, until: never, text: text(f.Text), correlation: text(f.CorrelationID)}
 	if args.types, err = typesOf(c, f.Types); err != nil {
 		return args, err
@@ -134,7 +135,7 @@ func hexes(ids []uuid.UUID) []string {
 
 // typesOf returns the numbers of the types that match, as a JSON array: of all types
 // but the bus's own without globs.
-func typesOf(c *conn, globs []string) (string, error) {
+func typesOf(c *database.Conn, globs []string) (string, error) {
 	ids, err := typesMatching(c, globs)
 	if len(globs) == 0 {
 		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return name[0] != engine.OwnType, nil })

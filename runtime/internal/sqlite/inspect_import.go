@@ -10,6 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -32,7 +33,7 @@ func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
 // Add implements [engine.Import].
 func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter) (added, skipped int, err error) {
 	var bad *engine.ImportError
-	err = i.change(ctx, "import dead letters into", func(c *conn) error {
+	err = i.change(ctx, "import dead letters into", func(c *database.Conn) error {
 		added, skipped, bad = 0, 0, nil
 		for n := range letters {
 			ok, wrong, err := addDeadLetter(c, &letters[n])
@@ -63,8 +64,8 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 
 // addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
 // or handled already.
-func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err error) {
-	subscription, err := c.int64("SELECT "+subscriptionNamed, l.Subscription)
+func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong string, err error) {
+	subscription, err := c.Int64("SELECT "+subscriptionNamed, l.Subscription)
 	if err != nil {
 		return false, "", err
 	}
@@ -82,7 +83,7 @@ func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err
 		})
 	} else {
 		var known int64
-		known, err = c.int64(`
+		known, err = c.Int64(`
 			SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq = ?2)
 			    OR EXISTS (SELECT 1 FROM attempts WHERE subscription = ?1 AND seq = ?2)
 			    OR EXISTS (SELECT 1 FROM discarded WHERE subscription = ?1 AND seq = ?2)
@@ -100,8 +101,8 @@ func addDeadLetter(c *conn, l *engine.DeadLetter) (added bool, wrong string, err
 
 // storedEvent returns the position of the event of a dead letter in the log, or 0. It
 // is wrong if the file has another event with the same id.
-func storedEvent(c *conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
-	err = c.query(`
+func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
+	err = c.Query(`
 		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM types o WHERE o.written = ?2 AND o.name = t.name), l.payload
 		FROM log l JOIN types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
@@ -114,8 +115,8 @@ func storedEvent(c *conn, l *engine.DeadLetter) (seq int64, wrong string, err er
 }
 
 // addRows writes a dead delivery and its attempts.
-func addRows(c *conn, subscription, seq int64, l *engine.DeadLetter) error {
-	err := c.exec(`
+func addRows(c *database.Conn, subscription, seq int64, l *engine.DeadLetter) error {
+	err := c.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
 		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?, ?, ?)`,
 		subscription, seq, l.Failures, l.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven,
@@ -128,10 +129,10 @@ func addRows(c *conn, subscription, seq int64, l *engine.DeadLetter) error {
 	return err
 }
 
-func addAttempt(c *conn, subscription, seq int64, a engine.FailedAttempt) error {
+func addAttempt(c *database.Conn, subscription, seq int64, a engine.FailedAttempt) error {
 	var started any
 	if !a.Started.IsZero() {
 		started = a.Started
 	}
-	return c.exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+	return c.Exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
 }

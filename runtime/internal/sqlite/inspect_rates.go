@@ -8,6 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // mark is where a log stood when its status was read, for the next status to
@@ -30,20 +31,20 @@ type stand struct {
 
 // readMark reads where the log and its subscriptions stand. The lags are of the same
 // transaction.
-func readMark(c *conn, lags []engine.Lag) (now mark, err error) {
+func readMark(c *database.Conn, lags []engine.Lag) (now mark, err error) {
 	now.at, now.subscriptions = time.Now(), make(map[int64]stand, len(lags))
-	err = c.query(`
+	err = c.Query(`
 		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT max(dead_at) FROM deliveries WHERE state = 'dead')
 		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
 		// A dead letter may come from a clock that is ahead; later ones count all the same.
-		now.log, now.head, now.id, now.died = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2), min(s.ColumnInt64(3), now.at.UnixMicro())
+		now.log, now.head, now.id, now.died = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2), min(s.ColumnInt64(3), now.at.UnixMicro())
 		return nil
 	})
 	if err != nil {
 		return now, err
 	}
 	n := 0
-	err = c.query("SELECT id, cursor FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, cursor FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		lag := lags[n]
 		n++
 		now.subscriptions[s.ColumnInt64(0)] = stand{s.ColumnInt64(1), lag.Running + lag.Waiting + lag.Held + lag.Dead, lag}
@@ -54,21 +55,21 @@ func readMark(c *conn, lags []engine.Lag) (now mark, err error) {
 
 // rates adds to a status how fast the bus has worked since an earlier mark, unless
 // that was of another log, or of a later state of this one.
-func (now mark) rates(c *conn, before mark, status *engine.Status) error {
+func (now mark) rates(c *database.Conn, before mark, status *engine.Status) error {
 	seconds := now.at.Sub(before.at).Seconds()
 	if seconds <= 0 || !bytes.Equal(before.log, now.log) || now.head < before.head {
 		return nil
 	}
 	if before.head > 0 {
 		// A restored file may have grown past where it was. Pruned events never come back.
-		other, err := c.int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
+		other, err := c.Int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
 		if err != nil || other > 0 {
 			return err
 		}
 	}
 	status.Rates = &engine.Rates{Seconds: seconds, Published: float64(now.head-before.head) / seconds}
 	dead := map[int64]int{}
-	err := c.query(`
+	err := c.Query(`
 		SELECT subscription, count(*) FROM deliveries INDEXED BY deliveries_dead
 		WHERE state = 'dead' AND dead_at > ? GROUP BY subscription`, func(s *sqlite3.Stmt) error {
 		dead[s.ColumnInt64(0)] = s.ColumnInt(1)
@@ -78,7 +79,7 @@ func (now mark) rates(c *conn, before mark, status *engine.Status) error {
 		return err
 	}
 	var ids []int64
-	err = c.query("SELECT id FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		ids = append(ids, s.ColumnInt64(0))
 		return nil
 	})
@@ -121,10 +122,10 @@ func (p progress) rates(seconds float64, left int) *engine.SubscriptionRates {
 // since counts, of one subscription, what was published between two heads of the
 // log, and what has left its backlog: what its cursor has passed and what got a row
 // at once, but for the rows that are left.
-func (to stand) since(c *conn, id int64, from stand, before, head int64, dead int) (progress, error) {
+func (to stand) since(c *database.Conn, id int64, from stand, before, head int64, dead int) (progress, error) {
 	done := progress{dead: dead}
 	passed := 0
-	err := c.query(`
+	err := c.Query(`
 		SELECT
 		  (SELECT count(*) FROM log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
 		     AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq)),

@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
@@ -42,7 +43,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 		entry.EventID = spec.Filter.Events[0]
 	}
 	r := &replay{Inspection: i, ledger: ledger{AuditEntry: entry}}
-	return r, i.look(ctx, "read", func(c *conn) error {
+	return r, i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
@@ -52,10 +53,10 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 			return err
 		}
 		r.last = r.filter.first - 1
-		if r.end, err = c.int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
+		if r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
 			return err
 		}
-		matched, err := c.int64("SELECT count(*)"+replayable, r.args()...)
+		matched, err := c.Int64("SELECT count(*)"+replayable, r.args()...)
 		r.matched = int(matched)
 		return err
 	})
@@ -75,11 +76,11 @@ func (r *replay) SpareCrashes(bool) {}
 // Step implements [engine.Sweep].
 func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
 	last := r.last
-	err = r.change(ctx, "replay events of", func(c *conn) error {
+	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		var places []rowKey
-		err := c.query("SELECT l.id, l.seq"+replayable+" ORDER BY l.seq LIMIT ?10", func(s *sqlite3.Stmt) error {
+		err := c.Query("SELECT l.id, l.seq"+replayable+" ORDER BY l.seq LIMIT ?10", func(s *sqlite3.Stmt) error {
 			last = s.ColumnInt64(1)
-			replayed = append(replayed, engine.Key{EventID: uuidOf(s, 0), Subscription: r.name})
+			replayed = append(replayed, engine.Key{EventID: database.UUID(s, 0), Subscription: r.name})
 			places = append(places, rowKey{r.subscription, last})
 			return nil
 		}, append(r.args(), limit)...)
@@ -88,7 +89,7 @@ func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		}
 		at := time.Now()
 		for _, p := range places {
-			err := c.exec(`
+			err := c.Exec(`
 				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3,
 					1 + (SELECT count(*) FROM attempts a WHERE a.seq = ?2 AND a.subscription = ?1))`, p.subscription, p.seq, at)
 			if err != nil {

@@ -6,16 +6,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // Status implements [engine.StatusReader].
 func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
-	err = i.look(ctx, "read", func(c *conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		status = engine.Status{At: time.Now().UTC(), Path: i.path}
-		schema, err := c.int64("PRAGMA user_version")
+		schema, err := c.Int64("PRAGMA user_version")
 		if err != nil {
 			return err
 		}
@@ -58,8 +60,8 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 				return err
 			}
 		}
-		if status.Size, err = file.Size(c.path); err == nil {
-			status.WAL, err = file.Size(c.path + file.WALSuffix)
+		if status.Size, err = file.Size(c.Path); err == nil {
+			status.WAL, err = file.Size(c.Path + file.WALSuffix)
 		}
 		return err
 	})
@@ -71,7 +73,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 
 // Subscriptions implements [engine.StatusReader].
 func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine.SubscriptionState, err error) {
-	err = i.look(ctx, "read", func(c *conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		lags, err := readLags(c, limit, storedName)
 		all = subscriptionStates(lags)
 		return err
@@ -105,7 +107,7 @@ func pauseStates(pauses []engine.Pause) []engine.PauseState {
 
 // Names implements [engine.StatusReader].
 func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) {
-	err = i.look(ctx, "read", func(c *conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		names.Subscriptions, err = texts(c, `
 			SELECT name FROM (
 			  SELECT id, name, 0 AS former FROM subscriptions
@@ -126,11 +128,11 @@ func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) 
 
 // countTypes counts the newest events, here and not in SQL, which would sort them
 // by their types and take three times as long.
-func countTypes(c *conn, status *engine.Status, limit int) error {
+func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 	status.Types = []engine.TypeCount{}
 	names, counts := map[int64]string{}, map[string]*engine.TypeCount{}
 	routed := map[string]bool{}
-	err := c.query("SELECT id, name, EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id) FROM types t", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, name, EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id) FROM types t", func(s *sqlite3.Stmt) error {
 		name := s.ColumnText(1)
 		names[s.ColumnInt64(0)] = name
 		routed[name] = routed[name] || s.ColumnBool(2)
@@ -139,12 +141,12 @@ func countTypes(c *conn, status *engine.Status, limit int) error {
 	if err != nil {
 		return err
 	}
-	err = c.query("SELECT type, created_at FROM log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT type, created_at FROM log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
 		if status.Events == limit {
 			status.More = true
 			return nil
 		}
-		name, at := names[s.ColumnInt64(0)], timeOf(s, 1)
+		name, at := names[s.ColumnInt64(0)], database.Time(s, 1)
 		one := counts[name]
 		if one == nil {
 			one = &engine.TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
@@ -167,8 +169,8 @@ func countTypes(c *conn, status *engine.Status, limit int) error {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		status.Types = append(status.Types, *counts[name])
 	}
-	return c.query("SELECT created_at FROM log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
-		note(status, timeOf(s, 0))
+	return c.Query("SELECT created_at FROM log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+		note(status, database.Time(s, 0))
 		return nil
 	})
 }
@@ -194,8 +196,8 @@ const (
 )
 
 // readSnoozed returns what was put off too often, the most often first.
-func readSnoozed(c *conn) (found []engine.Snoozed, err error) {
-	err = c.query(`
+func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
+	err = c.Query(`
 		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
 		FROM (SELECT subscription, seq, snoozes, since, state FROM deliveries INDEXED BY deliveries_snoozed
 		      WHERE snoozes > 0 ORDER BY snoozes DESC LIMIT ?1) d
@@ -203,7 +205,7 @@ func readSnoozed(c *conn) (found []engine.Snoozed, err error) {
 		WHERE d.state <> 'dead' AND (d.snoozes >= ?2 OR began <= ?3)
 		ORDER BY d.snoozes DESC, d.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
 		found = append(found, engine.Snoozed{
-			Event: uuidOf(s, 0), Type: s.ColumnText(1), Subscription: s.ColumnText(2), Snoozes: s.ColumnInt(3), Since: timeOf(s, 4),
+			Event: database.UUID(s, 0), Type: s.ColumnText(1), Subscription: s.ColumnText(2), Snoozes: s.ColumnInt(3), Since: database.Time(s, 4),
 		})
 		return nil
 	}, snoozedRead, manySnoozes, time.Now().Add(-longSnoozed), snoozedShown)
@@ -211,9 +213,9 @@ func readSnoozed(c *conn) (found []engine.Snoozed, err error) {
 }
 
 // readOwner returns the process that took the log over last, or a zero Owner.
-func readOwner(c *conn) (owner engine.Owner, err error) {
-	err = c.query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
-		owner = engine.Owner{PID: s.ColumnInt(0), Since: timeOf(s, 1)}
+func readOwner(c *database.Conn) (owner engine.Owner, err error) {
+	err = c.Query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
+		owner = engine.Owner{PID: s.ColumnInt(0), Since: database.Time(s, 1)}
 		return nil
 	})
 	return owner, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
@@ -17,7 +18,7 @@ import (
 // Pause implements [engine.SubscriptionSteerer].
 func (i *Inspection) Pause(ctx context.Context, p engine.Pause) error {
 	p.Actor = i.actor
-	pause := func(c *conn, subscription knownSubscription) error {
+	pause := func(c *database.Conn, subscription knownSubscription) error {
 		p.Target = cmp.Or(subscription.name, p.Target)
 		if err := pauseDeliveries(c, p); err != nil || c.Changes() == 0 {
 			return err
@@ -33,7 +34,7 @@ func (i *Inspection) Pause(ctx context.Context, p engine.Pause) error {
 // Resume implements [engine.SubscriptionSteerer].
 func (i *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 	p.Actor = i.actor
-	return i.change(ctx, "resume in", func(c *conn) error {
+	return i.change(ctx, "resume in", func(c *database.Conn) error {
 		resumed, err := resumeDeliveries(c, p)
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func (i *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 	})
 }
 
-func auditPause(c *conn, action string, p engine.Pause) error {
+func auditPause(c *database.Conn, action string, p engine.Pause) error {
 	entry := engine.AuditEntry{Actor: p.Actor, Action: action}
 	if p.Kind == engine.PauseSubscription {
 		entry.Subscription = p.Target
@@ -73,8 +74,8 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 	i.removing.Lock()
 	defer i.removing.Unlock()
 	path := ""
-	err = i.look(ctx, "read", func(c *conn) error {
-		path = c.path
+	err = i.look(ctx, "read", func(c *database.Conn) error {
+		path = c.Path
 		_, err := presentSubscription(c, name)
 		return err
 	})
@@ -91,7 +92,7 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 		return removed, i.ownError(ctx, path, err)
 	}
 	defer lock.Abandon()
-	err = i.change(ctx, "remove a subscription from", func(c *conn) error {
+	err = i.change(ctx, "remove a subscription from", func(c *database.Conn) error {
 		id, err := presentSubscription(c, name)
 		if err != nil {
 			return err
@@ -113,8 +114,8 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 
 // presentSubscription returns the id of the subscription that has the name now, or a
 // *NotFoundError.
-func presentSubscription(c *conn, name string) (id int64, err error) {
-	id, err = c.int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
+func presentSubscription(c *database.Conn, name string) (id int64, err error) {
+	id, err = c.Int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
 	if err == nil && id == 0 {
 		err = notFound(c, name)
 	}
@@ -127,7 +128,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 		return fault.Wrap("lock", path+file.ClaimsSuffix, err)
 	}
 	owned := &engine.OwnedError{Path: path}
-	err = i.look(ctx, "read", func(c *conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		owner, err := readOwner(c)
 		owned.PID, owned.Since = owner.PID, owner.Since
 		return err
@@ -135,7 +136,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 	return errors.Join(owned, err)
 }
 
-func removeConsumer(c *conn, id int64, name string) (removed engine.Removed, err error) {
+func removeConsumer(c *database.Conn, id int64, name string) (removed engine.Removed, err error) {
 	lags, err := readLags(c, never, storedName)
 	if err != nil {
 		return removed, err
@@ -158,7 +159,7 @@ func removeConsumer(c *conn, id int64, name string) (removed engine.Removed, err
 		"DELETE FROM former_names WHERE subscription = ?1",
 		"DELETE FROM subscriptions WHERE id = ?1",
 	} {
-		if err := c.exec(sql, id); err != nil {
+		if err := c.Exec(sql, id); err != nil {
 			return removed, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Sweep implements [engine.Sweeper].
@@ -21,7 +22,7 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 	s := &deadSweep{
 		Inspection: i, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry},
 	}
-	return s, i.look(ctx, "count the dead letters of", func(c *conn) (err error) {
+	return s, i.look(ctx, "count the dead letters of", func(c *database.Conn) (err error) {
 		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
 		return err
 	})
@@ -47,7 +48,7 @@ func (s *deadSweep) SpareCrashes(spare bool) { s.filter.harmless, s.last = spare
 // Step implements [engine.Sweep].
 func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
 	var last []any
-	err = s.change(ctx, string(s.kind)+" dead letters of", func(c *conn) error {
+	err = s.change(ctx, string(s.kind)+" dead letters of", func(c *database.Conn) error {
 		var places []rowKey
 		if changed, places, last, err = s.next(c, limit); err != nil {
 			return err
@@ -72,7 +73,7 @@ func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, 
 
 // next returns the dead letters that are changed next, their places, and from where
 // the step after this one goes on.
-func (s *deadSweep) next(c *conn, limit int) (keys []engine.Key, places []rowKey, last []any, err error) {
+func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places []rowKey, last []any, err error) {
 	w, err := s.filter.condition(c)
 	if err != nil {
 		return nil, nil, nil, err
@@ -80,7 +81,7 @@ func (s *deadSweep) next(c *conn, limit int) (keys []engine.Key, places []rowKey
 	if s.last != nil {
 		w.and("(d.dead_at, d.subscription, d.seq) > (?, ?, ?)", s.last...)
 	}
-	err = c.query(`
+	err = c.Query(`
 		SELECT l.id, s.name, d.subscription, d.seq, d.dead_at
 		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?) d
@@ -88,14 +89,14 @@ func (s *deadSweep) next(c *conn, limit int) (keys []engine.Key, places []rowKey
 		CROSS JOIN subscriptions s ON s.id = d.subscription
 		ORDER BY d.dead_at, d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(2), s.ColumnInt64(3)}
-		keys, places = append(keys, engine.Key{EventID: uuidOf(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
+		keys, places = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
 		last = []any{s.ColumnInt64(4), at.subscription, at.seq}
 		return nil
 	}, append(w.args, limit)...)
 	return keys, places, last, err
 }
 
-func (s *deadSweep) apply(c *conn, at rowKey) error {
+func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 	switch s.kind {
 	case engine.SweepRetry:
 		return revive(c, at, true)
@@ -110,12 +111,12 @@ func (s *deadSweep) apply(c *conn, at rowKey) error {
 // it has behind it stay on record. One whose last attempt has ended with the
 // process still runs alone. By hand, the count of automatic redrives begins
 // again as well; else this is one of them.
-func revive(c *conn, at rowKey, byHand bool) error {
+func revive(c *database.Conn, at rowKey, byHand bool) error {
 	now := time.Now()
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
 		return err
 	}
-	return c.exec(`
+	return c.Exec(`
 		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
 			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
@@ -123,24 +124,24 @@ func revive(c *conn, at rowKey, byHand bool) error {
 }
 
 // forget deletes a dead delivery and its attempts.
-func forget(c *conn, at rowKey) error {
+func forget(c *database.Conn, at rowKey) error {
 	for _, kept := range []string{
 		"DELETE FROM attempts WHERE seq = ? AND subscription = ?", "DELETE FROM outcomes WHERE seq = ? AND subscription = ?",
 		"DELETE FROM crashes WHERE seq = ? AND subscription = ?",
 	} {
-		if err := c.exec(kept, at.seq, at.subscription); err != nil {
+		if err := c.Exec(kept, at.seq, at.subscription); err != nil {
 			return err
 		}
 	}
-	return c.exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+	return c.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
 }
 
 // Redelivered implements [engine.DeadLetterReader].
 func (i *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []engine.Redelivery, err error) {
-	err = i.look(ctx, "read the deliveries of", func(c *conn) error {
+	err = i.look(ctx, "read the deliveries of", func(c *database.Conn) error {
 		for _, k := range keys {
 			one := engine.RedeliverySettled
-			err := c.query(`
+			err := c.Query(`
 				SELECT d.state FROM deliveries d
 				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM log WHERE id = ?2)`,
 				func(s *sqlite3.Stmt) error {

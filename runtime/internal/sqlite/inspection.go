@@ -5,9 +5,11 @@ import (
 	"context"
 	"sync"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // Inspection implements [engine.Inspection] on a file. It needs no bus, and works
@@ -44,14 +46,14 @@ func (i *Inspection) Close() error {
 }
 
 // look runs f, which reads, all of it from one state of the file.
-func (i *Inspection) look(ctx context.Context, op string, f func(c *conn) error) error {
-	return i.run(ctx, op, i.reading, func(c *conn) error {
-		if err := c.exec("BEGIN"); err != nil {
+func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Conn) error) error {
+	return i.run(ctx, op, i.reading, func(c *database.Conn) error {
+		if err := c.Exec("BEGIN"); err != nil {
 			return err
 		}
 		err := f(c)
 		defer c.SetInterrupt(c.SetInterrupt(context.Background()))
-		if endErr := c.exec("ROLLBACK"); err == nil {
+		if endErr := c.Exec("ROLLBACK"); err == nil {
 			err = endErr
 		}
 		return err
@@ -59,15 +61,15 @@ func (i *Inspection) look(ctx context.Context, op string, f func(c *conn) error)
 }
 
 // change runs f in a transaction that is on disk when it returns.
-func (i *Inspection) change(ctx context.Context, op string, f func(c *conn) error) error {
-	return i.run(ctx, op, i.writing, func(c *conn) error {
-		return c.transaction(true, func() error { return f(c) })
+func (i *Inspection) change(ctx context.Context, op string, f func(c *database.Conn) error) error {
+	return i.run(ctx, op, i.writing, func(c *database.Conn) error {
+		return c.Transaction(true, func() error { return f(c) })
 	}, nil)
 }
 
 // run opens the file as f needs it and runs f, which the end of ctx interrupts.
 // Afterwards checked may return another error.
-func (i *Inspection) run(ctx context.Context, op string, open func() error, f func(c *conn) error, checked func(error) error) error {
+func (i *Inspection) run(ctx context.Context, op string, open func() error, f func(c *database.Conn) error, checked func(error) error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
@@ -84,7 +86,7 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	err = fault.Wrap(op, i.conn.path, err)
+	err = fault.Wrap(op, i.conn.Path, err)
 	if checked != nil {
 		err = checked(err)
 	}
@@ -93,25 +95,25 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 
 // changeAll is change, or changeFor if there is a name. For all subscriptions it passes
 // the zero value to f.
-func (i *Inspection) changeAll(ctx context.Context, op, name string, f func(c *conn, only knownSubscription) error) error {
+func (i *Inspection) changeAll(ctx context.Context, op, name string, f func(c *database.Conn, only knownSubscription) error) error {
 	if name != "" {
 		return i.changeFor(ctx, op, name, f)
 	}
-	return i.change(ctx, op, func(c *conn) error { return f(c, knownSubscription{}) })
+	return i.change(ctx, op, func(c *database.Conn) error { return f(c, knownSubscription{}) })
 }
 
 // changeFor is change for a subscription, by the name it has or had. It looks for the
 // subscription before it opens the file for writing, and returns a *NotFoundError if
 // there is none.
-func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *conn, subscription knownSubscription) error) error {
-	err := i.look(ctx, "read", func(c *conn) error {
+func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *database.Conn, subscription knownSubscription) error) error {
+	err := i.look(ctx, "read", func(c *database.Conn) error {
 		_, err := requireSubscription(c, name)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return i.change(ctx, op, func(c *conn) error {
+	return i.change(ctx, op, func(c *database.Conn) error {
 		found, err := requireSubscription(c, name)
 		if err != nil {
 			return err
@@ -122,7 +124,7 @@ func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *c
 
 // requireSubscription returns the subscription that has a name, or had it before, or a
 // *NotFoundError.
-func requireSubscription(c *conn, name string) (knownSubscription, error) {
+func requireSubscription(c *database.Conn, name string) (knownSubscription, error) {
 	found, err := knownConsumer(c, name)
 	if err == nil && found.id == 0 {
 		err = notFound(c, name)
@@ -131,14 +133,14 @@ func requireSubscription(c *conn, name string) (knownSubscription, error) {
 }
 
 // notFound returns a *NotFoundError with the subscriptions that the file has.
-func notFound(c *conn, name string) error {
+func notFound(c *database.Conn, name string) error {
 	names, err := texts(c, "SELECT name FROM subscriptions ORDER BY id")
 	return cmp.Or(err, error(&engine.NotFoundError{Thing: "subscription", Name: name, Known: names}))
 }
 
 // texts returns the first column of a query.
-func texts(c *conn, sql string, args ...any) (all []string, err error) {
-	err = c.query(sql, func(s *sqlite3.Stmt) error {
+func texts(c *database.Conn, sql string, args ...any) (all []string, err error) {
+	err = c.Query(sql, func(s *sqlite3.Stmt) error {
 		all = append(all, s.ColumnText(0))
 		return nil
 	}, args...)

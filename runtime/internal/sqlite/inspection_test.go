@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // inspectFile opens a file for an operator.
@@ -50,9 +51,9 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 	defer log.Close()
 	inspection := inspectFile(t, path)
 	ctx, cancel := context.WithCancel(context.Background())
-	err = inspection.change(ctx, "change", func(c *conn) error {
+	err = inspection.change(ctx, "change", func(c *database.Conn) error {
 		cancel()
-		return c.exec("DELETE FROM log")
+		return c.Exec("DELETE FROM log")
 	})
 	if !errors.Is(err, context.Canceled) || !inspection.conn.GetAutocommit() {
 		t.Errorf("%v; the transaction has ended: %v", err, inspection.conn.GetAutocommit())
@@ -61,11 +62,11 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 
 	// A context that ends when the work is done is too late.
 	ctx, cancel = context.WithCancel(context.Background())
-	err = inspection.change(ctx, "change", func(c *conn) error {
+	err = inspection.change(ctx, "change", func(c *database.Conn) error {
 		defer cancel()
-		return c.exec("INSERT INTO types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
+		return c.Exec("INSERT INTO types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
 	})
-	if n, countErr := inspection.conn.int64("SELECT count(*) FROM types"); err != nil || n != 2 || countErr != nil {
+	if n, countErr := inspection.conn.Int64("SELECT count(*) FROM types"); err != nil || n != 2 || countErr != nil {
 		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // The file can change under a bus, through SQLite's own locks: a shell restores a
@@ -36,15 +37,15 @@ var errRestored = errors.New("another state of the file was restored while it wa
 func (w *writer) learn() error {
 	now := lineage{}
 	var err error
-	if now.version, err = w.conn.int64("PRAGMA data_version"); err != nil {
+	if now.version, err = w.conn.Int64("PRAGMA data_version"); err != nil {
 		return err
 	}
-	if now.schema, err = w.conn.int64("PRAGMA schema_version"); err != nil {
+	if now.schema, err = w.conn.Int64("PRAGMA schema_version"); err != nil {
 		return err
 	}
-	err = w.conn.query(`
+	err = w.conn.Query(`
 		SELECT (SELECT log FROM identity), l.seq, l.id FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
-		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2)
+		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2)
 		return nil
 	})
 	if err == nil {
@@ -61,7 +62,7 @@ func (w *writer) verify() error {
 	if err != nil || version == w.known.version {
 		return err
 	}
-	schema, err := w.conn.int64("PRAGMA schema_version")
+	schema, err := w.conn.Int64("PRAGMA schema_version")
 	if err != nil {
 		return err
 	}
@@ -69,11 +70,11 @@ func (w *writer) verify() error {
 	var since, before int64
 	var pid int
 	var at uuid.UUID // the id of what is now where the newest known event was
-	err = w.conn.query(`
+	err = w.conn.Query(`
 		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT id FROM log WHERE seq = ?), (SELECT since FROM owner), (SELECT pid FROM owner)
 		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
-		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), uuidOf(s, 2)
-		at, since, pid = uuidOf(s, 3), s.ColumnInt64(4), s.ColumnInt(5)
+		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2)
+		at, since, pid = database.UUID(s, 3), s.ColumnInt64(4), s.ColumnInt(5)
 		return nil
 	}, w.known.last)
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *writer) verify() error {
 	case before > 0 && since < before:
 		return errRestored // owners come after one another
 	case before > 0 && since > before:
-		return &engine.OwnedError{Path: w.conn.path, PID: pid, Since: time.UnixMicro(since).UTC()}
+		return &engine.OwnedError{Path: w.conn.Path, PID: pid, Since: time.UnixMicro(since).UTC()}
 	case before > 0 && now.schema != w.known.schema:
 		if same, err := w.cursorsAreOurs(); err != nil || !same {
 			return cmp.Or(err, errRestored)
@@ -98,7 +99,7 @@ func (w *writer) verify() error {
 
 // dataVersion asks without an allocation.
 func (w *writer) dataVersion() (version int64, err error) {
-	s, err := w.conn.stmt("PRAGMA data_version")
+	s, err := w.conn.Stmt("PRAGMA data_version")
 	if err != nil {
 		return 0, err
 	}
@@ -113,7 +114,7 @@ func (w *writer) whatIsIt() error {
 	empty, err := inspect(w.conn)
 	if err == nil && empty {
 		return &engine.StorageError{
-			Fault: engine.Foreign, Op: "write", Path: w.conn.path,
+			Fault: engine.Foreign, Op: "write", Path: w.conn.Path,
 			Hint: "the file was emptied while the bus ran: stop the program, restore a backup, and start it again",
 		}
 	}
@@ -132,7 +133,7 @@ func (w *writer) cursorsAreOurs() (same bool, err error) {
 		ours[c.id] = c.cursor
 		c.mu.Unlock()
 	}
-	err = w.conn.query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err = w.conn.Query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
 		if cursor, ok := ours[s.ColumnInt64(0)]; ok && cursor == s.ColumnInt64(1) {
 			delete(ours, s.ColumnInt64(0))
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
@@ -35,7 +36,7 @@ type Log struct {
 	clock      clock
 
 	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile
-	reader  *conn
+	reader  *database.Conn
 
 	mu        sync.Mutex
 	consumers []*consumer
@@ -99,7 +100,7 @@ func Open(path string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	path = write.path
+	path = write.Path
 	read, err := openReader(path, options.VFS)
 	if err != nil {
 		write.Close()
@@ -124,8 +125,8 @@ func Open(path string, options Options) (*Log, error) {
 	if l.writer.logger = options.Logger; l.writer.logger == nil {
 		l.writer.logger = slog.New(slog.DiscardHandler)
 	}
-	err = l.read(func(c *conn) error {
-		last, err := c.int64("SELECT max(seq) FROM log")
+	err = l.read(func(c *database.Conn) error {
+		last, err := c.Int64("SELECT max(seq) FROM log")
 		l.tail.reset(last + 1)
 		return errors.Join(err, l.types.load(c))
 	})
@@ -146,7 +147,7 @@ func Open(path string, options Options) (*Log, error) {
 }
 
 // read runs f with the connection that reads.
-func (l *Log) read(f func(c *conn) error) error {
+func (l *Log) read(f func(c *database.Conn) error) error {
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
 	if l.reader == nil {
@@ -210,8 +211,8 @@ func (l *Log) appended(events []logged) {
 
 // refresh takes in what other processes have written: events, names of types,
 // redriven dead letters, settled deliveries. It runs on the writer's goroutine.
-func (l *Log) refresh(c *conn) {
-	last, err := c.int64("SELECT max(seq) FROM log")
+func (l *Log) refresh(c *database.Conn) {
+	last, err := c.Int64("SELECT max(seq) FROM log")
 	if err != nil {
 		return // the next look will see it
 	}
@@ -260,7 +261,7 @@ func (l *Log) Close() error {
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.shut(), l.writer.conn.shut(), release(), l.claims.Close())
+	err = errors.Join(err, l.reader.Close(), l.writer.conn.Close(), release(), l.claims.Close())
 	l.reader = nil
 	return fault.Wrap("close", l.path, err)
 }

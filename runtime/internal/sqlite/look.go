@@ -7,11 +7,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // visit is a file that is looked at, and perhaps changed. Whoever looks changes
@@ -26,7 +28,7 @@ import (
 // disturbs nobody, until it moves the log into the database; that is noticed.
 type visit struct {
 	path   string
-	conn   *conn
+	conn   *database.Conn
 	writes bool   // conn can change the file
 	still  *still // nil while a process has the file open
 	pinned *os.File
@@ -49,7 +51,7 @@ func (v *visit) reading() error {
 // isElsewhere tells whether the name leads to another file than the one that is
 // open, or to none: it was moved, deleted or replaced.
 func (v *visit) isElsewhere() bool {
-	return hasMoved(v.conn, sqlite3.FCNTL_FILE_POINTER) || hasMoved(v.conn, sqlite3.FCNTL_JOURNAL_POINTER)
+	return v.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER) || v.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER)
 }
 
 // read is called after f has read, with its error.
@@ -68,15 +70,15 @@ func (v *visit) writing() error {
 	if v.writes && !v.isElsewhere() {
 		return nil
 	}
-	c, err := connect(v.path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(v.path, "", sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return err
 	}
 	if err := ours(c); err != nil {
 		return err
 	}
-	if err := c.setFull(true); err != nil {
-		return errors.Join(fault.Wrap("open", v.path, err), c.shut())
+	if err := c.SetFull(true); err != nil {
+		return errors.Join(fault.Wrap("open", v.path, err), c.Close())
 	}
 	err = v.shut()
 	v.conn, v.writes = c, true
@@ -85,7 +87,7 @@ func (v *visit) writing() error {
 
 // reopen replaces conn by one that looks.
 func (v *visit) reopen() error {
-	path, under, err := locate(v.path, "")
+	path, under, err := database.Locate(v.path, "")
 	if err != nil {
 		return err
 	}
@@ -96,9 +98,7 @@ func (v *visit) reopen() error {
 			return unreadable(fault.Wrap("open", path, err))
 		}
 	}
-	d := newDisk(under)
-	d.looking, d.still = true, next.still != nil
-	if next.conn, err = d.connect(path, sqlite3.OPEN_READONLY); err != nil {
+	if next.conn, err = database.ConnectToLook(path, under, next.still != nil); err != nil {
 		return unreadable(errors.Join(err, next.shut()))
 	}
 	if err := ours(next.conn); err != nil {
@@ -113,7 +113,7 @@ func (v *visit) reopen() error {
 // shut closes what is open.
 func (v *visit) shut() (err error) {
 	if v.conn != nil {
-		err = fault.Wrap("close", v.path, v.conn.shut())
+		err = fault.Wrap("close", v.path, v.conn.Close())
 	}
 	if v.pinned != nil {
 		err = errors.Join(err, v.pinned.Close())
@@ -123,17 +123,17 @@ func (v *visit) shut() (err error) {
 }
 
 // ours closes a connection to a file in which no bus of this version was opened.
-func ours(c *conn) error {
+func ours(c *database.Conn) error {
 	empty, err := inspect(c)
 	if err == nil && !empty {
 		err = upToDate(c)
 	}
 	if err == nil && empty {
-		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: c.path, Hint: "the file is empty; no bus was opened on it yet"}
+		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: c.Path, Hint: "the file is empty; no bus was opened on it yet"}
 	}
 	if err != nil {
-		c.shut()
-		return fault.Wrap("open", c.path, err)
+		c.Close()
+		return fault.Wrap("open", c.Path, err)
 	}
 	return nil
 }

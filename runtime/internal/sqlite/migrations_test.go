@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 //go:embed testdata/schema_1.sql
@@ -39,10 +40,10 @@ const rows1 = `
 func oldSchemaFile(t *testing.T) string {
 	t.Helper()
 	path := emptySchemaFile(t, schema1, 1)
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
-	must(t, c.Exec(rows1))
-	must(t, c.shut())
+	must(t, c.ExecScript(rows1))
+	must(t, c.Close())
 	return path
 }
 
@@ -50,11 +51,11 @@ func oldSchemaFile(t *testing.T) string {
 func emptySchemaFile(t *testing.T, schema string, version int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	must(t, err)
-	must(t, c.Exec("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"))
-	must(t, c.Exec(schema+fmt.Sprintf("; PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version)))
-	must(t, c.shut())
+	must(t, c.ExecScript("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"))
+	must(t, c.ExecScript(schema+fmt.Sprintf("; PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version)))
+	must(t, c.Close())
 	return path
 }
 
@@ -76,11 +77,11 @@ func TestAMigratedFileHasTheSchemaOfANewOne(t *testing.T) {
 // schemaOf is the SQL of everything in a file, without comments and spacing.
 func schemaOf(t *testing.T, path string) map[string]string {
 	t.Helper()
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
 	all := map[string]string{}
-	must(t, c.query("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema", func(s *sqlite3.Stmt) error {
+	must(t, c.Query("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		text := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(s.ColumnText(1), "")
 		all[s.ColumnText(0)] = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), `"types"`, "types")
 		return nil
@@ -110,7 +111,7 @@ func TestWhatAFileHoldsSurvivesItsMigration(t *testing.T) {
 		"SELECT count(*) FROM dedupe d JOIN types t ON t.id = d.type WHERE t.name = 'order.placed'": "1",
 	} {
 		got := ""
-		must(t, inspection.conn.query(query, func(s *sqlite3.Stmt) error { got = s.ColumnText(0); return nil }))
+		must(t, inspection.conn.Query(query, func(s *sqlite3.Stmt) error { got = s.ColumnText(0); return nil }))
 		if got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
@@ -121,17 +122,17 @@ func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
 	c, err := openWriter(t.Context(), oldSchemaFile(t), "")
 	must(t, err)
 	defer c.Close()
-	if on, err := c.int64("PRAGMA foreign_keys"); err != nil || on != 1 {
+	if on, err := c.Int64("PRAGMA foreign_keys"); err != nil || on != 1 {
 		t.Errorf("foreign_keys is %d, %v", on, err)
 	}
 }
 
 func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	path := oldSchemaFile(t)
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
-	must(t, c.Exec("PRAGMA foreign_keys=OFF; INSERT INTO routes VALUES (7, 1)"))
-	must(t, c.shut())
+	must(t, c.ExecScript("PRAGMA foreign_keys=OFF; INSERT INTO routes VALUES (7, 1)"))
+	must(t, c.Close())
 	if _, err := Open(path, Options{}); err == nil || !strings.Contains(err.Error(), "routes") {
 		t.Errorf("%v", err)
 	}
@@ -154,10 +155,10 @@ func TestWhoeverOnlyLooksLeavesAnOldFileAsItIs(t *testing.T) {
 
 func schemaVersionOf(t *testing.T, path string) int64 {
 	t.Helper()
-	c, err := connect(path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	version, err := c.int64("PRAGMA user_version")
+	version, err := c.Int64("PRAGMA user_version")
 	must(t, err)
 	return version
 }

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
-	"github.com/ncruces/go-sqlite3"
 )
 
 func TestAMountedFileIsFoundByItsPathUntilItIsUnmounted(t *testing.T) {

@@ -5,10 +5,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // An open file stays the same when its name goes to another one, and so a bus would
@@ -26,9 +27,9 @@ func (w *writer) inPlace() error {
 	}
 	w.placed = time.Now()
 	switch {
-	case hasMoved(w.conn, sqlite3.FCNTL_FILE_POINTER):
+	case w.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER):
 		w.leave(w.log.moved())
-	case hasMoved(w.conn, sqlite3.FCNTL_JOURNAL_POINTER):
+	case w.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER):
 		w.leave(&engine.StorageError{
 			Err: errors.New("its write-ahead log was moved or deleted while the bus ran"),
 			Hint: "what was acknowledged has been moved into the file itself: start the program again, and never delete " +
@@ -43,26 +44,6 @@ func (w *writer) inPlace() error {
 		return nil
 	}
 	return w.log.stopped.Load()
-}
-
-// hasMoved tells whether an open file, of the database or its write-ahead log, no
-// longer is where its name leads. Files in memory are never moved.
-func hasMoved(c *conn, which sqlite3.FcntlOpcode) bool {
-	found, err := c.FileControl("main", which)
-	if err != nil {
-		return false
-	}
-	for {
-		switch file := found.(type) {
-		case vfs.FileHasMoved:
-			moved, err := file.HasMoved()
-			return err == nil && moved
-		case vfs.FileUnwrap: // what the driver puts around a database
-			found = file.Unwrap()
-		default:
-			return false
-		}
-	}
 }
 
 // moved says what became of the file, and whether what was acknowledged should be
@@ -101,7 +82,7 @@ func (l *Log) moved() (why *engine.StorageError, gather bool) {
 func (w *writer) leave(why *engine.StorageError, gather bool) {
 	why.Fault, why.Op, why.Path = engine.Replaced, "use", w.log.path
 	w.stop(why)
-	if version, err := w.conn.int64("PRAGMA data_version"); gather && err == nil && version == w.known.version {
+	if version, err := w.conn.Int64("PRAGMA data_version"); gather && err == nil && version == w.known.version {
 		w.saving = true
 	}
 }
@@ -113,7 +94,7 @@ func (w *writer) save() {
 		return
 	}
 	w.saving = false
-	if err := w.conn.checkpoint(sqlite3.CHECKPOINT_TRUNCATE); err != nil {
+	if err := w.conn.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE); err != nil {
 		w.logger.Error("acknowledged events cannot be moved from the write-ahead log into the file; keep the write-ahead log", "path", w.log.path, "error", err)
 	}
 }
@@ -122,7 +103,7 @@ func (w *writer) save() {
 func (l *Log) leaveFiles() {
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	for _, c := range []*conn{l.reader, l.writer.conn} {
+	for _, c := range []*database.Conn{l.reader, l.writer.conn} {
 		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	}
 }

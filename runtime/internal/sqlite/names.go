@@ -6,6 +6,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // subscriptionNamed is the id of a subscription by the name it has or had, for a
@@ -24,8 +25,8 @@ type knownSubscription struct {
 }
 
 // knownConsumer returns the subscription that has a name, or had it before.
-func knownConsumer(c *conn, name string) (found knownSubscription, err error) {
-	err = c.query("SELECT id, name, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+func knownConsumer(c *database.Conn, name string) (found knownSubscription, err error) {
+	err = c.Query("SELECT id, name, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		found = knownSubscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)}
 		return nil
 	}, name)
@@ -34,7 +35,7 @@ func knownConsumer(c *conn, name string) (found knownSubscription, err error) {
 
 // formerConsumer finds the subscription that an alias of the spec stands for; its id
 // is 0 if there is none besides the one that was found by the name.
-func formerConsumer(c *conn, spec engine.ConsumerSpec, found knownSubscription) (former knownSubscription, err error) {
+func formerConsumer(c *database.Conn, spec engine.ConsumerSpec, found knownSubscription) (former knownSubscription, err error) {
 	for _, alias := range spec.Aliases {
 		other, err := knownConsumer(c, alias)
 		switch {
@@ -52,7 +53,7 @@ func formerConsumer(c *conn, spec engine.ConsumerSpec, found knownSubscription) 
 
 // nameConsumer finds the subscription of a spec, and gives it the name it has now if
 // it is known by a former one. Of one that is new the id is 0.
-func nameConsumer(c *conn, spec engine.ConsumerSpec) (found knownSubscription, err error) {
+func nameConsumer(c *database.Conn, spec engine.ConsumerSpec) (found knownSubscription, err error) {
 	if found, err = knownConsumer(c, spec.Name); err != nil {
 		return found, err
 	}
@@ -72,7 +73,7 @@ func nameConsumer(c *conn, spec engine.ConsumerSpec) (found knownSubscription, e
 }
 
 // formerNamesKnown tells whether there is nothing to write about the aliases of a spec.
-func formerNamesKnown(c *conn, spec engine.ConsumerSpec, found knownSubscription) (bool, error) {
+func formerNamesKnown(c *database.Conn, spec engine.ConsumerSpec, found knownSubscription) (bool, error) {
 	if _, err := formerConsumer(c, spec, found); err != nil {
 		return false, err
 	}
@@ -86,11 +87,11 @@ func formerNamesKnown(c *conn, spec engine.ConsumerSpec, found knownSubscription
 
 // keepFormerNames notes aliases that the file has never seen: a program of before, or
 // its exported dead letters, may come with them.
-func keepFormerNames(c *conn, id int64, spec engine.ConsumerSpec) error {
+func keepFormerNames(c *database.Conn, id int64, spec engine.ConsumerSpec) error {
 	for _, alias := range spec.Aliases {
 		former, err := knownConsumer(c, alias)
 		if err == nil && former.id == 0 {
-			err = c.exec("INSERT INTO former_names (name, subscription) VALUES (?, ?)", alias, id)
+			err = c.Exec("INSERT INTO former_names (name, subscription) VALUES (?, ?)", alias, id)
 		}
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func keepFormerNames(c *conn, id int64, spec engine.ConsumerSpec) error {
 	return nil
 }
 
-func renameConsumer(c *conn, id int64, from, to string) error {
+func renameConsumer(c *database.Conn, id int64, from, to string) error {
 	for _, change := range []struct {
 		sql  string
 		args []any
@@ -109,7 +110,7 @@ func renameConsumer(c *conn, id int64, from, to string) error {
 		{"UPDATE subscriptions SET name = ? WHERE id = ?", []any{to, id}},
 		{"UPDATE OR REPLACE pauses SET target = ? WHERE kind = 'subscription' AND target = ?", []any{to, from}},
 	} {
-		if err := c.exec(change.sql, change.args...); err != nil {
+		if err := c.Exec(change.sql, change.args...); err != nil {
 			return err
 		}
 	}
@@ -118,7 +119,7 @@ func renameConsumer(c *conn, id int64, from, to string) error {
 
 // freeNames takes former names away from subscriptions whose present name is wanted
 // at the same time: what has the former name now is something else.
-func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
+func freeNames(c *database.Conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
 	wanted := map[string]bool{}
 	for _, spec := range specs {
 		wanted[spec.Name] = true
@@ -132,7 +133,7 @@ func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
 			return err
 		}
 		if found.name != spec.Name && wanted[found.name] {
-			if err := c.exec("DELETE FROM former_names WHERE name = ?", spec.Name); err != nil {
+			if err := c.Exec("DELETE FROM former_names WHERE name = ?", spec.Name); err != nil {
 				return err
 			}
 		}
@@ -141,14 +142,14 @@ func freeNames(c *conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
 }
 
 // insertConsumer adds a subscription, and returns its id.
-func insertConsumer(c *conn, spec engine.ConsumerSpec) (id int64, err error) {
+func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err error) {
 	start := int64(0)
 	if !spec.FromBeginning {
-		if start, err = c.int64("SELECT max(seq) FROM log"); err != nil {
+		if start, err = c.Int64("SELECT max(seq) FROM log"); err != nil {
 			return 0, err
 		}
 	}
-	err = c.exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
+	err = c.Exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
 		spec.Name, spec.Pattern, start, start, time.Now())
 	if err != nil {
 		return 0, err
@@ -159,7 +160,7 @@ func insertConsumer(c *conn, spec engine.ConsumerSpec) (id int64, err error) {
 	}
 	// Delayed events are on nobody's way, not even when their time has passed.
 	// Those with an origin are for another subscription.
-	return id, c.exec(`
+	return id, c.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 		SELECT ?1, l.seq, 'waiting', 0, l.due_at
 		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type

@@ -5,9 +5,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // waiters are those who wait for deliveries to be settled. They are told when
@@ -119,8 +121,8 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 	err = l.wait(ctx, seq, func() (bool, error) {
 		open := false
 		outcome = outcome[:0]
-		err := l.read(func(c *conn) error {
-			return c.query(`
+		err := l.read(func(c *database.Conn) error {
+			return c.Query(`
 				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM log WHERE seq = ?1) IS NOT NULL,
 				       (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
 				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
@@ -163,8 +165,8 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 				return false, nil
 			}
 			open := int64(0)
-			err := l.read(func(conn *conn) (err error) {
-				open, err = conn.int64("SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
+			err := l.read(func(conn *database.Conn) (err error) {
+				open, err = conn.Int64("SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
 				return err
 			})
 			if open > 0 || err != nil {
@@ -178,8 +180,8 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 
 // knows returns ErrRestored if the event at seq is not in the log that was restored.
 func (l *Log) knows(seq int64) error {
-	return l.read(func(c *conn) error {
-		known, err := c.int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?)", seq)
+	return l.read(func(c *database.Conn) error {
+		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?)", seq)
 		if err == nil && known == 0 {
 			err = engine.ErrRestored
 		}

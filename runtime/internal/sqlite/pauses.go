@@ -9,15 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // Pause implements [engine.Log].
 func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
-	err := l.writer.doSynced(ctx, func(c *conn) error { return pauseDeliveries(c, p) })
+	err := l.writer.doSynced(ctx, func(c *database.Conn) error { return pauseDeliveries(c, p) })
 	if err == nil {
 		err = l.refreshPauses()
 	}
@@ -26,7 +28,7 @@ func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
 
 // Resume implements [engine.Log].
 func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error) {
-	err = l.writer.doSynced(ctx, func(c *conn) (err error) {
+	err = l.writer.doSynced(ctx, func(c *database.Conn) (err error) {
 		found, err = resumeDeliveries(c, p)
 		return err
 	})
@@ -41,7 +43,7 @@ func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error
 
 // Pauses implements [engine.Log].
 func (l *Log) Pauses(context.Context) (pauses []engine.Pause, err error) {
-	err = l.read(func(c *conn) (err error) {
+	err = l.read(func(c *database.Conn) (err error) {
 		pauses, err = l.ownPauses(c)
 		return err
 	})
@@ -54,7 +56,7 @@ func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 	l.watchers = append(l.watchers, f)
 	l.pausing.Unlock()
 	l.writer.watchOthers()
-	return fault.Wrap("read", l.path, l.read(func(c *conn) error {
+	return fault.Wrap("read", l.path, l.read(func(c *database.Conn) error {
 		pauses, err := l.ownPauses(c)
 		if err != nil {
 			return err
@@ -70,7 +72,7 @@ func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 // refreshPauses tells those who watch what is paused, if that has changed.
 func (l *Log) refreshPauses() error { return l.read(l.tellPauses) }
 
-func (l *Log) tellPauses(c *conn) error {
+func (l *Log) tellPauses(c *database.Conn) error {
 	pauses, err := l.ownPauses(c)
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func (l *Log) tellPauses(c *conn) error {
 }
 
 // ownPauses reads what is paused, under the names of this process.
-func (l *Log) ownPauses(c *conn) ([]engine.Pause, error) {
+func (l *Log) ownPauses(c *database.Conn) ([]engine.Pause, error) {
 	pauses, err := readPauses(c)
 	for i := range pauses {
 		if err != nil {
@@ -108,7 +110,7 @@ func (l *Log) ownPauses(c *conn) ([]engine.Pause, error) {
 
 // besides lists what this process calls the types for which a pattern is by another
 // of their names.
-func (t *typeTable) besides(c *conn, pattern string) (string, error) {
+func (t *typeTable) besides(c *database.Conn, pattern string) (string, error) {
 	if err := t.load(c); err != nil {
 		return "", err
 	}
@@ -126,7 +128,7 @@ func (t *typeTable) besides(c *conn, pattern string) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(found)), " "), nil
 }
 
-func pauseDeliveries(c *conn, p engine.Pause) error {
+func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 	if p.Kind == engine.PauseSubscription {
 		found, err := knownConsumer(c, p.Target)
 		if err != nil || found.id == 0 {
@@ -134,12 +136,12 @@ func pauseDeliveries(c *conn, p engine.Pause) error {
 		}
 		p.Target = found.name
 	}
-	return c.exec("INSERT INTO pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+	return c.Exec("INSERT INTO pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		string(p.Kind), p.Target, time.Now(), text(p.Actor), text(p.Reason))
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
-func resumeDeliveries(c *conn, p engine.Pause) (found bool, err error) {
+func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) {
 	if p.Kind == engine.PauseSubscription {
 		known, err := knownConsumer(c, p.Target)
 		if err != nil {
@@ -147,7 +149,7 @@ func resumeDeliveries(c *conn, p engine.Pause) (found bool, err error) {
 		}
 		p.Target = cmp.Or(known.name, p.Target)
 	}
-	if err := c.exec("DELETE FROM pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
+	if err := c.Exec("DELETE FROM pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
 		return false, err
 	}
 	if found = c.Changes() > 0; !found || p.Kind != engine.PauseType {
@@ -157,7 +159,7 @@ func resumeDeliveries(c *conn, p engine.Pause) (found bool, err error) {
 }
 
 // releaseHeld makes the held deliveries due whose types are not paused.
-func releaseHeld(c *conn) error {
+func releaseHeld(c *database.Conn) error {
 	held, err := idsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
 		WHERE d.state = 'held'`, func(written string) (bool, error) {
@@ -166,7 +168,7 @@ func releaseHeld(c *conn) error {
 	})
 	for _, typeID := range held {
 		if err == nil {
-			err = c.exec(`
+			err = c.Exec(`
 				UPDATE deliveries SET state = 'waiting', due_at = ?, wait = 0
 				WHERE state = 'held' AND seq IN (SELECT d.seq FROM deliveries d JOIN log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				time.Now(), typeID)
@@ -176,9 +178,9 @@ func releaseHeld(c *conn) error {
 }
 
 // typePaused tells whether a pause of types covers this one, under any of its names.
-func typePaused(c *conn, written string) (paused bool, err error) {
+func typePaused(c *database.Conn, written string) (paused bool, err error) {
 	var names []string
-	err = c.query("SELECT name, written FROM types WHERE name = (SELECT name FROM types WHERE written = ? LIMIT 1)", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT name, written FROM types WHERE name = (SELECT name FROM types WHERE written = ? LIMIT 1)", func(s *sqlite3.Stmt) error {
 		names = append(names, s.ColumnText(0), s.ColumnText(1))
 		return nil
 	}, written)
@@ -194,10 +196,10 @@ func typePaused(c *conn, written string) (paused bool, err error) {
 	return paused, err
 }
 
-func readPauses(c *conn) (pauses []engine.Pause, err error) {
-	err = c.query("SELECT kind, target, since, actor, reason FROM pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
+func readPauses(c *database.Conn) (pauses []engine.Pause, err error) {
+	err = c.Query("SELECT kind, target, since, actor, reason FROM pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
 		pauses = append(pauses, engine.Pause{
-			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: timeOf(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4),
+			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: database.Time(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4),
 		})
 		return nil
 	})

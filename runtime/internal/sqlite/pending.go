@@ -3,17 +3,19 @@ package sqlite
 import (
 	"context"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // Pending implements [engine.Log].
 func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
-	err = l.read(func(c *conn) error {
+	err = l.read(func(c *database.Conn) error {
 		type position struct{ id, cursor int64 }
 		var all []position
-		err := c.query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+		err := c.Query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
 			all = append(all, position{s.ColumnInt64(0), s.ColumnInt64(1)})
 			return nil
 		})
@@ -22,13 +24,13 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 				return err
 			}
 			var rows, behind int64
-			rows, err = c.int64(`
+			rows, err = c.Int64(`
 				SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_open
 				WHERE subscription = ? AND state <> 'dead' LIMIT ?)`, one.id, limit)
 			if err != nil {
 				return err
 			}
-			behind, err = c.int64(countBehind, one.id, one.cursor, limit)
+			behind, err = c.Int64(countBehind, one.id, one.cursor, limit)
 			most = max(most, int(rows+behind))
 		}
 		return err

@@ -3,11 +3,12 @@ package sqlite
 import (
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
-	"github.com/google/uuid"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // Poll implements [engine.Consumer].
@@ -39,8 +40,8 @@ func (c *consumer) polled(dst []*engine.Delivery, err error) ([]*engine.Delivery
 
 // Failing implements [engine.Consumer].
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
-	err = c.log.read(func(conn *conn) error {
-		return conn.query(`
+	err = c.log.read(func(conn *database.Conn) error {
+		return conn.Query(`
 			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload, d.uncounted, d.suspect
 			FROM deliveries d JOIN log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead'
@@ -49,7 +50,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 			d := &engine.Delivery{
 				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(6), Suspect: s.ColumnBool(7),
 			}
-			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: uuidOf(s, 3), Payload: s.ColumnBlob(5, nil)}
+			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 3), Payload: s.ColumnBlob(5, nil)}
 			if err := c.log.types.resolve(conn, s.ColumnInt64(4), d.Record); err != nil {
 				return err
 			}
@@ -75,8 +76,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	c.mu.Unlock()
 
 	due := int64(never)
-	err = c.log.read(func(conn *conn) error {
-		err := conn.query(`
+	err = c.log.read(func(conn *database.Conn) error {
+		err := conn.Query(`
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect
 			FROM deliveries d JOIN log l ON l.seq = d.seq
@@ -90,12 +91,12 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			own := &delivery{row: rowWaiting}
 			own.Delivery = engine.Delivery{
 				Record: &engine.Record{
-					Seq: seq, ID: uuidOf(s, 4), Payload: s.ColumnBlob(6, nil),
-					Metadata: s.ColumnBlob(7, nil), CreatedAt: timeOf(s, 8),
+					Seq: seq, ID: database.UUID(s, 4), Payload: s.ColumnBlob(6, nil),
+					Metadata: s.ColumnBlob(7, nil), CreatedAt: database.Time(s, 8),
 				},
 				Failures:    s.ColumnInt(2),
 				Crashed:     s.ColumnBool(3),
-				Since:       timeOf(s, 9),
+				Since:       database.Time(s, 9),
 				Progress:    s.ColumnText(10),
 				Snoozes:     s.ColumnInt(11),
 				Uncounted:   s.ColumnInt(12),
@@ -118,7 +119,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		if err != nil || due != never {
 			return err
 		}
-		return conn.query(`
+		return conn.Query(`
 			SELECT due_at FROM deliveries
 			WHERE subscription = ? AND state <> 'dead' AND state = 'waiting' AND due_at > ?
 			ORDER BY due_at LIMIT 1`, func(s *sqlite3.Stmt) error {
@@ -238,20 +239,20 @@ func (c *consumer) before(seq int64) int {
 // readPage reads from the file what the tail no longer holds. Deliveries that
 // have a row come from there.
 func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, next int64, err error) {
-	err = c.log.read(func(conn *conn) error {
-		end, err := conn.int64("SELECT max(seq) FROM log")
+	err = c.log.read(func(conn *database.Conn) error {
+		end, err := conn.Int64("SELECT max(seq) FROM log")
 		if err != nil {
 			return err
 		}
 		next = end + 1
-		return conn.query(`
+		return conn.Query(`
 			SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
 			WHERE l.seq >= ?2 AND l.seq <= ?3 AND `+withoutRow+`
 			ORDER BY l.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
 			event := &logged{typeID: s.ColumnInt64(2)}
 			event.Record = engine.Record{
-				Seq: s.ColumnInt64(0), ID: uuidOf(s, 1), Payload: s.ColumnBlob(3, nil),
-				Metadata: s.ColumnBlob(4, nil), CreatedAt: timeOf(s, 5),
+				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
+				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
 			}
 			if err := c.log.types.resolve(conn, event.typeID, &event.Record); err != nil {
 				return err
@@ -286,13 +287,4 @@ func (c *consumer) matchesType(typeID int64) bool {
 	matches, _ = typenames.MatchesAny(c.pattern, info.names) // parsed when it was subscribed
 	c.matches[typeID] = matches
 	return matches
-}
-
-func uuidOf(s *sqlite3.Stmt, column int) (id uuid.UUID) {
-	copy(id[:], s.ColumnRawBlob(column))
-	return id
-}
-
-func timeOf(s *sqlite3.Stmt, column int) time.Time {
-	return time.UnixMicro(s.ColumnInt64(column)).UTC()
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 // Prune implements [engine.Log].
 func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	var from, end int64
-	err = l.read(func(c *conn) error {
-		if from, err = c.int64("SELECT min(seq) FROM log"); err != nil {
+	err = l.read(func(c *database.Conn) error {
+		if from, err = c.Int64("SELECT min(seq) FROM log"); err != nil {
 			return err
 		}
 		end, err = firstSince(c, before)
@@ -35,7 +37,7 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 		for len(seqs) > 0 && err == nil {
 			step := seqs[:min(len(seqs), pruneDelete)]
 			seqs = seqs[len(step):]
-			err = l.writer.do(ctx, func(c *conn) error { return deleteEvents(c, step) })
+			err = l.writer.do(ctx, func(c *database.Conn) error { return deleteEvents(c, step) })
 			if err == nil {
 				pruned += len(step)
 				err = pause(ctx)
@@ -48,16 +50,16 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 // firstSince returns the position of the first event that is not older than the
 // given time, or of the newest one, which is never deleted. Times grow with
 // positions closely enough for a binary search.
-func firstSince(c *conn, since time.Time) (int64, error) {
-	low, err := c.int64("SELECT min(seq) FROM log")
+func firstSince(c *database.Conn, since time.Time) (int64, error) {
+	low, err := c.Int64("SELECT min(seq) FROM log")
 	if err != nil {
 		return 0, err
 	}
-	high, err := c.int64("SELECT max(seq) FROM log")
+	high, err := c.Int64("SELECT max(seq) FROM log")
 	for err == nil && low < high {
 		middle := low + (high-low)/2
 		seq, created := high, int64(0)
-		err = c.query("SELECT seq, created_at FROM log WHERE seq >= ? ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+		err = c.Query("SELECT seq, created_at FROM log WHERE seq >= ? ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
 			seq, created = s.ColumnInt64(0), s.ColumnInt64(1)
 			return nil
 		}, middle)
@@ -78,8 +80,8 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 	if end-from > pruneWindow {
 		next = from + pruneWindow
 	}
-	err = l.read(func(c *conn) error {
-		err := c.query(`
+	err = l.read(func(c *database.Conn) error {
+		err := c.Query(`
 			SELECT l.seq FROM log l
 			WHERE l.seq >= ? AND l.seq < ? AND l.created_at < ?
 			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq)
@@ -93,16 +95,16 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 			return err
 		}
 		// What was pruned before may have left a gap of any size.
-		next, err = c.int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq >= ?1", next, end)
+		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq >= ?1", next, end)
 		return err
 	})
 	return seqs, next, err
 }
 
-func deleteEvents(c *conn, seqs []int64) error {
+func deleteEvents(c *database.Conn, seqs []int64) error {
 	for _, seq := range seqs {
 		// It may have been imported as a dead letter meanwhile.
-		if needed, err := c.int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE seq = ?)", seq); err != nil {
+		if needed, err := c.Int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE seq = ?)", seq); err != nil {
 			return err
 		} else if needed != 0 {
 			continue
@@ -112,11 +114,11 @@ func deleteEvents(c *conn, seqs []int64) error {
 			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM cancelled WHERE seq = ?", "DELETE FROM audit_deliveries WHERE seq = ?",
 			"DELETE FROM origins WHERE seq = ?",
 		} {
-			if err := c.exec(kept, seq); err != nil {
+			if err := c.Exec(kept, seq); err != nil {
 				return err
 			}
 		}
-		if err := c.exec("DELETE FROM log WHERE seq = ?", seq); err != nil {
+		if err := c.Exec("DELETE FROM log WHERE seq = ?", seq); err != nil {
 			return err
 		}
 	}
@@ -128,19 +130,19 @@ func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
 	const step = 64 // pages
 	for {
 		var before, after, size int64
-		err := l.writer.do(ctx, func(c *conn) error {
+		err := l.writer.do(ctx, func(c *database.Conn) error {
 			var err error
-			if size, err = c.int64("PRAGMA page_size"); err != nil {
+			if size, err = c.Int64("PRAGMA page_size"); err != nil {
 				return err
 			}
-			if before, err = c.int64("PRAGMA freelist_count"); err != nil || before == 0 {
+			if before, err = c.Int64("PRAGMA freelist_count"); err != nil || before == 0 {
 				return err
 			}
 			// Each row of the pragma is a page given back.
-			if err := c.exec("PRAGMA incremental_vacuum(64)"); err != nil {
+			if err := c.Exec("PRAGMA incremental_vacuum(64)"); err != nil {
 				return err
 			}
-			after, err = c.int64("PRAGMA freelist_count")
+			after, err = c.Int64("PRAGMA freelist_count")
 			return err
 		})
 		freed += (before - after) * size

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
-	"github.com/ncruces/go-sqlite3"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // togetherError is the error of an earlier attempt that ended with its process, once the
@@ -29,10 +31,10 @@ type ran struct {
 // nobody knows which of them has ended the process: it counts for none, and the
 // table crashes remembers who they were. All of them are suspects: they run alone
 // from now on, so that the next crash says which it was.
-func (l *Log) recover(c *conn, left []claims.Claim, found *engine.Recovery) error {
+func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
-		err := c.exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
+		err := c.Exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
 			claim.Highest, claim.Subscription)
 		if err != nil {
 			return err
@@ -51,7 +53,7 @@ func (l *Log) recover(c *conn, left []claims.Claim, found *engine.Recovery) erro
 			found.Crashes = append(found.Crashes, *crash)
 		}
 		if len(all) > 1 {
-			err := c.exec("INSERT OR REPLACE INTO crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
+			err := c.Exec("INSERT OR REPLACE INTO crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
 				one.seq, one.subscription, now, crash == nil)
 			if err != nil {
 				return err
@@ -59,18 +61,18 @@ func (l *Log) recover(c *conn, left []claims.Claim, found *engine.Recovery) erro
 		}
 	}
 	found.Interrupted = len(found.Crashes)
-	return c.exec("UPDATE deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
+	return c.Exec("UPDATE deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
 }
 
 // whatRan returns the deliveries that the claims say were at work, each once. If
 // the log has lost an event in a power cut, or is a copy from before it, nothing
 // of it ran.
-func whatRan(c *conn, left []claims.Claim) (all []ran, err error) {
+func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 	for _, claim := range left {
 		if claim.Running == 0 {
 			continue
 		}
-		known, err := c.int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?) AND EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
+		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?) AND EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
 			claim.Running, claim.Subscription)
 		if err != nil {
 			return nil, err
@@ -89,7 +91,7 @@ func whatRan(c *conn, left []claims.Claim) (all []ran, err error) {
 // crashOf writes down that the process died while a handler ran, which was one of
 // so many. It returns nil if the attempt was on record already: it had timed out,
 // and its handler was left behind.
-func (l *Log) crashOf(c *conn, one ran, together int, now time.Time) (*engine.Crash, error) {
+func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*engine.Crash, error) {
 	if err := giveRow(c, one); err != nil {
 		return nil, err
 	}
@@ -100,14 +102,14 @@ func (l *Log) crashOf(c *conn, one ran, together int, now time.Time) (*engine.Cr
 	crash.Ran = together
 	unknown := int16(one.executions - uint16(crash.Failures+crash.Uncounted))
 	if unknown < 0 {
-		return nil, c.exec("UPDATE deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
+		return nil, c.Exec("UPDATE deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
 	}
 	crash.Uncounted += int(unknown) // that succeeded in an earlier life, as far as the claims know
 	if together == 1 {
 		return crash, countCrash(c, one, crash, now)
 	}
 	crash.Uncounted++
-	return crash, c.exec(`
+	return crash, c.Exec(`
 		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = 1, due_at = ?, wait = 0
 		WHERE subscription = ? AND seq = ?`, crash.Uncounted, now, one.subscription, one.seq)
 }
@@ -115,8 +117,8 @@ func (l *Log) crashOf(c *conn, one ran, together int, now time.Time) (*engine.Cr
 // giveRow gives a row to a delivery that is not settled and has none. Those
 // before it get one too, so that the cursor can pass them: a row above the cursor
 // would be gone once it is settled, and the event be found again on the way.
-func giveRow(c *conn, one ran) error {
-	err := c.exec(`
+func giveRow(c *database.Conn, one ran) error {
+	err := c.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 		SELECT s.id, l.seq, 'waiting', 0, ?3
 		FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
@@ -126,21 +128,21 @@ func giveRow(c *conn, one ran) error {
 	if err != nil {
 		return err
 	}
-	return c.exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", one.subscription, one.seq)
+	return c.Exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", one.subscription, one.seq)
 }
 
 // readCrash returns the delivery as it was written last, or nil if it is settled.
-func (l *Log) readCrash(c *conn, one ran) (crash *engine.Crash, err error) {
+func (l *Log) readCrash(c *database.Conn, one ran) (crash *engine.Crash, err error) {
 	var typeID int64
-	err = c.query(`
+	err = c.Query(`
 		SELECT d.failures, d.uncounted, s.name, l.id, l.type, l.created_at, coalesce(d.since, l.due_at, l.created_at)
 		FROM deliveries d JOIN log l ON l.seq = d.seq JOIN subscriptions s ON s.id = d.subscription
 		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
 		typeID = s.ColumnInt64(4)
 		crash = &engine.Crash{Subscription: l.nameOf(one.subscription, s.ColumnText(2))}
 		crash.Delivery = engine.Delivery{
-			Record:   &engine.Record{Seq: one.seq, ID: uuidOf(s, 3), CreatedAt: timeOf(s, 5)},
-			Failures: s.ColumnInt(0), Uncounted: s.ColumnInt(1), Since: timeOf(s, 6), Suspect: true,
+			Record:   &engine.Record{Seq: one.seq, ID: database.UUID(s, 3), CreatedAt: database.Time(s, 5)},
+			Failures: s.ColumnInt(0), Uncounted: s.ColumnInt(1), Since: database.Time(s, 6), Suspect: true,
 		}
 		return nil
 	}, one.subscription, one.seq)
@@ -153,29 +155,29 @@ func (l *Log) readCrash(c *conn, one ran) (crash *engine.Crash, err error) {
 // countCrash records a failed attempt. If the process has died before while this
 // handler and others ran, and the handler has not ended otherwise since, it is
 // clear by now that it was this one: so that counts too.
-func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
+func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) error {
 	var earlier []time.Time
-	err := c.query(`
+	err := c.Query(`
 		SELECT at FROM crashes
 		WHERE seq = ?1 AND subscription = ?2 AND NOT counted
 		  AND at > coalesce((SELECT since FROM deliveries WHERE seq = ?1 AND subscription = ?2), 0)
 		  AND at > coalesce((SELECT max(ended_at) FROM attempts WHERE seq = ?1 AND subscription = ?2), 0)
 		  AND (SELECT suspect FROM deliveries WHERE seq = ?1 AND subscription = ?2)
 		ORDER BY at`, func(s *sqlite3.Stmt) error {
-		earlier = append(earlier, timeOf(s, 0))
+		earlier = append(earlier, database.Time(s, 0))
 		return nil
 	}, one.seq, one.subscription)
 	if err != nil {
 		return err
 	}
 	record := func(at time.Time, text string) error {
-		return c.exec(insertAttempt, one.seq, one.subscription, engine.KindCrash, nil, at, text, nil, nil, nil)
+		return c.Exec(insertAttempt, one.seq, one.subscription, engine.KindCrash, nil, at, text, nil, nil, nil)
 	}
 	for _, at := range earlier {
 		if err := record(at, togetherError); err != nil {
 			return err
 		}
-		err := c.exec("UPDATE crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
+		err := c.Exec("UPDATE crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
 		if err != nil {
 			return err
 		}
@@ -186,7 +188,7 @@ func countCrash(c *conn, one ran, crash *engine.Crash, now time.Time) error {
 	crash.Attempt = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
 	crash.Failures += len(earlier) + 1
 	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
-	return c.exec(`
+	return c.Exec(`
 		UPDATE deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = 0
 		WHERE subscription = ?1 AND seq = ?2`, one.subscription, one.seq, crash.Failures, crash.Uncounted, now)
 }

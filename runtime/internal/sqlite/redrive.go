@@ -5,21 +5,23 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // Redrive implements [engine.Log]. It looks with the connection that reads, so
 // that publishers wait only for what there is to write.
 func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
 	var due []rowKey
-	err = l.read(func(c *conn) error {
+	err = l.read(func(c *database.Conn) error {
 		due, err = redrivable(c, spec)
 		return err
 	})
 	if err == nil && len(due) > 0 {
-		err = l.writer.doSynced(ctx, func(c *conn) error {
+		err = l.writer.doSynced(ctx, func(c *database.Conn) error {
 			redriven, err = redrive(c, spec, due)
 			return err
 		})
@@ -37,12 +39,12 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 
 // redrivable returns the letters that the spec chooses, oldest first. Those whose
 // last attempt has ended the process are only chosen by the word for it.
-func redrivable(c *conn, spec engine.RedriveSpec) (due []rowKey, err error) {
+func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err error) {
 	reasons, err := json.Marshal(spec.Reasons)
 	if err != nil {
 		return nil, err
 	}
-	err = c.query(`
+	err = c.Query(`
 		SELECT d.subscription, d.seq FROM deliveries d CROSS JOIN log l ON l.seq = d.seq
 		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
 		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM types WHERE name = (SELECT name FROM types WHERE written = ?4 LIMIT 1))
@@ -57,7 +59,7 @@ func redrivable(c *conn, spec engine.RedriveSpec) (due []rowKey, err error) {
 }
 
 // redrive revives those of the letters that are still dead.
-func redrive(c *conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
+func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
 	for _, one := range due {
 		if err := revive(c, one, false); err != nil {
 			return 0, err

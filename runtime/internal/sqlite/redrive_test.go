@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // workerLog is a log with a consumer whose deliveries are settled by the test.
@@ -94,8 +95,8 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 				g.settle(engine.Disposition{
 					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: time.Now()},
 				})
-				must(t, g.writer.do(t.Context(), func(c *conn) error { // as takeOver does
-					return c.exec("UPDATE deliveries SET suspect = 1 WHERE reason = 'crash'")
+				must(t, g.writer.do(t.Context(), func(c *database.Conn) error { // as takeOver does
+					return c.Exec("UPDATE deliveries SET suspect = 1 WHERE reason = 'crash'")
 				}))
 				spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", DeadBefore: time.Now(), Max: 1, Limit: 100}
 				test.change(&spec)

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // request is something to do in a transaction, and someone who waits for it.
 type request struct {
-	events     []logged          // to append
-	exec       func(*conn) error // to run instead, in a transaction of its own
-	full       bool              // exec has to be on disk before the answer
+	events     []logged                   // to append
+	exec       func(*database.Conn) error // to run instead, in a transaction of its own
+	full       bool                       // exec has to be on disk before the answer
 	result     chan error
 	refused    error // for itself only: an idempotency key in conflict
 	generation int64 // of the log that has numbered the types of its events
@@ -25,16 +26,16 @@ func (r *request) synced() bool { return len(r.events) > 0 || r.full }
 // do executes something in a transaction and waits for its outcome. A context
 // that ends while it is still queued withdraws it; later the outcome is waited
 // for, because only the outcome tells whether it is stored.
-func (w *writer) do(ctx context.Context, exec func(*conn) error) error {
+func (w *writer) do(ctx context.Context, exec func(*database.Conn) error) error {
 	return w.execute(ctx, exec, false)
 }
 
 // doSynced is do for what must be on disk.
-func (w *writer) doSynced(ctx context.Context, exec func(*conn) error) error {
+func (w *writer) doSynced(ctx context.Context, exec func(*database.Conn) error) error {
 	return w.execute(ctx, exec, true)
 }
 
-func (w *writer) execute(ctx context.Context, exec func(*conn) error, full bool) error {
+func (w *writer) execute(ctx context.Context, exec func(*database.Conn) error, full bool) error {
 	r := w.newRequest()
 	defer w.free(r)
 	r.exec, r.full = exec, full
@@ -107,7 +108,7 @@ func (w *writer) lead() bool {
 	left := len(w.queue) > 0
 	w.mu.Unlock()
 	led := !left
-	if left && w.conn.tryBegin(!w.unsynced) {
+	if left && w.conn.TryBegin(!w.unsynced) {
 		group, _, _ := w.gather()
 		w.write(group, true)
 		led = true

@@ -6,13 +6,14 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // routeAll makes the routes of all subscriptions those of their patterns.
-func routeAll(c *conn) error {
+func routeAll(c *database.Conn) error {
 	patterns := map[int64]string{}
-	err := c.query("SELECT id, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
 		patterns[s.ColumnInt64(0)] = s.ColumnText(1)
 		return nil
 	})
@@ -26,8 +27,8 @@ func routeAll(c *conn) error {
 
 // declareRoutes makes the routes of a subscription those of its pattern. Other routes
 // become former ones.
-func declareRoutes(c *conn, subscription int64, pattern string) error {
-	if err := c.exec("UPDATE routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
+func declareRoutes(c *database.Conn, subscription int64, pattern string) error {
+	if err := c.Exec("UPDATE routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
 		return err
 	}
 	types, err := typesFor(c, pattern)
@@ -35,7 +36,7 @@ func declareRoutes(c *conn, subscription int64, pattern string) error {
 		return err
 	}
 	for _, typeID := range types {
-		if err := c.exec("INSERT OR REPLACE INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+		if err := c.Exec("INSERT OR REPLACE INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return err
 		}
 	}
@@ -48,10 +49,10 @@ const everySubscription = 0
 // endFormerRoutes gives each event that a subscription has not settled, of a type that
 // its pattern is no longer for, a row in deliveries. No process may poll for the
 // subscription meanwhile.
-func endFormerRoutes(c *conn, subscription int64) error {
+func endFormerRoutes(c *database.Conn, subscription int64) error {
 	type route struct{ eventType, subscription int64 }
 	var former []route
-	err := c.query("SELECT type, subscription FROM routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT type, subscription FROM routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
 		former = append(former, route{s.ColumnInt64(0), s.ColumnInt64(1)})
 		return nil
 	}, subscription)
@@ -59,23 +60,23 @@ func endFormerRoutes(c *conn, subscription int64) error {
 		if err != nil {
 			return err
 		}
-		err = c.exec(`
+		err = c.Exec(`
 			INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM log l
 			WHERE l.seq > (SELECT cursor FROM subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
 			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
 			r.subscription, r.eventType, atOnce)
 		if err == nil {
-			err = c.exec("DELETE FROM routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
+			err = c.Exec("DELETE FROM routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
 		}
 	}
 	return err
 }
 
 // typesFor returns the numbers of the types that a pattern is for, in order.
-func typesFor(c *conn, pattern string) (ids []int64, err error) {
+func typesFor(c *database.Conn, pattern string) (ids []int64, err error) {
 	if !strings.ContainsAny(pattern, "* ") { // one type, which indexes find among thousands
-		err = c.query("SELECT id FROM types WHERE name = coalesce((SELECT name FROM types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
+		err = c.Query("SELECT id FROM types WHERE name = coalesce((SELECT name FROM types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
 			func(s *sqlite3.Stmt) error {
 				ids = append(ids, s.ColumnInt64(0))
 				return nil
@@ -87,7 +88,7 @@ func typesFor(c *conn, pattern string) (ids []int64, err error) {
 
 // typesMatching returns the numbers of the types that match one of the globs, under
 // any of their names.
-func typesMatching(c *conn, globs []string) (types []int64, err error) {
+func typesMatching(c *database.Conn, globs []string) (types []int64, err error) {
 	rows, err := typeRows(c)
 	names := typenames.All(rows)
 	for _, row := range rows {
@@ -106,8 +107,8 @@ func typesMatching(c *conn, globs []string) (types []int64, err error) {
 }
 
 // idsWhere returns the ids of the rows (id, text) whose text matches.
-func idsWhere(c *conn, sql string, matches func(text string) (bool, error)) (ids []int64, err error) {
-	err = c.query(sql, func(s *sqlite3.Stmt) error {
+func idsWhere(c *database.Conn, sql string, matches func(text string) (bool, error)) (ids []int64, err error) {
+	err = c.Query(sql, func(s *sqlite3.Stmt) error {
 		ok, err := matches(s.ColumnText(1))
 		if ok {
 			ids = append(ids, s.ColumnInt64(0))

@@ -2,17 +2,17 @@ package sqlite
 
 import (
 	"context"
-
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
-
 	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 //go:embed schema.sql
@@ -65,7 +65,7 @@ var migrations = []string{
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
-func migrate(c *conn) error {
+func migrate(c *database.Conn) error {
 	empty, err := inspect(c)
 	if err != nil {
 		return err
@@ -73,68 +73,68 @@ func migrate(c *conn) error {
 	// Only an empty file can be told to keep track of its free pages, which is
 	// what lets Compact give them back without rewriting the file.
 	if empty {
-		if err := c.Exec("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
+		if err := c.ExecScript("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
 			return err
 		}
 	}
 	// Readers must not block the writer. Switching an empty file is safe even
 	// when several processes open it at once; the mode is then stored in it.
-	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
+	if err := c.ExecScript("PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
 	// A WAL that one large transaction blew up is cut back to this size.
-	if err := c.Exec("PRAGMA journal_size_limit=67108864"); err != nil {
+	if err := c.ExecScript("PRAGMA journal_size_limit=67108864"); err != nil {
 		return err
 	}
 	// Set here and read back, because everything we promise rests on it.
-	if err := c.setFull(true); err != nil {
+	if err := c.SetFull(true); err != nil {
 		return err
 	}
-	if mode, err := c.int64("PRAGMA synchronous"); err != nil || mode != 2 {
+	if mode, err := c.Int64("PRAGMA synchronous"); err != nil || mode != 2 {
 		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
 	if !empty {
 		return upgrade(c, migrations)
 	}
-	return c.transaction(true, func() error {
+	return c.Transaction(true, func() error {
 		// Another process may have been faster.
 		if empty, err := inspect(c); err != nil || !empty {
 			return err
 		}
-		return c.Exec(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion))
+		return c.ExecScript(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion))
 	})
 }
 
 // upgrade runs the migrations that the file has not seen yet, each in one
 // transaction with the version that it leads to. A table that others refer to can
 // only be replaced while nobody checks references, which no transaction can say.
-func upgrade(c *conn, migrations []string) error {
-	if version, err := c.int64("PRAGMA user_version"); err != nil || int(version) > len(migrations) {
+func upgrade(c *database.Conn, migrations []string) error {
+	if version, err := c.Int64("PRAGMA user_version"); err != nil || int(version) > len(migrations) {
 		return err
 	}
-	if err := c.Exec("PRAGMA foreign_keys=OFF"); err != nil {
+	if err := c.ExecScript("PRAGMA foreign_keys=OFF"); err != nil {
 		return err
 	}
 	err := upgradeUnchecked(c, migrations)
-	return errors.Join(err, c.Exec("PRAGMA foreign_keys=ON"))
+	return errors.Join(err, c.ExecScript("PRAGMA foreign_keys=ON"))
 }
 
-func upgradeUnchecked(c *conn, migrations []string) error {
+func upgradeUnchecked(c *database.Conn, migrations []string) error {
 	for {
-		version, err := c.int64("PRAGMA user_version")
+		version, err := c.Int64("PRAGMA user_version")
 		if err != nil || int(version) > len(migrations) {
 			return err
 		}
-		err = c.transaction(true, func() error {
+		err = c.Transaction(true, func() error {
 			// Another process may have been faster.
-			if now, err := c.int64("PRAGMA user_version"); err != nil || now != version {
+			if now, err := c.Int64("PRAGMA user_version"); err != nil || now != version {
 				return err
 			}
-			err := c.Exec(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
+			err := c.ExecScript(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
 			if err != nil {
 				return err
 			}
-			return c.query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
+			return c.Query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
 				return fmt.Errorf("a row of %s refers to one of %s that is missing", s.ColumnText(0), s.ColumnText(2))
 			})
 		})
@@ -145,10 +145,10 @@ func upgradeUnchecked(c *conn, migrations []string) error {
 }
 
 // inspect tells an empty file from one of ours; anything else is an error.
-func inspect(c *conn) (empty bool, err error) {
+func inspect(c *database.Conn) (empty bool, err error) {
 	// In one statement: another process may be creating the schema.
 	var tables, id, version int64
-	err = c.query(`
+	err = c.Query(`
 		SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id),
 		  (SELECT user_version FROM pragma_user_version)`, func(s *sqlite3.Stmt) error {
 		tables, id, version = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
@@ -161,12 +161,12 @@ func inspect(c *conn) (empty bool, err error) {
 		return true, nil
 	case id != applicationID:
 		return false, &engine.StorageError{
-			Fault: engine.Foreign, Op: "open", Path: c.path,
+			Fault: engine.Foreign, Op: "open", Path: c.Path,
 			Hint: "it is an SQLite database of another program; choose another file, this one was left as it is",
 		}
 	case version > schemaVersion:
 		return false, &engine.StorageError{
-			Fault: engine.TooNew, Op: "open", Path: c.path,
+			Fault: engine.TooNew, Op: "open", Path: c.Path,
 			Hint: fmt.Sprintf("it has schema version %d and this program knows versions up to %d; update the program", version, schemaVersion),
 		}
 	}
@@ -175,13 +175,13 @@ func inspect(c *conn) (empty bool, err error) {
 
 // upToDate refuses a file that a bus has yet to bring to the current schema. Those
 // that only look into a file do not do that: the program that owns it may be older.
-func upToDate(c *conn) error {
-	version, err := c.int64("PRAGMA user_version")
+func upToDate(c *database.Conn) error {
+	version, err := c.Int64("PRAGMA user_version")
 	if err != nil || version == schemaVersion {
 		return err
 	}
 	return &engine.StorageError{
-		Fault: engine.TooOld, Op: "open", Path: c.path,
+		Fault: engine.TooOld, Op: "open", Path: c.Path,
 		Hint: fmt.Sprintf("it has schema version %d, and this program works with version %d: start the new version of the program "+
 			"that uses it, which upgrades it, or look at it with the older busgen", version, schemaVersion),
 	}
@@ -189,8 +189,8 @@ func upToDate(c *conn) error {
 
 // openWriter opens the connection that writes, creating the file and the
 // schema when there is none, until ctx ends.
-func openWriter(ctx context.Context, path, vfsName string) (*conn, error) {
-	c, err := connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, error) {
+	c, err := database.Connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -198,26 +198,26 @@ func openWriter(ctx context.Context, path, vfsName string) (*conn, error) {
 	// Of several processes that switch a new file to a write-ahead log, SQLite
 	// refuses some at once, where waiting could be a deadlock.
 	began := time.Now()
-	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && ctx.Err() == nil && time.Since(began) < busyTimeout; err = migrate(c) {
+	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && ctx.Err() == nil && time.Since(began) < database.BusyTimeout; err = migrate(c) {
 		time.Sleep(time.Millisecond + rand.N(4*time.Millisecond))
 	}
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		c.shut()
+		c.Close()
 		return nil, fault.Wrap("open", path, err)
 	}
 	return c, nil
 }
 
 // openReader opens a connection that cannot write.
-func openReader(path, vfsName string) (*conn, error) {
-	c, err := connect(path, vfsName, sqlite3.OPEN_READWRITE)
+func openReader(path, vfsName string) (*database.Conn, error) {
+	c, err := database.Connect(path, vfsName, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Exec("PRAGMA query_only=1"); err != nil {
+	if err := c.ExecScript("PRAGMA query_only=1"); err != nil {
 		c.Close()
 		return nil, fault.Wrap("open", path, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 func TestEveryVersionHasItsMigration(t *testing.T) {
@@ -28,10 +29,10 @@ var synthetic = []string{
 func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
 	migrationTest(t, func(m *machine) {
 		for range 2 {
-			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
 			m.must(upgrade(c, synthetic))
-			m.must(c.shut())
+			m.must(c.Close())
 			m.schemaHolds(m.fs, 3)
 		}
 	})
@@ -39,7 +40,7 @@ func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
 
 func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 	migrationTest(t, func(m *machine) {
-		c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+		c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 		m.must(err)
 		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM log"} // a second time
 		if err := upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
@@ -47,7 +48,7 @@ func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 		}
 		m.schemaHolds(m.fs, 2)
 		m.must(upgrade(c, synthetic)) // of a program that was corrected
-		m.must(c.shut())
+		m.must(c.Close())
 		m.schemaHolds(m.fs, 3)
 	})
 }
@@ -56,7 +57,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 	found := map[string]bool{}
 	for cut, over := 1, false; !over; cut++ {
 		migrationTest(t, func(m *machine) {
-			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
 			m.fs.CutAfter(cut)
 			err = upgrade(c, synthetic)
@@ -66,15 +67,15 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 			for seed := range uint64(5) {
 				disk := simfs.New(filepath.Dir(m.path), m.fs.Crash(seed))
 				found[m.schemaHolds(disk, 1, 2, 3)] = true
-				after, err := connect(m.path, disk.Name(), sqlite3.OPEN_READWRITE)
+				after, err := database.Connect(m.path, disk.Name(), sqlite3.OPEN_READWRITE)
 				m.must(err)
 				m.must(upgrade(after, synthetic))
-				m.must(after.shut())
+				m.must(after.Close())
 				m.schemaHolds(disk, 3)
 				disk.Unregister()
 			}
 			m.fs.Heal()
-			c.shut()
+			c.Close()
 		})
 	}
 	if !found["1"] || !found["2"] || !found["3"] {
@@ -118,10 +119,10 @@ func migrationTest(t *testing.T, f func(m *machine)) {
 			m.publish(40, 1000)
 			m.must(m.log.Close())
 			m.log = nil
-			c, err := connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
+			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
-			m.must(c.exec("PRAGMA user_version=1")) // the migrations here are made up
-			m.must(c.shut())
+			m.must(c.Exec("PRAGMA user_version=1")) // the migrations here are made up
+			m.must(c.Close())
 			oldFile = m.fs.Kill()[m.path]
 		}
 		m.boot(simfs.Image{m.path: oldFile})
@@ -172,7 +173,7 @@ func typesNamed(names ...string) (specs []engine.TypeSpec) {
 func TestAFileThatIsCreatedMeanwhileIsOneOfOurs(t *testing.T) {
 	for at := 1; ; at++ {
 		path := filepath.Join(t.TempDir(), "events.db")
-		c, err := connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+		c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 		must(t, err)
 		statements := 0
 		must(t, c.Trace(sqlite3.TRACE_STMT, func(sqlite3.TraceEvent, any, any) error {
@@ -182,14 +183,14 @@ func TestAFileThatIsCreatedMeanwhileIsOneOfOurs(t *testing.T) {
 			if statements++; statements == at {
 				other, err := openWriter(t.Context(), path, "")
 				must(t, err)
-				must(t, other.shut())
+				must(t, other.Close())
 			}
 			return nil
 		}))
 		if err := migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
 			t.Errorf("created before statement %d: %v", at, err)
 		}
-		must(t, c.shut())
+		must(t, c.Close())
 		if statements < at {
 			return
 		}

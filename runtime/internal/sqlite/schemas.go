@@ -7,12 +7,13 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // changedSchemas returns the schemas that the file has in another form or not at all, by
 // the number of their type. Types that have no row yet are left out.
-func changedSchemas(c *conn, rows []typenames.Row, specs []engine.TypeSpec) (map[int64]string, error) {
+func changedSchemas(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpec) (map[int64]string, error) {
 	ids := map[typenames.Key]int64{}
 	for _, row := range rows {
 		ids[typenames.Key{Name: row.Written, Version: row.Version}] = row.ID
@@ -23,7 +24,7 @@ func changedSchemas(c *conn, rows []typenames.Row, specs []engine.TypeSpec) (map
 			changed[id] = spec.Schema
 		}
 	}
-	err := c.query("SELECT type, schema FROM schemas", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT type, schema FROM schemas", func(s *sqlite3.Stmt) error {
 		if id := s.ColumnInt64(0); changed[id] == s.ColumnText(1) {
 			delete(changed, id)
 		}
@@ -33,7 +34,7 @@ func changedSchemas(c *conn, rows []typenames.Row, specs []engine.TypeSpec) (map
 }
 
 // storeSchemas writes what has changed, after declareTypes.
-func storeSchemas(c *conn, specs []engine.TypeSpec, program string) error {
+func storeSchemas(c *database.Conn, specs []engine.TypeSpec, program string) error {
 	rows, err := typeRows(c)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func storeSchemas(c *conn, specs []engine.TypeSpec, program string) error {
 		return err
 	}
 	for id, schema := range changed {
-		err := c.exec("INSERT OR REPLACE INTO schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
+		err := c.Exec("INSERT OR REPLACE INTO schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
 		if err != nil {
 			return err
 		}
@@ -53,12 +54,12 @@ func storeSchemas(c *conn, specs []engine.TypeSpec, program string) error {
 
 // Schema implements [engine.DeadLetterReader].
 func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engine.Schema, err error) {
-	err = i.look(ctx, "read a schema of", func(c *conn) error {
-		return c.query(`
+	err = i.look(ctx, "read a schema of", func(c *database.Conn) error {
+		return c.Query(`
 			SELECT t.version, s.schema, s.stored_at, s.program FROM schemas s JOIN types t ON t.id = s.type
 			WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1)
 			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
-			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: timeOf(s, 2), Program: s.ColumnText(3)}
+			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
 			return nil
 		}, eventType)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -153,7 +154,7 @@ func (s *sim) raw(fs *simfs.FS) *sqlite3.Conn {
 }
 
 func simRaw(path string, fs *simfs.FS) (*sqlite3.Conn, error) {
-	return sqlite3.Open(uri(path, fs.Name()))
+	return sqlite3.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?vfs=" + url.QueryEscape(fs.Name()))
 }
 
 // rows runs a query and returns its rows as text.

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // insertSpecial writes one event that is delayed, or has an idempotency key.
@@ -22,7 +23,7 @@ func (w *writer) insertSpecial(one []logged) error {
 	}
 	if d := e.Dedupe; d != nil {
 		digest := sha256.Sum256(e.Payload)
-		err := w.conn.exec(`
+		err := w.conn.Exec(`
 			INSERT OR REPLACE INTO dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			e.typeID, d.Key, e.Seq, e.ID[:], digest[:], d.Expires)
 		if err != nil {
@@ -34,10 +35,10 @@ func (w *writer) insertSpecial(one []logged) error {
 	}
 	// A delayed event is on no consumer's way: each has a delivery that waits.
 	w.events[len(w.events)-1].Due = e.Due
-	if err := w.conn.exec("UPDATE log SET due_at = ? WHERE seq = ?", e.Due, e.Seq); err != nil {
+	if err := w.conn.Exec("UPDATE log SET due_at = ? WHERE seq = ?", e.Due, e.Seq); err != nil {
 		return err
 	}
-	return w.conn.exec(`
+	return w.conn.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
 		SELECT subscription, ?, 'waiting', 0, ? FROM routes WHERE type = ?`, e.Seq, e.Due, e.typeID)
 }
@@ -60,7 +61,7 @@ func (w *writer) deduplicate(events []logged) error {
 // recognise makes an event a duplicate if its key is remembered.
 func (w *writer) recognise(e *logged, now time.Time) error {
 	// Keys are forgotten a few at a time, by those who use them.
-	err := w.conn.exec(`
+	err := w.conn.Exec(`
 		DELETE FROM dedupe WHERE (type, key) IN (SELECT type, key FROM dedupe WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`, now)
 	if err != nil {
 		return err
@@ -68,11 +69,11 @@ func (w *writer) recognise(e *logged, now time.Time) error {
 	var first uuid.UUID
 	var seq int64
 	same := false
-	err = w.conn.query(`
+	err = w.conn.Query(`
 		SELECT d.id, d.seq, d.digest, t.version FROM dedupe d JOIN types t ON t.id = d.type
 		WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1) AND d.key = ? AND d.expires_at > ?`, func(s *sqlite3.Stmt) error {
 		digest := sha256.Sum256(e.Payload)
-		first, seq = uuidOf(s, 0), s.ColumnInt64(1)
+		first, seq = database.UUID(s, 0), s.ColumnInt64(1)
 		// Payloads of different versions cannot be compared.
 		same = s.ColumnInt(3) != max(e.Version, 1) || bytes.Equal(s.ColumnRawBlob(2), digest[:])
 		return nil

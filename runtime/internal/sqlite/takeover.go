@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
@@ -43,8 +44,8 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	// Should that fail, they are those of an earlier life from now on, and
 	// nobody is charged for them again.
 	var since int64
-	err = l.writer.doSynced(ctx, func(c *conn) error {
-		before, err := c.int64("SELECT since FROM owner")
+	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
+		before, err := c.Int64("SELECT since FROM owner")
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 			return err
 		}
 		since = max(before+1, time.Now().UnixMicro())
-		return c.exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
+		return c.Exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
 	if err != nil {
 		return err
@@ -72,8 +73,8 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		return claimsError("clear", l.path+file.ClaimsSuffix, err)
 	}
 	// The last owner may have dispatched what this process published.
-	err = l.read(func(c *conn) error {
-		last, err := c.int64("SELECT max(seq) FROM log")
+	err = l.read(func(c *database.Conn) error {
+		last, err := c.Int64("SELECT max(seq) FROM log")
 		if err != nil {
 			return err
 		}
@@ -106,26 +107,26 @@ func claimsError(op, path string, err error) error {
 }
 
 // count says what there is to do.
-func count(c *conn, found *engine.Recovery) error {
-	waiting, err := c.int64("SELECT count(*) FROM deliveries WHERE state = 'waiting'")
+func count(c *database.Conn, found *engine.Recovery) error {
+	waiting, err := c.Int64("SELECT count(*) FROM deliveries WHERE state = 'waiting'")
 	if err != nil {
 		return err
 	}
-	dead, err := c.int64("SELECT count(*) FROM deliveries WHERE state = 'dead'")
+	dead, err := c.Int64("SELECT count(*) FROM deliveries WHERE state = 'dead'")
 	if err != nil {
 		return err
 	}
 	found.Waiting, found.Dead = int(waiting)-found.Interrupted, int(dead)
 	// An upper bound that costs nothing: how far the slowest subscription is
 	// behind, whether or not all of that is for it.
-	found.Backlog, err = c.int64("SELECT max(0, (SELECT max(seq) FROM log) - (SELECT min(cursor) FROM subscriptions))")
+	found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM log) - (SELECT min(cursor) FROM subscriptions))")
 	return err
 }
 
 // owner returns the error that names who dispatches.
 func (l *Log) owner() error {
 	var owner engine.Owner
-	err := l.read(func(c *conn) (err error) {
+	err := l.read(func(c *database.Conn) (err error) {
 		owner, err = readOwner(c)
 		return err
 	})

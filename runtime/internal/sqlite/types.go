@@ -8,6 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -59,7 +60,7 @@ func (t *typeTable) info(id int64) (typeInfo, bool) {
 }
 
 // resolve sets the type and version of a record that was read from the file.
-func (t *typeTable) resolve(c *conn, id int64, r *engine.Record) error {
+func (t *typeTable) resolve(c *database.Conn, id int64, r *engine.Record) error {
 	info, known := t.info(id)
 	if !known { // declared by another process, or by the transaction that appended its first event
 		if err := t.load(c); err != nil {
@@ -72,14 +73,14 @@ func (t *typeTable) resolve(c *conn, id int64, r *engine.Record) error {
 }
 
 // load reads all types that the file knows.
-func (t *typeTable) load(c *conn) error {
+func (t *typeTable) load(c *database.Conn) error {
 	return t.read(c, false)
 }
 
 // reload is load for another log, which has numbers of its own.
-func (t *typeTable) reload(c *conn) error { return t.read(c, true) }
+func (t *typeTable) reload(c *database.Conn) error { return t.read(c, true) }
 
-func (t *typeTable) read(c *conn, anew bool) error {
+func (t *typeTable) read(c *database.Conn, anew bool) error {
 	rows, err := typeRows(c)
 	if err != nil {
 		return err
@@ -103,8 +104,8 @@ func (t *typeTable) read(c *conn, anew bool) error {
 }
 
 // typeRows reads the table.
-func typeRows(c *conn) (rows []typenames.Row, err error) {
-	err = c.query("SELECT id, name, written, version FROM types ORDER BY id", func(s *sqlite3.Stmt) error {
+func typeRows(c *database.Conn) (rows []typenames.Row, err error) {
+	err = c.Query("SELECT id, name, written, version FROM types ORDER BY id", func(s *sqlite3.Stmt) error {
 		rows = append(rows, typenames.Row{ID: s.ColumnInt64(0), Name: s.ColumnText(1), Written: s.ColumnText(2), Version: s.ColumnInt(3)})
 		return nil
 	})

@@ -4,10 +4,12 @@ import (
 	"context"
 	"strings"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // DeclareTypes implements [engine.Log].
@@ -21,7 +23,7 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	}
 	l.types.mu.Unlock()
 	needed := false
-	err := l.read(func(c *conn) error {
+	err := l.read(func(c *database.Conn) error {
 		rows, err := typeRows(c)
 		if err != nil {
 			return err
@@ -31,7 +33,7 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 		return err
 	})
 	if needed && err == nil {
-		err = l.writer.do(ctx, func(c *conn) error {
+		err = l.writer.do(ctx, func(c *database.Conn) error {
 			if err := declareTypes(c, specs); err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 }
 
 // declareTypes adds what is missing, and gives types the names they have now.
-func declareTypes(c *conn, specs []engine.TypeSpec) error {
+func declareTypes(c *database.Conn, specs []engine.TypeSpec) error {
 	rows, err := typeRows(c)
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 		return nil
 	}
 	for id, name := range renamed {
-		if err := c.exec("UPDATE types SET name = ? WHERE id = ?", name, id); err != nil {
+		if err := c.Exec("UPDATE types SET name = ? WHERE id = ?", name, id); err != nil {
 			return err
 		}
 	}
@@ -75,10 +77,10 @@ func declareTypes(c *conn, specs []engine.TypeSpec) error {
 
 // declareType returns a type's number, and adds the type with its routes
 // unless it is known.
-func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
+func declareType(c *database.Conn, key typenames.Key) (typeID int64, err error) {
 	key.Version = max(key.Version, 1)
 	relative, name := int64(0), key.Name // another row of the same type
-	err = c.query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
 		relative, name = s.ColumnInt64(0), s.ColumnText(1)
 		if s.ColumnInt(2) == key.Version {
 			typeID = relative
@@ -91,12 +93,12 @@ func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 	if err != nil || typeID != 0 {
 		return typeID, err
 	}
-	if err := c.exec("INSERT INTO types (name, written, version) VALUES (?, ?, ?)", name, key.Name, key.Version); err != nil {
+	if err := c.Exec("INSERT INTO types (name, written, version) VALUES (?, ?, ?)", name, key.Name, key.Version); err != nil {
 		return 0, err
 	}
 	typeID = c.LastInsertRowID()
 	if relative != 0 {
-		return typeID, c.exec("INSERT INTO routes (type, subscription, former) SELECT ?, subscription, former FROM routes WHERE type = ?", typeID, relative)
+		return typeID, c.Exec("INSERT INTO routes (type, subscription, former) SELECT ?, subscription, former FROM routes WHERE type = ?", typeID, relative)
 	}
 	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
 		return typenames.Matches(pattern, key.Name)
@@ -105,7 +107,7 @@ func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 		return 0, err
 	}
 	for _, subscription := range subscriptions {
-		if err := c.exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+		if err := c.Exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return 0, err
 		}
 	}
@@ -114,15 +116,15 @@ func declareType(c *conn, key typenames.Key) (typeID int64, err error) {
 
 // noticeType returns the name that the type of the dead-letter notices of a type has
 // today, and a row of it; 0 if there is none.
-func noticeType(c *conn, base string) (typeID int64, name string, err error) {
+func noticeType(c *database.Conn, base string) (typeID int64, name string, err error) {
 	name = engine.DeadType(base)
-	err = c.query("SELECT name FROM types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT name FROM types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
 		name = engine.DeadType(s.ColumnText(0))
 		return nil
 	}, base)
 	if err != nil {
 		return 0, name, err
 	}
-	typeID, err = c.int64("SELECT max(id) FROM types WHERE name = ?", name)
+	typeID, err = c.Int64("SELECT max(id) FROM types WHERE name = ?", name)
 	return typeID, name, err
 }

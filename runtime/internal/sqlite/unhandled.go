@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // unhandledLooked is how many events of the log are looked at, from a cursor on and
@@ -23,8 +25,8 @@ func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int6
 	for _, one := range handled {
 		here[one.(*consumer).id] = true
 	}
-	err = l.read(func(c *conn) error {
-		if found.Last, err = c.int64("SELECT coalesce(max(seq), 0) FROM log"); err != nil {
+	err = l.read(func(c *database.Conn) error {
+		if found.Last, err = c.Int64("SELECT coalesce(max(seq), 0) FROM log"); err != nil {
 			return err
 		}
 		if found.Consumers, err = unhandledConsumers(c, here, found.Last); err != nil {
@@ -37,11 +39,11 @@ func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int6
 }
 
 // unhandledConsumers returns the subscriptions with a backlog that are not here.
-func unhandledConsumers(c *conn, here map[int64]bool, last int64) (all []engine.Backlog, err error) {
+func unhandledConsumers(c *database.Conn, here map[int64]bool, last int64) (all []engine.Backlog, err error) {
 	type place struct{ id, cursor int64 }
 	var places []place
 	var candidates []engine.Backlog
-	err = c.query("SELECT id, cursor, name, pattern FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, cursor, name, pattern FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		if id := s.ColumnInt64(0); !here[id] {
 			places = append(places, place{id, s.ColumnInt64(1)})
 			candidates = append(candidates, engine.Backlog{Name: s.ColumnText(2), Pattern: s.ColumnText(3)})
@@ -62,21 +64,21 @@ func unhandledConsumers(c *conn, here map[int64]bool, last int64) (all []engine.
 
 // oldestOpen returns when the oldest open event of a subscription was published, of
 // those that it looks at; zero if there is none.
-func oldestOpen(c *conn, id, cursor, last int64) (oldest time.Time, err error) {
+func oldestOpen(c *database.Conn, id, cursor, last int64) (oldest time.Time, err error) {
 	note := func(s *sqlite3.Stmt) error {
-		if at := timeOf(s, 0); oldest.IsZero() || at.Before(oldest) {
+		if at := database.Time(s, 0); oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}
 		return nil
 	}
-	err = c.query(`
+	err = c.Query(`
 		SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
 		WHERE d.subscription = ? AND d.state <> 'dead' ORDER BY d.seq LIMIT 1`, note, id)
 	for _, from := range []int64{cursor, max(cursor, last-unhandledLooked)} {
 		if err != nil || !oldest.IsZero() {
 			break
 		}
-		err = c.query(`
+		err = c.Query(`
 			SELECT l.created_at FROM log l
 			WHERE l.seq > ?2 AND l.seq <= ?3 AND `+withoutRow+`
 			ORDER BY l.seq LIMIT 1`, note, id, from, from+unhandledLooked)
@@ -86,9 +88,9 @@ func oldestOpen(c *conn, id, cursor, last int64) (oldest time.Time, err error) {
 
 // unroutedTypes returns the relevant types of the events after a seq that no
 // subscription is for.
-func (l *Log) unroutedTypes(c *conn, after int64, relevant func(string) bool) ([]string, error) {
+func (l *Log) unroutedTypes(c *database.Conn, after int64, relevant func(string) bool) ([]string, error) {
 	unrouted := map[int64]string{}
-	err := c.query("SELECT id, name FROM types t WHERE NOT EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, name FROM types t WHERE NOT EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
 		id := s.ColumnInt64(0)
 		info, _ := l.types.info(id)
 		if name := cmp.Or(info.name, s.ColumnText(1)); name[0] != engine.OwnType && relevant(name) {
@@ -100,7 +102,7 @@ func (l *Log) unroutedTypes(c *conn, after int64, relevant func(string) bool) ([
 		return nil, err
 	}
 	stored := map[string]bool{}
-	err = c.query("SELECT type FROM log WHERE seq > ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT type FROM log WHERE seq > ?", func(s *sqlite3.Stmt) error {
 		if name, ok := unrouted[s.ColumnInt64(0)]; ok {
 			stored[name] = true
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
@@ -28,7 +29,7 @@ const (
 // other, each for everyone who is waiting at that moment. That happens on the
 // writer's goroutine or, for a publisher that is alone, on the publisher's.
 type writer struct {
-	conn *conn
+	conn *database.Conn
 	log  *Log
 
 	mu        sync.Mutex
@@ -65,7 +66,7 @@ type writer struct {
 	flushes []flush       // of the transaction at hand
 }
 
-func newWriter(log *Log, c *conn) *writer {
+func newWriter(log *Log, c *database.Conn) *writer {
 	w := &writer{
 		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
 		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
@@ -242,18 +243,18 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	var err error
 	if !begun {
-		err = w.conn.begin(full && !w.unsynced)
+		err = w.conn.Begin(full && !w.unsynced)
 	}
 	g.requests = w.started()
 	began := time.Now()
 	if err == nil {
-		err = w.conn.finish(func() error { return w.applyHere(g) })
+		err = w.conn.Finish(func() error { return w.applyHere(g) })
 	}
 	for tries := 0; tries < changesLimit && w.changed(err); tries++ {
-		err = w.conn.commit(full && !w.unsynced, func() error { return w.applyHere(g) })
+		err = w.conn.Commit(full && !w.unsynced, func() error { return w.applyHere(g) })
 	}
 	took = time.Since(began)
-	if err = fault.Wrap("write", w.conn.path, err); err == nil {
+	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
 		w.log.tail.append(w.events, len(w.log.all()))
 	}
@@ -282,7 +283,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	clear(w.events)
 	clear(w.flushes)
 	w.save()
-	w.conn.tidy() // nobody waits for it
+	w.conn.Tidy() // nobody waits for it
 	return took
 }
 
@@ -347,7 +348,7 @@ func (w *writer) lookAround() {
 	}
 	w.log.claims.Keep(w.logger)
 	w.followClock()
-	version, err := w.conn.int64("PRAGMA data_version")
+	version, err := w.conn.Int64("PRAGMA data_version")
 	if err != nil || version == w.version {
 		return
 	}

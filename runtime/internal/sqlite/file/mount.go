@@ -1,8 +1,6 @@
 package file
 
-import (
-	"sync"
-)
+import "sync"
 
 // mounts are the files that are not on a disk of the system: path → name of
 // the driver's file layer that has it.

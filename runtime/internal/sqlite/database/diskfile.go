@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"io"
@@ -52,7 +52,7 @@ func (f *diskFile) Truncate(size int64) error {
 }
 
 // Sync never fails for want of space in SQLite's words, even if it does: what
-// was written may be lost, and that is what [conn.commit] must know.
+// was written may be lost, and that is what [Conn.Commit] must know.
 func (f *diskFile) Sync(flags vfs.SyncFlag) error {
 	if f.isKept() {
 		return nil

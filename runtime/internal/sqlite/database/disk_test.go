@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"os"
@@ -26,11 +26,11 @@ func TestNoAbilityOfADriversFileIsLost(t *testing.T) {
 	seen := &witness{VFS: vfs.Find("")}
 	vfs.Register("witness", seen)
 	defer vfs.Unregister("witness")
-	c, err := connect(filepath.Join(t.TempDir(), "events.db"), "witness", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	c, err := Connect(filepath.Join(t.TempDir(), "events.db"), "witness", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	must(t, err)
-	defer c.shut()
+	defer c.Close()
 	const setup = "PRAGMA journal_mode=WAL; CREATE TABLE t (x)"
-	must(t, c.Exec(setup))
+	must(t, c.ExecScript(setup))
 	if len(seen.files) < 2 {
 		t.Fatalf("%d files were opened", len(seen.files))
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
-// locate returns the one name of a file, and the file layer that has it: "" for
+// Locate returns the one name of a file, and the file layer that has it: "" for
 // that of the system. It refuses a file that is not alone or not complete.
-func locate(path, vfsName string) (string, string, error) {
+func Locate(path, vfsName string) (string, string, error) {
 	if vfsName == "" {
 		vfsName = file.Mounted(path)
 	}
@@ -23,14 +23,14 @@ func locate(path, vfsName string) (string, string, error) {
 	}
 	path, err := file.Resolve(path)
 	if err == nil {
-		err = complete(path)
+		err = requireComplete(path)
 	}
 	return path, "", err
 }
 
-// complete refuses a name beside which files wait for the one that is missing or
+// requireComplete refuses a name beside which files wait for the one that is missing or
 // empty. SQLite would delete the write-ahead log, with all events that it has.
-func complete(path string) error {
+func requireComplete(path string) error {
 	// Before the file itself: another process may be creating all of them.
 	var left []string
 	if size, err := file.Size(path + file.WALSuffix); err == nil && size > 0 {

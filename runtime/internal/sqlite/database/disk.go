@@ -1,4 +1,4 @@
-package sqlite
+package database
 
 import (
 	"errors"
@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // disk is the file layer of one connection. It passes everything on to a layer

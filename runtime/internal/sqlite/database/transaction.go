@@ -1,0 +1,164 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// Transaction runs f between BEGIN IMMEDIATE and COMMIT. With full the commit
+// is on disk when it returns; without, it is in the hands of the operating
+// system. Whatever fails, nothing of f remains.
+func (c *Conn) Transaction(full bool, f func() error) error {
+	err := c.Commit(full, f)
+	c.Tidy()
+	return err
+}
+
+// Commit is Transaction without Tidy.
+func (c *Conn) Commit(full bool, f func() error) error {
+	if err := c.Begin(full); err != nil {
+		return err
+	}
+	return c.Finish(f)
+}
+
+// Begin starts a transaction for Finish. It waits for other processes.
+func (c *Conn) Begin(full bool) error {
+	if c.doubtful {
+		if err := c.repair(); err != nil {
+			return err
+		}
+	}
+	if err := c.SetFull(full); err != nil {
+		return err
+	}
+	return c.Exec("BEGIN IMMEDIATE")
+}
+
+// TryBegin is Begin that waits for nothing, and reports whether it has started
+// a transaction.
+func (c *Conn) TryBegin(full bool) bool {
+	if c.doubtful || c.BusyTimeout(0) != nil {
+		return false
+	}
+	err := c.Begin(full)
+	c.BusyTimeout(BusyTimeout)
+	return err == nil
+}
+
+// Finish runs f in the transaction that Begin has started, and ends it.
+func (c *Conn) Finish(f func() error) error {
+	err := f()
+	// From here on no context interrupts: what is open would lock everyone out.
+	defer c.SetInterrupt(c.SetInterrupt(context.Background()))
+	if err == nil {
+		if err = c.Exec("COMMIT"); err == nil {
+			return nil
+		}
+		// A write that finds no space does not happen, so that the end of the
+		// transaction is not in the write-ahead log.
+		c.doubtful = !errors.Is(err, sqlite3.BUSY) && !errors.Is(err, sqlite3.FULL)
+	}
+	// Some failures (a full disk) have rolled back already.
+	if !c.GetAutocommit() {
+		if rollbackErr := c.Exec("ROLLBACK"); rollbackErr != nil {
+			return fmt.Errorf("%w (and the rollback failed: %v)", err, rollbackErr)
+		}
+	}
+	if c.doubtful {
+		if repairErr := c.repair(); repairErr != nil {
+			return fmt.Errorf("%w (%w: %v)", err, fault.ErrInDoubt, repairErr)
+		}
+	}
+	return err
+}
+
+// Tidy moves the write-ahead log into the database when it has grown long. The
+// next transaction deals with a failure: what is committed stays committed.
+func (c *Conn) Tidy() {
+	if c.doubtful || c.wal.pages-c.wal.tried < WALPages {
+		return
+	}
+	c.wal.tried = c.wal.pages
+	switch err := c.Checkpoint(sqlite3.CHECKPOINT_PASSIVE); {
+	case err == nil, errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.FULL):
+		// Later, then. The write-ahead log has everything.
+	default:
+		c.doubtful = true
+		c.repair()
+	}
+}
+
+// Checkpoint moves what it can of the write-ahead log into the database.
+//
+// When other connections read an older state, SQLite moves a part, does not
+// sync it, and never moves it again. If a later sync of the database fails, the
+// operating system may forget that part, and only the write-ahead log still has
+// it. Then it must not be emptied: the next process that opens the file moves
+// all of it again. A write that fails forgets nothing: SQLite repeats it.
+func (c *Conn) Checkpoint(mode sqlite3.CheckpointMode) error {
+	c.disk.unsynced = false
+	_, _, err := c.WALCheckpoint("main", mode)
+	if err = c.disk.explain(err); c.disk.unsynced {
+		if _, moved, noopErr := c.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP); moved > 0 || noopErr != nil {
+			c.wal.broken = true
+			_, configErr := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+			err = errors.Join(err, configErr)
+		}
+	}
+	return err
+}
+
+// repair makes up for a commit or a checkpoint that failed. After a commit all
+// of it may stand in the write-ahead log, and would be found there if the
+// process died now. And when a sync fails, the operating system may forget what
+// it has not yet written, earlier commits included, and later syncs do not bring
+// that back. Both end when the write-ahead log is moved into the database and
+// emptied, and a commit that changes nothing is synced after that. Until this
+// has worked, nothing else is written.
+func (c *Conn) repair() error {
+	if c.wal.broken {
+		return &engine.StorageError{
+			Fault: engine.IO, Op: "write", Path: c.Path,
+			Hint: "the disk has failed to keep what was written, and the events are safe only in the file " + c.Path +
+				"-wal: check the disk, end every program that uses the file, and start again",
+		}
+	}
+	if err := c.SetFull(true); err != nil {
+		return err
+	}
+	err := c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
+	var version int64
+	if err == nil {
+		version, err = c.Int64("PRAGMA user_version")
+	}
+	if err == nil {
+		err = c.ExecScript(fmt.Sprintf("PRAGMA user_version=%d", version))
+	}
+	c.doubtful = err != nil
+	return err
+}
+
+// SetFull chooses what a commit waits for. The driver's default for WAL files
+// is NORMAL, which can lose acknowledged events when the power fails.
+func (c *Conn) SetFull(full bool) error {
+	if c.full == full {
+		return nil
+	}
+	mode := "NORMAL"
+	if full {
+		mode = "FULL"
+	}
+	// Not prepared: this pragma takes effect while it is being compiled.
+	if err := c.ExecScript("PRAGMA synchronous=" + mode); err != nil {
+		return err
+	}
+	c.full = full
+	return nil
+}
