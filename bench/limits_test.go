@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheLimitsAreMeasuredAndSaid(t *testing.T) {
+func TestTheLimitsAreMeasuredAndReported(t *testing.T) {
 	dir := t.TempDir()
 	// Whether they hold depends on what else this machine does.
 	code, stdout, stderr := bench(t.Context(), dir, "-limits", "-time", "300ms")

@@ -120,7 +120,7 @@ func TestAnOrderWaitsForADeclaredSubscriptionThatNobodyHandlesYet(t *testing.T) 
 	}
 }
 
-func TestCancellationsOfBeforeHaveAReason(t *testing.T) {
+func TestCancellationsOfVersion1GetAReason(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for _, test := range []struct {
 		stored *string

@@ -23,7 +23,7 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
-	{"TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise", "runtime/options.go",
+	{"TestShutdownWaitsForThirtySecondsByDefault", "runtime/options.go",
 		"defaultShutdownTimeout = 30 *", "defaultShutdownTimeout = 90 *"},
 	{"TestAHighPriorityOvertakesAndALowOneIsNotStarved", "runtime/internal/dispatch/queue.go",
 		"const patience = 8", "const patience = 12"},
@@ -39,9 +39,9 @@ var brokenRules = []brokenRule{
 		"a.Snoozes >= settings.MaxSnoozes", "a.Snoozes > settings.MaxSnoozes"},
 	{"TestTheCountOfSnoozesSurvivesRestartsAndFailures", "runtime/internal/sqlite/flush.go",
 		"snoozes = excluded.snoozes", "snoozes = 0"},
-	{"TestOnlyWhatHandlersAskForCountsAsASnooze", "runtime/internal/sqlite/flush.go",
+	{"TestOnlySnoozesThatHandlersAskForCount", "runtime/internal/sqlite/flush.go",
 		"if d.Asked {", "if d.Kind == engine.Snooze {"},
-	{"TestASnoozeBeyondItsExpiryIsTheEnd", "runtime/internal/dispatch/failure.go",
+	{"TestASnoozeBeyondTheExpiryMakesADeadLetter", "runtime/internal/dispatch/failure.go",
 		"until.Sub(a.Since) >= settings.ExpiresAfter:", "until.Sub(a.Since) >= 2*settings.ExpiresAfter:"},
 	{"TestTheContextOfAHandlerEndsWithItsEvent", "runtime/internal/dispatch/failure.go",
 		"a.withdraw() // the event had little time", "a.permit.Failure(now, f.text) // the event had little time"},
@@ -53,7 +53,7 @@ var brokenRules = []brokenRule{
 		"0, ?3 WHERE EXISTS", "0, ?3 WHERE NOT EXISTS"},
 	{"TestStatusStopsCountingAndSaysSo", "runtime/internal/sqlite/inspect_status.go",
 		"status.More = true", "status.More = false"},
-	{"TestStatusListsWhatIsSnoozedAgainAndAgain", "runtime/internal/sqlite/inspect_status.go",
+	{"TestStatusListsDeliveriesThatAreSnoozedAgainAndAgain", "runtime/internal/sqlite/inspect_status.go",
 		"d.snoozes >= ?2 OR began <= ?3", "d.snoozes >= ?2 AND began <= ?3"},
 }
 
@@ -61,7 +61,7 @@ var breakRules = flag.Bool("break", false, "break the rules of docs/semantics.md
 
 // The page says which tests were seen to fail. This keeps the list of them true;
 // with -break it sees them fail, each with a change that only the compiler sees.
-func TestWhatIsMarkedInTheSemanticsWasSeenToFail(t *testing.T) {
+func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 	root, err := filepath.Abs("..")
 	conformance.Must(t, err)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "semantics.md"))

@@ -91,7 +91,7 @@ func TestACheckedPayloadIsExactlyWhatTheCatalogueSays(t *testing.T) {
 	}
 }
 
-func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
+func TestAPublishedPayloadPassesTheCheck(t *testing.T) {
 	id := customer
 	for eventType, payload := range map[string]any{
 		"user.registered":   events.UserRegistered{UserID: id, Email: "ada@example.org", Preferences: map[string]string{"language": "de", "": "x"}},
@@ -107,7 +107,7 @@ func TestWhatIsPublishedPassesTheCheck(t *testing.T) {
 	}
 }
 
-func TestJSONOfOthersThatIsNoTextIsNotPublished(t *testing.T) {
+func TestRawJSONThatIsNotUTF8IsNotPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus, err := events.Open(t.Context(), t.TempDir()+"/events.db")
 		conformance.Must(t, err)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestSettingsShowWhatIsSwitchedOn(t *testing.T) {
+func TestSettingsLeaveOutWhatIsOff(t *testing.T) {
 	c := parsed(t, `
 events:
   order.placed:

@@ -2,7 +2,7 @@ package templates
 
 import "testing"
 
-func TestCustomTypesHaveAnAddressWhereverTheyAre(t *testing.T) {
+func TestCustomTypesAreAddressableEverywhere(t *testing.T) {
 	c := parsed(t, `
 types:
   Big: { go: { import: math/big, type: Int }, type: json }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestCommentsOfWhatAPersonWrote(t *testing.T) {
+func TestTextsOfTheCatalogueAreWrittenAsComments(t *testing.T) {
 	tests := []struct {
 		name string
 		text string

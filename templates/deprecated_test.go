@@ -15,7 +15,7 @@ import (
 
 // Linters report whoever uses what is deprecated in another package (SA1019 of
 // staticcheck). Generated code has to, and says that it may.
-func TestCodeThatUsesWhatIsDeprecatedElsewhereSaysThatItMay(t *testing.T) {
+func TestCodeThatUsesDeprecatedNamesOfOtherPackagesSilencesLinters(t *testing.T) {
 	files := parse.Memory{Text: map[string][]byte{
 		"common.yaml": []byte(`
 version: 1
@@ -66,7 +66,7 @@ events:
 	}
 }
 
-func TestCodeThatUsesWhatIsDeprecatedInAnotherCatalogueSaysThatItMay(t *testing.T) {
+func TestCodeThatUsesDeprecatedNamesOfAnotherCatalogueSilencesLinters(t *testing.T) {
 	files := parse.Memory{Text: map[string][]byte{"other.yaml": []byte("version: 1\npackage: other\nimport_path: example.org/other\n" +
 		"types: { Old: { deprecated: use New, fields: {} }, New: { fields: {} } }\n")}}
 	for used, want := range map[string]bool{"Old": true, "New": false} {

@@ -2,7 +2,7 @@ package templates
 
 import "testing"
 
-func TestValidateChecksWhatGoAllowsAndAnEventCannotCarry(t *testing.T) {
+func TestValidateChecksForGoValuesThatEventsCannotHold(t *testing.T) {
 	tests := []struct {
 		name, field, want string
 	}{
@@ -82,7 +82,7 @@ func (p E) Validate() error {
 	}
 }
 
-func TestValidateOfWhatCannotBeWrongIsEmpty(t *testing.T) {
+func TestValidateIsEmptyIfEveryValueIsValid(t *testing.T) {
 	c := parsed(t, `
 events:
   e: { payload: { a: bool, b: int, c: int32, d: int64, e: uint64, f: bytes, g: time, h: duration, i: uuid, j: json, k: "[]int", l: "time?" } }

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
-func TestAnUpcastBeginsWithWhatHasStayedTheSame(t *testing.T) {
+func TestAnUpcastStubCopiesTheUnchangedFields(t *testing.T) {
 	c, findings, err := parse.Load("../internal/catalog/parse/testdata/cases/valid_history/events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(findings, err)

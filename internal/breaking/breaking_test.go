@@ -204,7 +204,7 @@ events:
 	}
 }
 
-func TestAnEventThatIsGoneIsLookedForByItsPayload(t *testing.T) {
+func TestARemovedEventIsMatchedByItsPayload(t *testing.T) {
 	const before = `
 types: { Tree: { fields: { label: string, kind: Kind, children: "[]Tree?" } }, Kind: { enum: [a, b] } }
 events:

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatIsToldOfAChange(t *testing.T) {
+func TestEachChangeIsDescribedInWords(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after string
 		want          []string

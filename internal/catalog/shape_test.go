@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/catalogtest"
 )
 
-func TestTheShapeOfAnEventIsThatOfItsPayload(t *testing.T) {
+func TestTheShapeOfAnEventDependsOnItsPayload(t *testing.T) {
 	const body = `version: 1
 package: events
 types:

@@ -258,7 +258,7 @@ func TestTextsStayTextsInComments(t *testing.T) {
 }
 
 // Values are the texts that they are in the catalogue, at run time too.
-func TestTextsMeanInCodeWhatTheyAre(t *testing.T) {
+func TestTextsKeepTheirValueInCode(t *testing.T) {
 	source, calls := values()
 	module := newModule(t)
 	addHostile(t, module, "test_kit: true\n"+source)

@@ -39,7 +39,7 @@ func TestAnnotationsShowControlCharacters(t *testing.T) {
 	}
 }
 
-func TestFindingsAreSortedAndNoneIsThereTwice(t *testing.T) {
+func TestFindingsAreSortedWithoutDuplicates(t *testing.T) {
 	a, b := &diag.Rule{ID: "a-rule"}, &diag.Rule{ID: "b-rule"}
 	at := func(file string, line, column int) diag.Place {
 		return diag.Place{Pos: diag.Position{File: file, Line: line, Column: column}}

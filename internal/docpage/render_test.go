@@ -217,7 +217,7 @@ func TestTextOfACatalogueStaysText(t *testing.T) {
 	}
 }
 
-func TestConstraintsAreSaidInWords(t *testing.T) {
+func TestConstraintsAreDescribedInWords(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"type: int, min: 1, max: 10":                              "1 to 10",
 		"type: int, min: 3, max: 3":                               "exactly 3",

@@ -218,7 +218,7 @@ func formatted(t *testing.T, source string) string {
 	return string(text)
 }
 
-func TestWhatIsNoCatalogueIsNotFormatted(t *testing.T) {
+func TestAFileThatIsNoCatalogueIsNotFormatted(t *testing.T) {
 	for source, want := range map[string]string{
 		"a: [":                       "it is not YAML: ",
 		"":                           "it is not YAML: EOF",

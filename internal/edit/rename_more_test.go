@@ -196,7 +196,7 @@ func TestAValueOfAnEnumIsRenamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotInsideCannotBeRenamed(t *testing.T) {
+func TestAPathToAnUnknownPartCannotBeRenamed(t *testing.T) {
 	field := func(path string) error { _, err := edit.RenameField(one(inside), path, "x"); return err }
 	valueOf := func(enum, from string) error { _, err := edit.RenameValue(one(inside), enum, from, "x"); return err }
 	subscription := func(from string) error { _, err := edit.RenameSubscription(one(inside), from, "x"); return err }

@@ -122,7 +122,7 @@ events:
 	}
 }
 
-func TestWhatIsNotThereCannotBeRenamed(t *testing.T) {
+func TestAnUnknownNameCannotBeRenamed(t *testing.T) {
 	for _, test := range []struct {
 		rename func() (*edit.Change, error)
 		want   string

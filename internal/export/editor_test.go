@@ -97,7 +97,7 @@ func cutLast(text, sep string) (before, after string, found bool) {
 }
 
 // Whoever completes a key gets the only snippet, or else 0 for a number.
-func TestWhatEditorsInsertIsValid(t *testing.T) {
+func TestSnippetsThatEditorsInsertAreValid(t *testing.T) {
 	snippets := 0
 	for path, p := range properties(t) {
 		kinds, _ := p["type"].([]any)

@@ -58,7 +58,7 @@ func TestARelativeFolderIsThatOfTheWorkingDirectory(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoImportPathSaysWhy(t *testing.T) {
+func TestAFolderWithoutAnImportPathHasAReason(t *testing.T) {
 	for _, test := range []struct{ name, goMod, dir, want string }{
 		{"a go.mod without a module", "go 1.26\n", "events", `no line that begins with "module"`},
 		{"a folder with a blank in its name", "module shop\n", "my events", "my events"},

@@ -43,7 +43,7 @@ func catalogues(t testing.TB) map[string]*catalog.Catalogue {
 }
 
 // What is exported and imported again exports the same.
-func TestWhatIsExportedComesBack(t *testing.T) {
+func TestAnExportedDocumentIsImportedAgain(t *testing.T) {
 	forms := map[string]struct {
 		export func(*catalog.Catalogue) ([]byte, error)
 		back   func(file string, source []byte, o importer.Options) *importer.Result

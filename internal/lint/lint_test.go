@@ -178,7 +178,7 @@ func TestAFileThatCannotBeShownIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatTheReaderFindsAreErrors(t *testing.T) {
+func TestFindingsOfTheReaderAreErrors(t *testing.T) {
 	_, findings := parse.Text("events.yaml", []byte("version: 2\n"))
 	if len(findings) == 0 || findings[0].Severity != diag.Error {
 		t.Errorf("got %+v", findings)

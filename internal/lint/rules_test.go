@@ -32,7 +32,7 @@ func TestANameIsGenericIfNoWordOfItSaysSomething(t *testing.T) {
 	}
 }
 
-func TestDelaysAreHeldAgainstWhatTheyComeTo(t *testing.T) {
+func TestTheResultingDelaysOfAPolicyAreChecked(t *testing.T) {
 	const early, late = "before the second attempt", "is tried again after"
 	for retry, want := range map[string]string{
 		"base_delay: 100ms":                                          "",

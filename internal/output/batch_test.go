@@ -112,7 +112,7 @@ func dead(t *testing.T) string {
 	return strconv.Itoa(command.Process.Pid)
 }
 
-func TestWhatAKilledProcessLeftIsRemovedByTheNextOne(t *testing.T) {
+func TestTheNextProcessRemovesFilesThatAKilledOneLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	gone, alive := dead(t), strconv.Itoa(os.Getppid())
 	write(t, map[string]string{

@@ -287,7 +287,7 @@ func TestAFolderThatTakesThePlaceOfAFileStopsEverything(t *testing.T) {
 	}
 }
 
-func TestAFileInThePlaceOfTheFolderIsSaid(t *testing.T) {
+func TestAFileInThePlaceOfTheFolderIsReported(t *testing.T) {
 	dir := folder(t, map[string]string{"events": "a file"})
 	path := filepath.Join(dir, "events")
 	if _, err := output.Compare(path, files("a.gen.go", "a")); err == nil || err.Error() != "the output folder "+path+" is a file: name a folder with --out" {

@@ -65,7 +65,7 @@ func payloadWith(changes ...string) []byte {
 	return []byte(" {" + strings.Join(parts, ",\n") + "} ")
 }
 
-func TestAPayloadIsHeldAgainstItsCatalogue(t *testing.T) {
+func TestAPayloadIsCheckedAgainstItsCatalogue(t *testing.T) {
 	c, findings := parse.Text("events.yaml", []byte(everyType))
 	if len(findings) > 0 {
 		t.Fatal(findings)

@@ -66,7 +66,7 @@ func TestDecodingIsLenient(t *testing.T) {
 	}
 }
 
-func TestAnOldPayloadIsDecodedAsItWas(t *testing.T) {
+func TestAnOldPayloadIsDecodedAsItsOwnVersion(t *testing.T) {
 	c, findings := parse.Text("events.yaml", []byte(`version: 1
 package: events
 events:
@@ -128,7 +128,7 @@ func codecOf[T any]() codec {
 }
 
 // The last discriminator counts, and the keys of all variants are in all letters.
-func TestAUnionIsDecodedAsWhatItsLastDiscriminatorSays(t *testing.T) {
+func TestTheLastDiscriminatorOfAUnionChoosesTheVariant(t *testing.T) {
 	c, _, err := parse.Load("../../templates/testdata/features.yaml")
 	if err != nil {
 		t.Fatal(err)

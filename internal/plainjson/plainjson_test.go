@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 )
 
-func TestWhatDecodersLetPassIsFound(t *testing.T) {
+func TestJSONThatDecodersAcceptByMistakeIsFound(t *testing.T) {
 	for document, want := range map[string]string{
 		`{"a":1,"b":[1,{"c":"x"}],"d":{"a":null}}`: "",
 		`{"a":1,"a":2}`:                        "a: is there twice",

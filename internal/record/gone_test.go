@@ -14,7 +14,7 @@ import (
 func accepting(o *record.Options) { o.Accept = true }
 
 // What is gone stays in stored events, so that what comes back in its place is compared with it.
-func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
+func TestATypeThatReturnsIsComparedWithItsLastForm(t *testing.T) {
 	const enum = "types: { Level: { enum: { %s } } }\nevents: { a.b: { payload: { level: Level } } }\n"
 	const union = "types: { Way: { one_of: { %s sea: { fields: { port: string } } } }, Road: { fields: { miles: int32, way: \"Way?\" } } }\nevents: { a.b: { payload: { way: Way } } }\n"
 	in := func(form, part string) string {
@@ -69,7 +69,7 @@ func TestWhatIsGoneAndComesBackIsComparedWithWhatItWas(t *testing.T) {
 }
 
 // A field that goes takes along what its type was made of, and what was gone from that before.
-func TestWhatWasGoneFromATypeStaysSoWhenTheTypeIsNotUsed(t *testing.T) {
+func TestRemovedPartsOfATypeStayRecordedWhenTheTypeIsNotUsed(t *testing.T) {
 	for name, form := range map[string]string{
 		"a struct":  "types: { Money: { fields: { amount: int64%s } } }\nevents: { a.b: { payload: { n: int%s } } }\n",
 		"a variant": "types: { Money: { one_of: { cash: { fields: { amount: int64%s } } } } }\nevents: { a.b: { payload: { n: int%s } } }\n",

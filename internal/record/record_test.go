@@ -107,7 +107,7 @@ event ping version: 1
 	}
 }
 
-func TestWhatBecomesOfChanges(t *testing.T) {
+func TestChangesAreRefusedOrReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		replace []string
 		want    []string // of the findings
@@ -303,7 +303,7 @@ func TestSamplesOfAnOlderFormAreReplaced(t *testing.T) {
 
 // What is accepted is written down, so that it is accepted until the file is checked in, and not
 // once more after that.
-func TestWhatIsAcceptedIsWrittenDown(t *testing.T) {
+func TestAcceptedChangesAreRecorded(t *testing.T) {
 	const text = "events: { a.b: { payload: { n: %s } } }"
 	of := func(typ string) string { return strings.Replace(text, "%s", typ, 1) }
 	head := recordOf(t, of("int"))
@@ -330,7 +330,7 @@ func TestWhatIsAcceptedIsWrittenDown(t *testing.T) {
 	}
 }
 
-func TestTheDifferenceOfTheFileIsSaid(t *testing.T) {
+func TestChangesOfTheRecordAreListed(t *testing.T) {
 	const text = "events: { a.b: { payload: { n: int } } }"
 	head := recordOf(t, text)
 	got := compare(t, "events: { a.b: { payload: { n: int, m: \"int?\" } }, a.c: {} }", recordIn(head), func(o *record.Options) { o.Present = []byte(head) })

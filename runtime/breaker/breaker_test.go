@@ -130,7 +130,7 @@ func TestTunedThresholdsApplyFromTheNextOutcomeOn(t *testing.T) {
 	})
 }
 
-func TestTurningItOffCloses(t *testing.T) {
+func TestTurningABreakerOffClosesIt(t *testing.T) {
 	off := breaker.Default().With(breaker.Off())
 	t.Run("an open breaker", func(t *testing.T) {
 		b := opened(t)

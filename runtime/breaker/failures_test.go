@@ -95,7 +95,7 @@ func TestAProbeThatFailsIsASample(t *testing.T) {
 	}
 }
 
-func TestAResetCloses(t *testing.T) {
+func TestAResetClosesABreaker(t *testing.T) {
 	t.Run("an open breaker, at once", func(t *testing.T) {
 		b := opened(t)
 		if !b.Reset() {
@@ -123,7 +123,7 @@ func TestAResetCloses(t *testing.T) {
 }
 
 // More than can be remembered fail again and again.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+func TestTheNumberOfRememberedFailuresIsBounded(t *testing.T) {
 	b := breaker.New(breaker.Default().With(breaker.Off()))
 	for round := range time.Duration(3) {
 		for work := range int64(breaker.LimitSamples + 5) {

@@ -24,7 +24,7 @@ func transitions(b *breaker.Breaker) *[]string {
 	return &told
 }
 
-func TestEachChangeOfStateIsTold(t *testing.T) {
+func TestEachChangeOfStateIsReported(t *testing.T) {
 	b := breaker.New(breaker.Default())
 	told := transitions(b)
 	play(t, b, noon, "SFRFF")
@@ -47,7 +47,7 @@ func TestEachChangeOfStateIsTold(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfAnOpenBreakerIsTold(t *testing.T) {
+func TestTheTimeOfAnOpenBreakerIsReported(t *testing.T) {
 	b := breaker.New(breaker.Default())
 	var olds, news []time.Time
 	b.Notify(func(old, new breaker.Status) { olds, news = append(olds, old.Until), append(news, new.Until) })
@@ -61,7 +61,7 @@ func TestTheTimeOfAnOpenBreakerIsTold(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLastFunctionIsTold(t *testing.T) {
+func TestOnlyTheLastFunctionIsCalled(t *testing.T) {
 	b := breaker.New(breaker.Default())
 	first := transitions(b)
 	second := transitions(b)
@@ -120,7 +120,7 @@ func TestAFunctionThatPanicsDoesNotBreakIt(t *testing.T) {
 
 // Each change begins where the one before ended, and no two are told at once:
 // told would be a data race.
-func TestChangesAreToldInOrder(t *testing.T) {
+func TestChangesAreReportedInOrder(t *testing.T) {
 	b := breaker.New(breaker.Default().With(breaker.MinSamples(1), breaker.OpenFor(time.Millisecond)))
 	var told []breaker.Status
 	var telling, ticks atomic.Int64

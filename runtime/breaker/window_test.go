@@ -39,7 +39,7 @@ func TestOutcomesLeaveTheWindowWithTheirStep(t *testing.T) {
 	}
 }
 
-func TestOldFailuresDoNotOpen(t *testing.T) {
+func TestOldFailuresDoNotOpenABreaker(t *testing.T) {
 	t.Run("those that have left the window", func(t *testing.T) {
 		b := breaker.New(breaker.Default())
 		play(t, b, noon, "FFF")

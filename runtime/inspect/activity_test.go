@@ -16,7 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
-func TestABreakerIsClosedFromOutside(t *testing.T) {
+func TestAnotherProcessCanCloseABreaker(t *testing.T) {
 	for name, opts := range map[string][]runtime.SubscribeOption{"alone": nil, "in a group": {runtime.InGroup("office")}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ const leftovers = `
 	INSERT INTO breaker_requests VALUES ('printer', 'bob', 3);
 	INSERT INTO running VALUES ('printer', NULL, 0, x'00000000000070008000000000000001', 'order.placed', 1, 1, 2, 0)`
 
-func TestWhatAProcessHasSaidOfItselfEndsWithIt(t *testing.T) {
+func TestTheActivityOfAProcessIsClearedAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		for statement := range strings.SplitSeq(leftovers, ";") {

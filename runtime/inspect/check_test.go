@@ -9,7 +9,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-func TestWhatMustNotBeInAFileIsFound(t *testing.T) {
+func TestInvalidContentOfAFileIsFound(t *testing.T) {
 	for rule, sql := range map[string]string{
 		"reference": "DELETE FROM log WHERE seq IN (SELECT seq FROM deliveries)",
 		"cursor":    "UPDATE subscriptions SET cursor = 99",

@@ -80,7 +80,7 @@ func retryAndKill(t *testing.T, path string, steps int, after time.Duration) (mo
 	return moved, finished
 }
 
-func TestABulkRetryThatIsKilledLeavesEveryLetterDeadOrRetriedOnce(t *testing.T) {
+func TestABulkRetryThatIsKilledLeavesEveryDeadLetterAsItWasOrRetriedOnce(t *testing.T) {
 	const n = 2000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -10,7 +10,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
+func TestADiscardedDeadLetterIsSettledWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.OpenJobs(t)
 		f.Failing(Broken)
@@ -48,7 +48,7 @@ func TestADiscardedLetterIsSettledWithItsReason(t *testing.T) {
 	})
 }
 
-func TestPurgingForgetsWhatDiedAtTheCutoffOrBefore(t *testing.T) {
+func TestPurgingDeletesDeadLettersUpToTheCutoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()

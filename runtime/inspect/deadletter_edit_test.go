@@ -17,7 +17,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-func TestAnEditedLetterBecomesANewEventForTheOneThatHadFailed(t *testing.T) {
+func TestAnEditedDeadLetterBecomesANewEventForItsSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.OpenJobs(t)
 		f.Failing(func(n int) error {
@@ -63,7 +63,7 @@ func TestAnEditedLetterBecomesANewEventForTheOneThatHadFailed(t *testing.T) {
 	})
 }
 
-func TestAnEditedEventIsNotForSubscriptionsThatComeLater(t *testing.T) {
+func TestAnEditedEventIsNotDeliveredToLaterSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect(Editing)
@@ -134,7 +134,7 @@ func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 	})
 }
 
-func TestEditingWhatWasRetriedMeanwhileIsRefused(t *testing.T) {
+func TestEditingADeadLetterThatWasRetriedMeanwhileIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		f.Repair()
@@ -155,7 +155,7 @@ func TestEditingWhatWasRetriedMeanwhileIsRefused(t *testing.T) {
 	})
 }
 
-func TestOfARetryAndAnEditAtTheSameTimeOneHappens(t *testing.T) {
+func TestOnlyOneOfAConcurrentRetryAndEditHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeManyDead(t, 40)
 		f.Stop()

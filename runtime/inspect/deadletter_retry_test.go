@@ -29,7 +29,7 @@ func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 }
 
 // A letter whose last attempt has ended the process would do it again.
-func TestACrashLetterIsNoCanaryUnlessItIsAskedFor(t *testing.T) {
+func TestADeadLetterOfACrashIsACanaryOnlyOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 0, 1, 2)
 		f.Repair()

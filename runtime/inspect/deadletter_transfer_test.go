@@ -12,7 +12,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-func TestAnImportedEventIsForTheSubscriptionsOfItsLettersOnly(t *testing.T) {
+func TestAnImportedEventIsDeliveredOnlyToTheSubscriptionsOfItsDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := SQLite.MakeDead(t, 1)
 		line := from.Inspect().ExportText(inspect.Filter{})
@@ -51,7 +51,7 @@ func TestAnImportedEventIsForTheSubscriptionsOfItsLettersOnly(t *testing.T) {
 	})
 }
 
-func TestWhatWasPurgedComesBackAndWhatIsOpenDoesNot(t *testing.T) {
+func TestAnImportRestoresPurgedDeadLettersAndSkipsOpenOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()
@@ -73,7 +73,7 @@ func TestWhatWasPurgedComesBackAndWhatIsOpenDoesNot(t *testing.T) {
 	})
 }
 
-func TestALetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
+func TestADeadLetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		execute(t, f.Path, "DELETE FROM attempts; UPDATE deliveries SET reason = 'expired'")
@@ -86,7 +86,7 @@ func TestALetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 	})
 }
 
-func TestALetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
+func TestADeadLetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect()

@@ -19,7 +19,7 @@ import (
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
+func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
 		f := SQLite.Open(t)
@@ -72,7 +72,7 @@ func TestStatusTellsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 	})
 }
 
-func TestAFileThatNobodyDispatchesFromHasNoOwner(t *testing.T) {
+func TestAFileWithoutADispatchingProcessHasNoOwner(t *testing.T) {
 	f := SQLite.Open(t)
 	status, err := f.File.Status(t.Context())
 	Must(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
-func TestAttemptsSayWhenAHandlerWasCalledAndWhatCameOfIt(t *testing.T) {
+func TestAttemptsHaveTheTimeAndTheOutcomeOfEachCall(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		began := time.Now()
 		subscribe(k, "receipts", func(_ context.Context, e runtime.Event[orderPlaced]) error {
@@ -62,7 +62,7 @@ func TestAttemptsSayWhenAHandlerWasCalledAndWhatCameOfIt(t *testing.T) {
 	})
 }
 
-func TestAnObserverOfTheTestIsToldToo(t *testing.T) {
+func TestAnObserverOfTheTestIsCalledToo(t *testing.T) {
 	var told []string
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled

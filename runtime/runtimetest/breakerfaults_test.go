@@ -14,7 +14,7 @@ import (
 
 // A breaker opens while its state cannot be written. No handler waits for that, no
 // event is lost by it, and others see it once the disk is sound.
-func TestABreakerThatCannotBeShownStopsNobody(t *testing.T) {
+func TestABreakerWhoseStateCannotBeWrittenStopsNoDelivery(t *testing.T) {
 	for name, fail := range map[string]func(d *runtimetest.Disk){
 		"full": (*runtimetest.Disk).Fill, "read-only": (*runtimetest.Disk).Protect, "broken": (*runtimetest.Disk).Ruin, "locked": (*runtimetest.Disk).Lock,
 	} {

@@ -49,7 +49,7 @@ func TestADiskThatFailsIsReportedToPublishersAndHealed(t *testing.T) {
 	}
 }
 
-func TestWhatWasHandledOnAFullDiskIsNotHandledAgain(t *testing.T) {
+func TestAnEventHandledOnAFullDiskIsNotHandledAgain(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
@@ -253,7 +253,7 @@ func TestRepairEndsABreakage(t *testing.T) {
 	})
 }
 
-func TestABreakageThatNothingHasMetFailsTheTest(t *testing.T) {
+func TestABreakageThatNothingHasUsedFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := try(t, func(t testing.TB) {
 			k := runtimetest.New(t, catalogue)

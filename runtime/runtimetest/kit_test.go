@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
-func TestDeliverHandsOverWhatIsDueAndNoTimePasses(t *testing.T) {
+func TestDeliverHandsOverDueEventsAndNoTimePasses(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		began := time.Now()
 		var h handled
@@ -147,7 +147,7 @@ func TestOutsideOfABubbleDrainReallyWaits(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsVirtualTimeSaysSoOutsideOfABubble(t *testing.T) {
+func TestMethodsThatNeedVirtualTimeSaySoOutsideOfABubble(t *testing.T) {
 	failedWith(t, try(t, func(t testing.TB) { runtimetest.New(t, catalogue).Deliver() }), "Deliver needs virtual time: use runtimetest.Run")
 	failedWith(t, try(t, func(t testing.TB) { runtimetest.New(t, catalogue).Advance(1) }), "Advance needs virtual time")
 }

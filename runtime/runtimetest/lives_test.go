@@ -36,7 +36,7 @@ func TestACrashLosesNothingThatWasPublished(t *testing.T) {
 	})
 }
 
-func TestACrashIsChargedToWhatWasRunning(t *testing.T) {
+func TestACrashCountsAsAnAttemptOfTheRunningHandlers(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
@@ -74,7 +74,7 @@ func TestAnEventThatKillsItsProcessEachTimeIsADeadLetter(t *testing.T) {
 	})
 }
 
-func TestWhatWasDeliveredBeforeACrashIsNotDeliveredAgain(t *testing.T) {
+func TestEventsDeliveredBeforeACrashAreNotDeliveredAgain(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
@@ -112,7 +112,7 @@ func TestAPowerCutLosesNothingThatWasPublishedInFull(t *testing.T) {
 	}
 }
 
-func TestAPowerCutLosesTheEndOfWhatWasPublishedUnsynced(t *testing.T) {
+func TestAPowerCutLosesTheNewestUnsyncedEvents(t *testing.T) {
 	lost := 0
 	for seed := range uint64(30) {
 		run(t, func(t *testing.T, k *runtimetest.Kit) {
@@ -130,7 +130,7 @@ func TestAPowerCutLosesTheEndOfWhatWasPublishedUnsynced(t *testing.T) {
 	}
 }
 
-func TestAPowerCutForgetsWhatWasRunning(t *testing.T) {
+func TestAPowerCutForgetsRunningAttempts(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
 		subscribe(k, "receipts", h.handle)
@@ -149,7 +149,7 @@ func TestAPowerCutForgetsWhatWasRunning(t *testing.T) {
 	})
 }
 
-func TestACrashKeepsItsWordToThoseWhoPublish(t *testing.T) {
+func TestACrashLosesNothingThatConcurrentPublishersGotAcknowledged(t *testing.T) {
 	k := runtimetest.New(t, catalogue)
 	var acknowledged []int
 	for life := range 10 {

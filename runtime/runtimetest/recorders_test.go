@@ -142,7 +142,7 @@ func TestAPayloadOfNoEventEndsTheTest(t *testing.T) {
 		"no event of the catalogue has a runtimetest_test.foreign for its payload")
 }
 
-func TestDeadLettersAreThoseOfTheirEventInTheOrderOfTheirDeath(t *testing.T) {
+func TestDeadLettersReturnsThoseOfOneEventOldestFirst(t *testing.T) {
 	run(t, func(t *testing.T, k *runtimetest.Kit) {
 		fail := func(context.Context, runtime.Event[orderPlaced]) error { return runtime.Permanent(errBoom) }
 		subscribe(k, "receipts", fail)

@@ -38,7 +38,7 @@ func TestANewScheduleAppliesFromTheNextFailureOn(t *testing.T) {
 	})
 }
 
-func TestTheFileOfTheBuildTunesNothingAndNeedsNothing(t *testing.T) {
+func TestAnUnchangedFileTunesNothingAndNeedsNoBuild(t *testing.T) {
 	f := newFixture(t)
 	report, err := tuning.Apply(f.bus, f.path)
 	f.must(err)
@@ -47,7 +47,7 @@ func TestTheFileOfTheBuildTunesNothingAndNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsTunedIsReported(t *testing.T) {
+func TestTunedTypesAndSubscriptionsAreReported(t *testing.T) {
 	for edit, want := range map[string]string{
 		"timeout: 2s>timeout: 3s":                               "ui.command.cart_changed ui.command.checkout_submitted",
 		"slow_after: 4m>slow_after: off":                        "ml.run.started ml.run.finished ml.run.failed",
@@ -71,7 +71,7 @@ func TestWhatIsTunedIsReported(t *testing.T) {
 	}
 }
 
-func TestWhatTheCompilerHasSeenNeedsABuild(t *testing.T) {
+func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 	type difference struct{ place, text string }
 	tests := []struct {
 		old, replacement string
@@ -124,7 +124,7 @@ func TestWhatTheCompilerHasSeenNeedsABuild(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotNeedABuildIsTunedBesidesWhatDoes(t *testing.T) {
+func TestSettingsAreTunedAlthoughOtherChangesNeedABuild(t *testing.T) {
 	f := newFixture(t)
 	f.edit("failure_throttle: 5", "failure_throttle: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
 	report, err := tuning.Apply(f.bus, f.path)
@@ -157,7 +157,7 @@ func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	}
 }
 
-func TestSettingsThatDoNotGoWithTheOptionsOfASubscriptionAreRefused(t *testing.T) {
+func TestSettingsThatConflictWithOptionsOfASubscriptionAreRefused(t *testing.T) {
 	f := newFixture(t)
 	subscribe(f, "patient", runtime.WithRetry(retry.BaseDelay(4*time.Minute)))
 	f.edit("max_delay: 5m ", "max_delay: 1m ")

@@ -98,7 +98,7 @@ func TestAMistakeIsLoggedOnceAndTheLastGoodSettingsStay(t *testing.T) {
 	})
 }
 
-func TestWhatNeedsABuildIsLoggedOnce(t *testing.T) {
+func TestADifferenceThatNeedsABuildIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		const old, replacement = "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n"
@@ -171,7 +171,7 @@ func TestEveryWayOfReplacingTheFileIsNoticed(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
+func TestAFileThatIsBeingWrittenIsNotApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		var mu sync.Mutex
@@ -200,7 +200,7 @@ func TestAFileThatIsBeingWrittenIsNotTaken(t *testing.T) {
 	})
 }
 
-func TestANotifyThatPanicsEndsNothing(t *testing.T) {
+func TestAPanicOfNotifyDoesNotStopTheWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.watch(tuning.Notify(func(tuning.Report, error) { panic("boom") }))
@@ -288,7 +288,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatTheCatalogueIncludesIsWatchedToo(t *testing.T) {
+func TestIncludedFilesAreWatchedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		team := func(name, policy string) {

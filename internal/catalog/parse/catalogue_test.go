@@ -260,7 +260,7 @@ x.yaml:2:10: package cannot be named func: it is a keyword of Go; use a short lo
 	}
 }
 
-func TestExamplesAreKeptAsTheyTravel(t *testing.T) {
+func TestExamplesAreKeptInTheirStoredForm(t *testing.T) {
 	c := parsed(t, `
 version: 1
 package: events

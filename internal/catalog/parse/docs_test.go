@@ -106,7 +106,7 @@ func TestTheReferenceListsTheWordsThatNamesKnow(t *testing.T) {
 	for _, list := range []struct{ variable, file, sentence string }{
 		{"commonInitialisms", "../names.go", `The initialisms are ([A-Z0-9\s]+)\.`},
 		{"importedNames", "names.go", `that generated code imports: ([^.]+)\.`},
-		{"packageNames", "collisions.go", `generated code needs itself: ([^.]+) in the package`},
+		{"packageNames", "collisions.go", `generated code needs itself:\s+([^.]+) in the package`},
 		{"methodNames", "collisions.go", `in the package, ([^.]+) in a struct`},
 	} {
 		source, err := os.ReadFile(list.file)

@@ -46,7 +46,7 @@ func TestDurationsAreReadInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDurationIsToldFromOneThatIsTooLong(t *testing.T) {
+func TestAnInvalidDurationAndATooLongOneHaveDifferentFindings(t *testing.T) {
 	for rule, texts := range map[*diag.Rule][]string{
 		rules.BadDuration: {"", "0", "s", "d", ".s", "1d1", "1d-1h", "1.5d", "1h1d", "1 d", "5 s", "five", "1m30", "-", "1D", "1w"},
 		rules.OutOfRange: {

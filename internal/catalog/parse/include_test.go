@@ -107,7 +107,7 @@ func TestAFileThatIncludesItselfByALinkEndsAtTheLimit(t *testing.T) {
 	wantsFinding(t, "[include]") // of the limit, or of a path that the system finds too long
 }
 
-func TestWhatIsIncludedHasLimits(t *testing.T) {
+func TestIncludedFilesHaveLimits(t *testing.T) {
 	files := parse.Memory{Text: map[string][]byte{}}
 	for i := range 1002 {
 		files.Text[fmt.Sprintf("deep%d.yaml", i)] = fmt.Appendf(nil, "version: 1\ninclude: [deep%d.yaml]\n", i+1)
@@ -128,7 +128,7 @@ func TestWhatIsIncludedHasLimits(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsAFindingWhereItIsNamed(t *testing.T) {
+func TestAnUnreadableFileIsAFindingWhereItIsNamed(t *testing.T) {
 	folder(t, map[string]string{"events.yaml": includes + "[a.yaml]", "a.yaml": ""})
 	if err := os.Truncate("a.yaml", 1<<40); err != nil {
 		t.Skip(err)

@@ -108,7 +108,7 @@ events:
 	}
 }
 
-func TestWhatIsSwitchedOffStaysOffUntilItIsSetAgain(t *testing.T) {
+func TestASettingThatIsOffStaysOffUntilItIsSetAgain(t *testing.T) {
 	c := parsed(t, steered)
 	placed, paid, created := c.Events[0].Settings, c.Events[1].Settings, c.Events[2].Settings
 	type row struct {

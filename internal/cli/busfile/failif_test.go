@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-func TestThresholdsMakeStatusSayNo(t *testing.T) {
+func TestAnExceededThresholdIsExitStatus1OfStatus(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		does(t, "busgen subscriptions pause shop.db ledger")
@@ -62,7 +62,7 @@ func TestThresholdsMakeStatusSayNo(t *testing.T) {
 	})
 }
 
-func TestWhatWentWrongComesBeforeThePayload(t *testing.T) {
+func TestFailuresAreShownBeforeThePayload(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		long := strings.Repeat("x", 3000)

@@ -16,7 +16,7 @@ import (
 
 // A filter that names what the file does not know can never match: that is an
 // error, and no empty list that looks as if all were well.
-func TestWhatCanNeverMatchIsNotAllClear(t *testing.T) {
+func TestAConditionThatCanNeverMatchIsNotReportedAsAllClear(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		group := shownID(t, "busgen dlq groups shop.db")

@@ -78,7 +78,7 @@ func TestEventsAreListedByWhatTheFlagsSay(t *testing.T) {
 	})
 }
 
-func TestPagesGoOnBehindTheirMark(t *testing.T) {
+func TestPagesContinueAfterTheirMark(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		for list, want := range map[string]int{"busgen events list shop.db --limit 16": 40, "busgen dlq list shop.db --limit 5": 12} {
@@ -160,7 +160,7 @@ func shownID(t *testing.T, list string) string {
 	return strings.Fields(rows[1])[0]
 }
 
-func TestRetryingMovesExactlyWhatIsAskedFor(t *testing.T) {
+func TestRetryingMovesOnlyTheChosenDeadLetters(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		s.down.Store(false)
@@ -185,7 +185,7 @@ func TestRetryingMovesExactlyWhatIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestTenThousandLettersOfThreeKindsAreThreeLines(t *testing.T) {
+func TestTenThousandDeadLettersOfThreeKindsAreThreeLines(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		_, err := runtime.Subscribe(s.Bus, clitest.PaymentType, "accounting", func(_ context.Context, e runtime.Event[clitest.PaymentRequested]) error {
 			n := e.Payload.Order
@@ -253,7 +253,7 @@ func TestAnInterruptedRetrySaysHowFarItWas(t *testing.T) {
 	})
 }
 
-func TestWhatDestroysSomethingWantsToBeToldTwice(t *testing.T) {
+func TestDestructiveVerbsNeedAConfirmation(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		must(t, s.Shutdown(context.Background()))
@@ -380,7 +380,7 @@ func TestAnEditorBeginsWithTheOldPayload(t *testing.T) {
 	}
 }
 
-func TestExportedLettersCanBeImported(t *testing.T) {
+func TestExportedDeadLettersCanBeImported(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		got := typed(t, "busgen dlq export shop.db", "")
@@ -415,7 +415,7 @@ func TestCheckDBFindsWhatANewVersionCannotDecode(t *testing.T) {
 	})
 }
 
-func TestADamagedFileIsTheAnswerNo(t *testing.T) {
+func TestADamagedFileIsExitStatus1(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		must(t, s.Shutdown(context.Background()))

@@ -12,7 +12,7 @@ import (
 )
 
 // What an event holds may be an attack on the terminal of whoever looks at it.
-func TestJSONDoesNothingToATerminal(t *testing.T) {
+func TestJSONHasNoControlCharacters(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		hostile := "\u009b31m \u202e evil \x7f \u2066 \U000e0041 é 👩\u200d💻 \u2028"
 		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: hostile})
@@ -40,7 +40,7 @@ func TestJSONDoesNothingToATerminal(t *testing.T) {
 	})
 }
 
-func TestPeopleAndProgramsAreToldTheSameFailures(t *testing.T) {
+func TestTextAndJSONShowTheSameFailures(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.down.Store(true)
 		s.order(1, "a@b", 100)

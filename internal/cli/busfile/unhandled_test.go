@@ -14,7 +14,7 @@ import (
 
 var quiet = []runtime.Option{runtime.WithDurability(runtime.Normal), runtime.WithLogger(slog.New(slog.DiscardHandler))}
 
-func TestStatusShowsWhatNobodyHandles(t *testing.T) {
+func TestStatusShowsSubscriptionsWithoutAHandler(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.order(1, "a@example.org", 100)
 		must(t, s.WaitIdle(t.Context()))

@@ -133,7 +133,7 @@ func TestARevisionHasTheFilesThatACatalogueIncludes(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeComparedIsTrouble(t *testing.T) {
+func TestACatalogueThatCannotBeComparedIsTrouble(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersAfter, "broken.yaml": broken, "empty/x": ""})
 	for command, want := range map[string]string{
 		"breaking":                                     "say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db",
@@ -161,7 +161,7 @@ func TestWhatCannotBeComparedIsTrouble(t *testing.T) {
 	busgen(t, "breaking --against main").WantsErrors(t, cli.StatusTrouble, "there is no file or folder main, and no git to ask")
 }
 
-func TestWhatBreaksForPrograms(t *testing.T) {
+func TestBreakingReportsForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersAfter, "old.yaml": ordersBefore})
 	got := busgen(t, "breaking --against old.yaml --format json")
 	var found findingsObject

@@ -39,7 +39,7 @@ func TestFmtPrintsAndLeavesTheFileAlone(t *testing.T) {
 	}
 }
 
-func TestFmtWritesIfItIsToldTo(t *testing.T) {
+func TestFmtWritesOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": untidy})
 	busgen(t, "fmt -w").Wants(t, 0, "", "")
 	if got := read(t, "events.yaml"); got != tidied {

@@ -184,7 +184,7 @@ func TestWithoutFindingsTheDocumentIsEmpty(t *testing.T) {
 	}
 }
 
-func TestWhatIsOutOfDateIsAFindingForPrograms(t *testing.T) {
+func TestAnOutdatedFileIsAFindingForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": simple})
 	busgen(t, "-q").Wants(t, 0, "", "")
 	clitest.AppendTo(t, "payloads.gen.go", "// edited\n")

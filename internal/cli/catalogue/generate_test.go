@@ -44,7 +44,7 @@ func TestGenerateWritesThePackageAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestGenerateWritesBesideTheCatalogueOrWhereItIsTold(t *testing.T) {
+func TestGenerateWritesBesideTheCatalogueOrIntoAGivenFolder(t *testing.T) {
 	inFolder(t, map[string]string{"api/events.yaml": simple})
 
 	busgen(t, "api/events.yaml --quiet").Wants(t, 0, "", "")

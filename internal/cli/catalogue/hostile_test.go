@@ -110,7 +110,7 @@ func TestTheFolderOfTheCodeCannotBeAFile(t *testing.T) {
 	}
 }
 
-func TestWhatIsNamedThroughALinkIsSaid(t *testing.T) {
+func TestAFileNamedThroughALinkIsReportedWithItsTarget(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: p\ninclude: [part.yaml]\n", "shared/part.yaml": "version: 1\nevents: {a.b: { payload: {id: uuid} } }\n", "shared/page.html": ""})
 	must(t, os.Symlink("shared/page.html", "page.html"))
 	must(t, os.Symlink("shared/part.yaml", "part.yaml"))

@@ -48,7 +48,7 @@ busgen: imported with 2 warnings in order.yaml
 }
 
 // Payloads of which every field is optional decode under any keys, and are empty then.
-func TestImportChangesNoKeyUnlessItIsToldTo(t *testing.T) {
+func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  shipTo: { type: string }\n  a-b: { type: string }\n  billTo: { type: string }\n  +1: { type: integer }\n"})
 	before := clitest.Snapshot(t)
 	for _, command := range []string{"import jsonschema order.yaml", "import jsonschema order.yaml -o events.yaml"} {
@@ -71,7 +71,7 @@ func TestImportChangesNoKeyUnlessItIsToldTo(t *testing.T) {
 	}
 }
 
-func TestImportAndExportOverwriteOnlyWhenTheyAreToldTo(t *testing.T) {
+func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
 	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "docs", "schema"} {
 		want := busgen(t, verb).Stdout
@@ -135,7 +135,7 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 }
 
 // A catalogue, exported and imported, generates.
-func TestWhatIsExportedAndImportedGenerates(t *testing.T) {
+func TestAnExportedAndImportedCatalogueGenerates(t *testing.T) {
 	source, err := os.ReadFile("../../../examples/events.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func refusedAs(t *testing.T, command, record string) {
 	}
 }
 
-func TestWhatIsNotCheckedInMayChange(t *testing.T) {
+func TestATypeThatIsNotCheckedInMayChange(t *testing.T) {
 	inFolder(t, map[string]string{"api/events.yaml": ordersBefore})
 	gits(t, "init -q -b main")
 	change := func(text string) {

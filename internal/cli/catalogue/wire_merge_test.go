@@ -114,7 +114,7 @@ func TestAMergeThatLosesWhatOneSideHasIsRefused(t *testing.T) {
 
 // What one branch has accepted is not asked for again, in a merge or when it is applied to another
 // commit; what neither has is.
-func TestWhatABranchHasAcceptedIsAccepted(t *testing.T) {
+func TestAChangeThatABranchHasAcceptedIsAccepted(t *testing.T) {
 	for _, command := range []string{"merge --no-edit theirs", "cherry-pick theirs", "rebase ours theirs"} {
 		t.Run(command, func(t *testing.T) {
 			generated(t, "events.yaml", mergeCatalogue)
@@ -176,7 +176,7 @@ func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
 }
 
 // What is accepted in the middle of a merge stays accepted when that is checked in.
-func TestWhatIsAcceptedInAMergeStaysAccepted(t *testing.T) {
+func TestAChangeAcceptedInAMergeStaysAccepted(t *testing.T) {
 	generated(t, "events.yaml", mergeCatalogue)
 	branch(t, "ours", strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1))
 	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: {}\n  order.paid:", 1))

@@ -11,7 +11,7 @@ import (
 
 // A commit that takes back another one ("git revert") has the record of before, and nobody has
 // generated it: what was published in between is stored all the same.
-func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
+func TestEventsOfARevertedCommitAreStillStored(t *testing.T) {
 	const from = "  order.paid:\n    payload:\n      number: int\n"
 	for name, test := range map[string]struct{ to, refused, reserved string }{
 		"a field":          {to: from + "      note: string?\n", reserved: `reserved event order.paid 1 note: "string?"`},
@@ -69,7 +69,7 @@ func TestWhatAnotherCommitTakesBackIsStillStored(t *testing.T) {
 }
 
 // A change that the catalogue accepts is not asked for again when the reason has been removed from it.
-func TestAnAcceptedChangeIsNoCommitThatTakesSomethingBack(t *testing.T) {
+func TestAnAcceptedChangeIsNotTakenForARevert(t *testing.T) {
 	changed := strings.Replace(mergeCatalogue, "number: int", "number: string", 1)
 	generated(t, "events.yaml", mergeCatalogue)
 	rewrite(t, strings.Replace(changed, "events:", "accepted: { type-changed order.placed 1 number int->string: All rows are deleted. }\nevents:", 1))

@@ -55,7 +55,7 @@ func TestAChangeThatStoredEventsDoNotFitIsRefused(t *testing.T) {
 	busgen(t, "check").Wants(t, 0, "", "")
 }
 
-func TestAChangeIsAcceptedIfSomebodySaysSo(t *testing.T) {
+func TestAChangeIsAcceptedOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").Wants(t, 0, "", "")
 	rewrite(t, ordersAfter)
@@ -78,7 +78,7 @@ func TestAFindingThatTheCatalogueAcceptsIsNotRefused(t *testing.T) {
 	busgen(t, "check").Wants(t, 0, "", "")
 }
 
-func TestWhatNeedNotBeRefusedIsReported(t *testing.T) {
+func TestAnAllowedChangeIsReported(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").Wants(t, 0, "", "")
 	rewrite(t, strings.Replace(ordersBefore, "number: int", `number: int, note: "string?"`, 1)+"  order.paid: {}\n")

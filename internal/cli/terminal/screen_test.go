@@ -32,7 +32,7 @@ func TestAFileIsNoTerminal(t *testing.T) {
 	}
 }
 
-func TestWithoutATerminalNobodyIsAskedOrTold(t *testing.T) {
+func TestWithoutATerminalThereAreNoQuestionsAndNoProgress(t *testing.T) {
 	var out bytes.Buffer
 	if ok, err := terminal.Confirm(t.Context(), strings.NewReader("yes\n"), &out, "Delete?"); ok || !errors.Is(err, terminal.ErrNobody) {
 		t.Errorf("Confirm = %v, %v", ok, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 )
 
-func TestCleanTextsDoNothingToATerminal(t *testing.T) {
+func TestCleanedTextsHaveNoControlCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain text, ä, 東, 👩\u200d🚀": "plain text, ä, 東, 👩\u200d🚀",
 		"two\nlines\tand\ra tab":     "two lines and a tab",
@@ -40,7 +40,7 @@ func TestACutTextFits(t *testing.T) {
 	})
 }
 
-func TestTimesAreSaidAsPeopleSayThem(t *testing.T) {
+func TestTimesAreWrittenForPeople(t *testing.T) {
 	now := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{
 		0:                                  "now",

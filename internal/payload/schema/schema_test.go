@@ -155,7 +155,7 @@ func TestTheSchemaOfAnEventIsWholeWithoutImportsAndPackages(t *testing.T) {
 	}
 }
 
-func TestASchemaOfAnotherBusgenIsNotReadHalf(t *testing.T) {
+func TestASchemaWithUnknownPartsIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`: "the schema is not JSON",
 		`{"event":"a.b","version":1,"payload":{},"since":1}`:                                                              `unknown field "since"`,

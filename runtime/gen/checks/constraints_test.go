@@ -36,7 +36,7 @@ func TestConstraintsSayWhatIsWrongAndWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsItsConstraintsIsNoProblemAndCostsNoAllocation(t *testing.T) {
+func TestAValidValueHasNoProblemsAndAllocatesNothing(t *testing.T) {
 	digits := regexp.MustCompile(`^[0-9]+$`)
 	check := func() error {
 		var p checks.Problems

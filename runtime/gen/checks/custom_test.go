@@ -40,7 +40,7 @@ type lonely struct{ N int }
 
 func (lonely) Equal(lonely) bool { return false }
 
-func TestAValueOfACustomTypeIsValidIfItComesBack(t *testing.T) {
+func TestAValueOfACustomTypeIsValidIfItsJSONRestoresIt(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want string // a part of the message; empty for none

@@ -35,7 +35,7 @@ func TestMethodsOfPointersCopyAndCompare(t *testing.T) {
 	}
 }
 
-func TestTheSameJSONIsTheSameValueIfItHoldsAll(t *testing.T) {
+func TestValuesWithTheSameJSONAreEqualIfItLeavesOutNothing(t *testing.T) {
 	computed := *new(big.Int).Sub(big.NewInt(5), big.NewInt(5))
 	if !deep.EqualCustom(computed, big.Int{}) {
 		t.Error("two zeros differ")
@@ -84,7 +84,7 @@ func (c *cached) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(c))
 }
 
-func TestItIsFoundWhatJSONLeavesOut(t *testing.T) {
+func TestLeftOutFindsFieldsThatJSONLeavesOut(t *testing.T) {
 	h := hidden{1}
 	for _, test := range []struct {
 		value any

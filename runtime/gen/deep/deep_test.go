@@ -50,7 +50,7 @@ type boxed struct{ tags []string }
 func (b boxed) Clone() boxed           { return boxed{slices.Clone(b.tags)} }
 func (b boxed) Equal(other boxed) bool { return len(b.tags) == len(other.tags) }
 
-func TestTypesOfOthersAreCopiedAndComparedByTheirOwnMethods(t *testing.T) {
+func TestCustomTypesAreCopiedAndComparedByTheirOwnMethods(t *testing.T) {
 	original := boxed{[]string{"a"}}
 	copied := deep.Custom(original)
 	original.tags[0] = "b"

@@ -49,7 +49,7 @@ func TestACodecUsesGeneratedMethods(t *testing.T) {
 	}
 }
 
-func TestACodecLeavesToEncodingJSONWhatTheMethodsGiveUp(t *testing.T) {
+func TestACodecUsesEncodingJSONWhenTheMethodsGiveUp(t *testing.T) {
 	codec := wire.NewCodec[loud]()
 	decoded, err := codec.Decode([]byte(`{ "note":"x" }`))
 	if decoded.Note != "x" || err != nil {
@@ -111,7 +111,7 @@ func (m *mode) UnmarshalJSON(text []byte) error {
 
 // Whoever adds JSON methods to generated types, in a file of their own, means
 // them to be used; encoding/json is who knows how.
-func TestACodecLeavesTypesToEncodingJSONWhoseMethodsCannotBeTheWholeTruth(t *testing.T) {
+func TestACodecUsesEncodingJSONForTypesWithHandwrittenMethods(t *testing.T) {
 	requireAsEncodingJSON(t, handWritten{"x"}, `{"note":"x"}`)
 	requireAsEncodingJSON(t, embeds{loud{Note: "x"}, "y"}, `{"note":"x","more":"y"}`)
 	requireAsEncodingJSON(t, holds{[]*money{{3}}}, `{"money":["ccc"]}`)
@@ -143,7 +143,7 @@ func (drifting) WriteJSON(*wire.Writer)     { panic("it holds a type with a form
 func (*drifting) ReadJSON(*wire.Reader)     { panic("it holds a type with a form of its own") }
 func (l long) MarshalText() ([]byte, error) { return []byte(l + "!"), nil }
 
-func TestACodecRefusesWhatMethodsOfTheProgramDoNotBringBack(t *testing.T) {
+func TestACodecRefusesValuesThatHandwrittenMethodsDoNotRestore(t *testing.T) {
 	if got, err := wire.NewCodec[mapped]().Encode(mapped{map[string]odd{"a": {3}}}); err == nil || !strings.Contains(err.Error(), "cannot be read back") {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -168,7 +168,7 @@ func requireAsEncodingJSON[T any](t *testing.T, value T, text string) {
 	}
 }
 
-func TestWhatACodecReturnsIsTheCallers(t *testing.T) {
+func TestTheCallerOwnsTheResultOfACodec(t *testing.T) {
 	codec := wire.NewCodec[features.Tree]()
 	first, err := codec.Encode(features.Tree{Label: "a"})
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *shout) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
-func TestAMethodThatIsAddedToAnEnumIsObeyed(t *testing.T) {
+func TestAMethodThatIsAddedToAnEnumIsCalled(t *testing.T) {
 	encoded, err := wire.NewCodec[shout]().Encode(shout{"a"})
 	if string(encoded) != `{"loudness":"a!"}` || err != nil {
 		t.Errorf("got %s, %v", encoded, err)

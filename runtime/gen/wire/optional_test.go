@@ -13,7 +13,7 @@ import (
 
 // Nil is absent, and every other value is there, however empty it is: a zero time, a
 // zero struct, an empty list.
-func TestNilIsAbsentAndEverythingElseIsThere(t *testing.T) {
+func TestOnlyNilIsAbsentInTheJSON(t *testing.T) {
 	codec := wire.NewCodec[features.Optional]()
 	if encoded, err := codec.Encode(features.Optional{}); string(encoded) != "{}" || err != nil {
 		t.Errorf("nothing is encoded as %s, %v", encoded, err)

@@ -92,7 +92,7 @@ func TestAReaderReadsNoMoreAndNoLessThanOneValue(t *testing.T) {
 	}
 }
 
-func TestAReaderFollowsValuesInValuesOnlySoFar(t *testing.T) {
+func TestAReaderGivesUpAtItsMaximalDepth(t *testing.T) {
 	nested := func(depth int) []byte {
 		return []byte(strings.Repeat(`{"parent":`, depth-1) + `{}` + strings.Repeat(`}`, depth-1))
 	}
@@ -103,7 +103,7 @@ func TestAReaderFollowsValuesInValuesOnlySoFar(t *testing.T) {
 	}
 }
 
-func TestAReaderGivesUpAtATextForOthersThatHasEscapes(t *testing.T) {
+func TestAReaderGivesUpAtATextWithEscapes(t *testing.T) {
 	for data, want := range map[string]bool{`"1.5µs"`: true, `"1h\u0033m"`: false} {
 		r := wire.NewReader([]byte(data))
 		if text := r.Text(); r.Finish() != want {

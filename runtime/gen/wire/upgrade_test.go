@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/templates/testdata/features"
 )
 
-func TestAnOlderPayloadIsBroughtUpToDate(t *testing.T) {
+func TestUpgradeGivesAnOlderPayloadPresentNamesAndDefaults(t *testing.T) {
 	to := wire.OlderField{Name: "to", Was: []string{"home", "address"}}
 	floor := wire.OlderField{Name: "floor", Default: "1"}
 	level := wire.OlderField{Name: "floor", Was: []string{"level"}, Default: "1"}

@@ -93,7 +93,7 @@ type hyped string
 
 func (h hyped) AppendText(b []byte) ([]byte, error) { return append(b, "<b>"+h+"</b>"...), nil }
 
-func TestAWriterGivesUpAtATextOfOthersThatNeedsEscapes(t *testing.T) {
+func TestAWriterGivesUpAtATextThatNeedsEscapes(t *testing.T) {
 	var w wire.Writer
 	wire.WriteText(&w, hyped("new"))
 	if encoded, ok := w.Finish(); ok {

@@ -169,7 +169,7 @@ func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *te
 	})
 }
 
-func (env *Env) TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.T) {
+func (env *Env) TestARenamedSubscriptionKeepsItsPendingDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]
@@ -207,7 +207,7 @@ func (env *Env) TestASubscriptionTakesOverWhatWasLeftToItsFormerName(t *testing.
 }
 
 // A deployment is rolled back and forth.
-func (env *Env) TestAProgramOfBeforeFindsItsNames(t *testing.T) {
+func (env *Env) TestAnOlderProgramFindsTheNamesItKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var before, after Journal[string]
@@ -237,7 +237,7 @@ func (env *Env) TestAProgramOfBeforeFindsItsNames(t *testing.T) {
 }
 
 // A new program publishes while an older one still dispatches.
-func (env *Env) TestAProgramOfBeforeHandlesWhatOneOfTodayPublishesBesideIt(t *testing.T) {
+func (env *Env) TestAnOlderProgramHandlesEventsOfANewerOneBesideIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]
@@ -260,7 +260,7 @@ func (env *Env) TestAProgramOfBeforeHandlesWhatOneOfTodayPublishesBesideIt(t *te
 }
 
 // Nothing was ever published under the former name before the new program came.
-func (env *Env) TestWhatAProgramOfBeforePublishesBesideOneOfTodayIsHandled(t *testing.T) {
+func (env *Env) TestANewerProgramHandlesEventsOfAnOlderOneBesideIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]

@@ -16,7 +16,7 @@ import (
 )
 
 // While the older program runs, the newer one gives its subscription another name.
-func (env *Env) TestAProgramOfBeforeKeepsItsNameForASubscription(t *testing.T) {
+func (env *Env) TestAnOlderProgramKeepsItsNameForASubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]
@@ -71,7 +71,7 @@ func (env *Env) TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
 	})
 }
 
-func (env *Env) TestANameThatWasGivenAwayCanBeginAnew(t *testing.T) {
+func (env *Env) TestAFormerNameCanBeUsedAgainOnceItIsNoAlias(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		env.program(t, path, yesterday, func(f *Fixture) { publishAs(f, noteTaken, note{1}) })
@@ -115,7 +115,7 @@ func (env *Env) TestAGroupKeepsItsPlaceWhenItIsRenamed(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAMemberOfAGroupThatIsRenamedIsNotAskedAgain(t *testing.T) {
+func (env *Env) TestARenamedGroupMemberDoesNotRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var first, second Journal[string]

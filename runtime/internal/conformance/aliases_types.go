@@ -47,7 +47,7 @@ func (env *Env) TestATypeCanBeRenamedBackAndForth(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAPauseOfTypesHoldsUnderAllTheirNames(t *testing.T) {
+func (env *Env) TestAPauseOfATypeHoldsUnderAllItsNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]
@@ -82,7 +82,7 @@ func (env *Env) TestAPauseOfTypesHoldsUnderAllTheirNames(t *testing.T) {
 	})
 }
 
-func (env *Env) TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
+func (env *Env) TestAPauseHoldsNothingOfATypeThatItNoLongerMatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		memos := noteType("memo.written", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
@@ -117,7 +117,7 @@ func (env *Env) TestNothingIsHeldByAPauseThatIsForAnotherTypeNow(t *testing.T) {
 
 // A pattern matches a type by each of its names, also by the names that another program
 // gives it.
-func (env *Env) TestAPatternIsForATypeByAllItsNames(t *testing.T) {
+func (env *Env) TestAPatternMatchesATypeByAllItsNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		var seen Journal[string]

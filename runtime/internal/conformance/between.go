@@ -55,7 +55,7 @@ func (env *Env) TestWaitIdleReturnsTheErrorOfItsOwnContext(t *testing.T) {
 
 // Neither the bus nor a suspect waits for a handler that ignores its context, once its
 // subscription is gone.
-func (env *Env) TestASuspectDoesNotWaitForWhatUnsubscribeLeftBehind(t *testing.T) {
+func (env *Env) TestASuspectDoesNotWaitForHandlersThatUnsubscribeLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one")
 		Must(t, c.PauseSubscription(t.Context(), "one"))
@@ -253,7 +253,7 @@ func (l slowLog) Handle(ctx context.Context, r slog.Record) error {
 
 // Publish does not wait for a slow log that writes the line about a slow attempt. If it
 // did, this test would not end.
-func (env *Env) TestNobodyPublishesSlowlyBecauseALogIsSlow(t *testing.T) {
+func (env *Env) TestASlowLogDoesNotSlowPublishersDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slowLog{slog.DiscardHandler, make(chan struct{}), make(chan struct{})}
 		f := env.Open(t, runtime.WithLogger(slog.New(log)))

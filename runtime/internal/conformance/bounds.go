@@ -51,7 +51,7 @@ func (env *Env) TestSettledEventsArePrunedAndOpenOrDeadOnesAreNot(t *testing.T) 
 	})
 }
 
-func (env *Env) TestNumbersAreNotGivenTwiceWhenEverythingIsPruned(t *testing.T) {
+func (env *Env) TestNumbersAreNotReusedWhenEverythingIsPruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithRetention(time.Minute))
 		var seen Journal[int]

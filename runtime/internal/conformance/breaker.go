@@ -83,7 +83,7 @@ func (env *Env) TestTheBreakerOpensWhenMoreThanHalfOfFourFail(t *testing.T) {
 	}
 }
 
-func (env *Env) TestEventsThatArePublishedWhileTheBreakerIsOpenAreNotCharged(t *testing.T) {
+func (env *Env) TestEventsPublishedWhileTheBreakerIsOpenUseNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.OpenFragile(t)
 		var broken atomic.Bool

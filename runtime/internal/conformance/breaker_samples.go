@@ -18,7 +18,7 @@ import (
 
 // A sample is a delivery: no event opens a breaker by its own retries, and no other
 // event waits for it.
-func (env *Env) TestALoneFailingEventOpensNoBreaker(t *testing.T) {
+func (env *Env) TestOneFailingEventDoesNotOpenTheBreaker(t *testing.T) {
 	for name, opts := range map[string][]runtime.SubscribeOption{
 		"alone":      nil,
 		"in a group": {runtime.InGroup("members")},
@@ -56,7 +56,7 @@ func (env *Env) TestALoneFailingEventOpensNoBreaker(t *testing.T) {
 }
 
 // Each kind of outcome is one sample of the breaker, or none, as Stats shows it.
-func (env *Env) TestWhatCountsForABreaker(t *testing.T) {
+func (env *Env) TestOutcomesThatCountForABreaker(t *testing.T) {
 	type handler = func(ctx context.Context) error
 	for name, test := range map[string]struct {
 		do                handler
@@ -153,7 +153,7 @@ func (env *Env) TestTheLogSaysWhyABreakerIsOpenAndUntilWhen(t *testing.T) {
 
 // A subscription by pattern has one breaker. If its types have different ones, it has
 // the built-in settings.
-func (env *Env) TestAPatternOverUnlikeBreakersHasTheDefaultOne(t *testing.T) {
+func (env *Env) TestAPatternOverDifferentBreakersHasTheDefaultBreaker(t *testing.T) {
 	define := func(name string, opts ...breaker.Option) runtime.AnyEventType {
 		s := runtime.DefaultSettings()
 		s.Retry, s.Breaker = Exact(retry.MaxAttempts(1)), s.Breaker.With(opts...)

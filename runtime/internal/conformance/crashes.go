@@ -65,7 +65,7 @@ func (env *Env) TestACrashThatCountsIsLoggedObservedAndInTheStats(t *testing.T) 
 	})
 }
 
-func (env *Env) TestWhatRanTogetherIsInTheHistoryOfEach(t *testing.T) {
+func (env *Env) TestAttemptsRunningAtACrashAreInTheHistoryOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("one", Hang)
@@ -88,7 +88,7 @@ func (env *Env) TestWhatRanTogetherIsInTheHistoryOfEach(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatRanTogetherIsLoggedAndCountsForNone(t *testing.T) {
+func (env *Env) TestAttemptsRunningAtACrashAreLoggedAndCountForNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		for _, name := range []string{"one", "two"} {
@@ -134,7 +134,7 @@ func (env *Env) TestWhatRanTogetherIsLoggedAndCountsForNone(t *testing.T) {
 }
 
 // An error class with a policy of its own has a max_attempts of its own.
-func (env *Env) TestMaxAttemptsIsThatOfThePolicyOfTheErrorsClass(t *testing.T) {
+func (env *Env) TestMaxAttemptsComesFromThePolicyOfTheErrorsClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var told Journal[string]

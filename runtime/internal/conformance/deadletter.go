@@ -67,7 +67,7 @@ func (env *Env) TestWithoutASubscriptionNothingIsStoredForADeadLetter(t *testing
 	})
 }
 
-func (env *Env) TestDeadLettersThatNobodyHandlesAtTheMomentWait(t *testing.T) {
+func (env *Env) TestDeadLetterNoticesWaitForTheirSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		mourn := func(f *Fixture, letters *Journal[int]) {

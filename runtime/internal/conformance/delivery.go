@@ -245,7 +245,7 @@ func (env *Env) TestAHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	})
 }
 
-func (env *Env) TestOneSubscriptionsFailureIsNotAnothers(t *testing.T) {
+func (env *Env) TestAFailureOfOneSubscriptionDoesNotAffectAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var runs [3]atomic.Int64

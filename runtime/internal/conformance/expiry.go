@@ -85,7 +85,7 @@ func (env *Env) TestTheCountOfSnoozesSurvivesRestartsAndFailures(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASnoozeBeyondItsExpiryIsTheEnd(t *testing.T) {
+func (env *Env) TestASnoozeBeyondTheExpiryMakesADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		began := time.Now()

@@ -127,7 +127,7 @@ func (env *Env) TestAGroupRemembersItsProgressAcrossRestarts(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatAMemberPublishedIsStoredWithItsSuccess(t *testing.T) {
+func (env *Env) TestEventsPublishedByAMemberAreStoredWithItsSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		publishes := func(order string, result error) runtime.Handler[OrderPlaced] {
@@ -154,7 +154,7 @@ func (env *Env) TestWhatAMemberPublishedIsStoredWithItsSuccess(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAMemberWhoseBreakerIsOpenIsPassedOverAndMissesNothing(t *testing.T) {
+func (env *Env) TestAMemberWithAnOpenBreakerIsSkippedAndMissesNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.OpenFragile(t)
 		var s steps
@@ -262,7 +262,7 @@ func (env *Env) TestMembersOfAGroupMayBeForDifferentTypes(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAMemberThatHangsIsChargedAndTheOthersAreNotRunAgain(t *testing.T) {
+func (env *Env) TestAHangingMemberUsesAnAttemptAndTheOthersDoNotRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var s steps

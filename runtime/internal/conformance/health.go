@@ -71,7 +71,7 @@ func (p *patient) RequireChanges(want ...string) {
 // Look is how long it takes until the bus has looked.
 const Look = 10 * time.Second
 
-func (env *Env) TestAThresholdIsExceededAboveItAndNotAtIt(t *testing.T) {
+func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 	duplicate := func(p *patient, times int) {
 		for range times {
 			_, err := runtime.Publish(p.T.Context(), p.Bus, UserType, UserCreated{}, runtime.WithDedupeKey("the same"))
@@ -125,7 +125,7 @@ func (env *Env) TestAThresholdIsExceededAboveItAndNotAtIt(t *testing.T) {
 	}
 }
 
-func (env *Env) TestAThresholdIsReportedOnceWhenItIsExceededAndOnceWhenItNoLongerIs(t *testing.T) {
+func (env *Env) TestAThresholdIsReportedOnceWhenExceededAndOnceWhenNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := env.OpenPatient(t, runtime.DefaultHealth())
 		p.MustStart()
@@ -181,7 +181,7 @@ func (env *Env) TestAThresholdIsReportedOnceWhenItIsExceededAndOnceWhenItNoLonge
 	})
 }
 
-func (env *Env) TestWhatIsOlderThanTheWindowDoesNotCount(t *testing.T) {
+func (env *Env) TestOutcomesOlderThanTheWindowDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := runtime.DefaultHealth()
 		h.Window = time.Minute
@@ -224,7 +224,7 @@ func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem
 	})
 }
 
-func (env *Env) TestDeadLettersOfEarlierLivesCount(t *testing.T) {
+func (env *Env) TestDeadLettersOfEarlierProcessesCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := env.OpenPatient(t, runtime.DefaultHealth())
 		p.MustStart()

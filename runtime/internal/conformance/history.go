@@ -126,7 +126,7 @@ func (env *Env) TestEventsOfAllVersionsAreHandledAsTheNewest(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnEventThatCannotBeUpcastIsDeadAfterOneAttempt(t *testing.T) {
+func (env *Env) TestAnEventThatCannotBeUpcastIsADeadLetterAfterOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		env.program(t, path, bills1, func(f *Fixture) { publishAs(f, billType1, billV1{""}, billV1{"panic"}, billV1{"5"}) })
@@ -271,7 +271,7 @@ func (env *Env) TestAnEditedDeadLetterKeepsItsVersion(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAPayloadIsCheckedAsWhatItWasPublishedAs(t *testing.T) {
+func (env *Env) TestAPayloadIsCheckedAsTheTypeItWasPublishedAs(t *testing.T) {
 	tests := map[string]struct {
 		version int
 		payload string
@@ -294,7 +294,7 @@ func (env *Env) TestAPayloadIsCheckedAsWhatItWasPublishedAs(t *testing.T) {
 	}
 }
 
-func (env *Env) TestStepsThatDoNotLeadToTheVersionAreRefused(t *testing.T) {
+func (env *Env) TestUpcastsThatDoNotLeadToTheVersionAreRefused(t *testing.T) {
 	for name, spec := range map[string]runtime.Spec[billV3]{
 		"a gap":           {Version: 4, Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1), runtime.UpcastFrom(3, upcastBillV2)}},
 		"too short":       {Version: 4, Upcasts: []runtime.Upcast{runtime.UpcastFrom(2, upcastBillV2)}},

@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-func (env *Env) TestTheLagIsThatOfEverySubscriptionOfTheFile(t *testing.T) {
+func (env *Env) TestTheLagHasEverySubscriptionOfTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		left := f.Handle("left", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })

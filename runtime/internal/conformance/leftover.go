@@ -21,7 +21,7 @@ var (
 	shaped = noteType("note.shaped", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
 )
 
-func (env *Env) TestWhatIsLeftToASubscriptionForAnotherTypeBecomesDeadLetters(t *testing.T) {
+func (env *Env) TestDeliveriesLeftToASubscriptionForAnotherTypeBecomeDeadLetters(t *testing.T) {
 	for name, after := range map[string]struct {
 		catalogue *runtime.Catalogue
 		subscribe func(f *Fixture, seen *Journal[string])
@@ -66,7 +66,7 @@ func (env *Env) TestWhatIsLeftToASubscriptionForAnotherTypeBecomesDeadLetters(t 
 	}
 }
 
-func (env *Env) TestAnnouncementsThatAreLeftForAnotherTypeAreNotHandedOver(t *testing.T) {
+func (env *Env) TestDeadLetterNoticesLeftForAnotherTypeAreNotDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		one, other := noteType("one.made", nil), noteType("other.made", nil)
@@ -124,7 +124,7 @@ func ignore(context.Context, runtime.Event[note]) error { return nil }
 
 const noHandler = "a subscription has pending events, and this program has no handler for it"
 
-func (env *Env) TestABacklogThatNobodyHandlesIsAWarningAndNotHealthy(t *testing.T) {
+func (env *Env) TestAnUnhandledBacklogIsUnhealthyAndLoggedAsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		taken := noteType("note.taken", nil)
@@ -200,7 +200,7 @@ func (env *Env) TestAnUnsubscribedNameIsNotHandled(t *testing.T) {
 	})
 }
 
-func (env *Env) TestTypesThatNobodyHandlesAreReported(t *testing.T) {
+func (env *Env) TestUnhandledTypesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		taken, gone, heard := noteType("note.taken", nil), noteType("note.gone", nil), noteType("heard.gone", nil)
@@ -235,7 +235,7 @@ func (env *Env) TestTypesThatNobodyHandlesAreReported(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatNobodyHandlesIsReportedInABoundedNumberOfLines(t *testing.T) {
+func (env *Env) TestUnhandledTypesAreReportedInABoundedNumberOfLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		taken := noteType("note.taken", nil)
@@ -255,7 +255,7 @@ func (env *Env) TestWhatNobodyHandlesIsReportedInABoundedNumberOfLines(t *testin
 	})
 }
 
-func (env *Env) TestWhatIsLeftToAGroupForAMemberThatIsGoneBecomesDeadLetters(t *testing.T) {
+func (env *Env) TestDeliveriesLeftToARemovedGroupMemberBecomeDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
 		taken, drawn := noteType("note.taken", nil), noteType("note.drawn", nil)
@@ -288,7 +288,7 @@ func (env *Env) TestWhatIsLeftToAGroupForAMemberThatIsGoneBecomesDeadLetters(t *
 }
 
 // A subscription for rare events must not make each look read a long log.
-func (env *Env) TestALookForWhatNobodyHandlesIsBounded(t *testing.T) {
+func (env *Env) TestTheSearchForUnhandledEventsIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after int // events of another type
 		want          []string

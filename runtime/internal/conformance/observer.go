@@ -37,7 +37,7 @@ func scribe(j *Journal[string], name func(runtime.AttemptInfo) string) runtime.O
 	}
 }
 
-func (env *Env) TestAnObserverIsToldWhatBecomesOfEachAttempt(t *testing.T) {
+func (env *Env) TestAnObserverGetsTheOutcomeOfEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
 		f := env.Open(t, runtime.WithObserver(scribe(&told, func(a runtime.AttemptInfo) string { return a.Subscription })))
@@ -87,7 +87,7 @@ func (env *Env) TestAnObserverIsToldWhatBecomesOfEachAttempt(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnObserverIsToldWhichAttemptItIs(t *testing.T) {
+func (env *Env) TestAnObserverGetsTheNumberOfTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[runtime.AttemptInfo]
 		f := env.Open(t, runtime.WithObserver(runtime.Observer{Handled: func(i runtime.HandledInfo) { told.Add(i.AttemptInfo) }}))
@@ -107,7 +107,7 @@ func (env *Env) TestAnObserverIsToldWhichAttemptItIs(t *testing.T) {
 	})
 }
 
-func (env *Env) TestADeathWithoutAnAttemptHasNoStart(t *testing.T) {
+func (env *Env) TestADeadLetterWithoutAnAttemptHasNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[runtime.DeadInfo]
 		f := env.Open(t, runtime.WithObserver(runtime.Observer{Dead: func(i runtime.DeadInfo) { told.Add(i) }}))
@@ -123,7 +123,7 @@ func (env *Env) TestADeathWithoutAnAttemptHasNoStart(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnObserverIsToldWhenABreakerChanges(t *testing.T) {
+func (env *Env) TestAnObserverIsCalledWhenABreakerChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
 		var f *Fixture
@@ -159,7 +159,7 @@ func (env *Env) TestAnObserverIsToldWhenABreakerChanges(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnObserverIsToldWhatIsPausedWhoeverAskedForIt(t *testing.T) {
+func (env *Env) TestAnObserverIsCalledForEveryPauseWhoeverAskedForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
@@ -303,7 +303,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 	})
 }
 
-func (env *Env) TestAnObserverIsToldOfEverythingBeforeTheShutdownEnds(t *testing.T) {
+func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		f := env.Open(t, runtime.WithObserver(runtime.Observer{Resumed: func(runtime.Pause) {

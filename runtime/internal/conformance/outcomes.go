@@ -37,7 +37,7 @@ func (env *Env) steered(t *testing.T, do func(e runtime.Event[OrderPlaced]) erro
 	return ran.All(), f, outcome
 }
 
-func (env *Env) TestAHandlerSteersByWhatItReturns(t *testing.T) {
+func (env *Env) TestTheErrorOfAHandlerChoosesTheDisposition(t *testing.T) {
 	twice := func(first error) func(runtime.Event[OrderPlaced]) error {
 		calls := 0
 		return func(runtime.Event[OrderPlaced]) error {
@@ -129,7 +129,7 @@ func (env *Env) TestAHandlerSteersByWhatItReturns(t *testing.T) {
 	}
 }
 
-func (env *Env) TestADiscardedEventIsSettledAndNoDeadLetter(t *testing.T) {
+func (env *Env) TestADiscardedEventIsSettledWithoutADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran, f, outcome := env.steered(t, func(runtime.Event[OrderPlaced]) error {
 			return fmt.Errorf("checking: %w", runtime.Discard("the customer is gone"))
@@ -159,7 +159,7 @@ func (env *Env) TestADiscardedEventIsSettledAndNoDeadLetter(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatADiscardingHandlerHasPublishedIsNotStored(t *testing.T) {
+func (env *Env) TestEventsPublishedByADiscardingHandlerAreNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("discarding", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
@@ -255,7 +255,7 @@ func (env *Env) TestAnEventExpires(t *testing.T) {
 	}
 }
 
-func (env *Env) TestAnExpiredLetterThatIsRetriedHasItsTimeAgain(t *testing.T) {
+func (env *Env) TestARetriedExpiredDeadLetterGetsANewExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var ran Journal[int]

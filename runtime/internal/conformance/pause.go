@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-func (env *Env) TestAPausedSubscriptionWaitsAndIsChargedNothing(t *testing.T) {
+func (env *Env) TestAPausedSubscriptionWaitsAndUsesNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var paused, other Journal[execution]

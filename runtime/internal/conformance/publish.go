@@ -190,7 +190,7 @@ func (env *Env) TestABatchIsStoredInOrderWithOneReceiptEach(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnEmptyBatchIsNothing(t *testing.T) {
+func (env *Env) TestAnEmptyBatchStoresNothing(t *testing.T) {
 	f := env.Open(t)
 	receipts, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, nil)
 	if receipts != nil || err != nil {

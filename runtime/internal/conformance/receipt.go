@@ -50,7 +50,7 @@ func (env *Env) TestAReceiptWaitsForEverySubscription(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAReceiptNobodyListensToIsSettledAtOnce(t *testing.T) {
+func (env *Env) TestAReceiptOfAnEventWithoutSubscriptionsIsSettledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		receipt := f.Publish(1)[0]

@@ -40,7 +40,7 @@ func (env *Env) TestANewNameStartsAtTheEndOfTheLogOrAtItsBeginning(t *testing.T)
 	})
 }
 
-func (env *Env) TestAKnownNameGetsWhatItMissedAndNothingTwice(t *testing.T) {
+func (env *Env) TestAKnownSubscriptionGetsTheEventsItMissedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var seen Journal[int]
@@ -154,7 +154,7 @@ func (env *Env) TestShutdownWaitsForRunningHandlers(t *testing.T) {
 	})
 }
 
-func (env *Env) TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise(t *testing.T) {
+func (env *Env) TestShutdownWaitsForThirtySecondsByDefault(t *testing.T) {
 	background := func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }
 	for name, test := range map[string]struct {
 		opts []runtime.Option
@@ -191,7 +191,7 @@ func (env *Env) TestShutdownWaitsForThirtySecondsUnlessItIsToldOtherwise(t *test
 	}
 }
 
-func (env *Env) TestShutdownInterruptsAtItsDeadlineAndCountsWhoIgnoresIt(t *testing.T) {
+func (env *Env) TestShutdownInterruptsHandlersAtItsDeadlineAndCountsThoseThatIgnoreIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var causes Journal[error]

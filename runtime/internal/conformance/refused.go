@@ -151,7 +151,7 @@ func (env *Env) TestANilOptionIsRefusedByItsPosition(t *testing.T) {
 	}
 }
 
-func (env *Env) TestARuleForErrorsThatNobodyKnowsIsAnErrorInTheLog(t *testing.T) {
+func (env *Env) TestARuleForAnUnregisteredErrorClassIsLoggedAsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := Within(time.Second, Exact())
 		settings.Errors = []runtime.ErrorRule{{Class: "declined", Permanent: true}, {Class: "known", Permanent: true}}

@@ -46,7 +46,7 @@ func (env *Env) StoredSchema(t *testing.T, path, eventType string) inspect.Schem
 	return schema
 }
 
-func (env *Env) TestTheSchemasOfACatalogueAreInTheFileOnceABusWasOpened(t *testing.T) {
+func (env *Env) TestOpeningABusStoresTheSchemasOfItsCatalogue(t *testing.T) {
 	path := env.Target(t)
 	env.OpenOnce(t, path, "shopd", events.Catalogue)
 	for _, eventType := range events.Catalogue.Types() {
@@ -60,7 +60,7 @@ func (env *Env) TestTheSchemasOfACatalogueAreInTheFileOnceABusWasOpened(t *testi
 	}
 }
 
-func (env *Env) TestOfSeveralVersionsTheNewestSchemaCounts(t *testing.T) {
+func (env *Env) TestTheNewestOfSeveralVersionsOfASchemaCounts(t *testing.T) {
 	path := env.Target(t)
 	env.OpenOnce(t, path, "old", MemoCatalogue("note.taken", 1, `{"v":1}`))
 	env.OpenOnce(t, path, "new", MemoCatalogue("note.taken", 2, `{"v":2}`))

@@ -140,7 +140,7 @@ func (env *Env) TestAHandlerThatSucceedsAlthoughItIsInterruptedHasSucceeded(t *t
 	})
 }
 
-func (env *Env) TestTheEndOfTheContextOfStartEndsNothing(t *testing.T) {
+func (env *Env) TestCancellingTheContextOfStartStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var seen Journal[error]
@@ -162,7 +162,7 @@ func (env *Env) TestTheEndOfTheContextOfStartEndsNothing(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatAHandlerPublishesElsewhereIsNotPartOfItsSuccess(t *testing.T) {
+func (env *Env) TestEventsThatAHandlerPublishesElsewhereAreNotPartOfItsSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, other := env.Open(t), env.Open(t)
 		f.Handle("failing", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {

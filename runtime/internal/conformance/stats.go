@@ -68,7 +68,7 @@ func (env *Env) TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
 }
 
 // Every way in which an attempt can end, and the count that it goes into.
-func (env *Env) TestEveryOutcomeIsCountedAsWhatItIs(t *testing.T) {
+func (env *Env) TestEachOutcomeHasItsOwnCount(t *testing.T) {
 	type handler = func(ctx context.Context, attempt int) error
 	once := runtime.WithRetry(retry.MaxAttempts(1))
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func (env *Env) TestEveryOutcomeIsCountedAsWhatItIs(t *testing.T) {
 	}
 }
 
-func (env *Env) TestRatesAreSharesOfWhatTheySay(t *testing.T) {
+func (env *Env) TestRatesAreSharesOfTheRightCounts(t *testing.T) {
 	c := runtime.Counts{Handled: 60, Recovered: 3, Failed: 30, Retried: 18, Timeouts: 5, Dead: 20, Discarded: 10, Unrecovered: 1, Snoozed: 1000, Expired: 8}
 	want := runtime.Rates{Retry: 0.18, Timeout: 0.05, SuccessAfterRetry: 0.75, Dead: 20.0 / 90}
 	if got := c.Rates(); got != want || c.Attempts() != 100 {
@@ -167,7 +167,7 @@ func (env *Env) TestRatesAreSharesOfWhatTheySay(t *testing.T) {
 	}
 }
 
-func (env *Env) TestASnoozeIsCountedAndChargesNothing(t *testing.T) {
+func (env *Env) TestASnoozeIsCountedAndUsesNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		snoozes := 0

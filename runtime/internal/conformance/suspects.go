@@ -79,7 +79,7 @@ func (env *Env) TestSuspectsOfSeveralSubscriptionsRunOneAtATime(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASuspectOfAPausedSubscriptionHoldsNobody(t *testing.T) {
+func (env *Env) TestASuspectOfAPausedSubscriptionBlocksNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one", "two")
 		Must(t, c.PauseSubscription(t.Context(), "one"))
@@ -95,7 +95,7 @@ func (env *Env) TestASuspectOfAPausedSubscriptionHoldsNobody(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASuspectOfAPausedTypeHoldsNobody(t *testing.T) {
+func (env *Env) TestASuspectOfAPausedTypeBlocksNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one", "two")
 		Must(t, c.PauseTypes(t.Context(), "order.placed"))
@@ -118,7 +118,7 @@ func (env *Env) TestASuspectOfAPausedTypeHoldsNobody(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASuspectBehindAnOpenBreakerHoldsNobody(t *testing.T) {
+func (env *Env) TestASuspectBehindAnOpenBreakerBlocksNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subscribe := func(f *Fixture, name string, handler runtime.Handler[OrderPlaced]) {
 			_, err := runtime.Subscribe(f.Bus, FragileType, name, handler, runtime.WithConcurrency(3), runtime.FromBeginning(),
@@ -155,7 +155,7 @@ func (env *Env) TestASuspectBehindAnOpenBreakerHoldsNobody(t *testing.T) {
 	})
 }
 
-func (env *Env) TestSuspectsThatNobodyHandlesHoldNobody(t *testing.T) {
+func (env *Env) TestSuspectsWithoutAHandlerBlockNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "gone", "two", "three")
 		c.Handle("two", c.Work("two"))

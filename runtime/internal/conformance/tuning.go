@@ -76,7 +76,7 @@ func (env *Env) TestTuningIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func (env *Env) TestTheCatalogueSaysWhatClassesOfErrorsMean(t *testing.T) {
+func (env *Env) TestErrorClassesFollowTheRulesOfTheCatalogue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := Within(time.Minute, Exact())
 		settings.Errors = []runtime.ErrorRule{

@@ -102,7 +102,7 @@ func (env *Env) TestASecondUnsubscribeWaitsForTheFirst(t *testing.T) {
 	})
 }
 
-func (env *Env) TestShutdownInterruptsWhatUnsubscribeWaitsFor(t *testing.T) {
+func (env *Env) TestShutdownInterruptsHandlersThatUnsubscribeWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var cause error
@@ -133,7 +133,7 @@ func (env *Env) TestShutdownInterruptsWhatUnsubscribeWaitsFor(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWaitIdleDoesNotWaitForWhatIsUnsubscribed(t *testing.T) {
+func (env *Env) TestWaitIdleDoesNotWaitForUnsubscribedNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		release := make(chan struct{})

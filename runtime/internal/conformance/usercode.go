@@ -156,7 +156,7 @@ func PublishTrapped(t *testing.T, bus *runtime.Bus, n int, what Trap) {
 	Must(t, err)
 }
 
-func (env *Env) TestAPayloadThatCannotBeReadIsDeadAtOnceAndHarmsNobody(t *testing.T) {
+func (env *Env) TestAPayloadThatCannotBeReadIsADeadLetterAtOnceAndAffectsNoOthers(t *testing.T) {
 	for _, way := range WaysToSubscribe {
 		for _, test := range []struct {
 			trap  Trap
@@ -219,7 +219,7 @@ func (env *Env) TestAPayloadThatCannotBeReadIsDeadAtOnceAndHarmsNobody(t *testin
 	}
 }
 
-func (env *Env) TestAPayloadThatCannotBeCopiedIsDeadAtOnce(t *testing.T) {
+func (env *Env) TestAPayloadThatCannotBeCopiedIsADeadLetterAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), TrappedCatalogue)
 		for _, name := range []string{"one", "two"} {
@@ -242,7 +242,7 @@ func (env *Env) TestAPayloadThatCannotBeCopiedIsDeadAtOnce(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASubscriptionByPatternHandlesWhatCannotBeDecoded(t *testing.T) {
+func (env *Env) TestASubscriptionByPatternHandlesUndecodablePayloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), TrappedCatalogue)
 		var handled Journal[string]
@@ -369,7 +369,7 @@ type uncomparable struct{ f func() }
 
 func (uncomparable) Error() string { return "uncomparable" }
 
-func (env *Env) TestAPanicWithWhatCannotBePrintedIsAFailedAttempt(t *testing.T) {
+func (env *Env) TestAPanicWithAnUnprintableValueIsAFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("failing", func(context.Context, runtime.Event[OrderPlaced]) error { panic(unprintable{}) }, runtime.WithRetry(retry.MaxAttempts(1)))

@@ -19,7 +19,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 )
 
-func TestWhatDiffersBetweenErrorsOfOneKindIsReplaced(t *testing.T) {
+func TestPartsThatDifferBetweenErrorsOfOneKindAreReplaced(t *testing.T) {
 	for _, test := range []struct{ message, want string }{
 		{"", ""},
 		{"connection refused", "connection refused"},

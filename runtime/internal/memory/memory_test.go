@@ -67,7 +67,7 @@ func TestADeliveryBelongsToTheConsumerThatPolledItLast(t *testing.T) {
 	}
 }
 
-func TestWhoeverOpensTheTargetAgainFindsTheLog(t *testing.T) {
+func TestReopeningATargetFindsItsLog(t *testing.T) {
 	e := New()
 	first := opened(t, e)
 	c := consumerOf(t, first)

@@ -52,7 +52,7 @@ func outcomes(fs *simfs.FS, name string) map[string]bool {
 	return found
 }
 
-func TestWhatWasSyncedSurvivesEveryPowerCut(t *testing.T) {
+func TestSyncedChangesSurviveEveryPowerCut(t *testing.T) {
 	fs := newFS(t, nil)
 	file := open(t, fs, "a")
 	write(t, file, 0, "synced")
@@ -62,7 +62,7 @@ func TestWhatWasSyncedSurvivesEveryPowerCut(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotSyncedMaySurviveInAnyCombination(t *testing.T) {
+func TestUnsyncedChangesMaySurviveInAnyCombination(t *testing.T) {
 	fs := newFS(t, simfs.Image{"a": []byte("......")})
 	file := open(t, fs, "a")
 	write(t, file, 0, "11")
@@ -207,7 +207,7 @@ func TestAForgottenWriteIsNotSavedByTheNextSync(t *testing.T) {
 
 // Whatever is done to a file, a power cut leaves every byte as it was synced
 // unless a later change has touched it, and the same seed leaves the same.
-func TestAPowerCutTouchesOnlyWhatWasNotSynced(t *testing.T) {
+func TestAPowerCutTouchesOnlyUnsyncedChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 3000
 		fs := simfs.New("", simfs.Image{"a": make([]byte, size)})

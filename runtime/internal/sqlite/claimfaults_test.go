@@ -20,7 +20,7 @@ import (
 // The claims are all that is known of an attempt that ended with its process.
 // A disk that fails at the wrong moment must not make anyone forget them.
 
-func TestAnAttemptIsChargedEvenIfTheFirstTakeOverFails(t *testing.T) {
+func TestAnAttemptCountsEvenIfTheFirstTakeOverFails(t *testing.T) {
 	claimsTest(t, func(m *machine) {
 		m.begin(m.held[0])
 		m.kill()
@@ -74,7 +74,7 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 
 // A start that fails, or is killed, between the charge and the end of the old
 // claims must not make the next one charge again.
-func TestAnAttemptIsChargedOnceHoweverManyStartsFindItsClaim(t *testing.T) {
+func TestAnAttemptCountsOnceHoweverManyStartsFindItsClaim(t *testing.T) {
 	claimsTest(t, func(m *machine) {
 		m.begin(m.held[0])
 		left := m.claims()
@@ -98,7 +98,7 @@ func TestAnAttemptIsChargedOnceHoweverManyStartsFindItsClaim(t *testing.T) {
 // The charge goes through the simulated disk, the claims through the real one:
 // wherever the power is cut while a process takes over, one of them says that
 // the attempt was interrupted, and never both.
-func TestTheChargeIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
+func TestTheAttemptIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
 	for cut := 1; ; cut++ {
 		over := false
 		claimsTest(t, func(m *machine) {
@@ -137,7 +137,7 @@ func TestTheChargeIsOnTheDiskBeforeTheClaimsAreCleared(t *testing.T) {
 
 // Claims may be anything after a power cut, or belong to another copy of the
 // file.
-func TestClaimsThatDoNotFitTheLogChargeNobody(t *testing.T) {
+func TestClaimsThatDoNotFitTheLogCountForNoDelivery(t *testing.T) {
 	for name, damage := range map[string]func(one *claims.Claim) (idle bool){
 		"they are those of an earlier owner":          func(one *claims.Claim) bool { one.Life--; return false },
 		"their event is not in the log":               func(one *claims.Claim) bool { one.Running = 1000; return false },
@@ -186,7 +186,7 @@ func TestClaimsThatDoNotFitTheLogChargeNobody(t *testing.T) {
 	}
 }
 
-func TestClaimsOfALogThatHasLostEverythingChargeNobody(t *testing.T) {
+func TestClaimsOfALogThatHasLostEverythingCountForNoDelivery(t *testing.T) {
 	claimsTest(t, func(m *machine) {
 		m.begin(m.held[0])
 		m.kill()
@@ -201,7 +201,7 @@ func TestClaimsOfALogThatHasLostEverythingChargeNobody(t *testing.T) {
 	})
 }
 
-func TestWhatStandsInThePlaceOfTheClaimsIsReported(t *testing.T) {
+func TestAFileInThePlaceOfTheClaimsIsReported(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a folder":               func(path string) error { return os.Mkdir(path, 0o700) },
 		"a link to nowhere":      func(path string) error { return os.Symlink(filepath.Join(path, "x"), path) },

@@ -34,7 +34,7 @@ func appendOne(t *testing.T, log *Log) {
 	}
 }
 
-func TestAllWhoWaitForASyncShareTheNext(t *testing.T) {
+func TestPublishersThatWaitForASyncShareTheNextOne(t *testing.T) {
 	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
 		before := disk.Count(simfs.Sync)
 		release := disk.Hold()

@@ -89,7 +89,7 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	return all
 }
 
-func TestWhatAFileHoldsSurvivesItsMigration(t *testing.T) {
+func TestTheDataOfAFileSurvivesItsMigration(t *testing.T) {
 	path := oldSchemaFile(t)
 	log, err := Open(path, Options{})
 	must(t, err)
@@ -141,7 +141,7 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	}
 }
 
-func TestWhoeverOnlyLooksLeavesAnOldFileAsItIs(t *testing.T) {
+func TestInspectingAnOldFileDoesNotMigrateIt(t *testing.T) {
 	path := oldSchemaFile(t)
 	var storage *engine.StorageError
 	_, err := Engine{}.Inspect(t.Context(), path, "ada")

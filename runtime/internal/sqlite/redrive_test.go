@@ -110,7 +110,7 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 	}
 }
 
-func TestALetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T) {
+func TestADeadLetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := openWithWorker(t)
 		g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindError)

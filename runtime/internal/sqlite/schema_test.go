@@ -170,7 +170,7 @@ func typesNamed(names ...string) (specs []engine.TypeSpec) {
 
 // Another process creates the file between any two statements of one that opens
 // it.
-func TestAFileThatIsCreatedMeanwhileIsOneOfOurs(t *testing.T) {
+func TestAFileThatAnotherProcessCreatesMeanwhileIsAccepted(t *testing.T) {
 	for at := 1; ; at++ {
 		path := filepath.Join(t.TempDir(), "events.db")
 		c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)

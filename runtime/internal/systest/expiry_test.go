@@ -14,7 +14,7 @@ import (
 
 // A group skips a member whose breaker is open. Its event comes back, which does not count
 // as a snooze, because no handler has asked for it.
-func TestOnlyWhatHandlersAskForCountsAsASnooze(t *testing.T) {
+func TestOnlySnoozesThatHandlersAskForCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.OpenFragile(t)
 		var broken atomic.Bool

@@ -68,7 +68,7 @@ func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsThePublish(t *testin
 	}
 }
 
-func TestWhatWaitsForTheLockOfAnotherProcessGoesOnWhenItIsFree(t *testing.T) {
+func TestWorkContinuesWhenAnotherProcessReleasesItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		unlock := lockOut(t, f.Path)

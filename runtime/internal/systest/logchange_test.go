@@ -333,7 +333,7 @@ func TestClaimsThatAreDeletedAreMadeAgain(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForARestoredLogWaitsForWhatIsInIt(t *testing.T) {
+func TestWaitingForARestoredLogWaitsForItsEvents(t *testing.T) {
 	f := SQLite.Open(t)
 	release := make(chan struct{})
 	var handled atomic.Int32

@@ -142,7 +142,7 @@ func as(t *testing.T, uid int, f func()) {
 	<-done
 }
 
-func TestWhoeverOnlyLooksChangesNoByte(t *testing.T) {
+func TestInspectingChangesNoByte(t *testing.T) {
 	const all = "20 events, 1 letters, 1 groups, dispatching false"
 	for name, prepare := range map[string]func(t *testing.T, path string){
 		"a process was killed":                       func(*testing.T, string) {},
@@ -189,7 +189,7 @@ func TestWhoeverOnlyLooksChangesNoByte(t *testing.T) {
 	}
 }
 
-func TestWhoeverOnlyLooksBesideARunningProgramSeesWhatIsNew(t *testing.T) {
+func TestInspectingBesideARunningProgramShowsNewEvents(t *testing.T) {
 	for _, user := range []string{"root", "nobody"} {
 		t.Run(user, func(t *testing.T) {
 			folder := t.TempDir()

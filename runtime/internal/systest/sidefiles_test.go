@@ -184,7 +184,7 @@ func shopkeeperChild(path string) {
 	say("finished")
 }
 
-func TestWhatRootMakesBesideAFileBelongsToItsOwner(t *testing.T) {
+func TestFilesThatRootMakesBesideAFileBelongToItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can act for another user")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-func TestASuspectThatIsDueLaterHoldsNobodyUntilThen(t *testing.T) {
+func TestASuspectThatIsDueLaterBlocksNoOthersUntilThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := SQLite.Crowded(t, "one", "two")
 		c.MustStart() // which finds out what ran
@@ -32,7 +32,7 @@ func TestASuspectThatIsDueLaterHoldsNobodyUntilThen(t *testing.T) {
 }
 
 // Without claims, as after a power cut, a crash counts for no delivery.
-func TestWithoutClaimsACrashCountsForNobody(t *testing.T) {
+func TestWithoutClaimsACrashUsesNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Handle("one", Hang, runtime.WithRetry(retry.MaxAttempts(1)))
@@ -50,7 +50,7 @@ func TestWithoutClaimsACrashCountsForNobody(t *testing.T) {
 }
 
 // Deliveries that no handler has begun leave a shutdown without a row.
-func TestAShutdownWritesRowsOfWhatHasBegunOnly(t *testing.T) {
+func TestAShutdownWritesRowsOnlyForDeliveriesThatHaveBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Handle("one", Hang)

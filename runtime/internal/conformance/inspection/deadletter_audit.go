@@ -8,7 +8,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func (env *Env) TestTheAuditOfALetterIsWhatWasDoneToIt(t *testing.T) {
+func (env *Env) TestTheAuditOfADeadLetterListsWhatWasDoneToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1, 2)
 		i := f.Inspect()
@@ -23,7 +23,7 @@ func (env *Env) TestTheAuditOfALetterIsWhatWasDoneToIt(t *testing.T) {
 	})
 }
 
-func (env *Env) TestTheActorIsWhoRunsTheProcessUnlessNamed(t *testing.T) {
+func (env *Env) TestTheActorIsTheUserOfTheProcessByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1)
 		i, err := env.OpenFile(t.Context(), f.Path)

@@ -8,7 +8,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func (env *Env) TestPurgingWorksThroughManyLetters(t *testing.T) {
+func (env *Env) TestPurgingWorksThroughManyDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeManyDead(t, 1200).Inspect()
 		steps := 0

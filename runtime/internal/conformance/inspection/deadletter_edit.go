@@ -18,7 +18,7 @@ import (
 
 var Editing = inspect.WithEditing(jobCatalogue.Check)
 
-func (env *Env) TestEditingAgainIsLinkedToAllItCameFrom(t *testing.T) {
+func (env *Env) TestAnEventEditedTwiceIsLinkedToAllItsOrigins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1)
 		Must(t, Second(runtime.SubscribePattern(f.Bus, "job.*", "mirror", func(context.Context, runtime.Event[runtime.Raw]) error {

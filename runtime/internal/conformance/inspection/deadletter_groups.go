@@ -37,7 +37,7 @@ func (env *Env) threeKinds(t *testing.T, n int) *jobBus {
 
 var errRejected = errors.New("the payment was rejected")
 
-func (env *Env) TestLettersOfOneKindAreOneGroup(t *testing.T) {
+func (env *Env) TestDeadLettersOfOneKindAreOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000
 		f := env.threeKinds(t, n)

@@ -19,7 +19,7 @@ import (
 // jan is a moment long ago.
 func jan(day int) time.Time { return time.Date(1999, 1, day, 0, 0, 0, 0, time.UTC) }
 
-func (env *Env) TestListingGoesFromTheNewestToTheOldestInPages(t *testing.T) {
+func (env *Env) TestListsAreInPagesNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3, 4).Inspect()
 		for name, test := range map[string]struct {
@@ -79,7 +79,7 @@ func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
+func (env *Env) TestAPageHasAHundredItemsByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letters, _, err := env.MakeManyDead(t, 105).Inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
 		Must(t, err)
@@ -89,7 +89,7 @@ func (env *Env) TestAPageHoldsAHundredUnlessToldOtherwise(t *testing.T) {
 	})
 }
 
-func (env *Env) TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
+func (env *Env) TestADeadLetterHoldsEverythingThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		i := env.MakeDead(t, 7).Inspect()
@@ -113,7 +113,7 @@ func (env *Env) TestALetterHoldsEverythingThatIsKnown(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
+func (env *Env) TestADeliveryThatIsNotADeadLetterIsNamedWithItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1, 2, 3)
 		release := make(chan struct{})

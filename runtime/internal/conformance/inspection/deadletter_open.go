@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func (env *Env) TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
+func (env *Env) TestMeaninglessOptionsAreRefused(t *testing.T) {
 	for want, option := range map[string]inspect.Option{"WithActor": inspect.WithActor(""), "WithEditing": inspect.WithEditing(nil)} {
 		if _, err := env.OpenFile(t.Context(), "none", option); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %s", err, want)
@@ -46,7 +46,7 @@ func (env *Env) TestAClosedInspectorSaysSo(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAKeyIsReadAsItIsPrinted(t *testing.T) {
+func (env *Env) TestAKeyIsParsedAsItIsPrinted(t *testing.T) {
 	key := inspect.Key{EventID: uuid.Must(uuid.NewV7()), Subscription: "billing/eu west"}
 	if got, err := inspect.ParseKey(key.String()); got != key || err != nil {
 		t.Errorf("ParseKey(%s) = %v, %v", key, got, err)

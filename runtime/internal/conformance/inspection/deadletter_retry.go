@@ -54,7 +54,7 @@ func (env *Env) TestARetriedLetterIsHandledWithAFreshCountAndKeepsItsHistory(t *
 	})
 }
 
-func (env *Env) TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
+func (env *Env) TestADeadLetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1)
 		f.Stop()
@@ -69,7 +69,7 @@ func (env *Env) TestALetterRetriedWithoutABusIsHandledAtTheNextStart(t *testing.
 	})
 }
 
-func (env *Env) TestALimitRetriesExactlyThatManyFromTheOldestOn(t *testing.T) {
+func (env *Env) TestALimitRetriesThatManyDeadLettersOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 700)
 		f.Repair()
@@ -137,7 +137,7 @@ func (env *Env) TestADryRunOnlyCounts(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *testing.T) {
+func (env *Env) TestADeadLetterThatFailsAgainDuringABulkRetryIsNotRetriedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 30)
 		i := f.Inspect()
@@ -154,7 +154,7 @@ func (env *Env) TestWhatDiesAgainWhileLettersAreRetriedIsNotRetriedTwice(t *test
 	})
 }
 
-func (env *Env) TestWhatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
+func (env *Env) TestAnEventThatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 10)
 		i := f.Inspect()
@@ -201,7 +201,7 @@ func (env *Env) TestAGroupIsRetriedAlone(t *testing.T) {
 	})
 }
 
-func (env *Env) TestASelectionThatCannotBeMeantIsRefused(t *testing.T) {
+func (env *Env) TestAMeaninglessSelectionIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1).Inspect()
 		now := inspect.Filter{Until: time.Now()}
@@ -272,7 +272,7 @@ func (env *Env) TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
 	})
 }
 
-func (env *Env) TestACanaryIsPartOfTheLimit(t *testing.T) {
+func (env *Env) TestACanaryCountsTowardsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 20)
 		f.Repair()

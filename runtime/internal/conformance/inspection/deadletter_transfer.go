@@ -34,7 +34,7 @@ func (i *Inspector) Load(text string) inspect.Counts {
 	return counts
 }
 
-func (env *Env) TestLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
+func (env *Env) TestDeadLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := env.threeKinds(t, 250)
 		note := "<b>&\u2028ü"
@@ -73,7 +73,7 @@ func (env *Env) TestLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAnExportHasTheLettersOfTheFilterFromTheOldestOn(t *testing.T) {
+func (env *Env) TestAnExportHasTheDeadLettersOfTheFilterOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3).Inspect()
 		letters := i.List(inspect.Filter{})
@@ -104,7 +104,7 @@ func (env *Env) TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) 
 	})
 }
 
-func (env *Env) TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *testing.T) {
+func (env *Env) TestAnImportNamesABadLineAndKeepsTheLinesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := slices.Collect(strings.Lines(env.MakeManyDead(t, 3).Inspect().ExportText(inspect.Filter{})))
 		replace := func(old, new string) string {
@@ -145,7 +145,7 @@ func (env *Env) TestALineThatCannotBeTakenIsNamedAndThoseBeforeItAreThere(t *tes
 	})
 }
 
-func (env *Env) TestALetterWithoutFingerprintGetsOne(t *testing.T) {
+func (env *Env) TestADeadLetterWithoutAFingerprintGetsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeDead(t, 1)
 		from := f.Inspect()

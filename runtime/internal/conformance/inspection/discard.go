@@ -154,7 +154,7 @@ func (env *Env) TestACancelledDiscardIsUndoneBeforeItHappens(t *testing.T) {
 	})
 }
 
-func (env *Env) TestWhatWasEditedIsNotUndiscarded(t *testing.T) {
+func (env *Env) TestAnEditedDeadLetterIsNotUndiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Subscribe("worker", Fail)

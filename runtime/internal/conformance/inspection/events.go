@@ -54,7 +54,7 @@ func payloads(events []inspect.Event) (texts []string) {
 	return texts
 }
 
-func (env *Env) TestEventsAreListedFromTheNewestByWhatIsAskedFor(t *testing.T) {
+func (env *Env) TestEventsAreListedNewestFirstByTheQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		f := env.Mixed(t)
@@ -197,7 +197,7 @@ func (env *Env) TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
 	})
 }
 
-func (env *Env) TestAHeldEventSaysSo(t *testing.T) {
+func (env *Env) TestAHeldEventIsShownAsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		_, err := runtime.SubscribePattern(f.Bus, "*", "mirror", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })

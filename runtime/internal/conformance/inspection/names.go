@@ -79,7 +79,7 @@ func (env *Env) TestASubscriptionIsRemovedByItsPresentNameOnly(t *testing.T) {
 	})
 }
 
-func (env *Env) TestOneOfManyWhoRemoveASubscriptionAtATimeDoesSo(t *testing.T) {
+func (env *Env) TestOnlyOneOfManyConcurrentRemovalsOfASubscriptionSucceeds(t *testing.T) {
 	f := env.Open(t)
 	Must(t, f.Shutdown(t.Context()))
 	for range 10 {

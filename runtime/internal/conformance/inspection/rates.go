@@ -99,7 +99,7 @@ func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 	})
 }
 
-func (env *Env) TestRatesOfAnotherFileSayNothing(t *testing.T) {
+func (env *Env) TestRatesAreNotComputedAcrossFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, other := env.Open(t), env.Open(t)
 		for _, f := range []*Fixture{f, other} {

@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func (env *Env) TestABacklogIsThatOfEachSubscription(t *testing.T) {
+func (env *Env) TestEachSubscriptionHasItsOwnBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Subscribe("printer", Fine)
@@ -34,7 +34,7 @@ func (env *Env) TestABacklogIsThatOfEachSubscription(t *testing.T) {
 	})
 }
 
-func (env *Env) TestStatusListsWhatIsSnoozedAgainAndAgain(t *testing.T) {
+func (env *Env) TestStatusListsDeliveriesThatAreSnoozedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		every := map[int]time.Duration{1: time.Minute, 2: 20 * time.Hour, 3: 45 * time.Minute, 4: time.Minute}
@@ -84,7 +84,7 @@ func (env *Env) TestAClosedFileSaysSo(t *testing.T) {
 	}
 }
 
-func (env *Env) TestAContextThatHasEndedIsTheAnswer(t *testing.T) {
+func (env *Env) TestAnEndedContextIsReturnedAsTheError(t *testing.T) {
 	f := env.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -43,7 +43,7 @@ func (env *Env) TestARunningBusNoticesThatASubscriptionIsPausedAndResumed(t *tes
 	})
 }
 
-func (env *Env) TestABusThatIsBusyMeanwhileNoticesNoLater(t *testing.T) {
+func (env *Env) TestABusyBusNoticesAPauseAsSoonAsAnIdleOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var printer Handled
@@ -103,7 +103,7 @@ func (env *Env) TestAPauseIsThereAtTheNextStart(t *testing.T) {
 	})
 }
 
-func (env *Env) TestSteeringWhatIsNotThereNamesWhatIs(t *testing.T) {
+func (env *Env) TestSteeringAnUnknownNameListsTheKnownOnes(t *testing.T) {
 	f := env.Open(t)
 	f.Subscribe("printer", Fine)
 	Must(t, f.File.PauseTypes(t.Context(), "user.*", ""))
@@ -126,7 +126,7 @@ func (env *Env) TestSteeringWhatIsNotThereNamesWhatIs(t *testing.T) {
 
 func last[T any](_ T, err error) error { return err }
 
-func (env *Env) TestRemovingASubscriptionForgetsAllOfItAndNothingElse(t *testing.T) {
+func (env *Env) TestRemovingASubscriptionDeletesAllItsDataAndNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Subscribe("printer", Fail)

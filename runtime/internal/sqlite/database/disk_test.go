@@ -79,7 +79,7 @@ func (w *witness) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File
 }
 
 // Whoever only looks creates nothing, not even to find out why something failed.
-func TestALookDoesNotTryWhetherThereIsRoom(t *testing.T) {
+func TestInspectingDoesNotCheckForFreeSpace(t *testing.T) {
 	for _, looking := range []bool{true, false} {
 		folder := t.TempDir()
 		long := time.Now().Add(-time.Hour)
