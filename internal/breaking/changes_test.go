@@ -60,7 +60,7 @@ events:
 			want: []string{
 				"error forward: event a.b is version 2 and was 1 [version-raised]",
 				"error backward: field total of version 1 of event a.b is bool and was int64: the new program cannot decode old rows [type-changed]",
-				"warning backward: field note of version 1 of event a.b is new, and not optional: in old rows the new program sees the zero value [field-added]",
+				"warning backward: field note of version 1 of event a.b is new, and is required: in old rows the new program sees the zero value [field-added]",
 			},
 		},
 		"an event of three versions": {
@@ -101,9 +101,9 @@ events:
 events:
   a.b: { payload: { e: string, f: "int?", g: bool, d: "[]string?" } }`,
 			want: []string{
-				"warning both: field e of event a.b is new, and may be field a, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"warning both: field f of event a.b is new, and may be one of fields b, c, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"warning backward: field g of event a.b is new, and not optional: in old rows the new program sees the zero value [field-added]",
+				"warning both: field e of event a.b is new, and may be a new name of field a, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field f of event a.b is new, and may be a new name of one of fields b, c, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning backward: field g of event a.b is new, and is required: in old rows the new program sees the zero value [field-added]",
 				"warning forward: field d of event a.b has become optional: in new rows the old program sees the zero value [field-optional]",
 			},
 		},
@@ -143,7 +143,7 @@ events: { a.b: { payload: { t: T, u: U } } }`,
 types: { T: { fields: { x: int } }, U: { one_of: { a: { fields: {} } } } }
 events: { a.b: { payload: { t: T, u: U } } }`,
 			want: []string{
-				"error both: field t of event a.b is T, a struct and was T, an enum of texts: neither program can decode the rows of the other [type-changed]",
+				"error both: field t of event a.b is T, a struct and was T, an enum of strings: neither program can decode the rows of the other [type-changed]",
 				"error both: field u of event a.b is U, a union and was U, an enum of integers: neither program can decode the rows of the other [type-changed]",
 			},
 		},
@@ -156,7 +156,7 @@ types: { A: { fields: { u: "[]U" } }, U: { one_of: { a: { fields: { a: "A?" } } 
 events: { a.b: { version: 2, payload: {}, history: { 1: { payload: { a: A } } } } }`,
 			want: []string{
 				"error forward: event a.b is version 2 and was 1 [version-raised]",
-				"warning backward: version 1 of event a.b leaves out what it had [history-edited]",
+				"warning backward: version 1 of event a.b has lost a part of its payload [history-edited]",
 			},
 		},
 		"a custom type that does not even fit by what is declared": {
@@ -202,9 +202,9 @@ events: { a.b: { payload: { a: string, b: string, c: int } } }`,
 			after: `
 events: { a.b: { payload: { d: string, e: int, f: int } } }`,
 			want: []string{
-				"warning both: field d of event a.b is new, and may be one of fields a, b, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"warning both: field e of event a.b is new, and may be field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
-				"warning both: field f of event a.b is new, and may be field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field d of event a.b is new, and may be a new name of one of fields a, b, which are gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field e of event a.b is new, and may be a new name of field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
+				"warning both: field f of event a.b is new, and may be a new name of field c, which is gone: neither program sees what rows of the other have under its name [field-renamed]",
 			},
 		},
 		"a value of an enum with a number that none had": {

@@ -32,7 +32,7 @@ func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 		for _, before := range old.RemovedValues {
 			if before.Number == v.Number && before.Name.V != v.Name.V {
 				report(draft{rule: enumRenumbered, direction: diag.Backward, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
-					message: fmt.Sprintf("value %s of type %s is %d, which was value %s before that was removed", v.Name.V, now.Name.V, v.Number, before.Name.V),
+					message: fmt.Sprintf("value %s of type %s is %d, which was the number of the removed value %s", v.Name.V, now.Name.V, v.Number, before.Name.V),
 					hint:    "give it a number that no value ever had"}, fmt.Sprintf("%s->%s %d", before.Name.V, v.Name.V, v.Number))
 			}
 		}

@@ -45,8 +45,8 @@ func (c *comparison) alias(old *catalog.Event, alias catalog.Value[string]) {
 			key: c.current.Name.V + " " + alias.V, message: "alias " + alias.V + " of event " + c.current.Name.V + " is gone", hint: "keep it until --db finds no row of it"})
 	default:
 		c.report(draft{rule: aliasMoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.Name.V,
-			key: now.Name.V + " " + alias.V, message: fmt.Sprintf("%s was a name of event %s and is one of event %s", alias.V, c.current.Name.V, now.Name.V),
-			hint: "rows with that name belong to the former event: keep its alias there"})
+			key: now.Name.V + " " + alias.V, message: fmt.Sprintf("%s was a name of event %s and is now a name of event %s", alias.V, c.current.Name.V, now.Name.V),
+			hint: "rows with that name belong to the former event: keep the alias there"})
 	}
 }
 
@@ -62,11 +62,11 @@ func (c *comparison) versions(old *catalog.Event) {
 	case now.Version.V > old.Version.V:
 		c.report(draft{rule: versionRaised, direction: diag.Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint: "deploy to all programs before you rely on it; retry the dead letters of old programs when these are gone"})
+			hint: "deploy to all programs before you rely on it; retry the dead letters of old programs when these programs are gone"})
 	case now.Version.V < old.Version.V:
 		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", old.Version.V+1)})
+			hint: fmt.Sprintf("give the new payload version %d", old.Version.V+1)})
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *comparison) oldPayload(old *catalog.Event, v int, before, after []*cata
 	c.fields(part{what: what, key: versionKey(c.current, v), history: true}, newFieldSet(before, nil), newFieldSet(after, nil), diag.Backward, at)
 	if !c.breaks && loses(before, after, map[pair]bool{}) {
 		c.report(draft{rule: historyEdited, direction: diag.Backward, at: at, was: placeOfShape(old, v), subject: c.current.Name.V,
-			key: versionKey(c.current, v), message: what + " leaves out what it had", hint: "history says what was stored: leave it as it was"})
+			key: versionKey(c.current, v), message: what + " has lost a part of its payload", hint: "history describes stored events: leave it as it was"})
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *comparison) removedVersions(old *catalog.Event) {
 	if c.was[old.Name.V] == nil && newest > now.Version.V {
 		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Name.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, newest, now.Version.V), message: fmt.Sprintf("event %s is version %d, and was %d before it was removed", now.Name.V, now.Version.V, newest),
-			hint: fmt.Sprintf("go on with version %d, and the payload that it needs", newest+1)})
+			hint: fmt.Sprintf("give the new payload version %d", newest+1)})
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *comparison) partition(old *catalog.Event) {
 		was = old.PartitionBy.Name.Pos
 	}
 	c.report(draft{rule: partitionChanged, direction: diag.Backward, at: at, was: was, subject: c.current.Name.V,
-		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, orNothing(before), orNothing(after)), message: fmt.Sprintf("events %s are kept in order by %s, and were by %s", c.current.Name.V, orNothing(after), orNothing(before))})
+		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, orNothing(before), orNothing(after)), message: fmt.Sprintf("events %s are ordered by %s, and were ordered by %s", c.current.Name.V, orNothing(after), orNothing(before))})
 }
 
 func keyOf(e *catalog.Event) string {

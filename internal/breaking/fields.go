@@ -125,19 +125,19 @@ const maxOpen = 3
 func (f *fieldComparison) added(now *catalog.Field) {
 	if open := f.open[now]; len(open) > 0 {
 		f.report(draft{rule: fieldRenamed, direction: f.direction, at: now.Name.Pos, was: open[0].Name.Pos, effect: renamedEffect,
-			message: fmt.Sprintf("field %s of %s is new, and may be %s", now.Name.V, f.in.what, whichIsGone(open)),
+			message: fmt.Sprintf("field %s of %s is new, and may be a new name of %s", now.Name.V, f.in.what, whichIsGone(open)),
 			hint:    f.renameHint(open[0])}, namesOf(open, ",")+"->"+now.Name.V)
 		return
 	}
 	if f.direction&diag.Backward != 0 && !now.Type.Optional && !now.Default.Written() {
 		f.report(draft{rule: fieldAdded, direction: diag.Backward, at: now.Name.Pos, effect: zeroValue,
-			message: fmt.Sprintf("field %s of %s is new, and not optional", now.Name.V, f.in.what), hint: orDefault("make it optional", now)}, now.Name.V)
+			message: fmt.Sprintf("field %s of %s is new, and is required", now.Name.V, f.in.what), hint: orDefault("make it optional", now)}, now.Name.V)
 	}
 }
 
 func (f *fieldComparison) renameHint(old *catalog.Field) string {
 	if f.in.history {
-		return "history says what was stored: leave it as it was"
+		return "history describes stored events: leave it as it was"
 	}
 	beside := "payload"
 	if f.in.ofType != "" {
@@ -200,8 +200,8 @@ func (f *fieldComparison) formerNames(old *catalog.Field) {
 		case now == successor:
 		case now != nil:
 			f.report(draft{rule: wasMoved, direction: diag.Backward, at: now.Name.Pos, was: was.Pos, effect: anotherField,
-				message: fmt.Sprintf("%s is a name of field %s of %s, and was one of field %s", was.V, now.Name.V, f.in.what, old.Name.V),
-				hint:    "leave it to the field that had it"}, was.V)
+				message: fmt.Sprintf("%s is a name of field %s of %s, and was a name of field %s", was.V, now.Name.V, f.in.what, old.Name.V),
+				hint:    "give it back to the field that had it"}, was.V)
 		case !f.after.reserves[was.V]:
 			f.report(draft{rule: wasRemoved, direction: diag.Backward, at: successor.Name.Pos, was: was.Pos, effect: notRead,
 				message: fmt.Sprintf("former name %s of field %s of %s is gone", was.V, successor.Name.V, f.in.what),

@@ -113,7 +113,7 @@ func (c *comparison) customs(p part, old, now operand, d diag.Direction) {
 	}
 	if d != 0 {
 		c.report(draft{rule: customChanged, direction: d, at: now.t.Pos, was: old.t.Pos, subject: c.current.Name.V, ofType: p.ofType, effect: customEffect, key: p.changedKey(old.t, now.t),
-			message: fmt.Sprintf("%s is %s and was %s", p.what, nameOf(now.t, old.t), nameOf(old.t, now.t)), hint: "make sure that it reads what the other writes"})
+			message: fmt.Sprintf("%s is %s and was %s", p.what, nameOf(now.t, old.t), nameOf(old.t, now.t)), hint: "make sure that each type reads the JSON of the other"})
 	}
 }
 
@@ -132,7 +132,7 @@ func nameOf(t, other *catalog.TypeRef) string {
 	case t.Named.Integer:
 		return name + ", an enum of integers"
 	}
-	return name + ", an enum of texts"
+	return name + ", an enum of strings"
 }
 
 // named compares declared types of the same kind.

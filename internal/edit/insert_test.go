@@ -70,11 +70,11 @@ func TestAnEventIsAddedBehindItsRelatives(t *testing.T) {
 func TestAnEventThatDoesNotFitIsRefused(t *testing.T) {
 	for want, event := range map[string]edit.Event{
 		"there is an event user.left already, in line 4 of events.yaml": {Name: "user.left"},
-		"event User is not a name for an event":                         {Name: "User"},
+		"event User does not have a valid name":                         {Name: "User"},
 		`unknown type "strng" in field note`:                            {Name: "a.b", Fields: []edit.Field{{Name: "note", Type: "strng"}}},
 		`partition_by of event a.b names "x"`:                           {Name: "a.b", PartitionBy: "x"},
-		`"x: y" of payload of event a.b is not a name`:                  {Name: "a.b", Fields: []edit.Field{{Name: "x: y", Type: "int"}}},
-		"subscription Audit of event a.b is not a name":                 {Name: "a.b", Subscriptions: []string{"Audit"}},
+		`"x: y" of payload of event a.b does not have a valid name`:     {Name: "a.b", Fields: []edit.Field{{Name: "x: y", Type: "int"}}},
+		"subscription Audit of event a.b does not have a valid name":    {Name: "a.b", Subscriptions: []string{"Audit"}},
 	} {
 		_, err := edit.AddEvent(one("version: 1\npackage: p\nevents:\n  user.left: {}\n"), event)
 		if err == nil || !strings.Contains(err.Error(), want) {

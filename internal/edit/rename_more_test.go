@@ -171,7 +171,7 @@ func TestARenamedFieldKeepsItsOldName(t *testing.T) {
 	}
 	for to, want := range map[string]string{
 		"gone": "gone is the name of field gone of payload of event a.done, and is reserved there",
-		"old":  "field c of payload of event a.done was old, which is the name of field old too",
+		"old":  "former name old of field c of payload of event a.done is also the name of field old",
 	} {
 		_, err := edit.RenameField(one(head+"    reserved: [gone]\n    payload: { a: int, c: { type: int, was: old } }\n"), "a.done.a", to)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -148,7 +148,7 @@ func TestARenamingThatBreaksTheCatalogueIsRefused(t *testing.T) {
 	}{
 		{func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.placed", "order.paid") }, `key "order.paid" is already in events`},
 		{func() (*edit.Change, error) { return edit.RenameEvent(one(shop), "order.placed", "Order.Placed") }, "Order.Placed cannot be the name of an event"},
-		{func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "money") }, "is not a name for a type"},
+		{func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "money") }, "type money does not have a valid name"},
 		{func() (*edit.Change, error) {
 			return edit.RenameField(one(shop), "order.placed.total", "order_id")
 		}, `key "order_id" is already in payload`},

@@ -175,7 +175,7 @@ func (im *importer) taggedBranches(s *node) []alternative {
 		return nil
 	}
 	for _, c := range others {
-		im.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; what it asks for is left out", quoted("if")).Hint = checkWherePublished
+		im.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; its conditions are left out", quoted("if")).Hint = checkWherePublished
 	}
 	return all
 }
@@ -215,7 +215,7 @@ func (im *importer) divide(examples []*node, all []alternative, payload func(exa
 			i = slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, false) })
 		}
 		if i < 0 {
-			im.report(e.place, rules.ImportRefused, "the example is none of the payloads, and is left out")
+			im.report(e.place, rules.ImportRefused, "the example matches none of the payloads and is left out")
 			continue
 		}
 		of[i] = append(of[i], e)

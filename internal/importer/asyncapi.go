@@ -21,11 +21,11 @@ func (im *importer) asyncAPI() {
 	version := im.root.str("asyncapi")
 	major, _, _ := strings.Cut(version, ".")
 	if version == "" || major != "2" && major != "3" {
-		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is no AsyncAPI document of version 2 or 3").Hint = "it begins with asyncapi: 3.0.0, or the like"
+		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is not an AsyncAPI document of version 2 or 3").Hint = "it needs a key asyncapi with the version, such as 3.0.0"
 		return
 	}
 	if im.Event != "" {
-		im.report(im.root.place, rules.ImportDocument, "the messages have names, so that no event can be named %s", quoted(im.Event))
+		im.report(im.root.place, rules.ImportDocument, "the messages have names of their own, so no event can be named %s", quoted(im.Event))
 		return
 	}
 	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}

@@ -73,7 +73,7 @@ func (r *asyncReader) payload(n *node) *node {
 		format, at = other.str("schemaFormat"), other.at("schemaFormat")
 	}
 	if !isJSONSchema(format) {
-		r.report(at, rules.ImportPayload, "the payload is described in %s, so that the event is left out", quoted(format)).Hint = "only JSON Schema is read"
+		r.report(at, rules.ImportPayload, "the payload is described in %s; the event is left out", quoted(format)).Hint = "only JSON Schema is read"
 		return nil
 	}
 	if of := n.str("contentType"); of != "" && !strings.Contains(of, "json") {

@@ -108,7 +108,7 @@ func (im *importer) takeProperties(to, own *node, m member) {
 		}
 	}
 	if taken {
-		im.report(m.at, rules.ImportKeyword, "what %s says holds only sometimes; its properties become optional fields", quoted(m.name)).
+		im.report(m.at, rules.ImportKeyword, "%s applies only sometimes; its properties become optional fields", quoted(m.name)).
 			Hint = checkWherePublished
 		return
 	}

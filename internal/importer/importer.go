@@ -34,10 +34,10 @@ type Result struct {
 // Check returns an error for names that cannot be.
 func (o Options) Check() error {
 	if o.Package != "" && !validPackage(o.Package) {
-		return fmt.Errorf("--package %s cannot be the name of a package", o.Package)
+		return fmt.Errorf("--package %s is not a valid name of a package", o.Package)
 	}
 	if o.Event != "" && glob.ValidName(o.Event) != nil {
-		return fmt.Errorf("--event %s is not a name for an event, such as order.placed", o.Event)
+		return fmt.Errorf("--event %s is not a valid name of an event, such as order.placed", o.Event)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 		return im.result(nil)
 	}
 	if !im.root.is(object) {
-		im.report(im.root.place, rules.ImportDocument, "the document is no object")
+		im.report(im.root.place, rules.ImportDocument, "the document is not an object")
 		return im.result(nil)
 	}
 	im.resources.identify(im.root, "", map[*node]bool{})
@@ -113,7 +113,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 func (im *importer) result(catalogue []byte) *Result {
 	refused := slices.ContainsFunc(im.findings, func(f *diag.Finding) bool { return f.Severity == diag.Error })
 	if catalogue == nil && !refused {
-		im.report(im.root.place, rules.ImportDocument, "nothing in the document can be an event").
+		im.report(im.root.place, rules.ImportDocument, "nothing in the document can become an event").
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
 	}
 	im.noteNewNames()

@@ -27,7 +27,7 @@ func (im *importer) jsonSchema() {
 	if !onlySays(im.root, "") {
 		im.rootEvents()
 	} else if im.Event != "" {
-		im.report(im.root.place, rules.ImportDocument, "the document only has definitions, so that no payload can be named %s", quoted(im.Event))
+		im.report(im.root.place, rules.ImportDocument, "the document has only definitions, so there is no payload to name %s", quoted(im.Event))
 	} else {
 		im.definedEvents(im.eventDefs(defs))
 	}
@@ -121,7 +121,7 @@ func (im *importer) declareAll(defs []member) {
 		}
 		t := im.shape(u, spot{})
 		if im.drafts[d.value] == nil && im.references[d.value] == 0 {
-			im.note(d.at, "nothing is of the type %s, which is another name of %s, so that it is left out", quoted(d.name), t.text)
+			im.note(d.at, "nothing uses the type %s, which is another name for %s; it is left out", quoted(d.name), t.text)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (im *importer) event(name string, at diag.Place, payload *node, more func(b
 	if payload != nil {
 		u = im.look(payload)
 		if !isPayload(u.schema) {
-			im.report(payload.place, rules.ImportPayload, "the payload of %s is no object with known properties, so that the event is left out", quoted(name)).
+			im.report(payload.place, rules.ImportPayload, "the payload of %s is not an object with known properties; the event is left out", quoted(name)).
 				Hint = "the payload of an event has fields: put the value into one"
 			return nil
 		}
@@ -158,7 +158,7 @@ func (im *importer) event(name string, at diag.Place, payload *node, more func(b
 	if fields := im.fields(u.schema, catalog.GoName(free)); fields.Content != nil {
 		im.add(body, "payload", fields, u.schema.place)
 	} else if payload != nil && u.schema.get("additionalProperties") == nil {
-		im.note(u.schema.place, "the payload has no properties, so that the event carries nothing")
+		im.note(u.schema.place, "the payload has no properties, so the event has no fields")
 	}
 	im.examples(body, u.examples, u.schema)
 	return body

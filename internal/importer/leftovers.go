@@ -20,11 +20,11 @@ var keywordHints = map[string]string{
 	"dependentSchemas":      "check it where the event is published",
 	"dependencies":          "check it where the event is published",
 	"patternProperties":     "put these properties into a map",
-	"propertyNames":         "a struct has its fields only, and the keys of a map can be any string",
+	"propertyNames":         "the keys of a map can be any string",
 	"discriminator":         "the catalogue names it in a union",
 	"$dynamicRef":           "name the type that is meant",
 	"$recursiveRef":         "name the type that is meant",
-	"unevaluatedProperties": "a payload with other properties is read, without them",
+	"unevaluatedProperties": "unknown properties of a payload are ignored",
 }
 
 // ignored are keywords that change nothing, besides those that only say something.
@@ -58,7 +58,7 @@ func (im *importer) leftovers(s *node, known ...string) {
 		case strings.HasPrefix(m.name, "x-"):
 			im.note(m.at, "a catalogue has no place for the extension %s", quoted(m.name))
 		case about != "":
-			im.note(m.at, "%s is about values of another type, so it says nothing here", m.name)
+			im.note(m.at, "%s applies to values of another type and has no effect here", m.name)
 		default:
 			im.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
 		}

@@ -85,7 +85,7 @@ func (im *importer) follow(s *node) use {
 			u.schema = alternatives(s, key, rest)
 		}
 	}
-	im.report(s.place, rules.ImportReference, "more than %d references lead from here", maxReferences)
+	im.report(s.place, rules.ImportReference, "the chain of references from here is longer than %d", maxReferences)
 	return use{schema: anything(s.place)}
 }
 
@@ -202,12 +202,12 @@ func (im *importer) resolve(s *node) (def *node, name string) {
 	case def.is(object), def.is(boolean):
 		return def, name
 	case !strings.HasPrefix(to, "#"):
-		im.report(at, rules.ImportReference, "$ref leads to %s, which is not in this file", quoted(to)).
+		im.report(at, rules.ImportReference, "$ref refers to %s, which is not in this file", quoted(to)).
 			Hint = "bundle the document and what it refers to into one document first, and import that"
 	case def == nil:
-		im.report(at, rules.ImportReference, "$ref leads to %s, and nothing is there", quoted(to))
+		im.report(at, rules.ImportReference, "$ref refers to %s, which does not exist", quoted(to))
 	default:
-		im.report(at, rules.ImportReference, "$ref leads to %s, which is no schema", quoted(to))
+		im.report(at, rules.ImportReference, "$ref refers to %s, which is not a schema", quoted(to))
 	}
 	return nil, ""
 }

@@ -78,9 +78,9 @@ func (im *importer) format(s *node, name string) []entry {
 	f := im.report(s.at("format"), rules.ImportFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
 	switch name {
 	case "uri":
-		f.Hint = "the format url of a catalogue wants a host, which urn:isbn:0451450523 has not"
+		f.Hint = "the format url of a catalogue requires a host; urn:isbn:0451450523 has none"
 	case "duration":
-		f.Hint = "it is ISO 8601, and the duration of a catalogue is Go's, as in 1h30m"
+		f.Hint = "it stands for ISO 8601; durations of a catalogue are written as in Go, such as 1h30m"
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (im *importer) whole(s *node, keyword string, limit int) (int, bool) {
 			return 0, false // as good as none
 		}
 	}
-	im.report(s.at(keyword), rules.ImportConstraint, "%s is no whole number from 0 to %d", keyword, limit)
+	im.report(s.at(keyword), rules.ImportConstraint, "%s is not a whole number from 0 to %d", keyword, limit)
 	return 0, false
 }
 
@@ -255,12 +255,12 @@ type limit struct {
 func (im *importer) limit(n *node, at diag.Place, kind string, open, least bool) (limit, bool) {
 	value, ok := rational(n)
 	if !ok {
-		im.report(at, rules.ImportConstraint, "the limit is no number that a catalogue can have")
+		im.report(at, rules.ImportConstraint, "the limit is not a number that a catalogue can express")
 		return limit{}, false
 	}
 	if kind == "float64" {
 		if open {
-			im.report(at, rules.ImportConstraint, "the limit itself is allowed in a catalogue")
+			im.report(at, rules.ImportConstraint, "the limit is exclusive here, but inclusive in a catalogue")
 		}
 		return limit{value, n.text, at}, true
 	}

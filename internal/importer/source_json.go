@@ -50,7 +50,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	token, at := r.token()
 	n := &node{place: at}
 	if depth > maxDepth {
-		return nil, &sourceError{at, fmt.Sprintf("values are more than %d deep inside one another", maxDepth)}
+		return nil, &sourceError{at, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
 	}
 	switch token := token.(type) {
 	case json.Delim:

@@ -38,7 +38,7 @@ func (r *yamlReader) document(source []byte) (*node, error) {
 		return nil, &sourceError{r.place(1, 1, 1), "it is empty"}
 	}
 	if err == nil && !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) {
-		return nil, &sourceError{r.place(1, 1, 1), "it is more than one YAML document"}
+		return nil, &sourceError{r.place(1, 1, 1), "it has more than one YAML document"}
 	}
 	if err != nil {
 		match := yamlError.FindStringSubmatch(err.Error())
@@ -57,7 +57,7 @@ func (r *yamlReader) value(y *yaml.Node, depth int) (*node, error) {
 	}
 	n := &node{place: r.place(y.Line, y.Column, utf8.RuneCountInString(y.Value))}
 	if depth > maxDepth {
-		return nil, &sourceError{n.place, fmt.Sprintf("values are more than %d deep inside one another", maxDepth)}
+		return nil, &sourceError{n.place, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
 	}
 	if y.Kind != yaml.AliasNode {
 		r.nodes[y] = n

@@ -91,9 +91,9 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 	}
 	switch rest := s.get("additionalProperties"); {
 	case rest.is(boolean) && rest.text == "false":
-		im.note(s.at("additionalProperties"), "a payload with properties that are not in the catalogue is read, without them, and not refused")
+		im.note(s.at("additionalProperties"), "payloads with other properties are not refused: unknown properties are ignored")
 	case rest.is(object), rest.is(boolean):
-		im.report(s.at("additionalProperties"), rules.ImportKeyword, "an object has other properties besides those that are named; a struct has fields only, and loses them").
+		im.report(s.at("additionalProperties"), rules.ImportKeyword, "the object allows properties beyond those it names; a struct ignores them").
 			Hint = "put the others into a map of their own, or make the object a map[string]json"
 	}
 	im.leftovers(s, "properties", "required", "additionalProperties")
@@ -173,7 +173,7 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	switch {
 	case u.fallback == nil || u.fallback.is(null):
 	case !t.scalar:
-		im.report(u.fallback.place, rules.ImportDefault, "%s has a default and is no scalar", name)
+		im.report(u.fallback.place, rules.ImportDefault, "%s has a default, but only scalars can have one", name)
 	default:
 		if value := im.yamlOf(u.fallback); value != nil {
 			im.add(f, "default", value, u.fallback.place)

@@ -49,7 +49,7 @@ func (im *importer) typeOf(s *node, at spot) typing {
 	u := im.look(s)
 	if im.schemas++; im.schemas > im.maxSchemas() {
 		if im.schemas == im.maxSchemas()+1 {
-			im.report(s.place, rules.ImportReference, "the document uses its own parts so often that from here on fields take any JSON")
+			im.report(s.place, rules.ImportReference, "the document refers to its own parts too often; from here on, fields take any JSON")
 		}
 		return typing{text: "json", use: u}
 	}
@@ -62,13 +62,13 @@ func (im *importer) shape(u use, at spot) typing {
 	s := u.schema
 	if !s.is(object) {
 		if !s.is(boolean) || s.text != "true" {
-			im.report(s.place, rules.ImportType, "no value is of this schema")
+			im.report(s.place, rules.ImportType, "no value matches this schema")
 		}
 		return typing{text: "json"}
 	}
 	if u.def != nil && im.drafts[u.def] == nil {
 		if im.expanding[u.def] {
-			im.report(s.place, rules.ImportType, "%s contains itself and is no object", quoted(u.name))
+			im.report(s.place, rules.ImportType, "%s contains itself and is not an object", quoted(u.name))
 			return typing{text: "json"}
 		}
 		im.expanding[u.def] = true
@@ -211,7 +211,7 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 	im.nested++
 	defer func() { im.nested-- }()
 	if im.nested > maxNesting {
-		im.report(s.place, rules.ImportType, "lists and maps are more than %d deep inside one another; the field takes any JSON", maxNesting)
+		im.report(s.place, rules.ImportType, "lists and maps are nested more than %d deep; the field takes any JSON", maxNesting)
 		return typing{text: "json"}
 	}
 	inner := im.typeOf(s, at)

@@ -80,7 +80,7 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 	for _, b := range branches.items {
 		one, ok := im.branch(b)
 		if !ok {
-			return nil, &noUnion{branches, b.place, "a variant of " + key + " is no object", "a union has structs as variants"}
+			return nil, &noUnion{branches, b.place, "a variant of " + key + " is not an object", "the variants of a union are structs"}
 		}
 		v.all = append(v.all, one)
 	}
@@ -93,8 +93,8 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 		one := &v.all[i]
 		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
 		if !catalog.VariantName.MatchString(one.tag) || taken[one.tag] {
-			return nil, &noUnion{branches, one.at, "a variant is told by " + quoted(one.tag),
-				"each needs letters and digits of its own, with single -, _ or . between them"}
+			return nil, &noUnion{branches, one.at, quoted(one.tag) + " cannot be the name of a variant",
+				"each variant needs a name of its own, of letters and digits with single -, _ or . between them"}
 		}
 		taken[one.tag] = true
 	}

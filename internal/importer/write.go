@@ -112,7 +112,7 @@ func (im *importer) yamlOf(n *node) *yaml.Node {
 	}
 	converted := convert(n)
 	if left < 0 {
-		im.report(n.place, rules.ImportReference, "the value contains parts of the document again and again, and is left out")
+		im.report(n.place, rules.ImportReference, "the value repeats parts of the document too often and is left out")
 		return nil
 	}
 	return converted

@@ -78,7 +78,7 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if !e.Owner.Written() {
-				p.report(e.Name.V, e.Name.Pos, "add the owner", "nobody answers for event %s", e.Name.V)
+				p.report(e.Name.V, e.Name.Pos, "add the owner", "event %s has no owner", e.Name.V)
 			}
 		}
 	},

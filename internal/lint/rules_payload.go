@@ -168,7 +168,7 @@ events:
 			for _, other := range p.neighbours(e).partitioned {
 				if field := gap(e, other); field != nil {
 					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Name.V,
-						"event %s has a field %s, by which %s is partitioned, and is not itself", e.Name.V, field.Name.V, other.Name.V)
+						"event %s is not partitioned by its field %s, but event %s is", e.Name.V, field.Name.V, other.Name.V)
 					p.see(f, other.Name.Pos, "event %s is here", other.Name.V)
 					break
 				}

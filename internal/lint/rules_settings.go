@@ -139,7 +139,7 @@ events:
 			if s.Jitter.V > 0 || s.MaxAttempts.V == 1 || s.Backoff.V == retry.None {
 				return nil
 			}
-			return &flaw{at: s.Jitter.Pos, what: "%s is retried without jitter", hint: "set jitter to 0.1, say"}
+			return &flaw{at: s.Jitter.Pos, what: "%s is retried without jitter", hint: "set jitter, for example to 0.1"}
 		})
 	},
 }

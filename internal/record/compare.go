@@ -148,7 +148,7 @@ func (r *comparison) read(facts []Fact) *catalog.Catalogue {
 
 func (r *comparison) lineFinding(wrong FactError) {
 	f := lineFinding(wrong.NameAt, wrong.String(), wrong.Message)
-	f.Hint = "use the busgen that has written it, or generate with --accept-wire to begin a new record"
+	f.Hint = "use the busgen that wrote it, or generate with --accept-wire to begin a new record"
 	r.findings = append(r.findings, f)
 }
 

@@ -102,7 +102,7 @@ func ParseFact(line string, at diag.Position) (Fact, error) {
 			}
 			return f, nil
 		case after[0] != ' ':
-			return f, fmt.Errorf("a blank or a colon is missing behind %s", word)
+			return f, fmt.Errorf("a blank or a colon is missing after %s", word)
 		}
 		rest = after[1:]
 	}

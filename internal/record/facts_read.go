@@ -77,7 +77,7 @@ func (r *factReader) refuse(f Fact, format string, args ...any) {
 }
 
 func (r *factReader) lacks(f Fact, missing string) {
-	r.errors = append(r.errors, FactError{f, "there is no line about type " + missing, missing})
+	r.errors = append(r.errors, FactError{f, "the record has no line about type " + missing, missing})
 }
 
 // declare makes what facts are about, so that others can refer to it.
@@ -122,7 +122,7 @@ func (r *factReader) fact(f Fact, words []string) {
 		ok = r.typeFact(f, r.Types[words[1]])
 	}
 	if !ok {
-		r.refuse(f, "this is no line of a record that this version of busgen knows")
+		r.refuse(f, "this version of busgen does not know this line")
 	}
 }
 

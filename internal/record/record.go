@@ -101,7 +101,7 @@ func (r *Record) Events() []string {
 
 func (r *Record) refuse(line string, at diag.Position, problem string) {
 	f := lineFinding(at, line, "this line cannot be read: "+problem)
-	f.Hint = "take the file of a commit that was generated, or generate with --accept-wire to begin a new one"
+	f.Hint = "restore the file from a commit, or generate with --accept-wire to begin a new one"
 	r.findings = append(r.findings, f)
 }
 

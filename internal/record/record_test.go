@@ -259,7 +259,7 @@ func TestARecordThatGitHasMergedIsRead(t *testing.T) {
 	if got := keys(compare(t, "types: { Money: { fields: { amount: string } } }\nevents: { a.b: { payload: { n: Money } } }", recordIn(lost))); got != nil {
 		t.Errorf("%v", got)
 	}
-	if got := compare(t, "events: { a.b: { payload: { n: int } } }", recordIn(lost)); !slices.Equal(keys(got)[:1], []string{`wire-form event a.b 1 n: "Money"`}) || !strings.Contains(got.Findings[0].Message, "there is no line about type Money") {
+	if got := compare(t, "events: { a.b: { payload: { n: int } } }", recordIn(lost)); !slices.Equal(keys(got)[:1], []string{`wire-form event a.b 1 n: "Money"`}) || !strings.Contains(got.Findings[0].Message, "the record has no line about type Money") {
 		t.Errorf("%v", keys(got))
 	}
 }

@@ -22,13 +22,13 @@ func (r *reader) accepted(root object) []*catalog.Accepted {
 		rule, about, _ := strings.Cut(e.name, " ")
 		switch {
 		case !slices.Contains(rules.Changes(), rule):
-			f := r.report(r.place(e.key), rules.Accepted, "accepted has a key %s, and there is no rule %s", label(e.name), label(rule))
+			f := r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, but there is no rule %s", label(e.name), label(rule))
 			if f.Hint = diag.DidYouMean(rule, rules.Changes()); f.Hint == "" {
 				f.Hint = keyHint
 			}
 			continue
 		case strings.TrimSpace(about) == "":
-			r.report(r.place(e.key), rules.Accepted, "accepted has a key %s, which is a rule and no finding", label(e.name)).Hint = keyHint
+			r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, which names a rule but no finding", label(e.name)).Hint = keyHint
 			continue
 		}
 		a := &catalog.Accepted{Key: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}

@@ -33,7 +33,7 @@ func (r *reader) formerNames(o object, valid func(name catalog.Value[string], it
 func (r *reader) eventAliases(o object) []catalog.Value[string] {
 	return r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		if err := glob.ValidName(name.V); err != nil {
-			r.syntaxOf(entry{name: name.V, key: item}, err, rules.BadName, "an alias of "+o.what+": %s is not a name for an event: %s")
+			r.syntaxOf(entry{name: name.V, key: item}, err, rules.BadName, "an alias of "+o.what+": %s is not a valid name of an event: %s")
 			return false
 		}
 		return true
@@ -61,9 +61,9 @@ func (r *reader) checkEventAliases(events []*catalog.Event) {
 		for _, alias := range e.Aliases {
 			what, at := "alias "+alias.V+" of event "+e.Name.V, r.nameAt(alias)
 			if first, taken := names[alias.V]; taken {
-				r.report(at, rules.DuplicateName, "%s is the name of %s too", what, first.what).
+				r.report(at, rules.DuplicateName, "%s is also the name of %s", what, first.what).
 					See(first.at, "it is here").
-					Hint = "a stored event has one type: an alias is a name that nothing else has any more"
+					Hint = "remove one of them: an alias must be a name that nothing else has"
 				continue
 			}
 			names[alias.V] = holder{what, at}

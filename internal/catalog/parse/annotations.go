@@ -18,7 +18,7 @@ func (r *reader) sentence(o object, key string) catalog.Value[string] {
 	v, ok := r.text(e.value, key+" of "+o.what)
 	if v.V = strings.TrimSpace(v.V); ok && v.V == "" {
 		r.report(r.place(e.value), rules.WrongKind, "%s of %s is empty", key, o.what).
-			Hint = "write something, or leave the key out"
+			Hint = "write something, or remove the key"
 	}
 	return v
 }
@@ -60,7 +60,7 @@ func (r *reader) tags(o object) []catalog.Value[string] {
 		switch {
 		case !ok:
 		case !catalog.TagName.MatchString(tag.V):
-			r.report(r.place(item), rules.BadName, "tag %s of %s is not a name for one", label(tag.V), o.what).
+			r.report(r.place(item), rules.BadName, "tag %s of %s does not have a valid form", label(tag.V), o.what).
 				Hint = "use lower-case letters and digits, with single -, _ or . between them"
 		case first[tag.V] != nil:
 			r.report(r.place(item), rules.DuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).

@@ -117,7 +117,7 @@ func (r *reader) checkFieldCollisions(what string, fields []*catalog.Field) {
 			first := owner[name]
 			switch {
 			case methodNames[name]:
-				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs keep for a method", f.Name.V, what, name).
+				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs use for a method", f.Name.V, what, name).
 					Hint = "rename it, or give it another go_name"
 			case first == nil:
 				owner[name] = f

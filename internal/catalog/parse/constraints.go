@@ -73,7 +73,7 @@ func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
 			continue
 		}
 		if fit := constrained[key]; !fit.takes(t) {
-			r.report(r.place(e.key), rules.Constraint, "%s of %s does not fit its type %s", key, o.what, t.Text).
+			r.report(r.place(e.key), rules.Constraint, "%s of %s cannot be used with its type %s", key, o.what, t.Text).
 				See(r.typeAt(t), "the type is here").
 				Hint = "it is for " + fit.nouns + otherConstraint(key, t)
 			continue
@@ -180,7 +180,7 @@ func (r *reader) checkBounds(o object, t *catalog.TypeRef, c catalog.Constraints
 		if wrong {
 			r.report(r.place(o.entries[most].value), rules.Constraint, "%s of %s is below its %s", most, o.what, least).
 				See(r.place(o.entries[least].value), "%s is here", least).
-				Hint = "no value is between them"
+				Hint = "no value satisfies both: correct one of them"
 		}
 	}
 	crossed("min", "max", c.Min.Written() && c.Max.Written() && c.Min.V.Compare(c.Max.V) > 0)

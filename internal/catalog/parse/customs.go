@@ -21,7 +21,7 @@ func importPathProblem(path string) string {
 	case err != nil:
 		return err.Error()
 	case path == "C" || path == "unsafe":
-		return path + " is no package with files of its own"
+		return path + " is not a package with files of its own"
 	case slices.Contains(strings.Split(path, "/"), "vendor"):
 		return "Go imports a copy in a folder vendor by the path behind it"
 	}

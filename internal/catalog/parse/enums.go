@@ -29,7 +29,7 @@ func (r *reader) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue 
 	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
 		r.wrongKind(n, e.what, "a list or a mapping")
 	case len(n.Content) == 0:
-		r.report(r.place(n), rules.Enum, "%s has no values", e.what)
+		r.report(r.place(n), rules.Enum, "%s has no values", e.what).Hint = "list at least one"
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
 			if text, ok := r.text(item, "a value of "+e.what); ok {

@@ -26,7 +26,7 @@ func (r *reader) errorRules(settings object) []*catalog.ErrorRule {
 		what := "error class " + label(e.name) + " of " + settings.what
 		rule := r.errorRule(e, what)
 		if !className.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "%s is not a name for one", what).
+			r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
 				Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single _ between them, as in card_declined"
 			continue
 		}
@@ -49,9 +49,9 @@ func (r *reader) errorRule(e entry, what string) *catalog.ErrorRule {
 	case n.ShortTag() == "!!str" && n.Value == catalog.Permanent:
 		rule.Permanent.V = true
 	case n.ShortTag() == "!!str":
-		f := r.report(r.place(n), rules.UnknownValue, "%s is %q", what, n.Value)
+		f := r.report(r.place(n), rules.UnknownValue, "%s is %q, which is not allowed", what, n.Value)
 		if f.Hint = diag.DidYouMean(n.Value, []string{catalog.Permanent}); f.Hint == "" {
-			f.Hint = "it is permanent or a mapping with retry"
+			f.Hint = "write permanent, or a mapping with retry"
 		}
 	default:
 		r.wrongKind(n, what, "permanent or a mapping")

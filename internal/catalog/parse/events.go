@@ -55,7 +55,7 @@ func (r *reader) checkSomeEvents(parts []*part) {
 func (r *reader) event(e entry) *catalog.Event {
 	nameErr := glob.ValidName(e.name)
 	if nameErr != nil {
-		r.syntaxOf(e, nameErr, rules.BadName, "event %s is not a name for an event: %s")
+		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
 	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
@@ -104,7 +104,7 @@ func (r *reader) partition(o object, fields []*catalog.Field, payloadOK bool) *c
 		names = append(names, f.Name.V)
 	}
 	if payloadOK {
-		f := r.report(r.place(e.value), rules.Partition, "partition_by of %s names %q, which is no field of its payload", o.what, name.V)
+		f := r.report(r.place(e.value), rules.Partition, "partition_by of %s names %q, which is not a field of its payload", o.what, name.V)
 		f.Hint = diag.DidYouMean(name.V, names)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (r *reader) checkPartitionType(e entry, what string, f *catalog.Field) {
 	if f.Type.Optional {
 		r.report(at, rules.Partition, "partition_by of %s names %s, which is optional", what, f.Name.V).
 			See(r.typeAt(f.Type), "the field is here").
-			Hint = "events without it would have no order: choose a field that is always there"
+			Hint = "choose a required field: events without a value would have no order"
 		return
 	}
 	switch f.Type.Kind {

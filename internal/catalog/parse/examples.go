@@ -28,8 +28,8 @@ func (r *reader) examples(o object, fields []*catalog.Field, payloadOK bool) []*
 		return nil
 	}
 	if len(e.value.Content) == 0 {
-		r.report(r.place(e.value), rules.Example, "examples of %s has no payload", o.what).
-			Hint = "write one, or leave the key out"
+		r.report(r.place(e.value), rules.Example, "examples of %s is empty", o.what).
+			Hint = "add a payload, or remove the key"
 	}
 	var examples []*catalog.Example
 	for i, item := range e.value.Content {

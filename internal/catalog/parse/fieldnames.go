@@ -26,8 +26,8 @@ func (r *reader) former(o object) []catalog.Value[string] {
 		}
 	}
 	if len(items) > maxFormerNames {
-		r.report(r.place(e.key), rules.OutOfRange, "was of %s has %d names", o.what, len(items)).
-			Hint = fmt.Sprintf("a field has at most %d former names", maxFormerNames)
+		r.report(r.place(e.key), rules.OutOfRange, "%s has %d former names", o.what, len(items)).
+			Hint = fmt.Sprintf("at most %d are allowed", maxFormerNames)
 		return nil
 	}
 	return r.fieldNames(items, "was of "+o.what)
@@ -54,7 +54,7 @@ func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
 		return nil, false
 	case len(e.value.Content) == 0:
 		r.report(r.place(e.value), rules.WrongKind, "%s is empty", what).
-			Hint = "name a field, or leave the key out"
+			Hint = "name a field, or remove the key"
 		return nil, false
 	}
 	return e.value.Content, true
@@ -69,7 +69,7 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[str
 		switch {
 		case !ok:
 		case !catalog.FieldName.MatchString(name.V):
-			r.report(r.place(item), rules.BadName, "%s in %s is not a name for a field", label(name.V), what).
+			r.report(r.place(item), rules.BadName, "%s in %s is not a valid name of a field", label(name.V), what).
 				Hint = fieldNameHint
 		case first[name.V] != nil:
 			r.report(r.place(item), rules.DuplicateName, "%s is already in %s", name.V, what).
@@ -97,13 +97,13 @@ func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved 
 	for _, f := range fields {
 		for _, was := range f.Was {
 			if was.V == f.Name.V {
-				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is its name now", f.Name.V, what, was.V).
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s has its present name %s in was", f.Name.V, what, was.V).
 					See(r.nameAt(f.Name), "it is here").
-					Hint = "remove the former name"
+					Hint = "remove it from was"
 				continue
 			}
 			if first, taken := held[was.V]; taken {
-				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s was %s, which is %s too", f.Name.V, what, was.V, first.what).
+				r.report(r.nameAt(was), rules.DuplicateName, "former name %[3]s of field %[1]s of %[2]s is also %[4]s", f.Name.V, what, was.V, first.what).
 					See(first.at, "it is here").
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
 				continue

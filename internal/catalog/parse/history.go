@@ -39,8 +39,8 @@ func (r *reader) history(o object, ev *catalog.Event) []*catalog.OldShape {
 	e, written := o.entries["history"]
 	if !written {
 		if ev.Version.V > 1 {
-			r.report(r.place(o.entries["version"].value), rules.History, "%s is version %d, and has no history", o.what, ev.Version.V).
-				Hint = "keep the payload of each version before under the key history, so that stored events can be read"
+			r.report(r.place(o.entries["version"].value), rules.History, "%s is at version %d but has no history", o.what, ev.Version.V).
+				Hint = "keep the payloads of earlier versions under the key history, so that stored events can be read"
 		}
 		return nil
 	}
@@ -63,8 +63,8 @@ func (r *reader) history(o object, ev *catalog.Event) []*catalog.OldShape {
 			r.report(r.place(key), rules.History, "history of %s has a version %d; versions are numbered from 1", o.what, number.V)
 			continue
 		case ev.Version.V > 0 && number.V >= ev.Version.V:
-			r.report(r.place(key), rules.History, "history of %s has version %d, and the event is at version %d", o.what, number.V, ev.Version.V).
-				Hint = fmt.Sprintf("history is what was before: raise version to %d, or remove this", min(number.V+1, maxVersion))
+			r.report(r.place(key), rules.History, "history of %s has version %d, but the event is at version %d", o.what, number.V, ev.Version.V).
+				Hint = fmt.Sprintf("history has earlier versions only: raise version to %d, or remove this", min(number.V+1, maxVersion))
 			continue
 		}
 		entries[number.V] = key
@@ -96,8 +96,8 @@ func (r *reader) oldShape(o object, ev *catalog.Event, version catalog.Value[int
 	what := fmt.Sprintf("version %d of %s", version.V, o.what)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
-			r.report(r.place(n), rules.History, "%s is %s", what, label(n.Value)).
-				Hint = "write the payload that it had, or " + dropped + " if no event of it is left in any file"
+			r.report(r.place(n), rules.History, "%s is %s, which is not a payload", what, label(n.Value)).
+				Hint = "write the payload of that version, or " + dropped + " if no file has events of it"
 		}
 		return nil
 	}
@@ -123,14 +123,14 @@ func (r *reader) checkHistory(o object, ev *catalog.Event, section entry, entrie
 	for n := 1; n < ev.Version.V; n++ {
 		switch {
 		case entries[n] == nil:
-			r.report(r.place(section.key), rules.History, "%s is version %d, and its history has no version %d", o.what, ev.Version.V, n).
-				Hint = fmt.Sprintf("add the payload that it had, or \"%d: %s\" if no event of it is left in any file", n, dropped)
+			r.report(r.place(section.key), rules.History, "%s is at version %d, but its history has no version %d", o.what, ev.Version.V, n).
+				Hint = fmt.Sprintf("add the payload of that version, or \"%d: %s\" if no file has events of it", n, dropped)
 		case shapes[n] != nil && kept == 0:
 			kept = n
 		case shapes[n] == nil && kept > 0:
-			r.report(r.place(entries[n]), rules.History, "version %d of %s is dropped, and version %d is not", n, o.what, kept).
+			r.report(r.place(entries[n]), rules.History, "version %d of %s is dropped, but version %d is kept", n, o.what, kept).
 				See(r.place(entries[kept]), "it is kept here").
-				Hint = "events of an older version become the present one in steps through all that follow: drop the older first"
+				Hint = "events are upgraded one version at a time: drop the older version first"
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (r *reader) imports(root object) []*catalog.Package {
 	var all []*catalog.Package
 	for _, e := range entries {
 		if !packageName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "%s is not a name for an imported catalogue", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "imported catalogue %s does not have a valid name", label(e.name)).
 				Hint = "use lower-case letters and digits, and begin with a letter, as in shared"
 			continue
 		}
@@ -75,8 +75,8 @@ func (r *reader) checkImportPaths(c *catalog.Catalogue) {
 			continue
 		}
 		if other, taken := first[p.Path]; taken && p.Path != "" {
-			r.report(r.nameAt(p.Name), rules.Import, "import %s has the import path %s, and so has %s", p.Name.V, p.Path, label(other.V)).
-				See(r.nameAt(other), "that is here")
+			r.report(r.nameAt(p.Name), rules.Import, "imports %s and %s have the same import path, %s", p.Name.V, label(other.V), p.Path).
+				See(r.nameAt(other), "%s is here", label(other.V))
 		}
 		first[p.Path] = p.Name
 	}
@@ -102,7 +102,8 @@ func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *catalog.
 	c := other.catalogue(root)
 	if len(other.findings) > 0 {
 		r.findings = append(r.findings, other.findings...)
-		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", label(file))
+		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", label(file)).
+			Hint = "correct them first: \"busgen lint\" shows them"
 		return nil
 	}
 	return c
@@ -123,7 +124,7 @@ func (r *reader) mayImport(file string, n *yaml.Node) bool {
 		if other.file != "" && identity(other.file) == identity(file) {
 			r.report(r.place(n), rules.Import, "%s is imported already, as %s", label(file), name).
 				See(r.place(other.key), "it is here").
-				Hint = "leave one of them out"
+				Hint = "remove one of them"
 			return false
 		}
 	}

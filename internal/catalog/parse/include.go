@@ -183,13 +183,13 @@ func (r *reader) mayInclude(name string, at diag.Place, p *part) bool {
 	for by := p; by != nil; by = by.in {
 		chain = label(by.file) + " → " + chain
 		if by == first {
-			r.report(at, rules.Include, "%s includes itself: %s", label(name), chain).Hint = "leave this one out"
+			r.report(at, rules.Include, "%s includes itself: %s", label(name), chain).Hint = "remove this one"
 			return false
 		}
 	}
 	r.report(at, rules.Include, "%s is included already", label(name)).
 		See(first.at, "it is included here").
-		Hint = "a file is a part of the catalogue once: leave one of them out"
+		Hint = "include each file once: remove one of them"
 	return false
 }
 
@@ -244,7 +244,7 @@ func (r *reader) sections(parts []*part, section, what string) []entry {
 			if before, taken := first[e.name]; taken {
 				r.report(r.place(e.key), rules.DuplicateName, "%s %s is declared in two files", what, label(e.name)).
 					See(r.place(before.key), "the first one is here").
-					Hint = "the files of a catalogue share their names: rename one of them, or leave it out"
+					Hint = "the files of a catalogue share their names: rename one of them, or remove it"
 				continue
 			}
 			first[e.name] = e

@@ -36,7 +36,7 @@ func (r *reader) readInitialisms(o object) {
 		switch {
 		case !ok:
 		case !initialism.MatchString(word.V):
-			r.report(r.place(item), rules.BadName, "%s is not an initialism", label(word.V)).
+			r.report(r.place(item), rules.BadName, "%s is not a valid initialism", label(word.V)).
 				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
 		default:
 			r.initialisms = append(r.initialisms, word.V)
@@ -54,7 +54,7 @@ func (r *reader) ownGoName(o object, usual string) string {
 	switch {
 	case !ok:
 	case !catalog.TypeName.MatchString(name.V):
-		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is no exported Go name", o.what, label(name.V)).
+		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is not an exported Go name", o.what, label(name.V)).
 			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 	default:
 		return name.V
@@ -130,7 +130,7 @@ func (r *reader) ownImportPath(o object) catalog.Value[string] {
 	if ok {
 		if reason := importPathProblem(v.V); reason != "" {
 			r.report(r.place(e.value), rules.BadName, "import_path cannot be %s: %s", label(v.V), reason).
-				Hint = "write what others import the generated package by, such as example.org/shop/events"
+				Hint = "write the path by which Go code imports the generated package, such as example.org/shop/events"
 		}
 	}
 	return v

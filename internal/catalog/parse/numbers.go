@@ -55,7 +55,7 @@ func (r *reader) number(e entry, what string) (catalog.Value[float64], bool) {
 	case !isNumber(n):
 		r.wrongKind(n, what, "a number")
 	case infinite.MatchString(n.Value) || plainNumber.MatchString(n.Value) && err != nil:
-		r.report(r.place(n), rules.OutOfRange, "%s is %s, which is no finite number", what, n.Value)
+		r.report(r.place(n), rules.OutOfRange, "%s is %s, which is not a finite number", what, n.Value)
 	case !plainNumber.MatchString(n.Value):
 		r.notPlain(n, what)
 	default:

@@ -18,9 +18,9 @@ func (r *reader) neitherOffNor(e entry, what, want string) {
 		r.wrongKind(n, e.name+" of "+what, catalog.Off+" or "+want)
 		return
 	}
-	f := r.report(r.place(n), rules.UnknownValue, "%s of %s is %q", e.name, what, n.Value)
+	f := r.report(r.place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", e.name, what, n.Value)
 	if f.Hint = diag.DidYouMean(n.Value, []string{catalog.Off}); f.Hint == "" {
-		f.Hint = "it is " + catalog.Off + " or " + want
+		f.Hint = "write " + catalog.Off + " or " + want
 	}
 }
 

@@ -45,17 +45,17 @@ func (r *reader) checkSubPackage(name catalog.Value[string], e entry) bool {
 	reason := ""
 	switch {
 	case !packageName.MatchString(name.V):
-		reason = "its folder and its import path have the same name, of lower-case letters and digits"
+		reason = "it also names a folder, so it must begin with a lower-case letter and have only such letters and digits"
 	case goFolders[name.V]:
-		reason = "a folder of that name means something else to Go"
+		reason = "Go treats a folder of that name specially"
 	case strings.HasSuffix(name.V, "test"):
-		reason = "test kits have such names"
+		reason = "names that end in test are kept for test kits"
 	case r.imported[name.V] != nil:
-		reason = "an imported catalogue is called so"
+		reason = "an imported catalogue has that name"
 	default:
 		return true
 	}
-	r.report(r.place(e.value), rules.Package, "package below that of the root cannot be named %s: %s", label(name.V), reason).
+	r.report(r.place(e.value), rules.Package, "the package of an included file cannot be named %s: %s", label(name.V), reason).
 		Hint = "use a short lower-case name, such as payments"
 	return false
 }
@@ -95,7 +95,7 @@ func (r *reader) checkPackages(c *catalog.Catalogue) {
 		for _, v := range t.Variants {
 			if v.Type.Home != t.Home {
 				r.report(r.nameAt(v.Name), rules.Union, "variant %s of type %s is %s, which is in %s", v.Name.V, t.Name.V, v.Type.Name.V, called(v.Type.Home)).
-					Hint = "a struct is made a variant in its own Go package: declare both in files of one"
+					Hint = "a union and its variants must be in the same Go package: declare both in files of one package"
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (r *reader) circle(needs []need) {
 	for _, n := range needs {
 		chain += " → " + n.to.Name.V
 	}
-	f := r.report(last.at, rules.Packages, "package %s needs type %s of package %s, and they import one another: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
+	f := r.report(last.at, rules.Packages, "package %s needs type %s of package %s, so they would import each other: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
 	for _, n := range needs[:len(needs)-1] {
 		f.See(n.at, "package %s needs type %s of package %s", n.from.Name.V, n.t.Name.V, n.to.Name.V)
 	}

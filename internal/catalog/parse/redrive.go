@@ -70,7 +70,7 @@ func (r *reader) reasons(o object) catalog.Value[[]string] {
 		return catalog.Value[[]string]{}
 	}
 	if len(e.value.Content) == 0 {
-		r.report(r.place(e.value), rules.Reasons, "%s names none", what).Hint = "leave reasons out for all of them"
+		r.report(r.place(e.value), rules.Reasons, "%s is an empty list", what).Hint = "list at least one reason, or remove the key: then all reasons count"
 	}
 	reasons := catalog.Value[[]string]{Pos: r.position(e.value)}
 	first := map[string]*yaml.Node{}
@@ -82,9 +82,9 @@ func (r *reader) reasons(o object) catalog.Value[[]string] {
 			r.report(r.place(item), rules.Reasons, "%s names %s twice", what, label(text.V)).
 				See(r.place(first[text.V]), "it is here")
 		case !slices.Contains(RedriveReasons(), text.V):
-			f := r.report(r.place(item), rules.UnknownValue, "one of %s is %q", what, text.V)
+			f := r.report(r.place(item), rules.UnknownValue, "%s has %q, which is not a reason", what, text.V)
 			if f.Hint = diag.DidYouMean(text.V, RedriveReasons()); f.Hint == "" {
-				f.Hint = "it is one of " + strings.Join(RedriveReasons(), ", ")
+				f.Hint = "use one of " + strings.Join(RedriveReasons(), ", ")
 			}
 		default:
 			first[text.V] = item

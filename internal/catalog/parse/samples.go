@@ -15,11 +15,11 @@ func (r *reader) checkSamples(events []*catalog.Event) {
 		}
 		text, problem := payload.Sample(e)
 		if e.MadeUp = text; problem != nil {
-			r.report(r.nameAt(e.Name), rules.Example, "no example of event %s can be made up: %s", e.Name.V, problem).
+			r.report(r.nameAt(e.Name), rules.Example, "busgen cannot generate an example of event %s: %s", e.Name.V, problem).
 				Hint = "add one under its key examples"
 		}
 		if bytes += len(text); bytes > maxSamples {
-			r.report(r.nameAt(e.Name), rules.Example, "the examples that are made up would be larger than %d MiB in all", maxSamples>>20).
+			r.report(r.nameAt(e.Name), rules.Example, "the generated examples would be larger than %d MiB in total", maxSamples>>20).
 				Hint = "add short ones under the key examples of events with large payloads, or make several catalogues"
 			return
 		}

@@ -15,7 +15,7 @@ func TestALineOfACatalogueDoesNotTakeAThousandTimesItsMemory(t *testing.T) {
 		fmt.Fprintf(&text, "  e%d.x: { payload: { b: Big } }\n", i)
 	}
 	_, findings := Text("events.yaml", []byte(text.String()))
-	if len(findings) != 1 || findings[0].Pos.Line != 40 || findings[0].Message != "the examples that are made up would be larger than 1 MiB in all" {
+	if len(findings) != 1 || findings[0].Pos.Line != 40 || findings[0].Message != "the generated examples would be larger than 1 MiB in total" {
 		t.Errorf("got %.300v", findings)
 	}
 }

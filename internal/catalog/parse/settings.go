@@ -155,9 +155,9 @@ func oneOf[T any](r *reader, o object, key string, words []string, parse func(st
 	}
 	v, ok := parse(text.V)
 	if !ok {
-		f := r.report(r.place(e.value), rules.UnknownValue, "%s of %s is %q", key, o.what, text.V)
+		f := r.report(r.place(e.value), rules.UnknownValue, "%s of %s is %q, which is not allowed", key, o.what, text.V)
 		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
-			f.Hint = "it is one of " + strings.Join(words, ", ")
+			f.Hint = "use one of " + strings.Join(words, ", ")
 		}
 		return catalog.Value[T]{}
 	}

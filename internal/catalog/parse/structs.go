@@ -43,7 +43,7 @@ func (r *reader) field(e entry, of owner) *catalog.Field {
 	f := &catalog.Field{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	here := "field " + label(e.name) + " of " + of.what
 	if !catalog.FieldName.MatchString(e.name) {
-		r.report(r.place(e.key), rules.BadName, "%s is not a name for a field", here).
+		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", here).
 			Hint = fieldNameHint
 	}
 	if e.value.Kind != yaml.MappingNode {
@@ -82,8 +82,8 @@ func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 	e, ok := o.entries["fields"]
 	if !ok {
 		if extra, written := o.entries["reserved"]; written {
-			r.report(r.place(extra.key), rules.Conflict, "%s has reserved, and no fields", o.what).
-				Hint = "reserved is about the fields of a struct: write it beside fields, or beside the payload of the event"
+			r.report(r.place(extra.key), rules.Conflict, "%s has the key reserved but no fields", o.what).
+				Hint = "reserved lists names that no field may have: write it beside fields, or beside the payload of an event"
 		}
 		return nil
 	}
@@ -94,7 +94,7 @@ func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[string], of owner) *catalog.Type {
 	t := &catalog.Type{Name: goName, GoName: goName.V, Inline: true}
 	if of.depth > maxNesting {
-		r.report(r.place(fields.key), rules.BadType, "%s is inside of %d other structs", of.what, maxNesting).
+		r.report(r.place(fields.key), rules.BadType, "%s is nested in %d other structs", of.what, maxNesting).
 			Hint = "declare a type for a part of it"
 		return t
 	}
@@ -114,9 +114,9 @@ func (r *reader) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMes
 	bare := *f.Type
 	bare.Optional = false
 	if !f.Type.TakesDefault() {
-		r.report(r.place(e.key), rules.Default, "default of %s does not fit its type %s", o.what, f.Type.Text).
+		r.report(r.place(e.key), rules.Default, "%s cannot have a default, because its type is %s", o.what, f.Type.Text).
 			See(r.typeAt(f.Type), "the type is here").
-			Hint = "it is for scalars: strings, numbers, booleans, dates, durations, UUIDs and enums"
+			Hint = "only scalars have defaults: strings, numbers, booleans, dates, durations, UUIDs and enums"
 		return catalog.Value[json.RawMessage]{}
 	}
 	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, rules.Default)

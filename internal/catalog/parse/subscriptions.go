@@ -45,17 +45,17 @@ func (r *reader) subscriptions(event object, eventGoName string) []*catalog.Subs
 func (r *reader) checkSubscriptionName(e entry, what string) bool {
 	switch first, taken := r.subscribed[e.name]; {
 	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s is not a name for a subscription", what).
+		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
 			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
 		return false
 	case len(e.name) > format.MaxSubscriptionName:
 		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "a name has at most " + strconv.Itoa(format.MaxSubscriptionName)
+			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
 		return false
 	case taken:
 		r.report(r.place(e.key), rules.DuplicateName, "%s has the same name as %s", what, first.what).
 			See(r.place(first.key), "the first one is here").
-			Hint = "each needs a name of its own, by which the file remembers what it has handled"
+			Hint = "rename one of them: the file records by this name what a subscription has handled"
 		return false
 	}
 	r.subscribed[e.name] = subscribed{what, e.key}

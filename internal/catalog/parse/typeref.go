@@ -31,7 +31,7 @@ func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catal
 	}
 	inner, optional := strings.CutSuffix(text.V, "?")
 	if i := strings.IndexByte(inner, '?'); i >= 0 {
-		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? inside", what).
+		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? that is not at its end", what).
 			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
 		return nil
 	}
@@ -41,8 +41,8 @@ func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catal
 		return nil
 	}
 	if inline != nil && !strings.HasSuffix(inner, catalog.InPlace) {
-		r.report(r.place(n), rules.Conflict, "%s has a type and fields, and they are not about the same", what).
-			Hint = "in the type, {} stands for the struct that has the fields, as in \"[]{}\"; or leave one of them out"
+		r.report(r.place(n), rules.Conflict, "%s has fields, but its type does not end in {}", what).
+			Hint = "write {} for the struct with these fields, as in \"[]{}\", or remove the type or the fields"
 		return nil
 	}
 	t := r.typeExpr(n, inner, 0, what, inline)

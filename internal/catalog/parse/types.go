@@ -18,7 +18,7 @@ func (r *reader) typeSection(parts []*part) []*catalog.Type {
 		types = append(types, t)
 		r.types[e.name] = t
 		if !catalog.TypeName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "type %s is not a name for a type", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "type %s does not have a valid name", label(e.name)).
 				Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 		}
 	}
@@ -71,7 +71,7 @@ func (r *reader) typeForm(e entry, o object) string {
 		}
 	}
 	if form == "" {
-		r.report(r.place(e.key), rules.MissingKey, "%s has none of %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
+		r.report(r.place(e.key), rules.MissingKey, "%s has none of the keys %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
 	}
 	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields"} {
 		if extra, written := o.entries[key]; written && form != "" && form != of {

@@ -16,7 +16,7 @@ func (r *reader) union(o object, t *catalog.Type) {
 	if e, ok := o.entries["discriminator"]; ok {
 		name, ok := r.text(e.value, "discriminator of "+o.what)
 		if ok && !catalog.FieldName.MatchString(name.V) {
-			r.report(r.place(e.value), rules.BadName, "discriminator %s of %s is not a name for a field", label(name.V), o.what).
+			r.report(r.place(e.value), rules.BadName, "discriminator %s of %s is not a valid name of a field", label(name.V), o.what).
 				Hint = "use lower-case letters, digits and _, and begin with a letter, as in kind"
 		}
 		t.Discriminator = name
@@ -24,12 +24,12 @@ func (r *reader) union(o object, t *catalog.Type) {
 	e := o.entries["one_of"]
 	entries, ok := r.mapping(e.value, "one_of of "+o.what)
 	if ok && len(e.value.Content) == 0 {
-		r.report(r.place(e.value), rules.Union, "one_of of %s has no variants", o.what)
+		r.report(r.place(e.value), rules.Union, "one_of of %s has no variants", o.what).Hint = "add at least one"
 	}
 	t.Variants = []*catalog.Variant{} // a union, even if all of them are refused
 	for _, e := range entries {
 		if !catalog.VariantName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "variant %s of %s is not a name for one", label(e.name), o.what).
+			r.report(r.place(e.key), rules.BadName, "variant %s of %s does not have a valid name", label(e.name), o.what).
 				Hint = "use letters and digits, with single -, _ or . between them"
 			continue
 		}
@@ -59,12 +59,12 @@ func (r *reader) variantType(e entry, union *catalog.Type, what string) *catalog
 	case ref == nil:
 		return nil
 	case ref.Kind != catalog.Named || ref.Optional:
-		r.report(r.place(e.value), rules.Union, "%s is %s, which is no struct", what, ref.Text).
+		r.report(r.place(e.value), rules.Union, "%s is %s, which is not a struct", what, ref.Text).
 			Hint = "name a type with fields, or write fields here"
 		return nil
 	case ref.Named.Package != nil:
-		r.report(r.place(e.value), rules.Union, "%s is %s, which is of another catalogue", what, ref.Text).
-			Hint = "a struct is made a variant in its own Go package: write fields here, of which one has that type"
+		r.report(r.place(e.value), rules.Union, "%s is %s, which is declared in another catalogue", what, ref.Text).
+			Hint = "a variant must be a struct of the same Go package: write fields here, one of them with that type"
 		return nil
 	}
 	return ref.Named
@@ -77,23 +77,23 @@ func (r *reader) checkVariants(t *catalog.Type, what string) {
 		at := r.nameAt(v.Name)
 		switch other := first[v.Type]; {
 		case !v.Type.IsStruct():
-			r.report(at, rules.Union, "variant %s of %s is %s, which is no struct", v.Name.V, what, v.Type.Name.V).
+			r.report(at, rules.Union, "variant %s of %s is %s, which is not a struct", v.Name.V, what, v.Type.Name.V).
 				Hint = "name a type with fields, or write fields here"
 		case other != nil:
 			r.report(at, rules.Union, "variants %s and %s of %s are both %s", other.Name.V, v.Name.V, what, v.Type.Name.V).
 				See(r.nameAt(other.Name), "variant %s is here", other.Name.V).
-				Hint = "a Go type can only be one of them: declare another struct"
+				Hint = "each variant needs a struct of its own: declare another one"
 		}
 		first[v.Type] = v
 		for _, f := range v.Type.Fields {
 			if f.Name.V == t.Discriminator.V {
-				r.report(at, rules.Union, "variant %s of %s has a field %s, by which variants are told apart", v.Name.V, what, f.Name.V).
+				r.report(at, rules.Union, "variant %s of %s has a field %s, which is the name of the discriminator", v.Name.V, what, f.Name.V).
 					See(r.nameAt(f.Name), "the field is here").
 					Hint = "rename the field, or choose another key with discriminator"
 			}
 			for _, was := range f.Was {
 				if was.V == t.Discriminator.V {
-					r.report(at, rules.Union, "variant %s of %s has a field %s that was %s, by which variants are told apart", v.Name.V, what, f.Name.V, was.V).
+					r.report(at, rules.Union, "variant %s of %s has a field %s with the former name %s, which is the name of the discriminator", v.Name.V, what, f.Name.V, was.V).
 						See(r.nameAt(was), "the former name is here").
 						Hint = "remove the former name, or choose another key with discriminator"
 				}

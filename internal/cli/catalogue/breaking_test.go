@@ -240,7 +240,7 @@ func TestARenamedFieldIsAskedAbout(t *testing.T) {
 		want   string
 	}{
 		{func() { busgen(t, "rename field order.placed.number count") }, ""},
-		{func() { must(t, os.WriteFile("events.yaml", []byte(byHand), 0o666)) }, "field count of event order.placed is new, and may be field number, which is gone: "},
+		{func() { must(t, os.WriteFile("events.yaml", []byte(byHand), 0o666)) }, "field count of event order.placed is new, and may be a new name of field number, which is gone: "},
 		{func() {
 			must(t, os.WriteFile("events.yaml", []byte(strings.Replace(byHand, "    payload", "    reserved: [number]\n    payload", 1)), 0o666))
 		}, ""},

@@ -116,16 +116,16 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	}{
 		"import jsonschema broken.json -o events.yaml": {cli.StatusNotFound, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
 		"import jsonschema list.json":                  {cli.StatusNotFound, "busgen: nothing was imported: 1 error in list.json\n"},
-		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is no AsyncAPI document of version 2 or 3"},
+		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is not an AsyncAPI document of version 2 or 3"},
 		"import jsonschema async.yaml":                 {cli.StatusNotFound, "async.yaml:1:1: error: this is an AsyncAPI document"},
-		"import asyncapi async.yaml":                   {cli.StatusNotFound, "error: nothing in the document can be an event"},
+		"import asyncapi async.yaml":                   {cli.StatusNotFound, "error: nothing in the document can become an event"},
 		"import jsonschema nope.json":                  {cli.StatusTrouble, "nope.json"},
 		"import jsonschema .":                          {cli.StatusTrouble, "busgen: cannot read .: it is a folder\n"},
 		"import jsonschema":                            {cli.StatusTrouble, "busgen import jsonschema takes the name of one file"},
 		"import jsonschema order.yaml --format json":   {cli.StatusTrouble, "name a file for the catalogue with --out"},
 		"import avro order.yaml":                       {cli.StatusTrouble, `busgen import has no verb "avro"`},
-		"import jsonschema order.yaml --event Nope":    {cli.StatusTrouble, "--event Nope is not a name for an event"},
-		"import jsonschema order.yaml --package func":  {cli.StatusTrouble, "--package func cannot be the name of a package"},
+		"import jsonschema order.yaml --event Nope":    {cli.StatusTrouble, "--event Nope is not a valid name of an event"},
+		"import jsonschema order.yaml --package func":  {cli.StatusTrouble, "--package func is not a valid name of a package"},
 	} {
 		busgen(t, command).WantsErrors(t, want.status, want.text)
 	}

@@ -44,7 +44,7 @@ func TestAChangeThatStoredEventsDoNotFitIsRefused(t *testing.T) {
 
 	rewrite(t, ordersVersioned) // which takes a program to compile: upcasts are its own
 	got := busgen(t, "")
-	if got.Status != 0 || !strings.HasSuffix(got.Stdout, "unchanged)\nevents.yaml:5:14: note: event order.placed is version 2 and was 1; deploy to all programs before you rely on it; retry the dead letters of old programs when these are gone [version-raised order.placed 1->2]\n") {
+	if got.Status != 0 || !strings.HasSuffix(got.Stdout, "unchanged)\nevents.yaml:5:14: note: event order.placed is version 2 and was 1; deploy to all programs before you rely on it; retry the dead letters of old programs when these programs are gone [version-raised order.placed 1->2]\n") {
 		t.Errorf("%+v", got)
 	}
 	for _, line := range []string{`event order.placed 1 number: "int"`, `event order.placed 2 number: "string"`} {
@@ -118,7 +118,7 @@ func TestARecordThatIsDamagedIsAFinding(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": ordersBefore})
 	busgen(t, "-q").Wants(t, 0, "", "")
 	clitest.AppendTo(t, "wire.golden", "event order.placed since: 2030\n")
-	busgen(t, "check").WantsErrors(t, cli.StatusNo, "wire.golden:10:1: error: this is no line of a record that this version of busgen knows; use the busgen that has written it", "event order.placed since: 2030\n")
+	busgen(t, "check").WantsErrors(t, cli.StatusNo, "wire.golden:10:1: error: this version of busgen does not know this line; use the busgen that wrote it", "event order.placed since: 2030\n")
 	busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
 	busgen(t, "check").Wants(t, 0, "", "")
 	must(t, os.WriteFile("wire.golden", []byte("mine\n"), 0o600))
@@ -151,7 +151,7 @@ func TestTwoCataloguesDoNotShareAFolder(t *testing.T) {
 		}
 	}
 	busgen(t, "-q").Wants(t, 0, "", "")
-	const way = "give one of the two a folder of its own with --out; if other.yaml has taken the place of events.yaml, remove that"
+	const way = "write one of the two into another folder with --out; if other.yaml replaces events.yaml, remove the latter"
 	refused("other.yaml", "wire.golden:1:1: error: wire.golden was generated from events.yaml, and not from other.yaml; "+way, "busgen: 1 error in other.yaml; nothing was written\n")
 	refused("check other.yaml", "wire.golden was generated from events.yaml")
 	refused("other.yaml --accept-wire", "wire.golden was generated from events.yaml")

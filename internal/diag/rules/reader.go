@@ -37,7 +37,7 @@ var (
 	BadGlob       = reader("bad-glob", "Patterns are written in the notation of the language.")
 	PolicyTie     = reader("policy-tie", "No event matches two policies that are equally specific.")
 	PolicyUnused  = reader("policy-unused", "Every policy matches an event; one that does not often has a typo.")
-	Example       = reader("example", "Examples are valid payloads. There is one if none can be made up.")
+	Example       = reader("example", "Examples are valid payloads. An event needs one if busgen cannot generate one.")
 	Union         = reader("union", "The variants of a union are different structs, and no field has the name of the discriminator.")
 	Default       = reader("default", "Only scalar fields have defaults, and they are valid values.")
 	Constraint    = reader("constraint", "Constraints fit the type of their field, and one another.")

@@ -118,7 +118,7 @@ func (w *generated) otherCatalogue() *diag.Finding {
 		return nil // it was renamed, was removed, or is included in this one
 	}
 	f := rules.OtherCatalogue.At(headerOf(claim.path), "%s was generated from %s, and not from %s", claim.path, other, w.catalogue.File)
-	f.Hint = fmt.Sprintf("give one of the two a folder of its own with --out; if %s has taken the place of %s, remove that", w.catalogue.File, other)
+	f.Hint = fmt.Sprintf("write one of the two into another folder with --out; if %s replaces %s, remove the latter", w.catalogue.File, other)
 	return f
 }
 
@@ -143,7 +143,7 @@ func headerOf(path string) diag.Place {
 
 // missing returns the finding about code without a record.
 func (w *generated) missing() *diag.Finding {
-	f := rules.WireRecord.At(headerOf(w.existing[0].Path), "%s is missing beside generated code, so that nobody knows what the types of stored events were", w.path)
+	f := rules.WireRecord.At(headerOf(w.existing[0].Path), "%s is missing, so busgen cannot tell which changes break stored events", w.path)
 	f.Hint, f.Direction = "restore the file, or generate with --accept-wire to begin a new one", diag.Backward
 	return f
 }
