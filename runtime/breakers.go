@@ -2,42 +2,10 @@ package runtime
 
 import (
 	"slices"
-	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// longRunning is how long an attempt runs before the file says so.
-const longRunning = time.Second
-
-// activity returns what other processes may want to see.
-func (b *Bus) activity() (now engine.Activity) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.subscriptions {
-		status := s.notClosed.Load()
-		if status == nil {
-			continue
-		}
-		one := engine.Breaker{
-			Subscription: s.name, Group: s.config.group, State: status.State.String(), Since: status.Since.UTC(),
-			Failures: status.Failures, Deliveries: status.Samples, LastError: status.LastFailure,
-		}
-		if status.State == breaker.Open {
-			one.Until = status.Until.UTC()
-		}
-		now.Breakers = append(now.Breakers, one)
-	}
-	for _, f := range b.feeds {
-		if f.scheduler != nil {
-			now.Attempts = f.scheduler.Running(now.Attempts, time.Now(), longRunning)
-		}
-	}
-	now.Unhandled = b.health.withoutHandler()
-	slices.SortStableFunc(now.Attempts, func(a, b engine.Running) int { return a.Started.Compare(b.Started) })
-	return now
-}
 
 // closeBreaker does what an operator has asked for.
 func (b *Bus) closeBreaker(r engine.BreakerRequest) {

@@ -95,4 +95,7 @@
 // [File.Check] reads the whole file and reports what must not be: damaged pages, rows
 // that contradict one another, and payloads that a new version of the program will not
 // understand.
+//
+// The queries behind these methods live in the engine: for SQLite they are the methods of
+// Inspection in runtime/internal/sqlite, in its files inspect_*.go.
 package inspect

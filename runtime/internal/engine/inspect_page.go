@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // DefaultLimit is how many items a [Page] has if it does not say.
@@ -30,20 +31,38 @@ func (p Page) Complete() (Page, error) {
 	return p, nil
 }
 
+// PageError says that [Page].After is no cursor of this list, or one of another version
+// of busgen, which may order the list in another way.
+type PageError struct{ After string }
+
+// Error says what to do.
+func (e *PageError) Error() string {
+	return fmt.Sprintf("%q is not the end of a page: use what the page before has returned, "+
+		"or begin again without it if the page is of another list or another version of busgen", e.After)
+}
+
+// cursorVersion begins every cursor. It changes with the order of any list, and with what
+// a cursor is made of. The cursors of the first version began with none.
+const cursorVersion = "2."
+
 // Place returns the numbers of which the cursor of the page was made, or nil for the
-// beginning of the list.
+// beginning of the list. For another cursor it returns a *PageError.
 func (p Page) Place(numbers int) ([]int64, error) {
 	if p.After == "" {
 		return nil, nil
 	}
-	place := make([]int64, numbers)
-	bytes, err := base64.RawURLEncoding.DecodeString(p.After)
-	for i := range place {
+	text, ours := strings.CutPrefix(p.After, cursorVersion)
+	bytes, err := base64.RawURLEncoding.DecodeString(text)
+	var place []int64
+	for ours && err == nil && len(bytes) > 0 {
 		n, length := binary.Varint(bytes)
-		if err != nil || length <= 0 {
-			return nil, fmt.Errorf("%q is not the end of a page: use what the page before has returned", p.After)
+		if length <= 0 {
+			break
 		}
-		place[i], bytes = n, bytes[length:]
+		place, bytes = append(place, n), bytes[length:]
+	}
+	if len(place) != numbers || len(bytes) > 0 {
+		return nil, &PageError{p.After}
 	}
 	return place, nil
 }
@@ -60,5 +79,5 @@ func CutPage[T any](p Page, items []T, place func(T) []int64) ([]T, string) {
 	for _, n := range place(items[p.Limit-1]) {
 		cursor = binary.AppendVarint(cursor, n)
 	}
-	return items, base64.RawURLEncoding.EncodeToString(cursor)
+	return items, cursorVersion + base64.RawURLEncoding.EncodeToString(cursor)
 }

@@ -242,3 +242,30 @@ func (env *Env) TestAnEventIsFoundByTheBeginningOfItsID(t *testing.T) {
 		}
 	})
 }
+
+func (env *Env) TestACursorOfAnotherListOrVersionIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Subscribe("worker", Fail)
+		f.MustStart()
+		f.Publish(1, 2)
+		_, ofEvents, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})
+		Must(t, err)
+		_, ofDeadLetters, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})
+		Must(t, err)
+		_, number, found := strings.Cut(ofEvents, ".")
+		if !found || number == "" {
+			t.Fatalf("the cursor %q has no version", ofEvents)
+		}
+		for _, after := range []string{ofDeadLetters, number, "3." + number, ofEvents + "AA"} {
+			_, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{After: after})
+			var wrong *inspect.PageError
+			if !errors.As(err, &wrong) || wrong.After != after {
+				t.Errorf("after %q: %v, want PageError", after, err)
+			}
+		}
+		if events, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{After: ofEvents}); err != nil || len(events) != 1 {
+			t.Errorf("after its own cursor: %d events, %v", len(events), err)
+		}
+	})
+}
