@@ -22,9 +22,9 @@ func linkError(path string) error {
 	return fmt.Errorf("%s is a symbolic link to %s, and what is generated stays in its folder: remove the link", path, to)
 }
 
-// Target returns the file to change if a user names path: the target of a symbolic link, so that the link
+// target returns the file to change if a user names path: the target of a symbolic link, so that the link
 // remains. A broken link is an error.
-func Target(path string) (string, error) {
+func target(path string) (string, error) {
 	followed, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return followed, err

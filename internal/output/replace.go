@@ -13,8 +13,8 @@ import (
 
 // Replace writes content to the file at path, whoever wrote it before, because the user named it on the
 // command line. It does not touch a file that has the content already. The new bytes are on disk under a
-// temporary name before the file is replaced; its permissions stay. Replace follows symbolic links
-// ([Target]).
+// temporary name before the file is replaced; its permissions stay. A symbolic link stays, and the file that
+// it leads to is replaced.
 func Replace(path string, content []byte) (changed bool, err error) {
 	b := newBatch(newSuffix)
 	defer b.discard()
@@ -42,7 +42,7 @@ func ReplaceAll(root string, files []File) error {
 
 // rewrite prepares new content of a file, unless the file has it already. A person may have written the file.
 func (b *batch) rewrite(path string, content []byte) error {
-	path, err := Target(path)
+	path, err := target(path)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (b *batch) commitEdit(root string) error {
 
 // record stores the edit on disk, before the files are changed.
 func (b *batch) record(root string) (remove func(), err error) {
-	if root, err = Target(root); err != nil {
+	if root, err = target(root); err != nil {
 		return nil, err
 	}
 	now := edit{Process: os.Getpid()}
@@ -88,7 +88,7 @@ func sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content
 // nothing if there was none. If somebody has changed a file since, Resume leaves it alone and returns an
 // error.
 func Resume(root string) error {
-	root, err := Target(root)
+	root, err := target(root)
 	if err != nil {
 		return nil // reading the catalogue will report it
 	}
