@@ -2,18 +2,13 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
-	"github.com/busgen/busgen/runtime/internal/sqlite/file"
-	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
 // visit is a file that is looked at, and perhaps changed. Whoever looks changes
@@ -29,8 +24,8 @@ import (
 type visit struct {
 	path   string
 	conn   *database.Conn
-	writes bool   // conn can change the file
-	still  *still // nil while a process has the file open
+	writes bool            // conn can change the file
+	still  *database.Still // nil while a process has the file open
 	pinned *os.File
 }
 
@@ -42,7 +37,7 @@ func openVisit(path string) (v visit, err error) {
 
 // reading makes conn one that sees the file as it is now.
 func (v *visit) reading() error {
-	if !v.isElsewhere() && (v.still == nil || v.still.isCurrent()) {
+	if !v.isElsewhere() && (v.still == nil || v.still.IsCurrent()) {
 		return nil
 	}
 	return v.reopen()
@@ -56,7 +51,7 @@ func (v *visit) isElsewhere() bool {
 
 // read is called after f has read, with its error.
 func (v *visit) read(err error) error {
-	if v.still == nil || v.still.isIntact() {
+	if v.still == nil || v.still.IsIntact() {
 		return err
 	}
 	return &engine.StorageError{
@@ -94,7 +89,7 @@ func (v *visit) reopen() error {
 	next := visit{path: v.path}
 	if under == "" {
 		// What does not exist is for SQLite to say.
-		if next.pinned, next.still, err = watchFile(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if next.pinned, next.still, err = database.Watch(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return unreadable(fault.Wrap("open", path, err))
 		}
 	}
@@ -146,106 +141,4 @@ func unreadable(err error) error {
 			"if they cannot be made readable, copy all of them to another folder while no program uses them, and look at the copy"
 	}
 	return err
-}
-
-// watchFile finds out how to read a file: with the index of the processes that
-// have it open, which pinned keeps from being made anew, or as a still one.
-func watchFile(path string) (pinned *os.File, _ *still, err error) {
-	inUse, err := locks.InUse(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if inUse {
-		return locks.PinIndex(path + file.IndexSuffix), nil, nil
-	}
-	s := &still{path: path}
-	if s.database, err = stampOf(path); err != nil {
-		return nil, nil, err
-	}
-	// Files are stamped by a clock that stands still for some milliseconds.
-	if age := time.Since(s.database.changed); age >= 0 && age < stampStep {
-		time.Sleep(stampStep)
-		if s.database, err = stampOf(path); err != nil {
-			return nil, nil, err
-		}
-	}
-	if s.log, err = stampOf(path + file.WALSuffix); err != nil {
-		return nil, nil, err
-	}
-	s.logHeader, err = headOf(path + file.WALSuffix)
-	return nil, s, err
-}
-
-// stampStep is longer than the clocks stand still by which systems stamp files.
-const stampStep = 20 * time.Millisecond
-
-// still is a file that no process has open, as it was when it was opened here.
-type still struct {
-	path          string
-	database, log stamp
-	logHeader     [walHeader]byte
-}
-
-// walHeader is the length of what a write-ahead log begins with. It changes when
-// the log begins anew.
-const walHeader = 32
-
-// isCurrent tells whether nothing was written since, and nobody can.
-func (s *still) isCurrent() bool {
-	database, err := stampOf(s.path)
-	log, logErr := stampOf(s.path + file.WALSuffix)
-	inUse, useErr := locks.InUse(s.path)
-	return errors.Join(err, logErr, useErr) == nil && !inUse && s.database.equal(database) && s.log.equal(log)
-}
-
-// isIntact tells whether everything is still there that was there. What was
-// appended to the log does not matter.
-func (s *still) isIntact() bool {
-	database, err := stampOf(s.path)
-	header, headErr := headOf(s.path + file.WALSuffix)
-	if errors.Join(err, headErr) != nil || !s.database.equal(database) {
-		return false
-	}
-	return s.log.size < walHeader || header == s.logHeader
-}
-
-// stamp says which file it is, and when it was changed. It is zero for none.
-type stamp struct {
-	info    os.FileInfo
-	size    int64
-	changed time.Time
-}
-
-func stampOf(path string) (stamp, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return stamp{}, nil
-	}
-	if err != nil {
-		return stamp{}, err
-	}
-	return stamp{info, info.Size(), info.ModTime()}, nil
-}
-
-func (s stamp) equal(other stamp) bool {
-	if s.info == nil || other.info == nil {
-		return s.info == nil && other.info == nil
-	}
-	return os.SameFile(s.info, other.info) && s.size == other.size && s.changed.Equal(other.changed)
-}
-
-// headOf reads the header of a write-ahead log, or zeros if it has none.
-func headOf(path string) (header [walHeader]byte, err error) {
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return header, nil
-	}
-	if err != nil {
-		return header, err
-	}
-	defer file.Close()
-	if _, err := io.ReadFull(file, header[:]); err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return header, fmt.Errorf("read %s: %w", path, err)
-	}
-	return header, nil
 }

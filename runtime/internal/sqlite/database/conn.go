@@ -2,7 +2,8 @@
 // [Connect] opens a [Conn], once [Locate] has found its one name and refused a file without
 // the files that belong to it. A Conn keeps its statements prepared, bounds the write-ahead
 // log, and repairs what a failed commit or checkpoint leaves behind. A file layer of its own
-// (disk.go) remembers why an operation of the disk failed. It knows no table.
+// (disk.go) remembers why an operation of the disk failed. [Watch] and [ConnectToLook] read a
+// file without changing it. The package knows no table.
 package database
 
 import (
