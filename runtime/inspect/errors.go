@@ -36,12 +36,10 @@ var (
 //	}
 type NotFoundError = engine.NotFoundError
 
-// PageError says that Page.After is not what a page of this list has returned, or was
-// returned by another version of busgen.
+// PageError says that [Page].After does not come from a page of this list, or comes from
+// another version of busgen.
 //
-//	type PageError struct {
-//		After string
-//	}
+//	type PageError struct{ After string }
 type PageError = engine.PageError
 
 // NotOpenError says that an event has no delivery that could be discarded.
