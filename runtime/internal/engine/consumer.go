@@ -54,8 +54,10 @@ type Settler interface {
 	// End says that the handler which was called after Begin has returned.
 	End(d *Delivery)
 
-	// Settle records the disposition of d, which was polled and not settled
-	// before. It does not block: dispositions reach the disk in groups. Staged
-	// records become visible in the transaction of the disposition.
-	Settle(d *Delivery, v Disposition)
+	// Settle records the disposition of d. It is ignored, staged records included,
+	// unless d is this consumer's: polled from it and not settled, while no other
+	// consumer has taken its place and d has not moved to another process. It does
+	// not block: dispositions reach the disk in groups. Staged records become visible
+	// in the transaction of the disposition.
+	Settle(d *Delivery, disposition Disposition)
 }

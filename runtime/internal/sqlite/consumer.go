@@ -38,6 +38,7 @@ type consumer struct {
 
 	mu               sync.Mutex
 	ended            bool // its log is gone
+	replaced         bool // another consumer of the name has taken its place
 	wake             func()
 	next             int64               // seq of the log to poll next
 	redelivered      int64               // up to here an event may have been handled before
@@ -271,7 +272,7 @@ func (c *consumer) stop() {
 func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
-	if c.ended {
+	if c.ended || c.replaced {
 		c.mu.Unlock()
 		return false
 	}
@@ -330,7 +331,7 @@ func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
+	if c.ended || c.replaced || own.settled {
 		return
 	}
 	begun := !own.started.IsZero()

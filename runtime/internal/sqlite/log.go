@@ -176,12 +176,12 @@ func (l *Log) add(c *consumer) {
 	l.consumers = append(consumers, c)
 }
 
-// yield gives the places in the claims file away, except those of handlers that
-// were left behind and still run.
+// yield ends the consumer for another one in its place. It gives the places in the
+// claims file away, except those of handlers that were left behind and still run.
 func (c *consumer) yield() (places []*claims.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	places, c.workers = c.workers, nil
+	places, c.workers, c.replaced = c.workers, nil, true
 	return slices.DeleteFunc(places, (*claims.Place).Busy)
 }
 
