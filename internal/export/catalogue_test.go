@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
@@ -355,6 +356,23 @@ func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-reader +schema):\n%s", pointer, diff)
+		}
+	}
+}
+
+// The rules of names in the schema are those of the reader.
+func TestTheSchemaOfCataloguesKnowsTheRulesOfNames(t *testing.T) {
+	var schema any
+	if err := json.Unmarshal(export.CatalogueSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]any{
+		"#/definitions/fieldName/pattern":          catalog.FieldName.String(),
+		"#/definitions/subscriptionName/pattern":   catalog.SubscriptionName.String(),
+		"#/definitions/subscriptionName/maxLength": float64(format.MaxSubscriptionName),
+	} {
+		if got := inside(schema, pointer); got != want {
+			t.Errorf("%s is %v, want %v", pointer, got, want)
 		}
 	}
 }

@@ -39,6 +39,7 @@ type Reader struct {
 	Missing []string                 // those that are not
 }
 
+// NewReader returns a reader that knows the types of a schema.
 func NewReader(all map[string]Type) *Reader {
 	r := &Reader{Types: map[string]*catalog.Type{}}
 	for name := range all {
@@ -50,6 +51,7 @@ func NewReader(all map[string]Type) *Reader {
 	return r
 }
 
+// Define makes t the type that s describes.
 func (r *Reader) Define(t *catalog.Type, s Type) {
 	switch {
 	case s.Custom != "":
@@ -90,6 +92,7 @@ func (r *Reader) declared(name string) *catalog.Type {
 	return &catalog.Type{}
 }
 
+// Fields returns the fields of a struct in their order.
 func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
 	var fields []*catalog.Field
 	for _, one := range all {
@@ -102,6 +105,7 @@ func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
 	return fields
 }
 
+// Field returns a field. inline is the type of a struct in place; it may be nil.
 func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Field {
 	t := r.ref(s.Type, inline)
 	f := &catalog.Field{

@@ -81,6 +81,7 @@ type Field struct {
 	Types map[string]Type `json:"types,omitempty"` // in a Fact, of a field that is gone: what it was made of
 }
 
+// TypeOf returns the form of a type, with the forms of its fields.
 func TypeOf(t *catalog.Type) Type {
 	var s Type
 	switch {
@@ -121,6 +122,7 @@ func fieldSchemas(fields []*catalog.Field) ordered[Field] {
 	return all
 }
 
+// FieldOf returns the form of a field. An optional field has no default there.
 func FieldOf(f *catalog.Field) Field {
 	c := f.Constraints
 	s := Field{
