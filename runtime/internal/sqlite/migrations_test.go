@@ -25,6 +25,9 @@ var schema2 string
 //go:embed testdata/schema_3.sql
 var schema3 string
 
+//go:embed testdata/schema_4.sql
+var schema4 string
+
 // A file as busgen made it with schema version 1: an event that waits, one that is
 // dead, and one that nobody has handled yet.
 const rows1 = `
@@ -67,7 +70,9 @@ func TestAMigratedFileHasTheSchemaOfANewOne(t *testing.T) {
 		return schemaOf(t, path)
 	}
 	fresh := opened(filepath.Join(t.TempDir(), "new.db"))
-	for version, path := range map[int]string{1: oldSchemaFile(t), 2: emptySchemaFile(t, schema2, 2), 3: emptySchemaFile(t, schema3, 3)} {
+	for version, path := range map[int]string{
+		1: oldSchemaFile(t), 2: emptySchemaFile(t, schema2, 2), 3: emptySchemaFile(t, schema3, 3), 4: emptySchemaFile(t, schema4, 4),
+	} {
 		if diff := cmp.Diff(fresh, opened(path)); diff != "" {
 			t.Errorf("from version %d (-new +migrated):\n%s", version, diff)
 		}

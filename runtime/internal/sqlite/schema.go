@@ -28,11 +28,16 @@ var migration3 string
 //go:embed migration_4.sql
 var migration4 string
 
+// migration5 leads from version 4 to 5.
+//
+//go:embed migration_5.sql
+var migration5 string
+
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 4
+	schemaVersion = 5
 )
 
 // migrations are the statements that lead from each version to the next: the
@@ -61,6 +66,7 @@ var migrations = []string{
 	) WITHOUT ROWID`,
 	migration3,
 	migration4,
+	migration5,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -1,0 +1,57 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// A file as busgen made it with schema version 4, whose events have metadata: one
+// that looks like that of a child, one with the words in a text, and one that
+// somebody has damaged.
+const rows4 = `
+	INSERT INTO types (id, name, written, version) VALUES (1, 'order.placed', 'order.placed', 1);
+	INSERT INTO log (seq, id, type, payload, metadata, created_at) VALUES
+	  (1, x'00000000000070008000000000000001', 1, '{"n":1}', NULL, 1),
+	  (2, x'00000000000070008000000000000002', 1, '{"n":2}', '{"hops":"1","parent_id":"00000000-0000-7000-8000-000000000001"}', 2),
+	  (3, x'00000000000070008000000000000003', 1, '{"n":3}', '{"note":"\"parent_id\":\"00000000-0000-7000-8000-000000000001\""}', 3),
+	  (4, x'00000000000070008000000000000004', 1, '{"n":4}', '{"parent_id":"cut', 4);
+	INSERT INTO subscriptions (id, name, pattern, start, cursor, created_at) VALUES (1, 'ship', 'order.*', 0, 3, 0);
+	INSERT INTO routes (type, subscription) VALUES (1, 1);
+	INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 1, 'dead', 4, 5, 'permanent')`
+
+func fileOfVersion4(t *testing.T) string {
+	t.Helper()
+	path := emptySchemaFile(t, schema4, 4)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	must(t, c.ExecScript(rows4))
+	must(t, c.Close())
+	return path
+}
+
+func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
+	path := fileOfVersion4(t)
+	log, err := Open(path, Options{})
+	must(t, err)
+	must(t, log.Close())
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer c.Close()
+	query := "SELECT l.seq FROM log l WHERE " + strings.ReplaceAll(childOf, "?12", "'00000000-0000-7000-8000-000000000001'")
+	var plan, found []string
+	must(t, c.Query("EXPLAIN QUERY PLAN "+query, func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }))
+	must(t, c.Query(query, func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }))
+	if text := strings.Join(plan, "; "); !strings.Contains(text, "SEARCH l USING INDEX log_parent") {
+		t.Errorf("the plan is %s", text)
+	}
+	if strings.Join(found, " ") != "2" {
+		t.Errorf("the children are %v", found)
+	}
+	if n, err := c.Int64("SELECT count(*) FROM deliveries WHERE replayed = 0"); err != nil || n != 1 {
+		t.Errorf("%d deliveries are no replays, %v", n, err)
+	}
+}
