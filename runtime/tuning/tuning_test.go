@@ -144,7 +144,7 @@ func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	}
 	want := &tuning.FindingsError{Path: f.path, Findings: []tuning.Finding{
 		{f.at("2  "), "jitter of retry of defaults is 2; it must be between 0 and 0.5", "out-of-range"},
-		{f.at("seldom"), `failure_throttle of subscription charge-card of event order.placed is "seldom"; it is off or a whole number`, "unknown-value"},
+		{f.at("seldom"), `failure_throttle of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number`, "unknown-value"},
 	}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

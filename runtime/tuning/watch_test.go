@@ -80,7 +80,7 @@ func TestAMistakeIsLoggedOnceAndTheLastGoodSettingsStay(t *testing.T) {
 
 		f.edit("failure_throttle: 5", "failure_throttle: seldom")
 		time.Sleep(time.Hour)
-		f.wantLog("ERROR " + filepath.Base(f.at("seldom")) + ` failure_throttle of subscription charge-card of event order.placed is "seldom"; it is off or a whole number unknown-value`)
+		f.wantLog("ERROR " + filepath.Base(f.at("seldom")) + ` failure_throttle of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number unknown-value`)
 
 		f.edit("failure_throttle: 5", "failure_throttle: [")
 		time.Sleep(time.Hour)
