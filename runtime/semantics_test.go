@@ -2,9 +2,11 @@ package runtime_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,11 +43,27 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 	}
 }
 
+// A test that is renamed would otherwise run where .ci/run leaves it out, or not run at all.
+func TestEveryTestThatCINamesExists(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join("..", ".ci", "run"))
+	conformance.Must(t, err)
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(string(script), -1)
+	if len(named) < 10 {
+		t.Errorf("only %d names were found: is the form of the script another one?", len(named))
+	}
+	exist := testNames(t, "..")
+	for _, name := range named {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(exist)), func(test string) bool { return strings.HasPrefix(test, name) }) {
+			t.Errorf("no test begins with %s", name)
+		}
+	}
+}
+
 // testNames returns the tests in all the packages below root, and those of the
 // suites.
 func testNames(t *testing.T, root string) map[string]bool {
 	t.Helper()
-	declared := regexp.MustCompile(`(?m)^func (Test\w*)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
 	names := map[string]bool{}
 	for name := range suites {
 		names[name] = true
