@@ -30,7 +30,8 @@ import (
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
 	log         engine.Log
-	storesKeys  bool // the log keeps partition keys, so publishers compute them
+	past        *history // the log as an operator sees it
+	storesKeys  bool     // the log keeps partition keys, so publishers compute them
 	catalogue   *Catalogue
 	config      config
 	counters    *counters
@@ -85,10 +86,11 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		catalogue: catalogue,
 		config: config{
 			logger: slog.Default(), shutdownTimeout: defaultShutdownTimeout,
-			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention,
+			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention, hopLimit: defaultHopLimit,
 			health: DefaultHealth(), engine: defaultEngine{},
 		},
 		counters:      newCounters(catalogue),
+		past:          &history{},
 		changed:       make(chan struct{}),
 		stopRequested: make(chan struct{}),
 		stopped:       make(chan struct{}),
@@ -128,7 +130,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.admission = admission{log: log, limit: b.config.maxPending, when: b.config.whenFull}
-	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, target, b.config.logger})
+	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, b.past, target, b.config.logger})
 	return b, nil
 }
 
@@ -136,6 +138,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 // bus that was started refer to it; that of the log does not.
 type droppedBus struct {
 	log    engine.Log
+	past   *history
 	target string
 	logger *slog.Logger
 }
@@ -144,7 +147,7 @@ type droppedBus struct {
 func closeDropped(d droppedBus) {
 	go func() {
 		attributes := []any{"path", d.target}
-		if err := d.log.Close(); err != nil {
+		if err := errors.Join(d.past.close(), d.log.Close()); err != nil {
 			attributes = append(attributes, "error", err)
 		}
 		d.logger.Warn("a bus was dropped without Shutdown; its file is closed now", attributes...)

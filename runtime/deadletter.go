@@ -91,8 +91,12 @@ func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Dispositi
 		b.config.logger.Error("a dead-letter notice cannot be stored", "event_id", d.ID, "error", err)
 		return nil
 	}
+	metadata, err := noticeMetadata(d, subscription)
+	if err != nil { // strings can always be written
+		metadata = d.Metadata
+	}
 	return []engine.Record{{
-		ID: id, Type: engine.DeadType(d.Type), Payload: payload, Metadata: d.Metadata, CreatedAt: o.DeadAt, IfWanted: true,
+		ID: id, Type: engine.DeadType(d.Type), Payload: payload, Metadata: metadata, CreatedAt: o.DeadAt, IfWanted: true,
 	}}
 }
 
@@ -101,14 +105,14 @@ func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadL
 	if err := json.Unmarshal(a.Payload, &o); err != nil {
 		return letter, err
 	}
-	metadata := metadataOf(o.Metadata)
 	letter = DeadLetter[T]{
 		Event: Event[T]{
-			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt, Metadata: metadata, CorrelationID: metadata[CorrelationKey],
+			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
 			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
 		},
 		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
 	}
+	letter.Event.setLineage(o.Metadata)
 	letter.Event.Payload, letter.Undecodable = t.parse(&engine.Record{Version: o.Version, Payload: o.Payload})
 	return letter, nil
 }

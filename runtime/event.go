@@ -19,10 +19,20 @@ type Event[T any] struct {
 	// version, except for subscriptions by pattern, whose payload is what is stored.
 	Version  int
 	Payload  T
-	Metadata map[string]string // as published with [WithMetadata]; nil without
-	// CorrelationID is that of [WithCorrelationID]; empty without.
+	Metadata map[string]string // as published with [WithMetadata], and what was inherited; nil without
+	// CorrelationID is that of [WithCorrelationID]; empty without. Of an event that a
+	// handler has published it is that of the parent or, if that has none, the parent's
+	// id: so all descendants of an event have one.
 	CorrelationID string
-	PublishedAt   time.Time // UTC; order is that of the log, not of this
+	// ParentID is the event whose handler has published this one with its context, and
+	// PublishedBy the subscription of that handler, in a group the member. Of a
+	// dead-letter notice they are the dead delivery. Hops counts the events up to the
+	// root. All are zero for an event that no handler has published. Metadata does not
+	// have them, so that it can be passed on.
+	ParentID    uuid.UUID
+	PublishedBy string
+	Hops        int
+	PublishedAt time.Time // UTC; order is that of the log, not of this
 
 	Subscription string
 	// Attempt is 1 the first time. It counts the executions that may have happened,
@@ -54,12 +64,12 @@ type Raw = json.RawMessage
 // eventOf makes the event of an attempt; a payload that was decoded before is
 // handed in.
 func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
-	metadata := metadataOf(a.Metadata)
-	return Event[T]{
+	e := Event[T]{
 		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
-		Metadata: metadata, CorrelationID: metadata[CorrelationKey],
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(),
 	}
+	e.setLineage(a.Metadata)
+	return e
 }
 
 func metadataOf(stored []byte) map[string]string {

@@ -225,7 +225,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
 	b.observers.changes.Wait(ctx)
-	return errors.Join(errors.Join(errs...), b.log.Close())
+	return errors.Join(errors.Join(errs...), b.past.close(), b.log.Close())
 }
 
 // accepts returns ErrShutdown once Shutdown was called.

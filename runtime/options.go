@@ -22,6 +22,7 @@ type config struct {
 	standby         bool
 	retention       time.Duration
 	maxPending      int
+	hopLimit        int
 	whenFull        WhenFull
 	classes         map[string]func(error) bool
 	observers       []Observer

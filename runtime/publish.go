@@ -30,7 +30,7 @@ import (
 //   - *[PendingError]: too much is pending ([WithMaxPending])
 //   - *[StorageError]: the file cannot be written
 //   - [ErrShutdown]: the bus is shut down
-//   - [ErrAttemptOver], [ErrStagedKey]: ctx is the one of a handler
+//   - [ErrAttemptOver], [ErrStagedKey], *[HopLimitError]: ctx is the one of a handler
 //   - the error of ctx, if it ends before the transaction begins
 //
 // Once the transaction has begun, ctx no longer matters, because only the commit can
@@ -121,7 +121,6 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	}
 	if attempt := bus.attemptOf(ctx); attempt != nil {
 		b.attempt = attempt
-		c.inherit(attempt)
 		if c.dedupeKey != "" {
 			c.refuse(ErrStagedKey)
 		}
@@ -130,6 +129,9 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 		return nil, c.problem
 	}
 	metadata, err := encodeMetadata(bus, eventType, c.metadata)
+	if err == nil && b.attempt != nil {
+		metadata, err = bus.childMetadata(b.attempt, eventType, c.metadata)
+	}
 	if err != nil {
 		return nil, err
 	}

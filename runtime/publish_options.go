@@ -5,7 +5,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -19,14 +18,18 @@ type publishConfig struct {
 	problem   error // the first option that is not valid
 }
 
-// CorrelationKey is the metadata key of the correlation id.
-const CorrelationKey = "correlation_id"
-
 // WithMetadata attaches texts that are not part of the payload, such as a
 // tenant or a trace id. Handlers find them in [Event]. Given twice, the later
-// value of a key wins. Keys and values are valid UTF-8.
+// value of a key wins. Keys and values are valid UTF-8. The keys parent_id, published_by
+// and hops are the bus's own, and refused with an *[OptionError]. Events that a handler
+// publishes with its context take traceparent and tracestate (W3C Trace Context) over from
+// the event it handles, unless they are given a traceparent.
 func WithMetadata(metadata map[string]string) PublishOption {
 	return func(c *publishConfig) {
+		if key := ownKey(metadata); key != "" {
+			c.refuse(&OptionError{"WithMetadata", fmt.Sprintf("the key %q is written by the bus itself: use another one", key)})
+			return
+		}
 		if c.metadata == nil {
 			c.metadata = make(map[string]string, len(metadata))
 		}
@@ -39,7 +42,8 @@ func WithMetadata(metadata map[string]string) PublishOption {
 // WithCorrelationID marks events that belong to the same piece of work. It is
 // metadata under [CorrelationKey]; handlers find it in [Event].CorrelationID.
 // Events that a handler publishes with its context have the correlation id of
-// the event it handles, unless they are given another.
+// the event it handles, or the id of that event if it has none, unless they are
+// given another.
 func WithCorrelationID(id string) PublishOption {
 	return WithMetadata(map[string]string{CorrelationKey: id})
 }
@@ -97,16 +101,6 @@ const lastYear = 9999
 func (c *publishConfig) refuse(problem error) {
 	if c.problem == nil {
 		c.problem = problem
-	}
-}
-
-// inherit takes over what an event has from the one whose handler publishes it.
-func (c *publishConfig) inherit(a *dispatch.Attempt) {
-	if _, given := c.metadata[CorrelationKey]; given {
-		return
-	}
-	if id := metadataOf(a.Metadata)[CorrelationKey]; id != "" {
-		WithCorrelationID(id)(c)
 	}
 }
 

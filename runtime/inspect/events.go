@@ -23,8 +23,12 @@ import (
 //		Due           time.Time       // of a delayed event; UTC
 //		Failures      int             // the most failed attempts of a subscription since it was last redriven
 //		CorrelationID string          // part of Metadata
+//		ParentID      uuid.UUID       // the event whose handler has published this one; part of Metadata
+//		PublishedBy   string          // the subscription of that handler; part of Metadata
+//		Hops          int             // how many events are before it, up to the root; part of Metadata
 //		Payload       json.RawMessage // as stored
 //		Metadata      json.RawMessage // a JSON object of strings; nil without
+//		Seq           int64           // its place in the log, which is the order of events
 //	}
 type Event = engine.Event
 

@@ -13,7 +13,7 @@ import (
 
 // Filter chooses events or dead letters: those to which everything that is set
 // applies. The zero value chooses all. The fields Types, Events, CorrelationID, Text,
-// Since and Until are for both; Status is for events only; Subscriptions, Reasons,
+// Since and Until are for both; Status and ChildOf are for events only; Subscriptions, Reasons,
 // Keys and Group are for dead letters only.
 //
 //	type Filter struct {
@@ -31,6 +31,9 @@ import (
 //
 //		// Status is for events only: one of the Status constants.
 //		Status string
+//		// ChildOf is for events only: those that a handler of this event has published,
+//		// and the dead-letter notices of this event. uuid.Nil for all.
+//		ChildOf uuid.UUID
 //
 //		// The following are for dead letters only.
 //		Subscriptions []string // names, one of which it is
@@ -102,6 +105,9 @@ func checkEvents(f Filter) error {
 func checkDeadLetters(f Filter) error {
 	if f.Status != "" {
 		return fmt.Errorf("filter of dead letters: Status chooses events only")
+	}
+	if f.ChildOf != uuid.Nil {
+		return fmt.Errorf("filter of dead letters: ChildOf chooses events only")
 	}
 	for _, reason := range f.Reasons {
 		if !slices.Contains(Reasons(), reason) {

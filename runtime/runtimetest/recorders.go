@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
@@ -22,7 +23,7 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 		k.must("Published", err)
 		events = append(events, runtime.Event[T]{
 			ID: e.ID, Type: e.Type, Version: e.Version, Payload: payload, Metadata: metadataOf(e.Metadata),
-			CorrelationID: e.CorrelationID, PublishedAt: e.PublishedAt,
+			CorrelationID: e.CorrelationID, ParentID: e.ParentID, PublishedBy: e.PublishedBy, Hops: e.Hops, PublishedAt: e.PublishedAt,
 		})
 	}
 	return events
@@ -41,7 +42,9 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 			},
 			Raw: l.Payload, Reason: l.Reason, LastError: l.LastAttempt().Error, DeadAt: l.DeadAt,
 		}
-		letter.Event.CorrelationID = letter.Event.Metadata[runtime.CorrelationKey]
+		lineage := engine.LineageOf(l.Metadata)
+		letter.Event.CorrelationID, letter.Event.ParentID = lineage.CorrelationID, lineage.ParentID
+		letter.Event.PublishedBy, letter.Event.Hops = lineage.PublishedBy, lineage.Hops
 		if n := len(l.Attempts); n > 0 {
 			letter.Kind = l.Attempts[n-1].Kind
 		}
@@ -79,6 +82,9 @@ func decode[T runtime.Payload](k *Kit, eventType string, version int, payload []
 func metadataOf(stored json.RawMessage) (metadata map[string]string) {
 	if len(stored) > 0 {
 		json.Unmarshal(stored, &metadata) // written by the bus
+	}
+	for _, key := range engine.OwnKeys() { // as handlers see them
+		delete(metadata, key)
 	}
 	return metadata
 }

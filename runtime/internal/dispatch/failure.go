@@ -122,7 +122,7 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	delay := policy.Jittered(failures+1, a.ID, a.run.scheduler.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
 	switch asked := f.steering.(type) {
-	case *PermanentError:
+	case *PermanentError, *HopLimitError:
 		permanent = true
 	case *RetryAfterError:
 		permanent = false

@@ -31,8 +31,12 @@ type Event struct {
 	Due           time.Time       `json:"due_at,omitzero"`          // of a delayed event; UTC
 	Failures      int             `json:"failures"`                 // the most failed attempts of a subscription since it was last redriven
 	CorrelationID string          `json:"correlation_id,omitempty"` // part of Metadata
+	ParentID      uuid.UUID       `json:"parent_id,omitzero"`       // the event whose handler has published this one; part of Metadata
+	PublishedBy   string          `json:"published_by,omitempty"`   // the subscription of that handler; part of Metadata
+	Hops          int             `json:"hops,omitempty"`           // how many events are before it, up to the root; part of Metadata
 	Payload       json.RawMessage `json:"payload"`                  // as stored
 	Metadata      json.RawMessage `json:"metadata,omitempty"`       // a JSON object of strings; nil without
+	Seq           int64           `json:"-"`                        // its place in the log, which is the order of events
 }
 
 // EventHistory is one event with everything that became of it. Its JSON is what

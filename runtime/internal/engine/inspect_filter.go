@@ -27,6 +27,9 @@ type Filter struct {
 
 	// Status is for events only: one of the Status constants.
 	Status string
+	// ChildOf is for events only: those that a handler of this event has published,
+	// and the dead-letter notices of this event. uuid.Nil for all.
+	ChildOf uuid.UUID
 
 	// The following are for dead letters only.
 	Subscriptions []string // names, one of which it is
@@ -50,6 +53,9 @@ func (f Filter) String() string {
 	}
 	add("type", strings.Join(f.Types, " or "))
 	add("status", f.Status)
+	if f.ChildOf != uuid.Nil {
+		add("child of", f.ChildOf.String())
+	}
 	add("subscription", strings.Join(f.Subscriptions, " or "))
 	add("reason", strings.Join(f.Reasons, " or "))
 	if len(f.Keys) == 1 {

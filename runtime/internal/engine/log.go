@@ -14,6 +14,10 @@ type Log interface {
 	Reporter
 	Maintainer
 
+	// Target returns what Inspectable.Inspect takes to open this log, whatever the working
+	// folder is by now.
+	Target() string
+
 	// Close writes what is pending and releases the log. Consumers must have
 	// stopped polling. A second call returns nil.
 	Close() error

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -287,8 +286,10 @@ func (in *inspection) DiscardEvent(_ context.Context, id uuid.UUID, subscription
 func (in *inspection) eventOf(r *engine.Record) engine.Event {
 	event := engine.Event{
 		ID: r.ID, Type: in.nameOf(r.Type), Version: r.Version, Status: engine.StatusDone, PublishedAt: r.CreatedAt.UTC(), Due: r.Due.UTC(),
-		CorrelationID: correlationOf(r), Payload: r.Payload, Metadata: r.Metadata,
+		Payload: r.Payload, Metadata: r.Metadata, Seq: r.Seq,
 	}
+	l := engine.LineageOf(r.Metadata)
+	event.CorrelationID, event.ParentID, event.PublishedBy, event.Hops = l.CorrelationID, l.ParentID, l.PublishedBy, l.Hops
 	rank := func(status string) int {
 		return slices.Index([]string{engine.StatusDone, engine.StatusDLQ, engine.StatusPending, engine.StatusProcessing}, status)
 	}
@@ -359,15 +360,6 @@ func (s *store) errorsOf(r *engine.Record) (texts []string) {
 	return append(texts, string(r.Metadata))
 }
 
-// correlationOf returns the correlation id of an event.
-func correlationOf(r *engine.Record) string {
-	var metadata struct {
-		ID string `json:"correlation_id"`
-	}
-	json.Unmarshal(r.Metadata, &metadata) // nil has none
-	return metadata.ID
-}
-
 // matches reports whether an event, whose texts besides the payload are given, is one
 // of those that the filter chooses.
 func (s *store) matches(f engine.Filter, r *engine.Record, texts []string) bool {
@@ -377,11 +369,12 @@ func (s *store) matches(f engine.Filter, r *engine.Record, texts []string) bool 
 	}
 	contains := func(text string) bool { return strings.Contains(text, f.Text) }
 	switch {
-	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil:
+	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil:
 		return false
 	case len(f.Types) > 0 && !slices.ContainsFunc(f.Types, typed),
 		len(f.Events) > 0 && !slices.Contains(f.Events, r.ID),
-		f.CorrelationID != "" && f.CorrelationID != correlationOf(r),
+		f.CorrelationID != "" && f.CorrelationID != engine.LineageOf(r.Metadata).CorrelationID,
+		f.ChildOf != uuid.Nil && f.ChildOf != engine.LineageOf(r.Metadata).ParentID,
 		!bytes.Contains(r.Payload, []byte(f.Text)) && !slices.ContainsFunc(texts, contains):
 		return false
 	}

@@ -119,6 +119,9 @@ func (l *Log) enter() error {
 	return nil
 }
 
+// Target implements [engine.Log].
+func (l *Log) Target() string { return l.target }
+
 // Close implements [engine.Log].
 func (l *Log) Close() error {
 	if l.enter() != nil {

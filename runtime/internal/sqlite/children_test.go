@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -41,10 +43,13 @@ func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	query := "SELECT l.seq FROM log l WHERE " + strings.ReplaceAll(childOf, "?12", "'00000000-0000-7000-8000-000000000001'")
+	const parent = "00000000-0000-7000-8000-000000000001"
+	args, err := eventArgsOf(c, engine.Filter{ChildOf: uuid.MustParse(parent)})
+	must(t, err)
 	var plan, found []string
-	must(t, c.Query("EXPLAIN QUERY PLAN "+query, func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }))
-	must(t, c.Query(query, func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }))
+	list := []any{args.first, int64(never), args.types, args.since, args.until, args.text, args.correlation, args.ids, nil, args.parent, 10, 0}
+	must(t, c.Query("EXPLAIN QUERY PLAN "+listEvents(args.children), func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }, list...))
+	must(t, c.Query(listEvents(args.children), func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }, list...))
 	if text := strings.Join(plan, "; "); !strings.Contains(text, "SEARCH l USING INDEX log_parent") {
 		t.Errorf("the plan is %s", text)
 	}

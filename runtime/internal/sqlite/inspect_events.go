@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,7 +39,7 @@ func listEvents(candidates string) string {
 	  AND (?7 IS NULL OR json_extract(l.metadata, '$.correlation_id') = ?7)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
-	ORDER BY l.seq DESC LIMIT ?10 OFFSET ?11`
+	ORDER BY l.seq DESC LIMIT ?11 OFFSET ?12`
 }
 
 // candidates are conditions that all events of a status meet.
@@ -77,10 +76,10 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		if err != nil {
 			return err
 		}
-		return c.Query(listEvents(candidates[f.Status]), func(s *sqlite3.Stmt) error {
+		return c.Query(listEvents(candidates[f.Status]+args.children), func(s *sqlite3.Stmt) error {
 			found = append(found, readEvent(s))
 			return nil
-		}, args.first, before, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), p.Limit+1, p.Offset)
+		}, args.first, before, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, p.Limit+1, p.Offset)
 	})
 	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
 	for _, one := range found {
@@ -98,12 +97,9 @@ func readEvent(s *sqlite3.Stmt) eventRow {
 	if s.ColumnType(6) != sqlite3.NULL {
 		e.Due = database.Time(s, 6)
 	}
-	var metadata struct {
-		CorrelationID string `json:"correlation_id"`
-	}
-	if len(e.Metadata) > 0 && json.Unmarshal(e.Metadata, &metadata) == nil {
-		e.CorrelationID = metadata.CorrelationID
-	}
+	e.Seq = e.seq
+	l := engine.LineageOf(e.Metadata)
+	e.CorrelationID, e.ParentID, e.PublishedBy, e.Hops = l.CorrelationID, l.ParentID, l.PublishedBy, l.Hops
 	return e
 }
 

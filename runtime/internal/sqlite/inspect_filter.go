@@ -97,12 +97,17 @@ type eventArgs struct {
 	first             int64  // no event before this position was published in time
 	since, until      int64
 	text, correlation any
+	children          string // the condition childOf or childOfAny
+	parent            any    // its parameter
 }
 
 // eventArgsOf puts a filter of events into parameters.
 func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) {
 	args = eventArgs{since: -never, until: never, text: text(f.Text), correlation: text(f.CorrelationID)}
-	if args.types, err = typesOf(c, f.Types); err != nil {
+	if args.children = childOfAny; f.ChildOf != uuid.Nil {
+		args.children, args.parent = childOf, f.ChildOf.String()
+	}
+	if args.types, err = typesOf(c, f); err != nil {
 		return args, err
 	}
 	if len(f.Events) > 0 {
@@ -133,12 +138,13 @@ func hexes(ids []uuid.UUID) []string {
 	return texts
 }
 
-// typesOf returns the numbers of the types that match, as a JSON array: of all types
-// but the bus's own without globs.
-func typesOf(c *database.Conn, globs []string) (string, error) {
-	ids, err := typesMatching(c, globs)
-	if len(globs) == 0 {
-		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return name[0] != engine.OwnType, nil })
+// typesOf returns the numbers of the types that a filter of events chooses, as a JSON
+// array: without globs all types, the bus's own among them for the children of an event.
+func typesOf(c *database.Conn, f engine.Filter) (string, error) {
+	ids, err := typesMatching(c, f.Types)
+	if len(f.Types) == 0 {
+		own := f.ChildOf != uuid.Nil
+		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return own || name[0] != engine.OwnType, nil })
 	}
 	if err != nil || len(ids) == 0 {
 		return "[]", err

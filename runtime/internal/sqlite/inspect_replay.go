@@ -56,7 +56,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 		if r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
 			return err
 		}
-		matched, err := c.Int64("SELECT count(*)"+replayable, r.args()...)
+		matched, err := c.Int64("SELECT count(*)"+replayable+r.filter.children, r.args()...)
 		r.matched = int(matched)
 		return err
 	})
@@ -64,7 +64,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 
 func (r *replay) args() []any {
 	f := r.filter
-	return []any{r.subscription, r.last, r.end, f.types, f.since, f.until, f.text, f.correlation, f.ids}
+	return []any{r.subscription, r.last, r.end, f.types, f.since, f.until, f.text, f.correlation, f.ids, f.parent}
 }
 
 // Matched implements [engine.Sweep].
@@ -78,7 +78,7 @@ func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 	last := r.last
 	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		var places []rowKey
-		err := c.Query("SELECT l.id, l.seq"+replayable+" ORDER BY l.seq LIMIT ?10", func(s *sqlite3.Stmt) error {
+		err := c.Query("SELECT l.id, l.seq"+replayable+r.filter.children+" ORDER BY l.seq LIMIT ?11", func(s *sqlite3.Stmt) error {
 			last = s.ColumnInt64(1)
 			replayed = append(replayed, engine.Key{EventID: database.UUID(s, 0), Subscription: r.name})
 			places = append(places, rowKey{r.subscription, last})

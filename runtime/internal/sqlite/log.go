@@ -235,6 +235,9 @@ func (l *Log) Flush(ctx context.Context) error {
 	return fault.Wrap("write", l.path, err)
 }
 
+// Target implements [engine.Log].
+func (l *Log) Target() string { return l.path }
+
 // Close implements [engine.Log].
 func (l *Log) Close() error {
 	l.mu.Lock()

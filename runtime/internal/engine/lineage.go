@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// The keys of an event's metadata that the bus gives a meaning.
+const (
+	CorrelationKey = "correlation_id" // of the work that the event belongs to
+
+	// The bus itself writes these for events that handlers publish, and nobody else.
+	ParentKey      = "parent_id"    // the id of the event whose handler has published this one
+	PublishedByKey = "published_by" // the subscription of that handler
+	HopsKey        = "hops"         // the parent's, and one more; decimal
+
+	// Those of the W3C Trace Context.
+	TraceParentKey = "traceparent"
+	TraceStateKey  = "tracestate"
+)
+
+// OwnKeys returns the metadata keys that only the bus writes.
+func OwnKeys() []string { return []string{ParentKey, PublishedByKey, HopsKey} }
+
+// Lineage is what the metadata of an event says of where it comes from. The zero value
+// is that of an event without metadata.
+type Lineage struct {
+	CorrelationID string
+	ParentID      uuid.UUID
+	PublishedBy   string
+	Hops          int
+}
+
+// LineageOf reads the lineage in stored metadata. What does not have the form in which
+// the bus writes it is left zero.
+func LineageOf(metadata []byte) Lineage {
+	if len(metadata) == 0 {
+		return Lineage{}
+	}
+	var texts map[string]string
+	json.Unmarshal(metadata, &texts) // of a damaged file: the rest is read
+	return LineageIn(texts)
+}
+
+// LineageIn is LineageOf for metadata that is decoded.
+func LineageIn(metadata map[string]string) (l Lineage) {
+	l.CorrelationID, l.PublishedBy = metadata[CorrelationKey], metadata[PublishedByKey]
+	if text, ok := metadata[ParentKey]; ok {
+		l.ParentID, _ = uuid.Parse(text)
+	}
+	if text, ok := metadata[HopsKey]; ok {
+		hops, err := strconv.Atoi(text)
+		if err == nil {
+			l.Hops = max(hops, 0)
+		}
+	}
+	return l
+}
