@@ -84,7 +84,7 @@ func importLetters(c *call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		defer c.file.Close()
+		defer file.Close()
 		from, name = io.Reader(file), c.args[0]
 	}
 	counts, err := c.file.Import(c.context(), from)
