@@ -43,6 +43,7 @@ type Bus struct {
 	maintenance sync.WaitGroup // goroutines of the bus that end with it
 	pausing     pausing
 	alone       dispatch.Alone
+	waits       dispatch.Waits
 
 	mu            sync.Mutex
 	subscriptions []*Subscription

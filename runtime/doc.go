@@ -41,7 +41,8 @@
 //
 // Events that are published with a handler's context are stored in the same
 // transaction as the handler's success. A failed attempt publishes nothing,
-// however often it is retried.
+// however often it is retried. With [Immediately] an event is stored at once, and the
+// handler can wait for it ([Receipt.Wait]): while it waits, its worker handles that event.
 //
 // # Change over time
 //

@@ -28,14 +28,16 @@ var ErrAttemptOver = dispatch.ErrOver
 var ErrInsideHandler = errors.New("this is called inside a handler, and would wait for the handler to return: call it on another goroutine")
 
 // ErrStaged is returned by [Receipt.Wait] for an event that a handler has
-// published through its context. It is stored when the handler succeeds, so
-// waiting for it inside the handler would never end.
-var ErrStaged = errors.New("the event is stored when the handler that published it succeeds; it cannot be waited for")
+// published with its context. It is stored when the handler succeeds, so
+// waiting for it inside the handler would never end. Publish it with [Immediately].
+var ErrStaged = errors.New("the event is stored when the handler that published it succeeds, so it cannot be waited for: " +
+	"publish it with Immediately to wait for it in the handler")
 
 // ErrStagedKey is returned when a handler publishes with its context and a
 // dedupe key. Its events are stored once, with its success; to deduplicate them
-// against others, publish with another context.
-var ErrStagedKey = errors.New("an event that a handler publishes with its context is stored once and cannot have a dedupe key")
+// against others, publish with [Immediately].
+var ErrStagedKey = errors.New("an event that a handler publishes with its context is stored once and cannot have a dedupe key: " +
+	"leave the key out, or publish with Immediately")
 
 // ConflictError says that a dedupe key was used before for another payload.
 // Nothing was stored.

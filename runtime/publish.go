@@ -37,8 +37,8 @@ import (
 // tell whether the event is stored.
 //
 // With the ctx of a handler the event becomes part of the handler's success: it
-// is stored in the same transaction, and not at all if the handler fails. To
-// publish whatever becomes of the handler, use another context.
+// is stored in the same transaction, and not at all if the handler fails. With
+// [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
 	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
@@ -92,6 +92,9 @@ type batch struct {
 	config  publishConfig
 }
 
+// staged tells whether the events wait for the success of a handler.
+func (b *batch) staged() bool { return b.attempt != nil && !b.config.immediately }
+
 // batches are used again: code that keeps records copies them.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
@@ -121,7 +124,7 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	}
 	if attempt := bus.attemptOf(ctx); attempt != nil {
 		b.attempt = attempt
-		if c.dedupeKey != "" {
+		if c.dedupeKey != "" && b.staged() {
 			c.refuse(ErrStagedKey)
 		}
 	}
@@ -143,6 +146,9 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 		}
 		b.records[i] = engine.Record{ID: id, Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
+		if b.attempt != nil && c.immediately && c.due.IsZero() {
+			b.records[i].Due = now // so that its deliveries can be taken out of turn
+		}
 	}
 	return b, nil
 }
@@ -233,14 +239,18 @@ func (t *EventType[T]) validJSON(payload T) (encoded []byte, err error) {
 // append stores the batch, or keeps it for the success of the handler that
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
-	if b.attempt != nil {
+	if b.staged() {
 		return b.attempt.Stage(ctx, b.records)
 	}
 	if err := b.bus.accepts(); err != nil {
 		return err
 	}
-	if err := b.bus.admission.pass(ctx, len(b.records)); err != nil {
-		return public(err)
+	if b.attempt == nil {
+		if err := b.bus.admission.pass(ctx, len(b.records)); err != nil {
+			return public(err)
+		}
+	} else if err := b.attempt.Stage(ctx, nil); err != nil { // the attempt is over
+		return err
 	}
 	if err := b.bus.log.Append(ctx, b.records); err != nil {
 		return public(err)
@@ -251,5 +261,5 @@ func (b *batch) append(ctx context.Context) error {
 
 func (b *batch) receipt(i int) Receipt {
 	r := &b.records[i]
-	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: b.attempt != nil}
+	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: b.staged()}
 }

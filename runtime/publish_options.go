@@ -16,6 +16,8 @@ type publishConfig struct {
 	dedupeKey string
 	due       time.Time
 	problem   error // the first option that is not valid
+
+	immediately bool
 }
 
 // WithMetadata attaches texts that are not part of the payload, such as a
@@ -56,8 +58,8 @@ func WithCorrelationID(id string) PublishOption {
 // compared. The n-th event of a batch has the key with #n behind it, so
 // that publishing the batch again stores nothing.
 //
-// The key is 1 to 200 bytes of UTF-8. It cannot be combined with a handler's
-// context: what a handler publishes is stored once, with its success.
+// The key is 1 to 200 bytes of UTF-8. With a handler's context it needs [Immediately]:
+// what else a handler publishes is stored once, with its success.
 func WithDedupeKey(key string) PublishOption {
 	return func(c *publishConfig) {
 		if key == "" || len(key) > 200 || !utf8.ValidString(key) {

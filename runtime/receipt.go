@@ -28,16 +28,39 @@ type Receipt struct {
 // subscriptions whose handlers run in another process. The errors are:
 //
 //   - the error of ctx, if it ends first
-//   - [ErrStaged], at once, for an event published with a handler's context
+//   - [ErrStaged], at once, for an event that a handler has published with its context and
+//     without [Immediately]
 //   - [ErrShutdown], when the bus is shut down meanwhile
+//   - *[WaitCycleError], at once, in a handler for whose event the event's handlers wait
 //   - [ErrRestored], when a backup is restored into the file meanwhile
 //   - *[StorageError], when the file cannot be read or is gone
+//
+// With the context of a handler, which then waits for an event published with
+// [Immediately] or any other, the handler does not stand in the way of the event: while it
+// waits, its worker, its place in the subscription's concurrency and its partition key are
+// free for deliveries of the event, and for what their handlers wait for in turn. These
+// deliveries overtake all others, in every subscription of this bus, but none runs beside
+// a running handler of the same partition key, or beyond the concurrency. An ordinary event
+// overtakes only deliveries that the subscription has in memory, at most 256. Pauses, open
+// breakers and suspects of a crash hold back these deliveries like all others.
+//
+// The handler goes on when its place is free again. If ctx ends, Wait returns at once, and
+// what has begun goes on beside the handler. The time of the attempt goes on, too: when it
+// is up Wait returns. When the bus or the subscription stops, Wait returns [ErrShutdown]; a
+// handler that returns this error is released, which does not count as a failed attempt.
+// If several goroutines of a handler wait, the last one takes the place back.
 func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	if r.staged {
 		return Outcome{}, ErrStaged
 	}
 	defer r.bus.keep()
-	settled, err := r.bus.log.Outcome(ctx, r.seq)
+	var settled []engine.Settlement
+	var err error
+	if a := r.bus.attemptOf(ctx); a == nil {
+		settled, err = r.bus.log.Outcome(ctx, r.seq)
+	} else {
+		settled, err = r.bus.outcomeFor(ctx, a, r.seq)
+	}
 	if err != nil {
 		return Outcome{}, public(err)
 	}

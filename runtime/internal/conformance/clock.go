@@ -155,3 +155,24 @@ func (env *Env) TestAStepOfTheClockIsFollowedOnce(t *testing.T) {
 		}
 	})
 }
+
+func (env *Env) TestAnImmediateEventDoesNotWaitForTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var clock wallClock
+		f := env.Open(t, clock.option())
+		began := time.Now()
+		f.Handle("one", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == 1 {
+				return f.askChild(ctx, 10)
+			}
+			return nil
+		})
+		f.MustStart()
+		clock.set(-time.Hour)
+		f.Publish(1)
+		f.Idle()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the child was handled after %v", took)
+		}
+	})
+}

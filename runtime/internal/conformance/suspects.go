@@ -339,3 +339,30 @@ func (env *Env) TestAHandlerThatHangsOverRestartsReachesItsLimit(t *testing.T) {
 		}
 	})
 }
+
+func (env *Env) TestSuspectsThatWaitLetOthersRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := env.Crowded(t, "one", "two")
+		handler := func(name string) runtime.Handler[OrderPlaced] {
+			return func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+				if err := c.Work(name)(ctx, e); err != nil || e.Payload.Number != 1 {
+					return err
+				}
+				if err := c.askChild(ctx, 10); err != nil {
+					return err
+				}
+				return c.Work(name+" again")(ctx, e)
+			}
+		}
+		c.Handle("one", handler("one"))
+		c.Handle("two", handler("two"))
+		c.MustStart()
+		c.Publish(2)
+		c.Idle()
+		got := c.Ran.All()
+		slices.Sort(got)
+		if want := "[one 1.2 one 10.1 one 10.1 one 2.1 one again 1.2 two 1.2 two 10.1 two 10.1 two 2.1 two again 1.2]"; fmt.Sprint(got) != want {
+			t.Errorf("ran\n%v\nwant\n%v", got, want)
+		}
+	})
+}

@@ -77,8 +77,10 @@ type Attempt struct {
 	limit    time.Duration // how long the handler may take
 	expires  bool          // because its event expires then
 	permit   breaker.Permit
-	first    bool // of its run
-	warned   bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+	first    bool  // of its run
+	lends    bool  // has lent something, at some time; guarded by mu
+	loan     *loan // that goes on; guarded by the subscription's loans
+	warned   bool  // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 
 	mu       sync.Mutex
 	ctx      context.Context // made when someone asks for more than the deadline
@@ -203,11 +205,7 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 		handled = a.handled
 		if exit && keep {
 			s.leaveGate(r)
-			s.mu.Lock()
-			s.free = append(s.free, worker)
-			s.mu.Unlock()
-			s.open()
-			s.workers.Done()
+			s.replace(worker, true)
 		}
 	}()
 	if err = r.failure; err == nil {
@@ -230,6 +228,7 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	a.mu.Lock()
 	late, left := a.over, a.left
 	a.over, a.returned = true, true
+	a.recall()
 	if !late {
 		a.judge(f)
 	}
@@ -257,7 +256,7 @@ func (a *Attempt) judge(f failure) {
 		a.fail(a.timeout())
 	case f.kind == "": // it has not failed
 		a.succeed(now)
-	case interrupted:
+	case interrupted, f.stopped && s.stopped.Load():
 		a.withdraw()
 		a.settle(a.run.release())
 	default:
@@ -289,6 +288,7 @@ func (a *Attempt) expire() {
 		return
 	}
 	a.over = true
+	a.recall()
 	a.fail(f)
 	time.AfterFunc(Grace, a.leave)
 }
@@ -308,8 +308,7 @@ func (a *Attempt) leave() {
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
-	s.open()
-	s.workers.Done()
+	s.replace(a.worker, false)
 }
 
 // interrupt ends an attempt whose handler has ignored for so long that a shutdown
@@ -321,6 +320,7 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 	defer a.mu.Unlock()
 	if !a.over {
 		a.over = true
+		a.recall()
 		a.fail(f)
 	}
 }
@@ -338,7 +338,7 @@ func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
-	a.run.scheduler.queue.done(a.run.key) // before the signal, which is for what waits for the key too
+	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }
 

@@ -9,6 +9,9 @@
 // is written off and another takes its place, so a handler that hangs costs a
 // goroutine and nothing else.
 //
+// A handler that waits for another event ([Attempt.Await]) lends its place and its
+// partition key to the deliveries of that event, and a guest takes them: waiting.go.
+//
 // The package knows nothing of payload types, and nothing of how events are
 // stored.
 package dispatch

@@ -14,7 +14,7 @@ func TestADropWakesWhenTheNextOfTheKeyMayRun(t *testing.T) {
 	for seq := range int64(2) {
 		s.queue.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, key: "k"})
 	}
-	first, _ := s.queue.pop()
+	first, _ := s.queue.pop(false)
 	s.queue.mu.Lock() // the key cannot be freed yet
 	go (&Attempt{run: &run{item: first, scheduler: s}}).drop()
 	for range 10_000 {
@@ -25,7 +25,7 @@ func TestADropWakesWhenTheNextOfTheKeyMayRun(t *testing.T) {
 	}
 	s.queue.mu.Unlock()
 	<-s.wake
-	if next, ok := s.queue.pop(); !ok || next.Seq != 1 {
+	if next, ok := s.queue.pop(false); !ok || next.Seq != 1 {
 		t.Errorf("the next is %v, %v", next, ok)
 	}
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ type failure struct {
 	steering    steering     // what the handler asks for, or nil
 	decode      *DecodeError // the handler was not called; or nil
 	rule        *ErrorRule   // the first that matches, or nil
+	stopped     bool         // it is, or wraps, ErrShutdown
 }
 
 // classify looks at an error, with code of the program.
@@ -30,6 +32,7 @@ func (a *Attempt) classify(err error, kind, stack string) failure {
 	steering, steers := find[steering](err)
 	decode, decodes := find[*DecodeError](err)
 	f.text, f.steering, f.decode = text, steering, decode
+	f.stopped = matches(func(err error) bool { return errors.Is(err, ErrShutdown) }, err)
 	switch {
 	case readable && steers && decodes:
 		f.err = err

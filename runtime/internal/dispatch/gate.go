@@ -35,11 +35,22 @@ func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
 }
 
 // take removes the next delivery that may run from the queue. If all have to
-// wait for the breaker it says until when. The caller has the turn.
-func (s *Scheduler) take() (r *run, reopens <-chan time.Time, ok bool) {
+// wait for the breaker it says until when. For a guest it is an urgent one. The caller
+// has the turn.
+func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, ok bool) {
 	asks := s.asks // for a suspect, to run alone
-	if !asks {
-		r, reopens, ok = s.choose(&asks)
+	full := false
+	if extra {
+		asks = s.readmit() || asks
+		full = s.full()
+		guest = guest || s.onlyUrgent()
+	}
+	if !asks && !full {
+		r, reopens, ok = s.choose(&asks, guest)
+	}
+	if ok && guest {
+		r.guest = true
+		s.guest(+1)
 	}
 	if !asks && s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s)
@@ -47,9 +58,9 @@ func (s *Scheduler) take() (r *run, reopens <-chan time.Time, ok bool) {
 	return r, reopens, ok
 }
 
-func (s *Scheduler) choose(asks *bool) (r *run, reopens <-chan time.Time, ok bool) {
+func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.Time, ok bool) {
 	for !s.gate.paused.Load() {
-		i, ok := s.queue.pop()
+		i, ok := s.queue.pop(guest)
 		if !ok {
 			return nil, nil, false
 		}
@@ -113,8 +124,11 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 // leaveGate is called when a delivery that has passed is settled.
 func (s *Scheduler) leaveGate(r *run) {
 	s.leave(r.alone)
-	if s.gate.streak.Load() > 0 {
-		s.signal() // the failure throttle may have held others
+	if r.guest {
+		s.guest(-1)
+	}
+	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
+		s.signal() // the failure throttle may have held others, or there was no place
 	}
 }
 

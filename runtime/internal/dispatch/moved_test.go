@@ -61,6 +61,8 @@ func (s *source) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Deliv
 	return dst, nil
 }
 
+func (s *source) PollEvent(int64) (d *engine.Delivery, again time.Time, err error) { return }
+
 func (s *source) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,6 +137,7 @@ func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64) er
 		Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
 		BreakerChanged: func(_, _ breaker.Status) {},
 		Alone:          &dispatch.Alone{Logger: logger},
+		Waits:          &dispatch.Waits{},
 	})
 	sub.Start()
 	t.Cleanup(func() { sub.Stop(context.Background(), time.Second) })

@@ -17,7 +17,7 @@ const movesAtOnce = 3
 
 // fill polls when there is something to poll and room for it. For a while
 // after an error it returns a channel that says when to try again.
-func (s *Scheduler) fill() (pause <-chan time.Time) {
+func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
 	select {
 	case <-s.wake:
 		s.more = true
@@ -32,9 +32,9 @@ func (s *Scheduler) fill() (pause <-chan time.Time) {
 			return time.After(left)
 		}
 	}
-	polled, full, err := s.poll()
+	polled, full, due, err := s.poll(extra)
 	if errors.Is(err, engine.ErrMoved) {
-		s.giveBack()
+		s.giveBack(polled)
 		if s.moves++; s.moves <= movesAtOnce {
 			return nil
 		}
@@ -47,15 +47,21 @@ func (s *Scheduler) fill() (pause <-chan time.Time) {
 		clear(polled)
 		s.polled = polled[:0]
 	}
-	return s.pause(err)
+	if pause := s.pause(err); pause != nil {
+		return pause
+	}
+	return due
 }
 
 // giveBack settles all that was polled and has not begun with Release, because this
 // process has other deliveries of the subscription than before. The next fill begins
 // anew: with those that are failing, if the order is strict.
-func (s *Scheduler) giveBack() {
+func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 	for _, i := range append(s.queue.reset(), s.later...) {
-		s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
+		polled = append(polled, i.Delivery)
+	}
+	for _, d := range polled {
+		s.consumer.Settle(d, engine.Disposition{Kind: engine.Release, Progress: d.Progress})
 	}
 	s.later, s.ready, s.held = nil, false, 0
 	s.more = true
@@ -136,26 +142,31 @@ func (s *Scheduler) pause(err error) <-chan time.Time {
 // deliveries that wait for one of them.
 const strictRetries = 16
 
-// poll takes as many deliveries as the window has room for. It reports full when there
-// may be more.
-func (s *Scheduler) poll() (polled []*engine.Delivery, full bool, err error) {
+// poll takes as many deliveries as the window has room for, and before them the urgent
+// ones. It reports full when there may be more, and says when another urgent one is due.
+func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due <-chan time.Time, err error) {
 	if s.cfg.Strict && !s.ready {
 		if s.ready, err = s.holdFailing(); !s.ready {
-			return nil, true, err
+			return nil, true, nil, err
 		}
 	}
-	room := window - s.queue.len()
+	polled = s.polled[:0]
+	if extra {
+		if polled, due, err = s.pollAwaited(polled); err != nil {
+			return polled, true, nil, err
+		}
+	}
+	room, urgent := window-s.queue.len(), len(polled)
 	switch {
 	case !s.more:
-		return nil, false, nil
+		return polled, false, due, nil
 	case room >= window/2:
-		polled, err = s.consumer.Poll(s.polled[:0], room)
-		return polled, len(polled) == room, err
+		polled, err = s.consumer.Poll(polled, room)
+		return polled, len(polled) == urgent+room, due, err
 	case s.cfg.Strict:
-		polled, err = s.consumer.PollRetries(s.polled[:0], strictRetries)
-		return polled, true, err
+		polled, err = s.consumer.PollRetries(polled, strictRetries)
 	}
-	return nil, true, nil
+	return polled, true, due, err
 }
 
 // holdFailing holds the keys of deliveries that failed in an earlier life. It

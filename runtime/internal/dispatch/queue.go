@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -29,6 +30,7 @@ type item struct {
 	failure  error  // why the key could not be computed: the attempt fails with it
 	priority Priority
 	awaited  bool // later deliveries of its key were held back for it
+	urgent   bool // a handler waits for its event
 }
 
 // suspect tells whether nothing may run beside the delivery.
@@ -36,7 +38,8 @@ func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
 
 // queue holds what was polled and has no worker yet: first come, first served
 // within a priority, and one at a time within a partition key. Nothing overtakes
-// an earlier delivery of its own key. It is safe for concurrent use.
+// an earlier delivery of its own key, but urgent deliveries overtake everything
+// (urgent.go). It is safe for concurrent use.
 type queue struct {
 	mu      sync.Mutex
 	ready   [3]fifo               // by rank: high, normal, low
@@ -44,14 +47,20 @@ type queue struct {
 	keys    map[string]*partition // those that have anything to say
 	awaited map[int64]string      // keys by seqs that have to come again before anything else of the key
 	size    int                   // of all of it
+
+	urgent        []item              // first come, first served, if the key is free
+	awaitedEvents map[int64]time.Time // seqs of events that handlers wait for: when to poll; zero for not before it was settled
 }
 
 // partition is the deliveries of one key.
 type partition struct {
-	busy    bool   // one is ready or runs
-	seq     int64  // of that one
-	awaited int    // how many have to come again before anything else
-	behind  []item // wait until the key is free
+	ready   bool    // one is ready
+	running int     // run; several only if handlers that waited came back by force
+	lent    int     // run, and wait: they have lent the key
+	seq     int64   // of the one that runs, or 0
+	beside  []int64 // seqs of those that wait, or run beside it
+	awaited int     // how many have to come again before anything else
+	behind  []item  // wait until the key is free
 }
 
 // rank gives the order in which priorities are served.
@@ -70,13 +79,17 @@ func (q *queue) push(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.size++
+	if _, urgent := q.awaitedEvents[i.Seq]; urgent {
+		q.pushUrgent(i)
+		return
+	}
 	if i.key == "" {
 		q.ready[rank(i.priority)].push(i)
 		return
 	}
 	p := q.partition(i.key)
 	if p.idle() {
-		p.busy, p.seq = true, i.Seq
+		p.ready = true
 		q.ready[rank(i.priority)].push(i)
 		return
 	}
@@ -115,17 +128,20 @@ func (q *queue) partition(key string) *partition {
 }
 
 // idle says that a delivery may run at once.
-func (p *partition) idle() bool { return !p.busy && len(p.behind) == 0 && p.awaited == 0 }
+func (p *partition) idle() bool { return !p.taken() && len(p.behind) == 0 && p.awaited == 0 }
+
+// taken says that a delivery has the key, or is about to have it.
+func (p *partition) taken() bool { return p.ready || p.running > 0 || p.lent > 0 }
 
 // next makes the first that waits the one of its key, if it may be.
 func (p *partition) next() (item, bool) {
-	if p.busy || len(p.behind) == 0 || p.awaited > 0 && !p.behind[0].awaited {
+	if p.taken() || len(p.behind) == 0 || p.awaited > 0 && !p.behind[0].awaited {
 		return item{}, false
 	}
 	first := p.behind[0]
 	p.behind[0] = item{}
 	p.behind = p.behind[1:]
-	p.busy, p.seq = true, first.Seq
+	p.ready = true
 	return first, true
 }
 
@@ -135,16 +151,40 @@ func (q *queue) len() int {
 	return q.size
 }
 
-// pop returns the next delivery that may run. Its key is busy until done.
-func (q *queue) pop() (item, bool) {
+// pop returns the next delivery that may run; for a guest it is an urgent one. Its key is
+// its own until done.
+func (q *queue) pop(guest bool) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r, ok := q.turn()
-	if !ok {
-		return item{}, false
+	if len(q.urgent) > 0 && (guest || !q.suspected()) {
+		if i, ok := q.popUrgent(); ok {
+			return i, true
+		}
 	}
-	q.size--
-	return q.ready[r].pop(), true
+	for !guest {
+		r, ok := q.turn()
+		if !ok {
+			break
+		}
+		i := q.ready[r].pop()
+		if i.key != "" {
+			p := q.keys[i.key]
+			p.ready = false
+			if p.taken() { // by an urgent one, meanwhile
+				p.behind = slices.Insert(p.behind, 0, i)
+				continue
+			}
+			p.enter(i.Seq)
+		}
+		q.size--
+		return i, true
+	}
+	return item{}, false
+}
+
+// suspected tells whether a delivery is next that has to run alone.
+func (q *queue) suspected() bool {
+	return slices.ContainsFunc(q.ready[:], func(f fifo) bool { return !f.empty() && f.first().suspect() })
 }
 
 // putBack undoes the pop of a delivery that may not run yet.
@@ -152,7 +192,21 @@ func (q *queue) putBack(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.size++
-	q.ready[rank(i.priority)].unpop(i)
+	p := q.keys[i.key] // nil if it has none, or the queue was drained
+	if p != nil {
+		p.exit(i.Seq)
+	}
+	if !i.urgent {
+		if p != nil {
+			p.ready = true
+		}
+		q.ready[rank(i.priority)].unpop(i)
+		return
+	}
+	q.urgent = slices.Insert(q.urgent, 0, i)
+	if p != nil {
+		q.promote(i.key, p)
+	}
 }
 
 // turn chooses the priority that is served next.
@@ -206,8 +260,8 @@ func (q *queue) awaitedKey(seq int64) (key string, awaited bool) {
 	return key, awaited
 }
 
-// done frees a key, and reports whether a delivery waited for it.
-func (q *queue) done(key string) (more bool) {
+// done frees a key, and reports whether somebody may have waited for it.
+func (q *queue) done(key string, seq int64) (more bool) {
 	if key == "" {
 		return false
 	}
@@ -217,7 +271,12 @@ func (q *queue) done(key string) (more bool) {
 	if p == nil { // drained
 		return false
 	}
-	p.busy = false
+	p.exit(seq)
+	return q.promote(key, p) || p.lent > 0 || len(q.urgent) > 0
+}
+
+// promote makes the next delivery of a key ready, if there is one and the key is free.
+func (q *queue) promote(key string, p *partition) bool {
 	if next, ok := p.next(); ok {
 		// To the front: it is older than what was polled since.
 		q.ready[rank(next.priority)].unpop(next)
@@ -229,14 +288,42 @@ func (q *queue) done(key string) (more bool) {
 	return false
 }
 
-// busy returns the seqs of the deliveries with a key that are ready or run.
+// enter gives the key to a delivery that is about to run, and exit takes it away.
+func (p *partition) enter(seq int64) {
+	if p.running++; p.seq != 0 {
+		p.beside = append(p.beside, p.seq)
+	}
+	p.seq = seq
+}
+
+func (p *partition) exit(seq int64) {
+	if p.running--; p.seq == seq {
+		p.seq = 0
+	} else {
+		p.leave(seq)
+	}
+}
+
+func (p *partition) leave(seq int64) {
+	p.beside = slices.DeleteFunc(p.beside, func(other int64) bool { return other == seq })
+}
+
+// busy returns the seqs of the deliveries with a key that may run, or run.
 func (q *queue) busy() map[int64]bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seqs := map[int64]bool{}
+	for _, f := range q.ready {
+		for _, i := range f.items[f.head:] {
+			seqs[i.Seq] = true
+		}
+	}
+	for _, i := range q.urgent {
+		seqs[i.Seq] = true
+	}
 	for _, p := range q.keys {
-		if p.busy {
-			seqs[p.seq] = true
+		for _, seq := range append(p.beside, p.seq) {
+			seqs[seq] = true
 		}
 	}
 	return seqs
@@ -251,20 +338,28 @@ func (q *queue) reset() (left []item) {
 		for !q.ready[r].empty() {
 			i := q.ready[r].pop()
 			if i.key != "" {
-				q.keys[i.key].busy = false
+				q.keys[i.key].ready = false
 			}
 			left = append(left, i)
 		}
 		q.passed[r] = 0
 	}
+	left, q.urgent = append(left, q.urgent...), nil
+	for seq := range q.awaitedEvents {
+		q.awaitedEvents[seq] = time.Now()
+	}
 	kept := map[int64]string{}
 	for key, p := range q.keys {
 		left = append(left, p.behind...)
 		p.behind, p.awaited = nil, 0
-		if !p.busy {
+		if p.idle() {
 			delete(q.keys, key)
-		} else if _, held := q.awaited[p.seq]; held {
-			kept[p.seq], p.awaited = key, 1
+		}
+		for _, seq := range append(p.beside, p.seq) {
+			if _, held := q.awaited[seq]; held {
+				kept[seq] = key
+				p.awaited++
+			}
 		}
 	}
 	q.awaited = kept
@@ -281,6 +376,7 @@ func (q *queue) drain() (left []item) {
 			left = append(left, q.ready[r].pop())
 		}
 	}
+	left, q.urgent = append(left, q.urgent...), nil
 	for _, p := range q.keys {
 		left = append(left, p.behind...)
 	}

@@ -26,7 +26,7 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 				q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: pushed}}, key: key, priority: priority})
 			},
 			"pop": func(t *rapid.T) {
-				i, ok := q.pop()
+				i, ok := q.pop(false)
 				if !ok {
 					return
 				}
@@ -45,8 +45,8 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 			},
 			"done": func(t *rapid.T) {
 				for key := range running {
+					q.done(key, running[key])
 					delete(running, key)
-					q.done(key)
 					return
 				}
 			},
@@ -57,7 +57,7 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 			},
 		})
 		for {
-			i, ok := q.pop()
+			i, ok := q.pop(false)
 			if ok {
 				popped[i.Seq] = true
 				if i.key != "" {
@@ -70,8 +70,8 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 				break
 			}
 			for key := range running {
+				q.done(key, running[key])
 				delete(running, key)
-				q.done(key)
 			}
 		}
 		if len(popped) != int(pushed) {
@@ -90,7 +90,7 @@ func TestDrainingTheQueueReturnsEverything(t *testing.T) {
 	for seq := range int64(6) {
 		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, key: "k", priority: Priority(seq % 3)})
 	}
-	q.pop()
+	q.pop(false)
 	if left := q.drain(); len(left) != 5 || q.len() != 0 {
 		t.Errorf("drained %d and left %d, want 5 and none", len(left), q.len())
 	}
@@ -101,7 +101,7 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	for n := range 100_000 {
 		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{}}})
 		if n >= window {
-			q.pop()
+			q.pop(false)
 		}
 	}
 	if room := cap(q.ready[rank(Normal)].items); room > 4*window {

@@ -18,6 +18,7 @@ type run struct {
 	settings  *Settings
 	tried     bool    // a handler was called
 	alone     bool    // nothing runs beside it
+	guest     bool    // it runs in a place that was lent
 	initial   Attempt // the memory of the first attempt, outside of groups the only one
 	*members          // nil outside of groups
 }
@@ -178,7 +179,13 @@ func (s *Scheduler) settle(i item, v engine.Disposition) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}
 	s.consumer.Settle(i.Delivery, v)
-	if s.queue.done(i.key) {
+	again := false
+	switch v.Kind {
+	case engine.Done, engine.Discard, engine.Dead:
+	default:
+		again = s.queue.pollAgain(i.Seq, time.Now())
+	}
+	if s.queue.done(i.key, i.Seq) || again {
 		s.signal()
 	}
 }

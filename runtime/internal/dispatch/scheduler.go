@@ -51,8 +51,9 @@ type Config struct {
 	// Notice returns the dead-letter notice to append when a delivery is dead-lettered.
 	Notice func(d *engine.Delivery, v engine.Disposition) []engine.Record
 
-	// Alone is shared by the subscriptions of a bus.
+	// Alone and Waits are shared by the subscriptions of a bus.
 	Alone *Alone
+	Waits *Waits
 
 	Logger *slog.Logger
 }
@@ -126,8 +127,11 @@ type Scheduler struct {
 	consumer engine.Consumer
 	queue    queue
 	gate     gate
+	loans    loans
+	extra    atomic.Int32 // loans, guests and awaited events; while it is 0 none of them concerns a worker
 
 	turn     chan struct{} // holds a token; whoever takes it may poll
+	claim    chan struct{} // a worker takes the turn over from a guest that waits with it
 	wake     chan struct{} // there may be something to poll
 	stopping chan struct{} // closed by the first Stop
 	finished chan struct{} // closed when no worker is left after that
@@ -150,9 +154,10 @@ type Scheduler struct {
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	running []*Attempt // by worker; nil for an idle one
-	on      []uint64   // by worker: its goroutine
-	free    []int      // workers that came back
+	running []*Attempt        // by worker; nil for an idle one
+	on      []uint64          // by worker: its goroutine
+	guests  []<-chan struct{} // by worker: closed when the loan of the guest ends; nil for those that are none
+	free    []int             // workers that came back
 	alarm   alarm
 	stopped atomic.Bool
 }
@@ -161,7 +166,7 @@ type Scheduler struct {
 func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	s := &Scheduler{
 		cfg: cfg, consumer: consumer,
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), claim: make(chan struct{}), wake: make(chan struct{}, 1),
 		stopping: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
@@ -179,8 +184,9 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 // Start begins to deliver.
 func (s *Scheduler) Start() {
 	s.cfg.Alone.join(s)
+	s.cfg.Waits.join(s)
 	for range max(s.cfg.Concurrency, 1) {
-		s.open()
+		s.open(nil)
 	}
 	s.consumer.Notify(s.signal)
 }
@@ -193,11 +199,11 @@ func (s *Scheduler) signal() {
 	}
 }
 
-// open starts a worker.
-func (s *Scheduler) open() {
+// open starts a worker, or the guest of a loan that goes on until the channel is closed.
+func (s *Scheduler) open(loan <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped.Load() {
+	if s.stopped.Load() || isClosed(loan) {
 		return
 	}
 	var worker int
@@ -207,18 +213,35 @@ func (s *Scheduler) open() {
 		worker = len(s.running)
 		s.running = append(s.running, nil)
 		s.on = append(s.on, 0)
+		s.guests = append(s.guests, nil)
+	}
+	if s.guests[worker] = loan; loan != nil {
+		s.extra.Add(1)
 	}
 	s.workers.Add(1)
-	go s.work(worker)
+	go s.work(worker, loan)
+}
+
+// isClosed tells whether a channel that nothing is sent to is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // work handles one delivery after the other.
-func (s *Scheduler) work(worker int) {
+func (s *Scheduler) work(worker int, loan <-chan struct{}) {
 	s.runsOn(worker, goroutine())
 	for {
-		r, ok := s.next()
+		r, ok := s.next(loan)
 		if !ok {
 			break
+		}
+		if r == nil {
+			continue // a guest that has given its turn away
 		}
 		if !s.run(worker, r) {
 			return // another worker has taken over
@@ -228,31 +251,56 @@ func (s *Scheduler) work(worker int) {
 	if s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s) // nothing comes after this
 	}
-	s.workers.Done()
+	if loan != nil {
+		s.mu.Lock()
+		s.on[worker] = 0
+		s.free = append(s.free, worker)
+		s.mu.Unlock()
+	}
+	s.retire(loan)
 }
 
 // next waits for a delivery that may run. It reports false when the
-// subscription is stopping.
-func (s *Scheduler) next() (*run, bool) {
+// subscription is stopping, or the loan of a guest has ended. A guest gets no run when a
+// worker wants its turn.
+func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
+	guest := loan != nil
 	select {
 	case <-s.turn: // nearly always there is no competition
 	default:
+		claim := s.claim
+		if guest {
+			claim = nil
+		}
 		select {
 		case <-s.turn:
+		case claim <- struct{}{}:
+		case <-loan:
+			return nil, false
 		case <-s.stopping:
 			return nil, false
 		}
 	}
-	defer func() { s.turn <- struct{}{} }()
+	claimed := false
+	defer func() {
+		if !claimed {
+			s.turn <- struct{}{}
+		}
+	}()
+	var claims <-chan struct{}
+	if guest {
+		claims = s.claim
+	}
 	for {
-		if s.stopped.Load() {
+		if s.stopped.Load() || isClosed(loan) {
 			return nil, false
 		}
-		pause := s.fill()
+		extra := s.extra.Load() > 0
+		pause := s.fill(extra)
 		if s.stopped.Load() { // keys may be missing
 			return nil, false
 		}
-		r, reopens, ok := s.take()
+		r, reopens, ok := s.take(guest, extra)
 		if ok {
 			return r, true
 		}
@@ -262,6 +310,11 @@ func (s *Scheduler) next() (*run, bool) {
 		case <-pause:
 			s.more = true
 		case <-reopens:
+		case <-claims:
+			claimed = true
+			return nil, true
+		case <-loan:
+			return nil, false
 		case <-s.stopping:
 			return nil, false
 		}

@@ -35,6 +35,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.alarm.stop()
 		s.mu.Unlock()
 		s.cfg.Alone.leave(s)
+		s.cfg.Waits.leave(s)
 		left := s.queue.drain()
 		select {
 		case <-s.turn:

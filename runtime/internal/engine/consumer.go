@@ -26,6 +26,13 @@ type Source interface {
 	// PollRetries is Poll without the log.
 	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
 
+	// PollEvent polls the delivery of the event at seq out of turn, if it was put off,
+	// or its event is delayed, and it is due. Otherwise it returns nil, and in again
+	// when it may be due, which is now for one that is held. again is zero if the
+	// delivery is not put off: it is settled, it was polled and is not yet settled, it
+	// comes with the log, or the subscription does not get the event.
+	PollEvent(seq int64) (d *Delivery, again time.Time, err error)
+
 	// Failing returns deliveries that were begun and have to come again: they have
 	// failed, were snoozed, or are held. It returns up to limit of those with a seq
 	// greater than after, in log order. They are not polled, so they cannot be

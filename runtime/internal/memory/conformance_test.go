@@ -40,6 +40,7 @@ var exceptions = map[string][]string{
 		"TestSuspectsInStrictOrderKeepTheirOrder",
 		"TestSuspectsOfSeveralSubscriptionsRunOneAtATime",
 		"TestSuspectsWithoutAHandlerBlockNoOthers",
+		"TestSuspectsThatWaitLetOthersRun",
 		"TestAttemptsRunningAtACrashAreInTheHistoryOfEach",
 		"TestAttemptsRunningAtACrashAreLoggedAndCountForNone",
 	},

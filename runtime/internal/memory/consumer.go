@@ -173,6 +173,24 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	return dst, nil
 }
 
+// PollEvent implements [engine.Source].
+func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
+	if err := c.log.enter(); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer c.log.mu.Unlock()
+	d, now := c.sub.deliveries[seq], time.Now()
+	switch {
+	case c.gone || d == nil || d.state == polled || !d.open():
+		return nil, time.Time{}, nil
+	case d.state == held:
+		return nil, now, nil
+	case d.due.After(now):
+		return nil, d.due, nil
+	}
+	return c.handOut(d), time.Time{}, nil
+}
+
 // waiting returns the deliveries that wait, in the order in which they are due.
 func (sub *subscription) waiting() (all []*delivery) {
 	for _, d := range sub.deliveries {

@@ -77,37 +77,15 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 
 	due := int64(never)
 	err = c.log.read(func(conn *database.Conn) error {
-		err := conn.Query(`
-			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
-			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect
-			FROM deliveries d JOIN log l ON l.seq = d.seq
+		err := conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if found == limit {
 				due = s.ColumnInt64(1) // more than fit; come back for them
 				return nil
 			}
-			seq := s.ColumnInt64(0)
-			own := &delivery{row: rowWaiting}
-			own.Delivery = engine.Delivery{
-				Record: &engine.Record{
-					Seq: seq, ID: database.UUID(s, 4), Payload: s.ColumnBlob(6, nil),
-					Metadata: s.ColumnBlob(7, nil), CreatedAt: database.Time(s, 8),
-				},
-				Failures:    s.ColumnInt(2),
-				Crashed:     s.ColumnBool(3),
-				Since:       database.Time(s, 9),
-				Progress:    s.ColumnText(10),
-				Snoozes:     s.ColumnInt(11),
-				Uncounted:   s.ColumnInt(12),
-				MaxAttempts: s.ColumnInt(13),
-				Suspect:     s.ColumnBool(14),
-				Token:       own,
-			}
-			if own.Failures == 0 {
-				own.Uncounted = max(own.Uncounted, c.before(seq))
-			}
-			if err := c.log.types.resolve(conn, s.ColumnInt64(5), own.Record); err != nil {
+			own, err := c.waitingRow(conn, s)
+			if err != nil {
 				return err
 			}
 			if c.hold(own) {
@@ -132,6 +110,78 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	}
 	c.endReading(due)
 	return dst, found, err
+}
+
+// selectDelivery returns rows for waitingRow.
+const selectDelivery = `
+			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
+			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state
+			FROM deliveries d JOIN log l ON l.seq = d.seq`
+
+// waitingRow makes the delivery of a row that waits.
+func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
+	own := &delivery{row: rowWaiting}
+	own.Delivery = engine.Delivery{
+		Record: &engine.Record{
+			Seq: s.ColumnInt64(0), ID: database.UUID(s, 4), Payload: s.ColumnBlob(6, nil),
+			Metadata: s.ColumnBlob(7, nil), CreatedAt: database.Time(s, 8),
+		},
+		Failures:    s.ColumnInt(2),
+		Crashed:     s.ColumnBool(3),
+		Since:       database.Time(s, 9),
+		Progress:    s.ColumnText(10),
+		Snoozes:     s.ColumnInt(11),
+		Uncounted:   s.ColumnInt(12),
+		MaxAttempts: s.ColumnInt(13),
+		Suspect:     s.ColumnBool(14),
+		Token:       own,
+	}
+	if own.Failures == 0 {
+		own.Uncounted = max(own.Uncounted, c.before(own.Seq))
+	}
+	return own, c.log.types.resolve(conn, s.ColumnInt64(5), own.Record)
+}
+
+// PollEvent implements [engine.Consumer].
+func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, err error) {
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	c.mu.Lock()
+	own := c.rows[seq]
+	if own != nil {
+		settled := own.settled
+		c.mu.Unlock()
+		if settled { // and soon written
+			again = time.Now().Add(flushDelay)
+		}
+		return nil, again, nil
+	}
+	c.reading = true
+	c.mu.Unlock()
+	now := c.log.clock.now().UnixMicro()
+	err = c.log.read(func(conn *database.Conn) error {
+		return conn.Query(selectDelivery+`
+			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
+			if s.ColumnText(15) == rowHeld {
+				again = time.Now()
+				return nil
+			}
+			if due := s.ColumnInt64(1); due > now {
+				again = time.Now().Add(c.until(due))
+				return nil
+			}
+			own, err := c.waitingRow(conn, s)
+			if err == nil && c.hold(own) {
+				d = &own.Delivery
+			}
+			return err
+		}, c.id, seq)
+	})
+	c.endReading(never)
+	if c.gone() {
+		return nil, time.Time{}, nil
+	}
+	return d, again, fault.Wrap("read", c.log.path, err)
 }
 
 // endReading ends the reading of rows. What was settled meanwhile may have been

@@ -33,14 +33,19 @@ func (w *writer) insertSpecial(one []logged) error {
 	if e.Due.IsZero() {
 		return nil
 	}
-	// A delayed event is on no consumer's way: each has a delivery that waits.
-	w.events[len(w.events)-1].Due = e.Due
+	// A delayed event is on no consumer's way: each has a delivery that waits. One that
+	// is due as it is published must not wait for a wall clock that is set back.
+	due := e.Due
+	if !due.After(e.CreatedAt) {
+		due = atOnce
+	}
+	w.events[len(w.events)-1].Due = due
 	if err := w.conn.Exec("UPDATE log SET due_at = ? WHERE seq = ?", e.Due, e.Seq); err != nil {
 		return err
 	}
 	return w.conn.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-		SELECT subscription, ?, 'waiting', 0, ? FROM routes WHERE type = ?`, e.Seq, e.Due, e.typeID)
+		SELECT subscription, ?, 'waiting', 0, ? FROM routes WHERE type = ?`, e.Seq, due, e.typeID)
 }
 
 // deduplicate finds the events of a request whose key is known, before any of

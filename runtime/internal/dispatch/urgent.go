@@ -1,0 +1,236 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The deliveries of events that handlers wait for are urgent. The queue has them in a list
+// of their own, from which they are taken before all others. Those that are not in memory
+// are polled out of turn, because the window may be full of deliveries that wait for the
+// place of the waiting handler.
+
+// hurry makes the delivery of the event at seq urgent, now or when it comes.
+func (s *Scheduler) hurry(seq int64) {
+	s.extra.Add(1)
+	s.queue.hurry(seq)
+	s.signal()
+}
+
+// calm undoes hurry. What has begun runs on.
+func (s *Scheduler) calm(seq int64) {
+	s.queue.calm(seq)
+	s.extra.Add(-1)
+	s.signal()
+}
+
+// pollAwaited polls urgent deliveries out of turn. If some are due later, it returns a
+// channel that says when.
+func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, later <-chan time.Time, err error) {
+	for _, seq := range s.queue.toPoll(time.Now()) {
+		d, again, err := s.consumer.PollEvent(seq)
+		if err != nil {
+			s.queue.pollAgain(seq, time.Now())
+			return dst, nil, err
+		}
+		if d != nil {
+			dst = append(dst, d)
+		}
+		if !again.IsZero() {
+			s.queue.pollAgain(seq, again)
+		}
+	}
+	if next := s.queue.nextPoll(time.Now()); !next.IsZero() {
+		later = time.After(time.Until(next))
+	}
+	return dst, later, nil
+}
+
+// hurry makes the delivery of the event at seq urgent, wherever it is.
+func (q *queue) hurry(seq int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.awaitedEvents == nil {
+		q.awaitedEvents = map[int64]time.Time{}
+	}
+	q.awaitedEvents[seq] = time.Now()
+	if i, ok := q.take(seq); ok {
+		q.pushUrgent(i)
+	}
+}
+
+// take removes a delivery that waits. Its key is free for the next one.
+func (q *queue) take(seq int64) (item, bool) {
+	is := func(i item) bool { return i.Seq == seq }
+	for r := range q.ready {
+		if i, ok := q.ready[r].take(is); ok {
+			if p := q.keys[i.key]; i.key != "" && p != nil {
+				p.ready = false
+				q.promote(i.key, p)
+			}
+			return i, true
+		}
+	}
+	for _, p := range q.keys {
+		if at := slices.IndexFunc(p.behind, is); at >= 0 {
+			i := p.behind[at]
+			p.behind = slices.Delete(p.behind, at, at+1)
+			return i, true
+		}
+	}
+	return item{}, false
+}
+
+func (q *queue) pushUrgent(i item) {
+	if _, awaited := q.awaited[i.Seq]; awaited {
+		delete(q.awaited, i.Seq)
+		q.keys[i.key].awaited--
+	}
+	i.urgent, i.awaited = true, false
+	q.awaitedEvents[i.Seq] = time.Time{}
+	q.urgent = append(q.urgent, i)
+}
+
+// popUrgent returns the first urgent delivery whose key no running handler has.
+func (q *queue) popUrgent() (item, bool) {
+	for at, i := range q.urgent {
+		if i.key != "" {
+			p := q.partition(i.key)
+			if p.running > 0 {
+				continue
+			}
+			p.enter(i.Seq)
+		}
+		q.urgent = slices.Delete(q.urgent, at, at+1)
+		q.size--
+		return i, true
+	}
+	return item{}, false
+}
+
+// calm makes a delivery one like all others, in its place by the order of the log.
+func (q *queue) calm(seq int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.awaitedEvents, seq)
+	at := slices.IndexFunc(q.urgent, func(i item) bool { return i.Seq == seq })
+	if at < 0 {
+		return
+	}
+	i := q.urgent[at]
+	q.urgent = slices.Delete(q.urgent, at, at+1)
+	i.urgent = false
+	if i.key == "" {
+		q.ready[rank(i.priority)].insert(i)
+		return
+	}
+	p := q.partition(i.key)
+	q.withdraw(i.key, p)
+	place := slices.IndexFunc(p.behind, func(other item) bool { return !other.awaited && other.Seq > seq })
+	if place < 0 {
+		place = len(p.behind)
+	}
+	p.behind = slices.Insert(p.behind, place, i)
+	q.promote(i.key, p)
+}
+
+// withdraw puts the delivery of a key that is ready back behind it.
+func (q *queue) withdraw(key string, p *partition) {
+	for r := range q.ready {
+		if i, ok := q.ready[r].take(func(i item) bool { return i.key == key }); ok {
+			p.ready = false
+			p.behind = slices.Insert(p.behind, 0, i)
+		}
+	}
+}
+
+// toPoll returns the seqs of urgent deliveries that may have to be polled, once.
+func (q *queue) toPoll(now time.Time) (seqs []int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for seq, at := range q.awaitedEvents {
+		if !at.IsZero() && !at.After(now) {
+			seqs = append(seqs, seq)
+			q.awaitedEvents[seq] = time.Time{}
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+// nextPoll returns when an urgent delivery has to be polled that is not yet due; zero for
+// none.
+func (q *queue) nextPoll(now time.Time) (next time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, at := range q.awaitedEvents {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// pollAgain says when to poll a delivery, and reports false if it is not urgent.
+func (q *queue) pollAgain(seq int64, at time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, urgent := q.awaitedEvents[seq]
+	if urgent {
+		q.awaitedEvents[seq] = at
+	}
+	return urgent
+}
+
+// lend makes the key of a running handler free for urgent deliveries.
+func (q *queue) lend(i item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p := q.keys[i.key]; p != nil { // else it has none, or the queue was drained
+		p.exit(i.Seq)
+		p.lent++
+		p.beside = append(p.beside, i.Seq)
+	}
+}
+
+// takeBack undoes lend.
+func (q *queue) takeBack(i item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p := q.keys[i.key]; p != nil {
+		p.lent--
+		p.leave(i.Seq)
+		p.enter(i.Seq)
+	}
+}
+
+// free tells whether no running handler has a key.
+func (q *queue) free(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.keys[key]
+	return key == "" || p == nil || p.running == 0
+}
+
+// take removes the first item that is the one.
+func (f *fifo) take(is func(item) bool) (item, bool) {
+	at := slices.IndexFunc(f.items[f.head:], is)
+	if at < 0 {
+		return item{}, false
+	}
+	i := f.items[f.head+at]
+	f.items = slices.Delete(f.items, f.head+at, f.head+at+1)
+	return i, true
+}
+
+// insert puts an item before the first one of a later event.
+func (f *fifo) insert(i item) {
+	at := slices.IndexFunc(f.items[f.head:], func(other item) bool { return other.Seq > i.Seq })
+	if at < 0 {
+		f.push(i)
+		return
+	}
+	f.items = slices.Insert(f.items, f.head+at, i)
+}
