@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -137,7 +138,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 }
 
 func removeConsumer(c *database.Conn, id int64, name string) (removed engine.Removed, err error) {
-	lags, err := readLags(c, never, storedName)
+	lags, err := readLags(c, math.MaxInt, storedName)
 	if err != nil {
 		return removed, err
 	}
