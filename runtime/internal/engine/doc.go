@@ -15,6 +15,7 @@
 //	Appender    publishing
 //	Dispatcher  taking over, and the consumers whose deliveries this process handles
 //	Waiter      waiting until deliveries are settled
+//	Watcher     waiting for events to be published
 //	Meter       backlogs, and events that nobody handles
 //	Pauser      what is not delivered at the moment
 //	Reporter    what the dispatching process shows to operators, and what they ask of it

@@ -9,6 +9,7 @@ type Log interface {
 	Appender
 	Dispatcher
 	Waiter
+	Watcher
 	Meter
 	Pauser
 	Reporter

@@ -71,6 +71,7 @@ type store struct {
 	owner         *Log   // that dispatches; or nil
 	since         time.Time
 	settled       chan struct{} // closed and replaced when a delivery is settled
+	arrived       chan struct{} // closed when an event is appended; nil while nobody waits for it
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
 	schemas       map[typenames.Key]engine.Schema // of payloads, by the types of programs
@@ -210,8 +211,12 @@ func (s *store) insert(records []engine.Record) {
 	s.wake()
 }
 
-// wake makes all consumers poll.
+// wake makes all consumers poll, and those who watch look.
 func (s *store) wake() {
+	if s.arrived != nil {
+		close(s.arrived)
+		s.arrived = nil
+	}
 	for _, l := range s.logs {
 		for _, c := range l.consumers {
 			c.wake()

@@ -69,7 +69,7 @@ func (w *writer) beginAnew() error {
 		l.claims.Clear(0) // nobody is charged in this log for what ran in the other
 	}
 	l.tellPauses(w.conn)
-	l.waiters.all()
+	l.wakeAll()
 	w.logger.Error("the file was restored while the bus ran; the bus goes on with the restored events", "path", l.path, "last", w.known.last)
 	l.tell(engine.ErrRestored)
 	return nil
@@ -97,7 +97,7 @@ func (w *writer) stop(why *engine.StorageError) {
 	}
 	w.owns.Store(false)
 	w.endConsumers()
-	l.waiters.all()
+	l.wakeAll()
 	w.logger.Error("the bus stops, because its file is gone", "path", l.path, "error", why)
 	l.tell(why)
 }

@@ -27,6 +27,8 @@ type Log struct {
 	writer  *writer
 	waiters waiters
 
+	arrivals waiters // that wait for events to be appended
+
 	stopped    atomic.Pointer[engine.StorageError] // why the file cannot be used any more
 	fenced     atomic.Pointer[engine.OwnedError]   // who dispatches in the place of this process
 	generation atomic.Int64                        // grows when another log has taken its place
@@ -198,6 +200,9 @@ func (l *Log) appended(events []logged) {
 	if len(events) == 0 {
 		return
 	}
+	if l.arrivals.any() {
+		l.arrivals.all()
+	}
 	due := int64(never)
 	for i := range events {
 		if !events[i].Due.IsZero() {
@@ -225,7 +230,7 @@ func (l *Log) refresh(c *database.Conn) {
 	for _, consumer := range l.all() {
 		consumer.recheck()
 	}
-	l.waiters.all()
+	l.wakeAll()
 }
 
 // Flush implements [engine.Log].

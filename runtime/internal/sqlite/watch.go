@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// watchWindow is how many positions of the log a watch reads at once, so that the
+// consumers of this process, which use the same connection, do not wait for it.
+const watchWindow = 1024
+
+// watchSlack is how far the clocks of publishers may disagree before a watch by time
+// misses an event of the one that is behind. It is less than clockSlack, because a watch
+// reads all of that, and mostly begins a moment ago.
+const watchSlack = time.Minute
+
+// watch is a place in the log. It implements [engine.Watch].
+type watch struct {
+	log        *Log
+	eventType  string
+	generation int64   // of the log
+	after      int64   // the events up to here have had their turn
+	news       *waiter // told when there may be more
+}
+
+// Watch implements [engine.Watcher]. The watch is told of new events before it looks
+// where the log ends, so that none is between.
+func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engine.Watch, error) {
+	w := &watch{log: l, eventType: eventType, generation: l.generation.Load(), news: l.arrivals.add(0)}
+	l.writer.watchOthers()
+	err := l.read(func(c *database.Conn) (err error) {
+		if w.after, err = c.Int64("SELECT max(seq) FROM log"); err != nil || since.IsZero() {
+			return err
+		}
+		first, err := firstSince(c, since.Add(-watchSlack))
+		w.after = first - 1
+		return err
+	})
+	if err != nil {
+		w.Close()
+		return nil, fault.Wrap("read", l.path, err)
+	}
+	return w, nil
+}
+
+// Close implements [engine.Watch].
+func (w *watch) Close() { w.log.arrivals.remove(w.news) }
+
+// Next implements [engine.Watch].
+func (w *watch) Next(ctx context.Context, limit int) ([]engine.Record, error) {
+	for {
+		found, end, err := w.read(limit)
+		switch {
+		case w.log.generation.Load() != w.generation:
+			return nil, engine.ErrRestored
+		case err != nil:
+			return nil, fault.Wrap("read", w.log.path, err)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		last := w.after
+		if w.after = end; len(found) > 0 {
+			return found, nil
+		}
+		if end > last {
+			continue // it may not be the end of the log
+		}
+		select {
+		case <-w.news.news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-w.log.writer.done:
+			return nil, engine.ErrClosed
+		}
+	}
+}
+
+// read returns what the next window of the log has, and the place behind it.
+func (w *watch) read(limit int) (found []engine.Record, end int64, err error) {
+	err = w.log.read(func(c *database.Conn) error {
+		last, err := c.Int64("SELECT max(seq) FROM log")
+		if err != nil {
+			return err
+		}
+		if end = max(w.after, min(last, w.after+watchWindow)); end == w.after {
+			return nil
+		}
+		ids, err := typesMatching(c, []string{w.eventType})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		types, err := json.Marshal(ids)
+		if err != nil {
+			return err
+		}
+		err = c.Query(`
+			SELECT seq, id, type, payload, metadata, created_at FROM log
+			WHERE seq > ? AND seq <= ? AND type IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+			r := engine.Record{
+				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
+				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
+			}
+			if err := w.log.types.resolve(c, s.ColumnInt64(2), &r); err != nil {
+				return err
+			}
+			found = append(found, r)
+			return nil
+		}, w.after, end, string(types), limit)
+		if len(found) == limit {
+			end = found[limit-1].Seq
+		}
+		return err
+	})
+	return found, end, err
+}
+
+// wakeAll wakes everyone who waits for deliveries or events: another process has
+// written, or the log is not what it was.
+func (l *Log) wakeAll() {
+	l.waiters.all()
+	l.arrivals.all()
+}
