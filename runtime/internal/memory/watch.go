@@ -8,6 +8,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
+// watchSlack covers publishers that took the time and stored their event later.
+const watchSlack = time.Minute
+
 // watch is a place in a log. It implements [engine.Watch].
 type watch struct {
 	log       *Log
@@ -22,8 +25,8 @@ func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engin
 	}
 	defer l.mu.Unlock()
 	w := &watch{log: l, eventType: eventType, after: l.last}
-	if !since.IsZero() {
-		w.after = l.oldest - 1
+	for r := l.events[w.after]; !since.IsZero() && r != nil && r.CreatedAt.After(since.Add(-watchSlack)); r = l.events[w.after] {
+		w.after--
 	}
 	return w, nil
 }
@@ -41,8 +44,12 @@ func (w *watch) Next(ctx context.Context, limit int) (found []engine.Record, err
 		if err := l.enter(); err != nil {
 			return nil, err
 		}
+		wanted := map[string]bool{}
+		for _, row := range l.types {
+			wanted[row.Written] = slices.Contains(l.namesOf(row.Written), w.eventType)
+		}
 		for ; w.after < l.last && len(found) < limit; w.after++ {
-			if r := l.events[w.after+1]; r != nil && slices.Contains(l.namesOf(r.Type), w.eventType) {
+			if r := l.events[w.after+1]; r != nil && wanted[r.Type] {
 				seen := *r
 				seen.Type = l.here[r.Type]
 				found = append(found, seen)
