@@ -45,6 +45,11 @@ type Event[T any] struct {
 	// retry policy, and executions that do not count. After a failure with a policy
 	// of its own ([WithErrorRetry], an error class) it is of that policy.
 	MaxAttempts int
+	// Replayed says that the subscription had handled the event before and somebody has
+	// replayed it: [Bus.Replay], [Bus.Rewind], "busgen events replay" and others. It stays
+	// true until the event is settled again, through retries, and when a dead letter is
+	// retried.
+	Replayed bool
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see
@@ -66,7 +71,7 @@ type Raw = json.RawMessage
 func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
 	e := Event[T]{
 		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
-		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(),
+		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
 	}
 	e.setLineage(a.Metadata)
 	return e

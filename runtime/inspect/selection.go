@@ -38,8 +38,11 @@ type Counts struct {
 // check returns an error if a sweep of the kind cannot do what s asks for.
 func (s Selection) check(kind engine.SweepKind) error {
 	what, filter := string(kind)+" dead letters", checkDeadLetters
-	if kind == engine.SweepReplay {
+	switch kind {
+	case engine.SweepReplay:
 		what, filter = "replay events", checkEvents
+	case engine.SweepRewind:
+		what, filter = "rewind a subscription", checkEvents
 	}
 	switch {
 	case s.Limit < 0:

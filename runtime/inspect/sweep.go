@@ -1,9 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -62,12 +65,48 @@ func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Co
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription})
 }
 
+// To is a place in the log to which a subscription is rewound: [ToBeginning], [ToTime] or
+// [ToEvent]. The zero value is no place.
+//
+//	func (t To) String() string
+type To = engine.To
+
+// ToBeginning is the oldest event that the file still has.
+func ToBeginning() To { return engine.ToBeginning() }
+
+// ToTime is the first event that was published at a time or later.
+func ToTime(at time.Time) To { return engine.ToTime(at) }
+
+// ToEvent is an event, of any type.
+func ToEvent(id uuid.UUID) To { return engine.ToEvent(id) }
+
+// Rewind delivers again what one subscription has handled, from a place in the log on
+// up to where it is now: with [ToEvent] the event itself and those behind it in the log,
+// with [ToTime] those that were published then or later. In all else it is [File.Replay]:
+// what is open stays open, dead letters stay dead, and events from before the
+// subscription began are not delivered. The selection says how fast, or DryRun; it takes
+// no Filter. The audit has one entry, with the action rewind.
+//
+// If the file does not have the event or the subscription, the error is a
+// *[NotFoundError].
+func (f *File) Rewind(ctx context.Context, subscription string, to To, s Selection) (Counts, error) {
+	if s.Filter.String() != (Filter{}).String() {
+		return Counts{}, errors.New("rewind a subscription: a rewind takes no filter; use a replay")
+	}
+	spec, err := engine.RewindTo(to, subscription)
+	if err != nil {
+		return Counts{}, err
+	}
+	s.Filter = spec.Filter
+	return f.sweep(ctx, s, spec)
+}
+
 // sweep changes many deliveries, in steps.
 func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (Counts, error) {
 	if err := s.check(spec.Kind); err != nil {
 		return Counts{}, err
 	}
-	spec.Filter, spec.Detail = s.Filter, s.Filter.String()
+	spec.Filter, spec.Detail = s.Filter, cmp.Or(spec.Detail, s.Filter.String())
 	if spec.Reason != "" {
 		spec.Detail = spec.Reason + " (" + spec.Detail + ")"
 	}

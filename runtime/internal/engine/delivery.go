@@ -28,6 +28,10 @@ type Delivery struct {
 	// retried by hand.
 	Snoozes int
 
+	// Replayed says that the subscription had handled the event before: somebody has
+	// replayed it.
+	Replayed bool
+
 	Token any // the engine's own
 }
 

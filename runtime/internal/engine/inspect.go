@@ -191,8 +191,8 @@ type Import interface {
 
 // Sweeper changes many deliveries.
 type Sweeper interface {
-	// Sweep begins a change: it counts what matches, and changes nothing. For
-	// SweepReplay, a subscription that the log does not have is a *NotFoundError.
+	// Sweep begins a change: it counts what matches, and changes nothing. For SweepReplay
+	// and SweepRewind, a subscription that the log does not have is a *NotFoundError.
 	Sweep(ctx context.Context, spec SweepSpec) (Sweep, error)
 }
 
@@ -205,15 +205,19 @@ const (
 	SweepDiscard SweepKind = "discard" // dead letters are settled without having been handled
 	SweepPurge   SweepKind = "purge"   // dead letters are forgotten, with their attempts
 	SweepReplay  SweepKind = "replay"  // events that a subscription has handled are due again
+	SweepRewind  SweepKind = "rewind"  // the same, of a part of the log
 )
 
 // SweepSpec says which deliveries to change, and how.
 type SweepSpec struct {
 	Kind         SweepKind
 	Filter       Filter
-	Subscription string // of SweepReplay
-	Reason       string // of SweepDiscard
-	Detail       string // for the audit
+	Subscription string // of SweepReplay and SweepRewind
+	// From is where SweepRewind begins: with the event itself. uuid.Nil is the oldest
+	// event; if the log does not have the event, that is a *NotFoundError.
+	From   uuid.UUID
+	Reason string // of SweepDiscard
+	Detail string // for the audit
 }
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one

@@ -16,6 +16,11 @@ type NotFoundError struct {
 	State string   // of a dead letter: what is known of the delivery, in words
 }
 
+// Is makes the error for a subscription match ErrUnknownConsumer.
+func (e *NotFoundError) Is(target error) bool {
+	return target == ErrUnknownConsumer && e.Thing == "subscription"
+}
+
 // Error lists the known names, if they are not too many, or says what became of a
 // dead letter.
 func (e *NotFoundError) Error() string {

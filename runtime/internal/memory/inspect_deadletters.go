@@ -92,23 +92,26 @@ func (in *inspection) DeadLetter(_ context.Context, key engine.Key) (engine.Dead
 // sweep changes the dead letters that matched when it began. It implements
 // [engine.Sweep].
 type sweep struct {
-	in      *inspection
+	ledger
 	spec    engine.SweepSpec
 	matched []letter
 	next    int
-	audited int // the place of its entry in the audit, from 1; 0 before the first change
 }
 
-// Sweep implements [engine.Sweeper], but for replays.
+// Sweep implements [engine.Sweeper].
 func (in *inspection) Sweep(_ context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
-	if spec.Kind == engine.SweepReplay {
-		return nil, errUnsupported("replay events")
-	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
+		return in.replay(spec)
+	}
 	matched := in.letters(spec.Filter)
 	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
-	return &sweep{in: in, spec: spec, matched: matched}, nil
+	entry := engine.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	if len(matched) == 1 {
+		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.name
+	}
+	return &sweep{ledger: ledger{in: in, entry: entry}, spec: spec, matched: matched}, nil
 }
 
 // Matched implements [engine.Sweep].
@@ -141,19 +144,6 @@ func (s *sweep) Step(_ context.Context, limit int) (changed []engine.Key, err er
 		}
 		changed = append(changed, l.key())
 	}
-	if len(changed) == 0 {
-		return nil, nil
-	}
-	if s.audited == 0 {
-		entry := engine.AuditEntry{Actor: s.in.actor, Action: string(s.spec.Kind), Detail: cmp.Or(s.spec.Detail, s.spec.Filter.String())}
-		if len(s.matched) == 1 {
-			entry.EventID, entry.Subscription = changed[0].EventID, changed[0].Subscription
-		}
-		s.in.note(entry)
-		s.audited = len(s.in.audit)
-	}
-	s.in.audit[s.audited-1].Count += len(changed)
-	s.in.wake()
-	s.in.noteSettled()
+	s.add(len(changed))
 	return changed, nil
 }

@@ -200,8 +200,8 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 // discard settles a delivery without its having been handled.
 func discard(c *database.Conn, subscription, seq int64, reason string) error {
 	err := c.Exec(`
-		INSERT OR REPLACE INTO discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven)
-		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven
+		INSERT OR REPLACE INTO discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed)
+		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven, d.replayed
 		FROM (SELECT 1) LEFT JOIN deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -53,6 +54,16 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 			return err
 		}
 		r.last = r.filter.first - 1
+		if spec.From != uuid.Nil {
+			from, err := c.Int64("SELECT seq FROM log WHERE id = ?", spec.From[:])
+			if err == nil && from == 0 {
+				err = &engine.NotFoundError{Thing: "event", Name: spec.From.String()}
+			}
+			if err != nil {
+				return err
+			}
+			r.last = max(r.last, from-1)
+		}
 		if r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
 			return err
 		}
@@ -90,7 +101,7 @@ func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		at := time.Now()
 		for _, p := range places {
 			err := c.Exec(`
-				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3,
+				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3, 1,
 					1 + (SELECT count(*) FROM attempts a WHERE a.seq = ?2 AND a.subscription = ?1))`, p.subscription, p.seq, at)
 			if err != nil {
 				return err

@@ -3,3 +3,4 @@ CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, '"parent_id":"'
   WHERE instr(metadata, '"parent_id":"') > 0;
 
 ALTER TABLE deliveries ADD COLUMN replayed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE discarded ADD COLUMN replayed INTEGER;

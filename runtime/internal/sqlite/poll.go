@@ -115,7 +115,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 // selectDelivery returns rows for waitingRow.
 const selectDelivery = `
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
-			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state
+			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed
 			FROM deliveries d JOIN log l ON l.seq = d.seq`
 
 // waitingRow makes the delivery of a row that waits.
@@ -134,6 +134,7 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		Uncounted:   s.ColumnInt(12),
 		MaxAttempts: s.ColumnInt(13),
 		Suspect:     s.ColumnBool(14),
+		Replayed:    s.ColumnBool(16),
 		Token:       own,
 	}
 	if own.Failures == 0 {

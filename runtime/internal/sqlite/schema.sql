@@ -154,6 +154,7 @@ CREATE TABLE discarded (
   failures     INTEGER,
   progress     TEXT,
   redriven     INTEGER,
+  replayed     INTEGER,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
@@ -231,7 +232,7 @@ CREATE TABLE audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, purge, import, pause, resume, remove, rename, redrive, close breaker
+  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned

@@ -1,0 +1,220 @@
+package inspection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// rewinder is a bus whose subscription worker has handled the orders 2, 3, 5, 6 and 8,
+// has order 4 as a dead letter and is to try order 7 again in an hour. Order 1 is older
+// than the subscription. The orders are a minute apart.
+type rewinder struct {
+	*Fixture
+	events []uuid.UUID // the ids of the orders from 1 on
+	times  []time.Time
+	seen   Handled  // by worker
+	marks  []string // of the events that worker sees: number, attempt, and whether it is a replay
+	other  Handled
+}
+
+func newRewinder(t *testing.T, env *Env) *rewinder {
+	r := &rewinder{Fixture: env.Open(t)}
+	publish := func(n int) {
+		r.times = append(r.times, time.Now())
+		r.events = append(r.events, r.Publish(n)[0].ID)
+		time.Sleep(time.Minute)
+	}
+	publish(1)
+	_, err := runtime.Subscribe(r.Bus, PlacedType, "worker", func(_ context.Context, e runtime.Event[Order]) error {
+		r.marks = append(r.marks, fmt.Sprintf("%d:%d:%t", e.Payload.Number, e.Attempt, e.Replayed))
+		switch e.Payload.Number {
+		case 4:
+			return runtime.Permanent(ErrBroken)
+		case 7:
+			return runtime.Snooze(24 * time.Hour)
+		}
+		return r.seen.Handle(e.Payload.Number, e.Attempt)
+	})
+	Must(t, err)
+	r.Subscribe("other", r.other.Handle)
+	Must(t, r.Start(t.Context()))
+	for n := 2; n <= 8; n++ {
+		publish(n)
+	}
+	return r
+}
+
+// rewind returns what the rewind has delivered, in order.
+func (r *rewinder) rewind(to inspect.To, s inspect.Selection) (counts inspect.Counts, delivered []int) {
+	r.t.Helper()
+	before := len(r.seen.All())
+	counts, err := r.File.Rewind(r.t.Context(), "worker", to, s)
+	Must(r.t, err)
+	time.Sleep(time.Second)
+	return counts, r.seen.All()[before:]
+}
+
+func (env *Env) TestARewindDeliversExactlyTheRangeToOneSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRewinder(t, env)
+		for _, one := range []struct {
+			to   inspect.To
+			want []int
+		}{
+			{inspect.ToBeginning(), []int{2, 3, 5, 6, 8}},
+			{inspect.ToEvent(r.events[0]), []int{2, 3, 5, 6, 8}}, // older than the subscription
+			{inspect.ToEvent(r.events[2]), []int{3, 5, 6, 8}},    // handled
+			{inspect.ToEvent(r.events[3]), []int{5, 6, 8}},       // dead
+			{inspect.ToEvent(r.events[7]), []int{8}},
+			{inspect.ToTime(r.times[4]), []int{5, 6, 8}}, // when 5 was published
+			{inspect.ToTime(r.times[4].Add(time.Microsecond)), []int{6, 8}},
+			{inspect.ToTime(time.Now()), nil},
+		} {
+			counts, got := r.rewind(one.to, inspect.Selection{})
+			if n := len(one.want); !slices.Equal(got, one.want) || counts != (inspect.Counts{Matched: n, Moved: n}) {
+				t.Errorf("to %s: delivered %v, %+v, want %v", one.to, got, counts, one.want)
+			}
+		}
+		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{DryRun: true}); counts != (inspect.Counts{Matched: 5}) || len(got) > 0 {
+			t.Errorf("a dry run: %+v, delivered %v", counts, got)
+		}
+		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{Limit: 2}); counts != (inspect.Counts{Matched: 5, Moved: 2}) || !slices.Equal(got, []int{2, 3}) {
+			t.Errorf("with a limit: %+v, delivered %v", counts, got)
+		}
+		if got := r.other.All(); len(got) != 7 {
+			t.Errorf("the other subscription has handled %v, which is more than once", got)
+		}
+	})
+}
+
+func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRewinder(t, env)
+		dead, snoozed := r.delivery(t, 4), r.delivery(t, 7)
+		r.marks = nil
+		r.rewind(inspect.ToBeginning(), inspect.Selection{})
+		if got := []inspect.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != inspect.StateDead || !got[0].Settled.Equal(dead.Settled) ||
+			got[1].State != inspect.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
+			t.Errorf("the dead and the open delivery are %+v, and were %+v, %+v", got, dead, snoozed)
+		}
+		if want := []string{"2:2:true", "3:2:true", "5:2:true", "6:2:true", "8:2:true"}; !slices.Equal(r.marks, want) {
+			t.Errorf("the handler saw %q, want %q", r.marks, want)
+		}
+		time.Sleep(24 * time.Hour)
+		if last := r.marks[len(r.marks)-1]; last != "7:2:false" {
+			t.Errorf("the open delivery came as %q, which is no replay", last)
+		}
+	})
+}
+
+// delivery returns where an order stands for worker.
+func (r *rewinder) delivery(t *testing.T, n int) inspect.DeliveryState {
+	t.Helper()
+	event, err := r.File.Event(t.Context(), r.events[n-1])
+	Must(t, err)
+	at := slices.IndexFunc(event.Deliveries, func(d inspect.DeliveryState) bool { return d.Subscription == "worker" })
+	return event.Deliveries[at]
+}
+
+func (env *Env) TestARewindIsOneEntryOfTheAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRewinder(t, env)
+		r.rewind(inspect.ToEvent(r.events[2]), inspect.Selection{Rate: 1})
+		time.Sleep(time.Minute)
+		entries, _, err := r.File.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"rewind"}}, inspect.Page{})
+		Must(t, err)
+		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "to "+r.events[2].String() {
+			t.Errorf("the audit has %+v", entries)
+		}
+	})
+}
+
+func (env *Env) TestARewindToNowhereIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRewinder(t, env)
+		for text, to := range map[string]inspect.To{"no place": {}, "no time": inspect.ToTime(time.Time{}), "no event": inspect.ToEvent(uuid.Nil)} {
+			if counts, err := r.File.Rewind(t.Context(), "worker", to, inspect.Selection{}); err == nil {
+				t.Errorf("%s: %+v", text, counts)
+			}
+		}
+		if _, err := r.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Filter: inspect.Filter{Text: "x"}}); err == nil {
+			t.Error("a rewind with a filter is not refused")
+		}
+		for thing, f := range map[string]func() (inspect.Counts, error){
+			"event": func() (inspect.Counts, error) {
+				return r.File.Rewind(t.Context(), "worker", inspect.ToEvent(uuid.New()), inspect.Selection{})
+			},
+			"subscription": func() (inspect.Counts, error) {
+				return r.File.Rewind(t.Context(), "wroker", inspect.ToBeginning(), inspect.Selection{})
+			},
+		} {
+			_, err := f()
+			missing, ok := errors.AsType[*inspect.NotFoundError](err)
+			if !ok || missing.Thing != thing || errors.Is(err, runtime.ErrUnknownSubscription) != (thing == "subscription") {
+				t.Errorf("an unknown %s: %v", thing, err)
+			}
+		}
+		if got := r.seen.All(); len(got) != 5 {
+			t.Errorf("handled %v", got)
+		}
+	})
+}
+
+// A replayed event that fails is a replay still when it is tried again, and when it was
+// dead and is retried.
+func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		failing := false
+		var marks []string
+		_, err := runtime.Subscribe(f.Bus, PlacedType, "worker", func(_ context.Context, e runtime.Event[Order]) error {
+			marks = append(marks, fmt.Sprintf("%d:%t", e.Attempt, e.Replayed))
+			if failing {
+				return ErrBroken
+			}
+			return nil
+		})
+		Must(t, err)
+		Must(t, f.Start(t.Context()))
+		f.Publish(1)
+		time.Sleep(time.Minute)
+		failing = true
+		_, err = f.File.Replay(t.Context(), "worker", inspect.Selection{})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		failing = false
+		_, err = f.File.Retry(t.Context(), inspect.Selection{})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		if want := []string{"1:false", "2:true", "3:true", "4:true"}; !slices.Equal(marks, want) {
+			t.Errorf("the handler saw %q, want %q", marks, want)
+		}
+		if letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{}); err != nil || len(letters) > 0 {
+			t.Errorf("dead letters: %v, %v", letters, err)
+		}
+	})
+}
+
+// A retry of a dead letter is no replay: the subscription has not handled the event.
+func (env *Env) TestARetriedDeadLetterIsNoReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRewinder(t, env)
+		r.marks = nil
+		_, err := r.File.Retry(t.Context(), inspect.Selection{})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		if want := []string{"4:2:false"}; !slices.Equal(r.marks, want) {
+			t.Errorf("the handler saw %q, want %q", r.marks, want)
+		}
+	})
+}
