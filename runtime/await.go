@@ -115,7 +115,6 @@ func (q Query) covers(r *engine.Record) bool {
 	if q.CorrelationID == "" && q.ChildOf == uuid.Nil {
 		return true
 	}
-	metadata := metadataOf(r.Metadata)
-	return (q.CorrelationID == "" || metadata[CorrelationKey] == q.CorrelationID) &&
-		(q.ChildOf == uuid.Nil || metadata["parent_id"] == q.ChildOf.String())
+	l := engine.LineageOf(r.Metadata)
+	return (q.CorrelationID == "" || l.CorrelationID == q.CorrelationID) && (q.ChildOf == uuid.Nil || l.ParentID == q.ChildOf)
 }

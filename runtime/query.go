@@ -72,11 +72,9 @@ func stored[T Payload](t *EventType[T], r *engine.Record) (e Event[T], err error
 	if err != nil {
 		return e, &EventError{r.ID, t.Name(), err}
 	}
-	metadata := metadataOf(r.Metadata)
-	return Event[T]{
-		ID: r.ID, Type: t.Name(), Version: r.Version, Payload: payload, PublishedAt: r.CreatedAt.UTC(),
-		Metadata: metadata, CorrelationID: metadata[CorrelationKey],
-	}, nil
+	e = Event[T]{ID: r.ID, Type: t.Name(), Version: r.Version, Payload: payload, PublishedAt: r.CreatedAt.UTC()}
+	e.setLineage(r.Metadata)
+	return e, nil
 }
 
 // matched calls functions of the program, all of which have to agree. A panic is an

@@ -1,0 +1,129 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// To is a place in the log to which a subscription is rewound: [ToBeginning], [ToTime] or
+// [ToEvent]. The zero value is no place.
+//
+//	func (t To) String() string
+type To = engine.To
+
+// ToBeginning is the oldest event that the file still has.
+func ToBeginning() To { return engine.ToBeginning() }
+
+// ToTime is the first event that was published at a time or later.
+func ToTime(at time.Time) To { return engine.ToTime(at) }
+
+// ToEvent is an event, of any type.
+func ToEvent(id uuid.UUID) To { return engine.ToEvent(id) }
+
+// ReplayFilter chooses the events of a [Bus.Replay]: those to which everything that is set
+// applies. The zero value chooses all.
+type ReplayFilter struct {
+	Types         []string    // names or globs over event types, one of which matches: order.*
+	Events        []uuid.UUID // one of which it is
+	CorrelationID string      // of the event
+	ChildOf       uuid.UUID   // the id of the event whose handler published it
+	Text          string      // in the payload or the metadata, in the same case
+	// Since and Until bound when an event was published: at Since or later, and before
+	// Until.
+	Since, Until time.Time
+}
+
+// Replay delivers handled events to one subscription again, in the order of the log, each
+// with a fresh count of attempts, and returns how many. Their [Event].Replayed is true and
+// their Attempt greater than 1. No other subscription notices. The name may be a former
+// one, and of a subscription of another process; in a group it is that of the group.
+//
+// Events that the subscription has not handled yet, has as dead letters or has discarded
+// stay as they are, as do those from before it began; events that were pruned are gone.
+// Events that the subscription handles while Replay runs are not part of it.
+//
+// Replay makes the deliveries due and does not wait for them; the process that dispatches
+// notices within 200 ms. It works in small transactions, so that publishers do not wait
+// for long. When ctx ends or the process dies, each event was replayed or not, and the
+// number is right with any error; a second call replays the same events once more. The
+// audit has one entry, with the program as actor. In a handler it is at once, whatever
+// becomes of the handler. The bus need not be started. The errors are:
+//
+//   - the error of ctx, if it ends first
+//   - one that matches [ErrUnknownSubscription], with the names that the file has
+//   - [ErrShutdown], when the bus is shut down
+//   - *[NotInspectableError], when the engine of the bus cannot do it
+//   - *[StorageError], when the file cannot be read or written
+func (b *Bus) Replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+	for _, one := range f.Types {
+		if _, err := glob.Parse(strings.TrimPrefix(one, string(engine.OwnType))); err != nil {
+			return 0, fmt.Errorf("replay events to %s: type %w", subscription, err)
+		}
+	}
+	filter := engine.Filter{
+		Types: f.Types, Events: f.Events, CorrelationID: f.CorrelationID, ChildOf: f.ChildOf, Text: f.Text, Since: f.Since, Until: f.Until,
+	}
+	return b.sweep(ctx, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: filter, Detail: filter.String()})
+}
+
+// Rewind delivers again what one subscription has handled, from a place in the log on up
+// to where it is now, and returns how many events: with [ToEvent] the event itself and
+// those behind it in the log, with [ToTime] those that were published then or later. In
+// all else it is [Bus.Replay]: what is open stays open, and dead letters stay dead. The
+// entry of the audit has the action rewind.
+//
+// If the file does not have the event, the error says so.
+func (b *Bus) Rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
+	spec, err := engine.RewindTo(to, subscription)
+	if err != nil {
+		return 0, err
+	}
+	return b.sweep(ctx, spec)
+}
+
+const (
+	// sweepStep is how many deliveries one transaction changes at most.
+	sweepStep = 100
+	// sweepPause lets publishers in between two transactions.
+	sweepPause = 10 * time.Millisecond
+)
+
+// sweep changes many deliveries, in steps.
+func (b *Bus) sweep(ctx context.Context, spec engine.SweepSpec) (changed int, err error) {
+	defer b.keep()
+	history, err := b.history(ctx)
+	if err == nil {
+		err = b.log.Flush(ctx) // what was handled up to now is part of it
+	}
+	if err != nil {
+		return 0, public(err)
+	}
+	steps, err := history.Sweep(ctx, spec)
+	if err != nil {
+		return 0, public(err)
+	}
+	for left := steps.Matched(); left > 0; {
+		keys, err := steps.Step(ctx, sweepStep)
+		if err != nil || len(keys) == 0 {
+			return changed, public(err)
+		}
+		changed, left = changed+len(keys), left-len(keys)
+		if left > 0 {
+			select {
+			case <-time.After(sweepPause):
+			case <-b.stopRequested:
+				return changed, ErrShutdown
+			case <-ctx.Done():
+				return changed, ctx.Err()
+			}
+		}
+	}
+	return changed, nil
+}
