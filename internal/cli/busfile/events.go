@@ -19,15 +19,17 @@ type. These verbs show what was published and what became of it.
 
 Exit status: that of the verb.`,
 		Example: `  busgen events list shop.db --status pending
-  busgen events show shop.db 018f4f2e-1c3a-7b21`,
+  busgen events show shop.db 018f4f2e-1c3a-7b21
+  busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsDiscard(), newEventsUndiscard(), newEventsReplay())
+	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsUndiscard(), newEventsReplay())
 	return cli.Family(cmd)
 }
 
 func newEventsList() *cobra.Command {
 	var filter inspect.Filter
 	var page inspect.Page
+	var childOf string
 	cmd := onFile(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List events, the newest first",
@@ -42,17 +44,27 @@ more parts of a name. Times are UTC. To find a rare type, list reads the whole
 log, which takes up to a second for each million events; --since limits that.
 
 With --json: one line for each, with id, type, version, status, published_at,
-due_at (of a delayed event), failures, correlation_id, payload, metadata. If
-there are more, the last line has next: the mark for --after.
+due_at (of a delayed event), failures, correlation_id, parent_id, published_by
+and hops (of an event that a handler has published), payload, metadata. If there
+are more, the last line has next: the mark for --after.
 
 Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 		Example: `  busgen events list shop.db
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
   busgen events list shop.db --text ada@example.org --limit 5
-  busgen events list shop.db --correlation checkout-7 --json`,
-	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listEvents(c, filter, page) }})
+  busgen events list shop.db --correlation checkout-7 --json
+  busgen events list shop.db --child-of 018f4f2e-1c3a-7b21`,
+	}, fileVerb{shows: true, times: true, do: func(c *call) (report string, err error) {
+		if childOf != "" {
+			if filter.ChildOf, err = c.file.FindEvent(c.context(), childOf); err != nil {
+				return "", err
+			}
+		}
+		return listEvents(c, filter, page)
+	}})
 	eventFlags(cmd, &filter)
 	cmd.Flags().StringVar(&filter.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
+	cmd.Flags().StringVar(&childOf, "child-of", "", "only what handlers of the event with this `id` have published, and its dead-letter notices")
 	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
 	pageFlags(cmd, &page)
 	return cmd

@@ -70,6 +70,7 @@ func showEvent(c *call) (string, error) {
 		"Status", event.Status,
 		"Published", c.moment(event.PublishedAt),
 		"Due", c.moment(event.Due),
+		"Parent", parentOf(event.Event),
 		"Metadata", string(event.Metadata),
 		"Made from", idOrNothing(event.MadeFrom),
 		"Made into", joinIDs(event.MadeInto),
@@ -172,6 +173,14 @@ func (c *call) facts(pairs ...string) string {
 		}
 	}
 	return table.Render(c.screen)
+}
+
+// parentOf names the event whose handler has published another, and that handler.
+func parentOf(e inspect.Event) string {
+	if e.ParentID == uuid.Nil {
+		return ""
+	}
+	return e.ParentID.String() + ", whose handler " + e.PublishedBy + " has published it"
 }
 
 func idOrNothing(id *uuid.UUID) string {

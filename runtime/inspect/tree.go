@@ -1,0 +1,37 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// TreeNode is an event with everything that became of it, and the events that came of it.
+//
+//	type TreeNode struct {
+//		EventHistory
+//		Children  []*TreeNode // the events that its handlers have published, and its dead-letter notices; the oldest first
+//		Truncated bool        // it has more children than are listed: the tree has reached its limit
+//	}
+type TreeNode = engine.TreeNode
+
+// Tree returns an event with its descendants: the events that its handlers have published
+// with their contexts, its dead-letter notices, and what their handlers have published in
+// turn. It has at most 10,000 events, those nearest to the event first; a node whose
+// children are not all there is Truncated.
+//
+// The events are read one after the other, so that a tree that grows may be read in part.
+// Descendants of an event that was pruned are missing. The error is a *[NotFoundError]
+// without the event.
+func (f *File) Tree(ctx context.Context, id uuid.UUID) (*TreeNode, error) {
+	return engine.ReadTree(ctx, f.log, id, engine.TreeLimit)
+}
+
+// Root returns the event with which everything began that led to an event: the event
+// itself, if no handler has published it. If an event between them was pruned, it returns
+// the oldest one that is left. The error is a *[NotFoundError] without the event.
+func (f *File) Root(ctx context.Context, id uuid.UUID) (uuid.UUID, error) {
+	return engine.RootOf(ctx, f.log, id)
+}
