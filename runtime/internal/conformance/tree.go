@@ -176,3 +176,44 @@ func (env *Env) TestWaitTreeEndsWithTheBusAndNotForStagedEvents(t *testing.T) {
 		}
 	})
 }
+
+// What a handler publishes at once is a child like any other, and the handler can wait for
+// all that comes of it, with one worker for all of them.
+func (env *Env) TestAHandlerWaitsForTheTreeOfWhatItPublishesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var outcomes Journal[int]
+		f.Handle("nested", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == 0 {
+				return nil
+			}
+			opts := []runtime.PublishOption{}
+			if e.Payload.Number == 3 {
+				opts = append(opts, runtime.Immediately())
+			}
+			receipt, err := runtime.Publish(ctx, f.Bus, PlacedType, OrderPlaced{Number: e.Payload.Number - 1}, opts...)
+			if err != nil || e.Payload.Number < 3 {
+				return err
+			}
+			tree, err := receipt.WaitTree(ctx)
+			outcomes.Add(len(tree.Outcomes))
+			return errors.Join(err, tree.Err())
+		})
+		f.MustStart()
+		root := f.Publish(3)[0]
+		f.Idle()
+		if got := outcomes.All(); len(got) != 1 || got[0] != 3 {
+			t.Errorf("the handler has waited for %v events, want 3", got)
+		}
+		tree, err := runtime.Tree(t.Context(), f.Bus, root.ID)
+		Must(t, err)
+		const want = `order.placed, nested done 0
+  order.placed by nested, nested done 0
+    order.placed by nested, nested done 0
+      order.placed by nested, nested done 0
+`
+		if got := familyTree(tree, ""); got != want {
+			t.Errorf("the tree is\n%s\nwant\n%s", got, want)
+		}
+	})
+}
