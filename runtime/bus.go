@@ -37,6 +37,7 @@ type Bus struct {
 	counters    *counters
 	observers   observers
 	causes      causes
+	exchanges   exchanges
 	health      *healthWatch
 	showing     *background.Activity // to other processes
 	admission   admission

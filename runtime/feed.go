@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -236,6 +238,9 @@ func (f *feed) start() {
 	}
 	reorders := false
 	for _, m := range members {
+		if m.answers != nil {
+			config.Settled = f.answersSettled
+		}
 		config.Concurrency = max(config.Concurrency, m.config.concurrency)
 		config.Strict = config.Strict || m.config.strict
 		reorders = reorders || m.reorders()
@@ -267,6 +272,9 @@ func (f *feed) stop(ctx context.Context) error {
 	}
 	return nil
 }
+
+// answersSettled is called for each disposition, if a member answers.
+func (f *feed) answersSettled(id uuid.UUID, v engine.Disposition) { f.bus.exchanges.settled(f, id, v) }
 
 func (f *feed) notice(d *engine.Delivery, v engine.Disposition) []engine.Record {
 	return f.bus.notice(f.name, d, v)

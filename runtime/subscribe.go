@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type Subscription struct {
 	dead      bool                   // it is for the dead letters of the event type
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
+	answers   reflect.Type // what the handler answers with; nil if it does not
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
 	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
@@ -168,6 +170,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
 	}
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	if s.answers != nil {
+		s.handler.Count = answerCounter{(*counter)(s)}
+	}
 	if err := b.join(s); err != nil {
 		return nil, err
 	}
@@ -234,6 +239,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	f.detached = make(chan struct{}) // so that it is not started from now on
 	b.mu.Unlock()
 	err := f.stop(ctx)
+	b.exchanges.gone(f)
 	flushErr := b.log.Flush(context.WithoutCancel(ctx))
 	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it
 		err = flushErr

@@ -68,8 +68,12 @@ func (a *Attempt) lateness() error {
 func (a *Attempt) fail(f failure) {
 	now := time.Now()
 	a.Failed = f.err
-	if asked, ok := f.steering.(*DiscardError); ok {
+	switch asked := f.steering.(type) {
+	case *DiscardError:
 		a.discard(asked.Reason, now)
+		return
+	case *AnsweredError:
+		a.yield(asked.Reason, now)
 		return
 	}
 	failure := &engine.FailedAttempt{
@@ -173,6 +177,17 @@ func (a *Attempt) discard(reason string, now time.Time) {
 	v := a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason})
 	v.Progress = "" // there is no next time
 	a.settle(v)
+}
+
+// yield settles the delivery because others have answered. In a group the next member has its turn.
+func (a *Attempt) yield(reason string, now time.Time) {
+	a.withdraw()
+	a.handler.Count.Discarded(a, reason, now)
+	if a.run.scheduler.cfg.Group {
+		a.handled = true
+		return
+	}
+	a.settle(engine.Disposition{Kind: engine.Discard, Reason: reason})
 }
 
 // deadLetterFailed makes the delivery a dead letter after its last attempt.

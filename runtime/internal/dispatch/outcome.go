@@ -27,10 +27,21 @@ type SnoozeError struct{ For time.Duration }
 // DiscardError settles the event without its having been handled.
 type DiscardError struct{ Reason string }
 
+// AnsweredError settles the event for a handler whose answer is not needed any more, because
+// others have answered. It says nothing about the handler, and in a group nothing about the other members.
+type AnsweredError struct{ Reason string }
+
 func (*PermanentError) steer()  {}
 func (*RetryAfterError) steer() {}
 func (*SnoozeError) steer()     {}
 func (*DiscardError) steer()    {}
+func (*AnsweredError) steer()   {}
+
+// Steers tells whether a handler asks for something with the error that it returns.
+func Steers(err error) bool {
+	asked, _ := find[steering](err)
+	return asked != nil
+}
 
 // Error is the text of the cause.
 func (e *PermanentError) Error() string { return e.Err.Error() }
@@ -49,3 +60,6 @@ func (e *SnoozeError) Error() string { return fmt.Sprintf("put off for %v", e.Fo
 
 // Error says why.
 func (e *DiscardError) Error() string { return "discarded: " + e.Reason }
+
+// Error says why.
+func (e *AnsweredError) Error() string { return "discarded: " + e.Reason }

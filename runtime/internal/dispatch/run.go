@@ -178,6 +178,9 @@ func (s *Scheduler) settle(i item, v engine.Disposition) {
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}
+	if s.cfg.Settled != nil {
+		defer s.cfg.Settled(i.ID, v)
+	}
 	s.consumer.Settle(i.Delivery, v)
 	again := false
 	switch v.Kind {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -50,6 +52,10 @@ type Config struct {
 
 	// Notice returns the dead-letter notice to append when a delivery is dead-lettered.
 	Notice func(d *engine.Delivery, v engine.Disposition) []engine.Record
+
+	// Settled is called with every disposition of a delivery, by the id of its event, after the engine
+	// has it. It must not block, nor call the Scheduler. It is nil if nobody needs to know.
+	Settled func(event uuid.UUID, v engine.Disposition)
 
 	// Alone and Waits are shared by the subscriptions of a bus.
 	Alone *Alone

@@ -1,0 +1,363 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+)
+
+// AnswerHandler handles one event and answers it. It is a [Handler] in everything but its
+// result: with a nil error the event is handled and the value is the answer, whatever
+// the value is: 0, false, "" and nil are answers. A handler that has none returns
+// [ErrNoAnswer]: the event is handled, and the caller goes on waiting for others. Any other
+// error means failed: the event is tried again by its retry policy, and a later attempt may
+// answer.
+//
+// ctx ends like that of a Handler. It also ends, with the cause [ErrAnswered], when the
+// caller has got the answers that it wants from other handlers. What the handler returns
+// then is ignored: its delivery is discarded, with a reason that names who has answered, and
+// what it has published with ctx is not stored.
+type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
+
+// SubscribeAnswer calls handler for every event of one type, and hands its results to
+// those who ask with [Request] or [Collect]. Generated code has a typed function for each
+// event type with a result, Answer<Event>, which calls this one.
+//
+// It is a subscription like any other: durable, retried, dead-lettered, with the same options
+// and errors as [Subscribe]. An event that was published without asking is handled too, and so
+// is one whose caller has gone or has died; the answer is dropped then. Events are not
+// handled if somebody else has answered before; see [Request].
+//
+// In a group ([InGroup]) the members are asked one after the other until the caller has got what
+// it wants; the members after that are skipped, apart from those that are no answering ones.
+func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
+	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: reflect.TypeFor[R]()}
+	handle := func(a *dispatch.Attempt) error {
+		if a.Type != t.spec.Name {
+			return s.mismatch(a.Type)
+		}
+		ctx, turn, err := bus.exchanges.begin(a, s)
+		if err != nil {
+			return err
+		}
+		defer turn.end()
+		payload, err := t.decodeTyped(a.Record)
+		if err != nil {
+			return err
+		}
+		value, err := handler(ctx, eventOf(a, name, payload))
+		return turn.returned(value, err)
+	}
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, opts)
+}
+
+// Request publishes an event and returns the first answer to it, by time, of the
+// subscriptions of this bus that answer such events ([SubscribeAnswer]). Generated code has a
+// typed function for each event type with a result, Request<Event>, which calls this one.
+//
+// The event is an event like any other: it is on disk before a handler sees it, subscriptions that do
+// not answer handle it too, and nobody waits for them. With the first answer the others
+// that answer are not needed any more: the contexts of handlers that run end with the cause
+// [ErrAnswered], and deliveries that have not begun are discarded without calling their handlers;
+// the reason is "answered by NAME".
+//
+// Request waits for retries, and for subscriptions that are paused or whose circuit breaker is open,
+// as long as ctx allows: give it a deadline. If ctx ends first, its error is returned and
+// the event stays: it is handled as if nobody had asked. Answers are not stored and do not travel between
+// processes: a caller that has died gets none, and the bus must be the one that dispatches.
+//
+// In a handler of this bus, the event is published at once, as by [Immediately], and the handler's worker is
+// lent to the answering handlers while Request waits, as in [Receipt.Wait]: a handler may ask its own
+// subscription.
+//
+// The options are those of [Publish] except for [WithDedupeKey], which is refused with
+// an *[OptionError]: an event that was handled before is not answered again. Errors, apart from those of Publish:
+//
+//   - *[NoAnswererError]: no subscription of this bus answers such events. Nothing was published.
+//   - [ErrNoAnswer]: everybody who was asked has handled the event and had no answer. A
+//     *NoAnswererError matches it, too.
+//   - *[AllFailedError]: nobody has answered, and at least one has failed for good. [errors.Is] and
+//     [errors.As] find the handlers' errors.
+//   - [ErrNotDispatching]: the bus is not started. Nothing was published.
+//   - *[AnswerTypeError]: a subscription answers with another type than R. Nothing was published.
+//   - [ErrShutdown]: the bus was shut down before there was an answer. The event is handled after the
+//     next start.
+func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
+	var answer R
+	x, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), 1, opts)
+	if x != nil && len(x.answers) > 0 {
+		answer, _ = x.answers[0].value.(R) // a nil interface is the zero value
+		return answer, nil
+	}
+	if err == nil {
+		err = x.unanswered()
+	}
+	return answer, err
+}
+
+// Answer is what one subscription has answered.
+type Answer[R any] struct {
+	Subscription string // its name; in a group that of the member
+	Value        R
+}
+
+// Collect publishes an event and returns all answers to it, in the order in which they
+// came. It waits until every subscription of this bus that answers such events has
+// settled the event, or until it has as many answers as [FirstAnswers] asks for, or until the time of
+// [AnswersWithin] or [AnswersUntil] has come. In all else it is [Request].
+//
+// The error joins an *[AnswerError] for each subscription that has failed for good; the answers
+// of the others are returned beside it. Nobody having an answer is no error. If ctx ends,
+// its error is among them.
+func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
+	var c collectConfig
+	for i, opt := range opts {
+		if isNil(opt) {
+			return nil, nilOption(i)
+		}
+		opt.collect(&c)
+	}
+	if c.problem != nil {
+		return nil, c.problem
+	}
+	waiting := ctx
+	if !c.until.IsZero() {
+		var end context.CancelFunc
+		waiting, end = context.WithDeadlineCause(ctx, c.until, errEnough)
+		defer end()
+	}
+	x, err := ask(waiting, bus, t, payload, reflect.TypeFor[R](), c.first, c.publish)
+	if x == nil {
+		return nil, err
+	}
+	if err != nil && context.Cause(waiting) == errEnough {
+		err = nil
+	}
+	answers := make([]Answer[R], len(x.answers))
+	for i, a := range x.answers {
+		answers[i].Subscription = a.subscription
+		answers[i].Value, _ = a.value.(R)
+	}
+	return answers, errors.Join(append(asErrors(x.failed), err)...)
+}
+
+// errEnough is why the wait of a Collect ends at its time.
+var errEnough = errors.New("the time for answers is over")
+
+// CollectOption tunes one call of [Collect]. Every [PublishOption] is one.
+type CollectOption interface{ collect(*collectConfig) }
+
+type collectConfig struct {
+	publish []PublishOption
+	first   int       // 0 for all
+	until   time.Time // zero for no limit
+	problem error     // the first option that is not valid
+}
+
+func (o PublishOption) collect(c *collectConfig) { c.publish = append(c.publish, o) }
+
+type collectOption func(*collectConfig)
+
+func (o collectOption) collect(c *collectConfig) { o(c) }
+
+// isNil tells whether an option is nil, or a nil function.
+func isNil(o CollectOption) bool { return o == nil || reflect.ValueOf(o).IsNil() }
+
+// FirstAnswers ends a [Collect] as soon as there are n answers, at least 1. Handlers that are still
+// at work are ended as by [Request]. The default is to wait for all.
+func FirstAnswers(n int) CollectOption {
+	return collectOption(func(c *collectConfig) {
+		if c.first = n; n < 1 {
+			c.refuse("FirstAnswers", fmt.Sprintf("%d answers are less than 1", n))
+		}
+	})
+}
+
+// AnswersWithin ends a [Collect] after d, with the answers that have come by then and no
+// error for the others. They go on: the event is theirs to handle, and only their answers
+// come too late. A d that is not positive is refused with an *[OptionError].
+func AnswersWithin(d time.Duration) CollectOption {
+	return collectOption(func(c *collectConfig) {
+		if c.until = time.Now().Add(d); d <= 0 {
+			c.refuse("AnswersWithin", fmt.Sprintf("the time %v is not positive", d))
+		}
+	})
+}
+
+// AnswersUntil is [AnswersWithin] until the given time, which must lie in the future.
+func AnswersUntil(at time.Time) CollectOption {
+	return collectOption(func(c *collectConfig) {
+		if c.until = at; time.Until(at) <= 0 {
+			c.refuse("AnswersUntil", fmt.Sprintf("%v has passed", at))
+		}
+	})
+}
+
+func (c *collectConfig) refuse(option, problem string) {
+	if c.problem == nil {
+		c.problem = &OptionError{option, problem}
+	}
+}
+
+// ask publishes an event and waits for its answers: for the first n, or with 0 for all. The
+// exchange is nil if nothing was published; otherwise it does not change any more.
+func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, n int, opts []PublishOption) (*exchange, error) {
+	expected, err := bus.answerers(t.spec.Name, wants)
+	if err != nil {
+		return nil, err
+	}
+	attempt := bus.attemptOf(ctx)
+	if attempt != nil {
+		opts = append(slices.Clip(opts), Immediately())
+	}
+	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, 1, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer batch.free()
+	if batch.config.dedupeKey != "" {
+		return nil, &OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"}
+	}
+	if err := encode(batch, t, 0, payload); err != nil {
+		return nil, err
+	}
+	x := newExchange(batch.records[0].ID, t.spec.Name, expected, wants, n)
+	bus.exchanges.open(x)
+	defer bus.exchanges.leave(x)
+	if err := batch.append(ctx); err != nil {
+		return nil, err
+	}
+	seq := batch.records[0].Seq
+	wait := func(ctx context.Context) error {
+		err := x.wait(ctx, bus, seq)
+		bus.exchanges.leave(x)
+		x.stopLosers() // before the worker is taken back, which may be lent to one of them
+		return err
+	}
+	if attempt != nil {
+		err = bus.lend(ctx, attempt, seq, wait)
+	} else {
+		err = wait(ctx)
+	}
+	return x, x.result(err)
+}
+
+// answerers returns the names of the subscriptions of this bus that answer events of a
+// type, by the names of their feeds.
+func (b *Bus) answerers(eventType string, wants reflect.Type) (map[string]bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case running:
+	case stopping:
+		return nil, ErrShutdown
+	default:
+		return nil, ErrNotDispatching
+	}
+	feeds := map[string]bool{}
+	for _, s := range b.subscriptions {
+		if s.answers == nil || s.pattern != eventType || s.feed.detached != nil {
+			continue
+		}
+		if s.answers != wants {
+			return nil, s.answersOther(wants)
+		}
+		feeds[s.feed.name] = true
+	}
+	if len(feeds) == 0 {
+		return nil, &NoAnswererError{EventType: eventType}
+	}
+	return feeds, nil
+}
+
+// ErrNoAnswer is returned by an [AnswerHandler] that has no answer, and by [Request] if nobody has one.
+// The event is handled. So a handler that asks others and returns their error has no answer if they have none.
+var ErrNoAnswer = errors.New("no answer")
+
+// ErrAnswered is why the context of an [AnswerHandler] ends ([context.Cause]) when the caller has got its
+// answers from others.
+var ErrAnswered = errors.New("the request was answered by another handler")
+
+// ErrNotDispatching is returned by [Request] and [Collect] on a bus that is not started. Answers do
+// not travel between processes: ask on the bus that has the handlers.
+var ErrNotDispatching = errors.New("the bus is not started, so nobody can answer: call Start first, and ask in the process that handles the events")
+
+// NoAnswererError says that no subscription of the bus answers events of a type. Nothing was published. It
+// matches [ErrNoAnswer].
+type NoAnswererError struct{ EventType string }
+
+// Error says what to do.
+func (e *NoAnswererError) Error() string {
+	return fmt.Sprintf("no subscription of this bus answers %s: subscribe with SubscribeAnswer, or the generated Answer function, before asking", e.EventType)
+}
+
+// Is makes the error match [ErrNoAnswer].
+func (e *NoAnswererError) Is(target error) bool { return target == ErrNoAnswer }
+
+// AnswerTypeError says that a subscription answers with another Go type than the caller wants. Generated code
+// cannot make this mistake.
+type AnswerTypeError struct {
+	EventType    string
+	Subscription string
+	Answers      string // the Go type that the subscription answers with
+	Wanted       string // the Go type that the caller wants
+}
+
+// Error names both types.
+func (e *AnswerTypeError) Error() string {
+	return fmt.Sprintf("subscription %q answers %s with a %s, and the caller wants a %s: use one type for both", e.Subscription, e.EventType, e.Answers, e.Wanted)
+}
+
+// AnswerError says why one subscription has not answered. Its delivery is a dead letter, or the subscription is gone.
+type AnswerError struct {
+	Subscription string // its name; in a group that of the member
+	// Err is what the handler has returned in its last attempt, so that [errors.Is] and [errors.As] find what it
+	// wraps, or an error with the text of why the delivery was given up.
+	Err error
+}
+
+// Error names the subscription.
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("subscription %q has not answered: %v", e.Subscription, e.Err)
+}
+
+// Unwrap returns the handler's error.
+func (e *AnswerError) Unwrap() error { return e.Err }
+
+// AllFailedError says that nobody has answered an event, because of errors.
+type AllFailedError struct {
+	EventType string
+	ID        uuid.UUID      // of the event
+	Failed    []*AnswerError // in the order in which they were given up, at least one
+}
+
+// Error lists the subscriptions with their errors.
+func (e *AllFailedError) Error() string {
+	texts := make([]string, len(e.Failed))
+	for i, one := range e.Failed {
+		texts[i] = one.Error()
+	}
+	return fmt.Sprintf("nobody has answered %s %s: %s", e.EventType, e.ID, strings.Join(texts, "; "))
+}
+
+// Unwrap returns the errors of the subscriptions.
+func (e *AllFailedError) Unwrap() []error { return asErrors(e.Failed) }
+
+func asErrors(failed []*AnswerError) []error {
+	errs := make([]error, len(failed))
+	for i, one := range failed {
+		errs[i] = one
+	}
+	return errs
+}
