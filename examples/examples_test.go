@@ -41,6 +41,7 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 		backoff  retry.Backoff
 	}{
 		{"order.*", 3, retry.Exponential},
+		{"parcel.*", 3, retry.Exponential},
 		{"payment.*", 5, retry.Linear},
 		{"user.registered", 3, retry.Exponential},
 		{"user.email_changed", 3, retry.Exponential},

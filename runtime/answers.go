@@ -21,6 +21,9 @@ import (
 // error means failed: the event is tried again by its retry policy, and a later attempt may
 // answer.
 //
+// An answer with a Validate method, as generated structs, enums and unions have, must be valid, or else the attempt has failed
+// with an *[InvalidAnswerError]. What is in lists and maps is not checked.
+//
 // ctx ends like that of a Handler. It also ends, with the cause [ErrAnswered], when the
 // caller has got the answers that it wants from other handlers. What the handler returns
 // then is ignored: its delivery is discarded, with a reason that names who has answered, and
@@ -54,12 +57,27 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 			return err
 		}
 		value, err := handler(ctx, eventOf(a, name, payload))
+		if err == nil {
+			err = checkAnswer(t.spec.Name, value)
+		}
 		return turn.returned(value, err)
 	}
 	if handler == nil {
 		handle = nil
 	}
 	return s.subscribe(handle, opts)
+}
+
+// checkAnswer calls the Validate method of an answer, if it has one.
+func checkAnswer(eventType string, value any) error {
+	answer, ok := value.(Payload)
+	if v := reflect.ValueOf(value); !ok || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	if err := answer.Validate(); err != nil {
+		return &InvalidAnswerError{EventType: eventType, Err: err}
+	}
+	return nil
 }
 
 // Request publishes an event and returns the first answer to it, by time, of the
@@ -318,6 +336,20 @@ type AnswerTypeError struct {
 func (e *AnswerTypeError) Error() string {
 	return fmt.Sprintf("subscription %q answers %s with a %s, and the caller wants a %s: use one type for both", e.Subscription, e.EventType, e.Answers, e.Wanted)
 }
+
+// InvalidAnswerError is the failure of an [AnswerHandler] whose answer is not valid.
+type InvalidAnswerError struct {
+	EventType string
+	Err       error // what its Validate method has returned
+}
+
+// Error lists what is wrong.
+func (e *InvalidAnswerError) Error() string {
+	return fmt.Sprintf("the answer to this %s is not valid: %v", e.EventType, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *InvalidAnswerError) Unwrap() error { return e.Err }
 
 // AnswerError says why one subscription has not answered. Its delivery is a dead letter, or the subscription is gone.
 type AnswerError struct {

@@ -174,9 +174,10 @@ func check(t AnyEventType, version int, payload []byte) (err error) {
 //
 //	1  packages runtime/wire and runtime/deep; Problems and its like in package runtime
 //	2  packages below runtime/gen: checks, deep and wire
+//	3  SubscribeAnswer, Request and Collect
 const (
 	OldestContract = 2
-	NewestContract = 2
+	NewestContract = 3
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 2
+const contract = 3
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -98,6 +98,21 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
 	Shape:       "f38b414582bd",
 	Schema:      `{"event":"order.shipped","version":1,"payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
+})
+
+// ParcelPickupType describes parcel.pickup_requested to the runtime.
+var ParcelPickupType = runtime.Define(runtime.Spec[ParcelPickup]{
+	Name: "parcel.pickup_requested",
+	Doc:  "The shop looks for a carrier to fetch the parcel of an order.",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:    2 * time.Second,
+		SlowAfter:  time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "fca872b73625",
+	Schema: `{"event":"parcel.pickup_requested","version":1,"payload":{"order_id":"uuid"}}`,
 })
 
 // OrderCancelledType describes order.cancelled to the runtime.
@@ -386,6 +401,7 @@ var SystemDiskFilledType = runtime.Define(runtime.Spec[SystemDiskFilled]{
 var Catalogue = runtime.NewCatalogue(
 	OrderPlacedType,
 	OrderShippedType,
+	ParcelPickupType,
 	OrderCancelledType,
 	PaymentCapturedType,
 	PaymentDeclinedType,

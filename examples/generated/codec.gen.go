@@ -109,6 +109,25 @@ func (p *OrderShipped) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p ParcelPickup) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("order_id")
+	w.UUID(p.OrderID)
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *ParcelPickup) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("order_id") {
+		p.OrderID = r.UUID()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderCancelled) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return
@@ -790,6 +809,35 @@ func (v Carrier) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Carrier) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, CarrierDHL, CarrierUPS, CarrierPostNL)
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Pickup) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("carrier")
+	v.Carrier.WriteJSON(w)
+	w.Key("tracking_code")
+	w.String(v.TrackingCode)
+	w.Key("expected_on")
+	wire.WriteText(w, v.ExpectedOn)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Pickup) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("carrier") {
+		v.Carrier.ReadJSON(r)
+	}
+	if r.Key("tracking_code") {
+		v.TrackingCode = r.String()
+	}
+	if r.Key("expected_on") {
+		r.Check(v.ExpectedOn.UnmarshalText(r.Text()))
+	}
+	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].

@@ -40,6 +40,14 @@ func (p OrderShipped) Equal(other OrderShipped) bool {
 }
 
 // Clone returns a deep copy of p.
+func (p ParcelPickup) Clone() ParcelPickup { return p }
+
+// Equal reports whether p and other have the same content.
+func (p ParcelPickup) Equal(other ParcelPickup) bool {
+	return p == other
+}
+
+// Clone returns a deep copy of p.
 func (p OrderCancelled) Clone() OrderCancelled {
 	p.Comment = deep.Pointer(p.Comment)
 	return p
@@ -311,6 +319,14 @@ func equalRefund(a, b Refund) bool {
 		return same && a.Equal(b)
 	}
 	return a == b
+}
+
+// Clone returns a deep copy of v.
+func (v Pickup) Clone() Pickup { return v }
+
+// Equal reports whether v and other have the same content.
+func (v Pickup) Equal(other Pickup) bool {
+	return v == other
 }
 
 // Clone returns a deep copy of v.

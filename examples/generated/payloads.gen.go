@@ -79,6 +79,17 @@ func (p OrderShipped) Validate() error {
 	return problems.Err()
 }
 
+// ParcelPickup is the payload of parcel.pickup_requested.
+//
+// The shop looks for a carrier to fetch the parcel of an order.
+type ParcelPickup struct {
+	// The order.
+	OrderID uuid.UUID `json:"order_id"`
+}
+
+// Validate returns nil: every value of ParcelPickup is valid.
+func (ParcelPickup) Validate() error { return nil }
+
 // OrderCancelled is the payload of order.cancelled.
 //
 // An order will not be carried out.
@@ -817,6 +828,25 @@ func (v *Carrier) UnmarshalText(text []byte) error {
 // catalogue can be read. Validate reports unknown values.
 func (v *Carrier) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
+// Pickup is what a carrier promises.
+type Pickup struct {
+	// Who comes for the parcel.
+	Carrier Carrier `json:"carrier"`
+	// The carrier's number of the parcel.
+	TrackingCode string `json:"tracking_code"`
+	// The day of arrival.
+	ExpectedOn runtime.Date `json:"expected_on"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Pickup) Validate() error {
+	var problems checks.Problems
+	problems.Nested("carrier", v.Carrier.Validate())
+	problems.Text("tracking_code", v.TrackingCode)
+	problems.Nested("expected_on", v.ExpectedOn.Validate())
+	return problems.Err()
+}
+
 // CancelReason is why an order is not carried out.
 type CancelReason string
 
@@ -1066,6 +1096,7 @@ type AnyEvent interface {
 
 func (OrderPlaced) isAnyEvent()                {}
 func (OrderShipped) isAnyEvent()               {}
+func (ParcelPickup) isAnyEvent()               {}
 func (OrderCancelled) isAnyEvent()             {}
 func (PaymentCaptured) isAnyEvent()            {}
 func (PaymentDeclined) isAnyEvent()            {}
@@ -1127,6 +1158,14 @@ type OrderEvent interface {
 func (OrderPlaced) isOrderEvent()    {}
 func (OrderShipped) isOrderEvent()   {}
 func (OrderCancelled) isOrderEvent() {}
+
+// ParcelEvent is the payload of an event of parcel.*: ParcelPickup.
+type ParcelEvent interface {
+	AnyEvent
+	isParcelEvent()
+}
+
+func (ParcelPickup) isParcelEvent() {}
 
 // PaymentEvent is the payload of an event of payment.*: PaymentCaptured,
 // PaymentDeclined or PaymentRefunded.

@@ -36,6 +36,21 @@ func PublishOrderShippedBatch(ctx context.Context, bus *runtime.Bus, payloads []
 	return runtime.PublishBatch(ctx, bus, OrderShippedType, payloads, opts...)
 }
 
+// PublishParcelPickup publishes one parcel.pickup_requested. If it returns nil
+// the event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+//
+// The shop looks for a carrier to fetch the parcel of an order.
+func PublishParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, ParcelPickupType, payload, opts...)
+}
+
+// PublishParcelPickupBatch publishes one parcel.pickup_requested per payload in
+// one transaction: all of them or none. See [runtime.PublishBatch].
+func PublishParcelPickupBatch(ctx context.Context, bus *runtime.Bus, payloads []ParcelPickup, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, ParcelPickupType, payloads, opts...)
+}
+
 // PublishOrderCancelled publishes one order.cancelled. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].

@@ -54,6 +54,14 @@ func SampleOrderShipped() OrderShipped {
 	}`)
 }
 
+// SampleParcelPickup returns a new, valid payload of parcel.pickup_requested
+// with made-up values.
+func SampleParcelPickup() ParcelPickup {
+	return wire.MustParse[ParcelPickup](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001"
+	}`)
+}
+
 // SampleOrderCancelled returns a new, valid payload of order.cancelled with
 // made-up values.
 func SampleOrderCancelled() OrderCancelled {

@@ -64,6 +64,22 @@ func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.SubscribeDead(bus, OrderShippedType, name, handler, opts...)
 }
 
+// SubscribeParcelPickup calls handler for every parcel.pickup_requested, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 2s. An event that fails is tried up to 3 times in all, 1s
+// and 2s apart (give or take 20 %), and then kept as a dead letter.
+func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
+}
+
+// SubscribeParcelPickupDead calls handler for every parcel.pickup_requested
+// that becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ParcelPickup]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, ParcelPickupType, name, handler, opts...)
+}
+
 // SubscribeOrderCancelled calls handler for every order.cancelled, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -371,6 +387,14 @@ func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLT
 // is retried by the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
+}
+
+// SubscribeParcel calls handler for every event of parcel.*, as the
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
+// [runtime.SubscribeNamespace].
+func SubscribeParcel(bus *runtime.Bus, name string, handler runtime.Handler[ParcelEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "parcel.*", name, handler, opts...)
 }
 
 // SubscribePayment calls handler for every event of payment.*, as the

@@ -37,9 +37,14 @@ func (s *shop) subscribe() error {
 	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, runtime.WithConcurrency(8))
 	_, receipt := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedSendReceipt, s.sendReceipt, soon)
 	_, gift := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedPrintGiftCard, s.printGiftCard, soon)
-	_, ship := events.SubscribePayment(s.bus, "ship-or-cancel", s.shipOrCancel, soon)
+	_, ship := events.SubscribePayment(s.bus, "ship-or-cancel", s.shipOrCancel, soon, runtime.WithConcurrency(8))
+	var carriers []error
+	for _, c := range allCarriers {
+		_, err := events.AnswerParcelPickup(s.bus, "pickup-"+string(c.name), c.offer, soon, runtime.WithConcurrency(8))
+		carriers = append(carriers, err)
+	}
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(charge, receipt, gift, ship, audit)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries
@@ -90,9 +95,14 @@ func (s *shop) printGiftCard(_ context.Context, e runtime.Event[events.OrderPlac
 func (s *shop) shipOrCancel(ctx context.Context, e runtime.Event[events.PaymentEvent]) error {
 	switch payment := e.Payload.(type) {
 	case events.PaymentCaptured:
-		_, err := events.PublishOrderShipped(ctx, s.bus, events.OrderShipped{
-			OrderID: payment.OrderID, Carrier: events.CarrierDHL, TrackingCode: "JD" + payment.Reference,
-			ExpectedOn: runtime.DateOf(time.Now().AddDate(0, 0, 2)),
+		// All carriers are asked at once, and the first to answer gets the parcel. This handler
+		// waits meanwhile, and its worker is lent to theirs.
+		pickup, err := events.RequestParcelPickup(ctx, s.bus, events.ParcelPickup{OrderID: payment.OrderID})
+		if err != nil {
+			return fmt.Errorf("find a carrier: %w", err)
+		}
+		_, err = events.PublishOrderShipped(ctx, s.bus, events.OrderShipped{
+			OrderID: payment.OrderID, Carrier: pickup.Carrier, TrackingCode: pickup.TrackingCode, ExpectedOn: pickup.ExpectedOn,
 		})
 		return err
 	case events.PaymentDeclined:

@@ -43,7 +43,7 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "charge-card", 100, 20, 0)
 	wantRow(t, out, "send-receipt", 98, 4, 2)
 	wantRow(t, out, "print-gift-card", 99, 2, 1)
-	wantRow(t, out, "audit", 100+98+2+98+2+20, 0, 0)
+	wantRow(t, out, "audit", 100+98+2+98+2+20+98, 0, 0) // the last are questions who fetches a parcel
 	wantText(t, out, "The audit saw 100 orders")
 	wantText(t, out, "All 100 acknowledged orders are there.")
 	wantText(t, out, "3 dead letters, newest first")

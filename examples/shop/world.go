@@ -9,6 +9,7 @@ import (
 	"time"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
 )
 
 // bank takes five milliseconds for a payment, when it works.
@@ -72,4 +73,30 @@ type tooLongError struct{ letters int }
 
 func (e *tooLongError) Error() string {
 	return fmt.Sprintf("%d letters do not fit on a gift card", e.letters)
+}
+
+// carrier fetches parcels, if it has a van.
+type carrier struct {
+	name     events.Carrier
+	thinking time.Duration // until it answers
+	days     int           // until the parcel arrives
+	van      bool
+}
+
+var allCarriers = []carrier{
+	{events.CarrierDHL, time.Millisecond, 2, true},
+	{events.CarrierUPS, 50 * time.Millisecond, 1, true}, // nearly always too late
+	{events.CarrierPostNL, 0, 3, false},
+}
+
+// offer answers the question who fetches a parcel.
+func (c carrier) offer(ctx context.Context, e runtime.Event[events.ParcelPickup]) (events.Pickup, error) {
+	if !c.van {
+		return events.Pickup{}, runtime.ErrNoAnswer
+	}
+	sleep(ctx, c.thinking)
+	return events.Pickup{
+		Carrier: c.name, TrackingCode: string(c.name) + "-" + e.Payload.OrderID.String()[:8],
+		ExpectedOn: runtime.DateOf(e.PublishedAt.AddDate(0, 0, c.days)),
+	}, context.Cause(ctx)
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/busgen/busgen/internal/diag"
@@ -215,6 +216,10 @@ type Event struct {
 	Fields   []*Field        // the payload, in file order
 	Reserved []Value[string] // names that no field of the payload may have
 
+	// Result is what handlers answer to those who ask with the event; nil if nobody is asked. Nothing of it is
+	// stored, so it is part of no record.
+	Result *Result
+
 	Home    *Package // where its code goes; nil in the root's package
 	Package *Package // see Catalogue.In
 	// Version numbers what the payload means to its readers; 1 if nobody has
@@ -236,6 +241,22 @@ type Event struct {
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
+}
+
+// Result is the type of the answers to an event.
+type Result struct {
+	Type *TypeRef
+	Doc  string
+	Pos  diag.Position // of the key
+}
+
+// Values returns the fields of the payload, and the result as one more field: everything of e that has
+// a Go type.
+func (e *Event) Values() []*Field {
+	if e.Result == nil {
+		return e.Fields
+	}
+	return append(slices.Clip(e.Fields), &Field{Name: Value[string]{V: "result", Pos: e.Result.Pos}, Type: e.Result.Type})
 }
 
 // OldShape is a payload of an old version of an event.

@@ -174,6 +174,11 @@ func (v *viewer) event(e *Event) *Event {
 			one.PartitionBy = one.Fields[i]
 		}
 	}
+	if e.Result != nil {
+		result := *e.Result
+		result.Type = v.ref(e.Result.Type)
+		one.Result = &result
+	}
 	one.History = nil
 	for _, old := range e.History {
 		shape := *old

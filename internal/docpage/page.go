@@ -50,6 +50,7 @@ type eventView struct {
 	Example       string
 	Delivery      delivery
 	PartitionBy   string
+	Result        *fieldView
 	Subscriptions []subscriptionView
 	At            string
 }
@@ -180,6 +181,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	if e.PartitionBy != nil {
 		v.PartitionBy = e.PartitionBy.Name.V
 	}
+	if e.Result != nil {
+		v.Result = &fieldView{Type: typeParts(e.Result.Type), Optional: e.Result.Type.Optional, Doc: paragraphs(e.Result.Doc)}
+	}
 	for _, s := range e.Subscriptions {
 		own := deliveryOf(s.Settings)
 		v.Subscriptions = append(v.Subscriptions, subscriptionView{
@@ -277,7 +281,7 @@ func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 		}
 	}
 	for _, e := range c.Events {
-		fields := slices.Clone(e.Fields)
+		fields := slices.Clone(e.Values())
 		for _, old := range e.History {
 			fields = append(fields, old.Type.Fields...)
 		}

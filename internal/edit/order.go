@@ -37,11 +37,11 @@ var (
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by"},
-			settingOrder, []string{"reserved", "payload", "examples", "history", "subscriptions"},
+			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,
-			"payload": fieldNames, "subscriptions": {each: subscriptionKeys},
+			"payload": fieldNames, "result": {keys: []string{"type", "doc"}}, "subscriptions": {each: subscriptionKeys},
 			"history": {each: &context{keys: []string{"doc", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},
 	}

@@ -94,6 +94,11 @@ func (d dialect) message(e *catalog.Event) object {
 	if e.PartitionBy != nil {
 		own.set("partition_by", e.PartitionBy.Name.V)
 	}
+	if e.Result != nil { // it travels on no channel, so it is no reply
+		result := d.typeOf(e.Result.Type, catalog.Constraints{})
+		result.text("description", e.Result.Doc)
+		own.set("result", result)
+	}
 	own.set("settings", settings(e.Settings))
 	s.set("x-busgen", own)
 	return s

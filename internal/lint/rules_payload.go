@@ -73,7 +73,7 @@ events:
 		}
 		used := map[*catalog.Type]bool{}
 		for _, e := range p.Events {
-			markFields(used, e.Fields)
+			markFields(used, e.Values())
 			for _, old := range e.History {
 				markFields(used, old.Type.Fields)
 			}

@@ -33,6 +33,7 @@ func Samples() []runtime.Payload {
 	return []runtime.Payload{
 		events.SampleOrderPlaced(),
 		events.SampleOrderShipped(),
+		events.SampleParcelPickup(),
 		events.SampleOrderCancelled(),
 		events.SamplePaymentCaptured(),
 		events.SamplePaymentDeclined(),

@@ -51,6 +51,9 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	for _, e := range c.Events {
 		n := e.GoName
 		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Dead", "Sample"+n)
+		if e.Result != nil {
+			add("result of event "+e.Name.V, catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
+		}
 		for _, old := range e.History {
 			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Name.V, r.wordAt(old.Version.Pos), []string{old.UpcastName()}})
 		}

@@ -57,7 +57,7 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "result", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &catalog.Event{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
@@ -71,6 +71,7 @@ func (r *reader) event(e entry) *catalog.Event {
 		r.resolve()
 		payloadOK = len(r.findings) == before
 	}
+	ev.Result = r.result(o)
 	ev.History = r.history(o, ev)
 	r.resolve()
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
@@ -82,6 +83,32 @@ func (r *reader) event(e entry) *catalog.Event {
 		return nil
 	}
 	return ev
+}
+
+// result reads the type of the answers to an event: its text, or a mapping with a doc beside it. It is nil
+// without one, and after a finding about it.
+func (r *reader) result(o object) *catalog.Result {
+	e, ok := o.entries["result"]
+	if !ok {
+		return nil
+	}
+	what := "result of " + o.what
+	result := &catalog.Result{Pos: r.position(e.key)}
+	if e.value.Kind != yaml.MappingNode {
+		result.Type, result.Doc = r.typeRef(e.value, what, nil), r.commentAbove(e.key)
+	} else {
+		long, _ := r.object(e.value, what, "type", "doc")
+		result.Doc = r.doc(e.key, long)
+		if e, ok := long.entries["type"]; ok {
+			result.Type = r.typeRef(e.value, what, nil)
+		} else {
+			r.required(long, "type", "add one, such as type: string")
+		}
+	}
+	if result.Type == nil {
+		return nil
+	}
+	return result
 }
 
 // partition finds the field that partition_by names. A payload with findings

@@ -208,7 +208,7 @@ func isImportedName(text string) bool {
 func foreign(c *catalog.Catalogue) []*catalog.Type {
 	all := &catalog.Type{}
 	for _, e := range c.Events {
-		all.Fields = append(all.Fields, e.Fields...)
+		all.Fields = append(all.Fields, e.Values()...)
 	}
 	for _, t := range c.Types {
 		all.Fields = append(all.Fields, t.Fields...)

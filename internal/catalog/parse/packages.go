@@ -88,7 +88,7 @@ func (r *reader) checkPackages(c *catalog.Catalogue) {
 		}
 	}
 	for _, e := range c.Events {
-		note(e.Home, e.Fields)
+		note(e.Home, e.Values())
 	}
 	for _, t := range c.Types {
 		note(t.Home, t.Fields)

@@ -20,6 +20,7 @@ type (
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		Payload       []fieldObject            `json:"payload"`
+		Result        *resultObject            `json:"result,omitempty"`
 		Reserved      []string                 `json:"reserved,omitempty"`
 		History       []oldObject              `json:"history,omitempty"`
 		Subscriptions []declaredObject         `json:"subscriptions,omitempty"`
@@ -35,6 +36,11 @@ type (
 
 		Was     []string        `json:"was,omitempty"`
 		Default json.RawMessage `json:"default,omitempty"`
+	}
+	resultObject struct {
+		Type     string `json:"type"`
+		Optional bool   `json:"optional,omitempty"`
+		Doc      string `json:"doc,omitempty"`
 	}
 	oldObject struct {
 		Version int           `json:"version"`
@@ -63,6 +69,9 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	if e.PartitionBy != nil {
 		o.PartitionBy = e.PartitionBy.Name.V
+	}
+	if e.Result != nil {
+		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}
 	}
 	for _, old := range e.History {
 		o.History = append(o.History, oldObject{old.Version.V, old.Doc, fieldObjects(old.Type.Fields)})

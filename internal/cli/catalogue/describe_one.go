@@ -67,10 +67,20 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.PartitionBy != nil {
 		row("in order by", e.PartitionBy.Name.V)
 	}
+	if e.Result != nil {
+		row("answered with", strings.TrimSpace(e.Result.Type.Text+" "+inBrackets(e.Result.Doc)))
+	}
 	row("reserved", strings.Join(texts(e.Reserved), ", "))
 	row("declared at", origin(e.Name.Pos))
 	row("in Go", e.InGo(e.GoName))
 	return table
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "(" + text + ")"
 }
 
 func texts(values []catalog.Value[string]) []string {

@@ -700,3 +700,28 @@ func (env *Env) TestAnAnsweredEventThatIsReplayedIsHandled(t *testing.T) {
 		}
 	})
 }
+
+func (env *Env) TestAnAnswerThatIsNotValidIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		once := runtime.WithRetry(retry.MaxAttempts(1))
+		answer(f, "invalid", func(context.Context, runtime.Event[OrderPlaced]) (OrderPlaced, error) {
+			return OrderPlaced{OrderID: "\xff"}, nil
+		}, once)
+		f.MustStart()
+		_, err := runtime.Request[OrderPlaced](t.Context(), f.Bus, PlacedType, OrderPlaced{})
+		var invalid *runtime.InvalidAnswerError
+		var failed *runtime.AllFailedError
+		if !errors.As(err, &failed) || !errors.As(err, &invalid) || invalid.EventType != "order.placed" {
+			t.Errorf("the error is %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		answer(f, "nil", func(context.Context, runtime.Event[OrderPlaced]) (*OrderPlaced, error) { return nil, nil })
+		f.MustStart()
+		if got, err := runtime.Request[*OrderPlaced](t.Context(), f.Bus, PlacedType, OrderPlaced{}); got != nil || err != nil {
+			t.Errorf("the answer is %v, the error %v", got, err)
+		}
+	})
+}

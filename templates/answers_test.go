@@ -1,0 +1,45 @@
+package templates
+
+import "testing"
+
+func TestAnswerFunctionsAreOneLineEach(t *testing.T) {
+	c := parsed(t, `
+types:
+  Money: { fields: { amount: int64 } }
+events:
+  quote.requested:
+    timeout: 1s
+    retry: { max_attempts: 1 }
+    breaker: off
+    result: { type: Money?, doc: The price. }
+  order.placed: {}
+`)
+	emits(t, `
+// AnswerQuoteRequested calls handler for every quote.requested, as the
+// subscription called name, and hands its results to the callers of
+// RequestQuoteRequested and CollectQuoteRequested. See
+// [runtime.SubscribeAnswer].
+//
+// The price.
+//
+// An attempt may take 1s. An event that fails is tried once and then kept as a
+// dead letter.
+func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerHandler[QuoteRequested, *Money], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeAnswer(bus, QuoteRequestedType, name, handler, opts...)
+}
+
+// RequestQuoteRequested publishes one quote.requested and returns the first
+// answer to it. See [runtime.Request].
+//
+// The price.
+func RequestQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.PublishOption) (*Money, error) {
+	return runtime.Request[*Money](ctx, bus, QuoteRequestedType, payload, opts...)
+}
+
+// CollectQuoteRequested publishes one quote.requested and returns all answers
+// to it. See [runtime.Collect].
+func CollectQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.CollectOption) ([]runtime.Answer[*Money], error) {
+	return runtime.Collect[*Money](ctx, bus, QuoteRequestedType, payload, opts...)
+}
+`, answers(c)...)
+}
