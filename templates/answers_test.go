@@ -11,7 +11,7 @@ events:
     timeout: 1s
     retry: { max_attempts: 1 }
     breaker: off
-    result: { type: Money?, doc: The price. }
+    result: { type: "Money?", doc: The price. }
   order.placed: {}
 `)
 	emits(t, `

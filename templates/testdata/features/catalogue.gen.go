@@ -14,7 +14,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 2
+const contract = 3
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -371,6 +371,62 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 	},
 })
 
+// AnsweredPlainlyType describes answered.plainly to the runtime.
+var AnsweredPlainlyType = runtime.Define(runtime.Spec[AnsweredPlainly]{
+	Name: "answered.plainly",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "e3b0c44298fc",
+	Schema: `{"event":"answered.plainly","version":1,"payload":{}}`,
+})
+
+// AnsweredWithAListType describes answered.with_a_list to the runtime.
+var AnsweredWithAListType = runtime.Define(runtime.Spec[AnsweredWithAList]{
+	Name: "answered.with_a_list",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "e3b0c44298fc",
+	Schema: `{"event":"answered.with_a_list","version":1,"payload":{}}`,
+})
+
+// AnsweredWithAUnionType describes answered.with_a_union to the runtime.
+var AnsweredWithAUnionType = runtime.Define(runtime.Spec[AnsweredWithAUnion]{
+	Name: "answered.with_a_union",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "e3b0c44298fc",
+	Schema: `{"event":"answered.with_a_union","version":1,"payload":{}}`,
+})
+
+// AnsweredWithMuchType describes answered.with_much to the runtime.
+var AnsweredWithMuchType = runtime.Define(runtime.Spec[AnsweredWithMuch]{
+	Name: "answered.with_much",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "e3b0c44298fc",
+	Schema: `{"event":"answered.with_much","version":1,"payload":{}}`,
+})
+
 // Catalogue holds every event type of features.yaml.
 var Catalogue = runtime.NewCatalogue(
 	PingType,
@@ -390,6 +446,10 @@ var Catalogue = runtime.NewCatalogue(
 	PartitionByLevelType,
 	PartitionByEnumType,
 	ShapeChangedType,
+	AnsweredPlainlyType,
+	AnsweredWithAListType,
+	AnsweredWithAUnionType,
+	AnsweredWithMuchType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -490,6 +490,62 @@ func (p *ShapeChanged) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p AnsweredPlainly) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *AnsweredPlainly) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p AnsweredWithAList) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *AnsweredWithAList) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p AnsweredWithAUnion) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *AnsweredWithAUnion) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p AnsweredWithMuch) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *AnsweredWithMuch) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	r.EndObject()
+}
+
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Everything) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {

@@ -224,6 +224,30 @@ func (p ShapeChanged) Equal(other ShapeChanged) bool {
 		deep.EqualPointers(p.Label, other.Label)
 }
 
+// Clone returns a deep copy of p.
+func (p AnsweredPlainly) Clone() AnsweredPlainly { return p }
+
+// Equal returns true: all values of AnsweredPlainly are equal.
+func (AnsweredPlainly) Equal(AnsweredPlainly) bool { return true }
+
+// Clone returns a deep copy of p.
+func (p AnsweredWithAList) Clone() AnsweredWithAList { return p }
+
+// Equal returns true: all values of AnsweredWithAList are equal.
+func (AnsweredWithAList) Equal(AnsweredWithAList) bool { return true }
+
+// Clone returns a deep copy of p.
+func (p AnsweredWithAUnion) Clone() AnsweredWithAUnion { return p }
+
+// Equal returns true: all values of AnsweredWithAUnion are equal.
+func (AnsweredWithAUnion) Equal(AnsweredWithAUnion) bool { return true }
+
+// Clone returns a deep copy of p.
+func (p AnsweredWithMuch) Clone() AnsweredWithMuch { return p }
+
+// Equal returns true: all values of AnsweredWithMuch are equal.
+func (AnsweredWithMuch) Equal(AnsweredWithMuch) bool { return true }
+
 // Clone returns a deep copy of v.
 func (v Everything) Clone() Everything {
 	v.SomeBytes = slices.Clone(v.SomeBytes)

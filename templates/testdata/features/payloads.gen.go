@@ -307,6 +307,32 @@ func (p ShapeChanged) Validate() error {
 	return problems.Err()
 }
 
+// AnsweredPlainly is the payload of answered.plainly.
+type AnsweredPlainly struct{}
+
+// Validate returns nil: every value of AnsweredPlainly is valid.
+func (AnsweredPlainly) Validate() error { return nil }
+
+// AnsweredWithAList is the payload of answered.with_a_list.
+type AnsweredWithAList struct{}
+
+// Validate returns nil: every value of AnsweredWithAList is valid.
+func (AnsweredWithAList) Validate() error { return nil }
+
+// AnsweredWithAUnion is the payload of answered.with_a_union.
+//
+// Deprecated: ask somebody else
+type AnsweredWithAUnion struct{}
+
+// Validate returns nil: every value of AnsweredWithAUnion is valid.
+func (AnsweredWithAUnion) Validate() error { return nil }
+
+// AnsweredWithMuch is the payload of answered.with_much.
+type AnsweredWithMuch struct{}
+
+// Validate returns nil: every value of AnsweredWithMuch is valid.
+func (AnsweredWithMuch) Validate() error { return nil }
+
 // Everything has a field of every type.
 type Everything struct {
 	AString       string           `json:"a_string"`
@@ -1345,23 +1371,39 @@ type AnyEvent interface {
 	isAnyEvent()
 }
 
-func (Ping) isAnyEvent()              {}
-func (OrderPlaced) isAnyEvent()       {}
-func (OrderMoved) isAnyEvent()        {}
-func (OrderLineAdded) isAnyEvent()    {}
-func (OrderLineRemoved) isAnyEvent()  {}
-func (OrderSettled) isAnyEvent()      {}
-func (OrderComputed) isAnyEvent()     {}
-func (OrderLimited) isAnyEvent()      {}
-func (HostSeen) isAnyEvent()          {}
-func (HostileText) isAnyEvent()       {}
-func (PartitionByBool) isAnyEvent()   {}
-func (PartitionByInt) isAnyEvent()    {}
-func (PartitionByInt32) isAnyEvent()  {}
-func (PartitionByUint64) isAnyEvent() {}
-func (PartitionByLevel) isAnyEvent()  {}
-func (PartitionByEnum) isAnyEvent()   {}
-func (ShapeChanged) isAnyEvent()      {}
+func (Ping) isAnyEvent()               {}
+func (OrderPlaced) isAnyEvent()        {}
+func (OrderMoved) isAnyEvent()         {}
+func (OrderLineAdded) isAnyEvent()     {}
+func (OrderLineRemoved) isAnyEvent()   {}
+func (OrderSettled) isAnyEvent()       {}
+func (OrderComputed) isAnyEvent()      {}
+func (OrderLimited) isAnyEvent()       {}
+func (HostSeen) isAnyEvent()           {}
+func (HostileText) isAnyEvent()        {}
+func (PartitionByBool) isAnyEvent()    {}
+func (PartitionByInt) isAnyEvent()     {}
+func (PartitionByInt32) isAnyEvent()   {}
+func (PartitionByUint64) isAnyEvent()  {}
+func (PartitionByLevel) isAnyEvent()   {}
+func (PartitionByEnum) isAnyEvent()    {}
+func (ShapeChanged) isAnyEvent()       {}
+func (AnsweredPlainly) isAnyEvent()    {}
+func (AnsweredWithAList) isAnyEvent()  {}
+func (AnsweredWithAUnion) isAnyEvent() {}
+func (AnsweredWithMuch) isAnyEvent()   {}
+
+// AnsweredEvent is the payload of an event of answered.*: AnsweredPlainly,
+// AnsweredWithAList, AnsweredWithAUnion or AnsweredWithMuch.
+type AnsweredEvent interface {
+	AnyEvent
+	isAnsweredEvent()
+}
+
+func (AnsweredPlainly) isAnsweredEvent()    {}
+func (AnsweredWithAList) isAnsweredEvent()  {}
+func (AnsweredWithAUnion) isAnsweredEvent() {}
+func (AnsweredWithMuch) isAnsweredEvent()   {}
 
 // HostEvent is the payload of an event of host.*: HostSeen.
 type HostEvent interface {

@@ -243,3 +243,59 @@ func PublishShapeChanged(ctx context.Context, bus *runtime.Bus, payload ShapeCha
 func PublishShapeChangedBatch(ctx context.Context, bus *runtime.Bus, payloads []ShapeChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 	return runtime.PublishBatch(ctx, bus, ShapeChangedType, payloads, opts...)
 }
+
+// PublishAnsweredPlainly publishes one answered.plainly. If it returns nil the
+// event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+func PublishAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, AnsweredPlainlyType, payload, opts...)
+}
+
+// PublishAnsweredPlainlyBatch publishes one answered.plainly per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishAnsweredPlainlyBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredPlainly, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, AnsweredPlainlyType, payloads, opts...)
+}
+
+// PublishAnsweredWithAList publishes one answered.with_a_list. If it returns
+// nil the event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+func PublishAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, AnsweredWithAListType, payload, opts...)
+}
+
+// PublishAnsweredWithAListBatch publishes one answered.with_a_list per payload
+// in one transaction: all of them or none. See [runtime.PublishBatch].
+func PublishAnsweredWithAListBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithAList, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, AnsweredWithAListType, payloads, opts...)
+}
+
+// PublishAnsweredWithAUnion publishes one answered.with_a_union. If it returns
+// nil the event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+//
+// Deprecated: ask somebody else
+func PublishAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, AnsweredWithAUnionType, payload, opts...)
+}
+
+// PublishAnsweredWithAUnionBatch publishes one answered.with_a_union per
+// payload in one transaction: all of them or none. See [runtime.PublishBatch].
+//
+// Deprecated: ask somebody else
+func PublishAnsweredWithAUnionBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithAUnion, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, AnsweredWithAUnionType, payloads, opts...)
+}
+
+// PublishAnsweredWithMuch publishes one answered.with_much. If it returns nil
+// the event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+func PublishAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, AnsweredWithMuchType, payload, opts...)
+}
+
+// PublishAnsweredWithMuchBatch publishes one answered.with_much per payload in
+// one transaction: all of them or none. See [runtime.PublishBatch].
+func PublishAnsweredWithMuchBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithMuch, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, AnsweredWithMuchType, payloads, opts...)
+}

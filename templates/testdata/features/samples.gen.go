@@ -402,3 +402,29 @@ func SampleShapeChanged() ShapeChanged {
 		"label": "label"
 	}`)
 }
+
+// SampleAnsweredPlainly returns a new, valid payload of answered.plainly with
+// made-up values.
+func SampleAnsweredPlainly() AnsweredPlainly {
+	return wire.MustParse[AnsweredPlainly](`{}`)
+}
+
+// SampleAnsweredWithAList returns a new, valid payload of answered.with_a_list
+// with made-up values.
+func SampleAnsweredWithAList() AnsweredWithAList {
+	return wire.MustParse[AnsweredWithAList](`{}`)
+}
+
+// SampleAnsweredWithAUnion returns a new, valid payload of
+// answered.with_a_union with made-up values.
+//
+// Deprecated: ask somebody else
+func SampleAnsweredWithAUnion() AnsweredWithAUnion {
+	return wire.MustParse[AnsweredWithAUnion](`{}`)
+}
+
+// SampleAnsweredWithMuch returns a new, valid payload of answered.with_much
+// with made-up values.
+func SampleAnsweredWithMuch() AnsweredWithMuch {
+	return wire.MustParse[AnsweredWithMuch](`{}`)
+}

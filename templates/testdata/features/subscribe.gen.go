@@ -329,6 +329,82 @@ func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.SubscribeDead(bus, ShapeChangedType, name, handler, opts...)
 }
 
+// SubscribeAnsweredPlainly calls handler for every answered.plainly, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
+}
+
+// SubscribeAnsweredPlainlyDead calls handler for every answered.plainly that
+// becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeAnsweredPlainlyDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredPlainly]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, AnsweredPlainlyType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAList calls handler for every answered.with_a_list, as
+// the subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAListDead calls handler for every answered.with_a_list
+// that becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeAnsweredWithAListDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAList]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, AnsweredWithAListType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union, as
+// the subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+//
+// Deprecated: ask somebody else
+func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAUnionDead calls handler for every answered.with_a_union
+// that becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+//
+// Deprecated: ask somebody else
+func SubscribeAnsweredWithAUnionDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAUnion]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, AnsweredWithAUnionType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithMuch calls handler for every answered.with_much, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithMuchDead calls handler for every answered.with_much that
+// becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithMuch]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, AnsweredWithMuchType, name, handler, opts...)
+}
+
+// SubscribeAnswered calls handler for every event of answered.*, as the
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
+// [runtime.SubscribeNamespace].
+func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "answered.*", name, handler, opts...)
+}
+
 // SubscribeHost calls handler for every event of host.*, as the subscription
 // called name. Distinguish the events with a type switch over the payload. Each
 // is retried by the settings of its own type. See [runtime.SubscribeNamespace].
