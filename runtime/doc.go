@@ -44,6 +44,13 @@
 // however often it is retried. With [Immediately] an event is stored at once, and the
 // handler can wait for it ([Receipt.Wait]): while it waits, its worker handles that event.
 //
+// # Asking
+//
+// An event can be a question. [Request] publishes it and returns the first answer of the
+// handlers that answer ([SubscribeAnswer]); the others are stopped. [Collect] returns all
+// answers. Questions are stored and retried like other events. Answers are not stored, and
+// stay in the process. A handler can ask, too.
+//
 // # Change over time
 //
 // Events outlive the program that published them. Each is stored with the version of

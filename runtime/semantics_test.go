@@ -59,6 +59,17 @@ func TestEveryTestThatCINamesExists(t *testing.T) {
 	}
 }
 
+func TestThePageOnConversationNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "conversation.md"))
+	conformance.Must(t, err)
+	exist := testNames(t, "..")
+	for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9]*)`").FindAllStringSubmatch(string(page), -1) {
+		if !exist[name[1]] {
+			t.Errorf("%s does not exist", name[1])
+		}
+	}
+}
+
 // testNames returns the tests in all the packages below root, and those of the
 // suites.
 func testNames(t *testing.T, root string) map[string]bool {

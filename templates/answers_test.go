@@ -22,7 +22,7 @@ events:
 //
 // The price.
 //
-// An attempt may take 1s. An event that fails is tried once and then kept as a
+// An attempt may take 1s. An event that fails is not tried again but kept as a
 // dead letter.
 func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerHandler[QuoteRequested, *Money], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, QuoteRequestedType, name, handler, opts...)

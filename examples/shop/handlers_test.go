@@ -138,6 +138,33 @@ func TestTheSamplesFindTheBugInTheGiftCards(t *testing.T) {
 	})
 }
 
+// Whoever answers first gets the parcel. The others are not needed any more.
+func TestTheCarrierThatAnswersFirstGetsTheParcel(t *testing.T) {
+	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Break("pickup-DHL", 1, runtimetest.Fails(errors.New("no dial tone")))
+		kit.Publish(order(1))
+		kit.Drain()
+		shipped := eventstest.Published[events.OrderShipped](kit)
+		if len(shipped) != 1 || shipped[0].Payload.Carrier != events.CarrierUPS {
+			t.Errorf("shipped: %+v", shipped)
+		}
+		attempts := kit.Attempts("pickup-DHL")
+		if len(attempts) != 2 || attempts[1].Result != "discarded" || attempts[1].Error != "answered by pickup-UPS" {
+			t.Errorf("attempts: %+v", attempts)
+		}
+	})
+}
+
+func TestACarrierCanBeAsked(t *testing.T) {
+	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Start()
+		pickup, err := events.RequestParcelPickup(t.Context(), kit.Bus, events.SampleParcelPickup())
+		if err != nil || pickup.Carrier != events.CarrierDHL {
+			t.Errorf("the answer is %+v with error %v", pickup, err)
+		}
+	})
+}
+
 func TestNoOrderIsLostInAPowerCut(t *testing.T) {
 	for seed := range uint64(10) {
 		inShop(t, func(t *testing.T, kit *runtimetest.Kit) {

@@ -98,10 +98,35 @@ func isJSONSchema(format string) bool {
 // messageKeys are those that an event has a counterpart for.
 var messageKeys = []string{"name", "messageId", "title", "summary", "description", "payload", "schemaFormat", "contentType", "deprecated", "tags", "examples", "x-busgen"}
 
+// result adds the type of the answers to an event, as busgen exports it.
+func (r *asyncReader) result(body *yaml.Node, s *node) {
+	if s == nil {
+		return
+	}
+	t := r.typeOf(s, spot{goName: "Result", field: "of"})
+	if t.fields != nil {
+		r.note(s.place, "the answer to an event has a type with a name; this one is left out")
+		return
+	}
+	kind := t.text
+	if t.use.nullable && !t.hasNil() {
+		kind += "?"
+	}
+	result := mapping()
+	r.say(result, t.use, saying{ofType: t.use.def != nil && r.drafts[t.use.def] != nil})
+	if result.Content == nil {
+		r.add(body, "result", notation(kind), s.place)
+		return
+	}
+	r.add(result, "type", notation(kind), s.place)
+	r.add(body, "result", result, s.place)
+}
+
 // describe adds what is said of a message beside its payload.
 func (r *asyncReader) describe(body *yaml.Node, u *use, n *node, examples []*node) {
 	r.addText(body, "owner", n.get("x-busgen").str("owner"), n.at("x-busgen"))
 	r.addText(body, "partition_by", n.get("x-busgen").str("partition_by"), n.at("x-busgen"))
+	r.result(body, n.get("x-busgen").get("result"))
 	r.tags(body, n.get("tags"))
 	for _, e := range examples {
 		if payload := e.get("payload"); payload != nil {

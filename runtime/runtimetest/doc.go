@@ -42,6 +42,12 @@
 // asked of [Kit.Bus], such as its Stats, and of package inspect, which opens the file at
 // [Kit.Path].
 //
+// # Questions
+//
+// The functions that ask for answers work in a kit as they do in a program: start the
+// kit and call them with [Kit.Bus]. Of a handler whose answer is not needed any more,
+// because others have answered, [Kit.Attempts] has an attempt with the result discarded.
+//
 // # What can go wrong
 //
 // [Kit.Break] puts a [Fault] in front of a handler, for some deliveries: it fails,
