@@ -15,32 +15,34 @@ import (
 )
 
 // AnswerHandler handles one event and answers it. It is a [Handler] in everything but its
-// result: with a nil error the event is handled and the value is the answer, whatever
-// the value is: 0, false, "" and nil are answers. A handler that has none returns
-// [ErrNoAnswer]: the event is handled, and the caller goes on waiting for others. Any other
-// error means failed: the event is tried again by its retry policy, and a later attempt may
-// answer.
+// result: with a nil error the event is handled and the value is the answer, whatever the
+// value is: 0, false, "" and nil are answers. A handler that has none returns
+// [ErrNoAnswer]: the event is handled, and the caller goes on waiting for others. Any
+// other error means failed: the event is tried again by its retry policy, and a later
+// attempt may answer.
 //
-// An answer with a Validate method, as generated structs, enums and unions have, must be valid, or else the attempt has failed
-// with an *[InvalidAnswerError]. What is in lists and maps is not checked.
+// An answer with a Validate method, as generated structs, enums and unions have, must be
+// valid, or else the attempt has failed with an *[InvalidAnswerError]. What is in lists
+// and maps is not checked.
 //
 // ctx ends like that of a Handler. It also ends, with the cause [ErrAnswered], when the
 // caller has got the answers that it wants from other handlers. What the handler returns
-// then is ignored: its delivery is discarded, with a reason that names who has answered, and
-// what it has published with ctx is not stored.
+// then is ignored: its delivery is discarded, with a reason that names who has answered,
+// and what it has published with ctx is not stored.
 type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 
 // SubscribeAnswer calls handler for every event of one type, and hands its results to
 // those who ask with [Request] or [Collect]. Generated code has a typed function for each
 // event type with a result, Answer<Event>, which calls this one.
 //
-// It is a subscription like any other: durable, retried, dead-lettered, with the same options
-// and errors as [Subscribe]. An event that was published without asking is handled too, and so
-// is one whose caller has gone or has died; the answer is dropped then. Events are not
-// handled if somebody else has answered before; see [Request].
+// It is a subscription like any other: durable, retried, dead-lettered, with the same
+// options and errors as [Subscribe]. An event that was published without asking is
+// handled too, and so is one whose caller has gone or has died; the answer is dropped
+// then. Events are not handled if somebody else has answered before; see [Request].
 //
-// In a group ([InGroup]) the members are asked one after the other until the caller has got what
-// it wants; the members after that are skipped, apart from those that are no answering ones.
+// In a group ([InGroup]) the members are asked one after the other until the caller has
+// got what it wants; the members after that are skipped, apart from those that are no
+// answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: reflect.TypeFor[R]()}
 	handle := func(a *dispatch.Attempt) error {
@@ -81,26 +83,29 @@ func checkAnswer(eventType string, value any) error {
 }
 
 // Request publishes an event and returns the first answer to it, by time, of the
-// subscriptions of this bus that answer such events ([SubscribeAnswer]). Generated code has a
-// typed function for each event type with a result, Request<Event>, which calls this one.
+// subscriptions of this bus that answer such events ([SubscribeAnswer]). Generated code
+// has a typed function for each event type with a result, Request<Event>, which calls
+// this one.
 //
-// The event is an event like any other: it is on disk before a handler sees it, subscriptions that do
-// not answer handle it too, and nobody waits for them. With the first answer the others
-// that answer are not needed any more: the contexts of handlers that run end with the cause
-// [ErrAnswered], and deliveries that have not begun are discarded without calling their handlers;
-// the reason is "answered by NAME".
+// The event is an event like any other: it is on disk before a handler sees it,
+// subscriptions that do not answer handle it too, and nobody waits for them. With the
+// first answer the others that answer are not needed any more: the contexts of handlers
+// that run end with the cause [ErrAnswered], and deliveries that have not begun are
+// discarded without calling their handlers; the reason is "answered by NAME".
 //
-// Request waits for retries, and for subscriptions that are paused or whose circuit breaker is open,
-// as long as ctx allows: give it a deadline. If ctx ends first, its error is returned and
-// the event stays: it is handled as if nobody had asked. Answers are not stored and do not travel between
-// processes: a caller that has died gets none, and the bus must be the one that dispatches.
+// Request waits for retries, and for subscriptions that are paused or whose circuit
+// breaker is open, as long as ctx allows: give it a deadline. If ctx ends first, its
+// error is returned and the event stays: it is handled as if nobody had asked. Answers
+// are not stored and do not travel between processes: a caller that has died gets none,
+// and the bus must be the one that dispatches.
 //
-// In a handler of this bus, the event is published at once, as by [Immediately], and the handler's worker is
-// lent to the answering handlers while Request waits, as in [Receipt.Wait]: a handler may ask its own
-// subscription.
+// In a handler of this bus, the event is published at once, as by [Immediately], and the
+// handler's worker is lent to the answering handlers while Request waits, as in
+// [Receipt.Wait]: a handler may ask its own subscription.
 //
-// The options are those of [Publish] except for [WithDedupeKey], which is refused with
-// an *[OptionError]: an event that was handled before is not answered again. Errors, apart from those of Publish:
+// The options are those of [Publish] except for [WithDedupeKey], which is refused with an
+// *[OptionError]: an event that was handled before is not answered again. Errors, apart
+// from those of Publish:
 //
 //   - *[NoAnswererError]: no subscription of this bus answers such events. Nothing was published.
 //   - [ErrNoAnswer]: everybody who was asked has handled the event and had no answer. A
@@ -132,12 +137,12 @@ type Answer[R any] struct {
 
 // Collect publishes an event and returns all answers to it, in the order in which they
 // came. It waits until every subscription of this bus that answers such events has
-// settled the event, or until it has as many answers as [FirstAnswers] asks for, or until the time of
-// [AnswersWithin] or [AnswersUntil] has come. In all else it is [Request].
+// settled the event, or until it has as many answers as [FirstAnswers] asks for, or until
+// the time of [AnswersWithin] or [AnswersUntil] has come. In all else it is [Request].
 //
-// The error joins an *[AnswerError] for each subscription that has failed for good; the answers
-// of the others are returned beside it. Nobody having an answer is no error. If ctx ends,
-// its error is among them.
+// The error joins an *[AnswerError] for each subscription that has failed for good; the
+// answers of the others are returned beside it. Nobody having an answer is no error. If
+// ctx ends, its error is among them.
 func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
 	var c collectConfig
 	for i, opt := range opts {
@@ -192,8 +197,8 @@ func (o collectOption) collect(c *collectConfig) { o(c) }
 // isNil tells whether an option is nil, or a nil function.
 func isNil(o CollectOption) bool { return o == nil || reflect.ValueOf(o).IsNil() }
 
-// FirstAnswers ends a [Collect] as soon as there are n answers, at least 1. Handlers that are still
-// at work are ended as by [Request]. The default is to wait for all.
+// FirstAnswers ends a [Collect] as soon as there are n answers, at least 1. Handlers that
+// are still at work are ended as by [Request]. The default is to wait for all.
 func FirstAnswers(n int) CollectOption {
 	return collectOption(func(c *collectConfig) {
 		if c.first = n; n < 1 {
@@ -228,8 +233,8 @@ func (c *collectConfig) refuse(option, problem string) {
 	}
 }
 
-// ask publishes an event and waits for its answers: for the first n, or with 0 for all. The
-// exchange is nil if nothing was published; otherwise it does not change any more.
+// ask publishes an event and waits for its answers: for the first n, or with 0 for all.
+// The exchange is nil if nothing was published; otherwise it does not change any more.
 func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, n int, opts []PublishOption) (*exchange, error) {
 	expected, err := bus.answerers(t.spec.Name, wants)
 	if err != nil {
@@ -299,20 +304,21 @@ func (b *Bus) answerers(eventType string, wants reflect.Type) (map[string]bool, 
 	return feeds, nil
 }
 
-// ErrNoAnswer is returned by an [AnswerHandler] that has no answer, and by [Request] if nobody has one.
-// The event is handled. So a handler that asks others and returns their error has no answer if they have none.
+// ErrNoAnswer is returned by an [AnswerHandler] that has no answer, and by [Request] if
+// nobody has one. The event is handled. So a handler that asks others and returns their
+// error has no answer if they have none.
 var ErrNoAnswer = errors.New("no answer")
 
-// ErrAnswered is why the context of an [AnswerHandler] ends ([context.Cause]) when the caller has got its
-// answers from others.
+// ErrAnswered is why the context of an [AnswerHandler] ends ([context.Cause]) when the
+// caller has got its answers from others.
 var ErrAnswered = errors.New("the request was answered by another handler")
 
-// ErrNotDispatching is returned by [Request] and [Collect] on a bus that is not started. Answers do
-// not travel between processes: ask on the bus that has the handlers.
+// ErrNotDispatching is returned by [Request] and [Collect] on a bus that is not started.
+// Answers do not travel between processes: ask on the bus that has the handlers.
 var ErrNotDispatching = errors.New("the bus is not started, so nobody can answer: call Start first, and ask in the process that handles the events")
 
-// NoAnswererError says that no subscription of the bus answers events of a type. Nothing was published. It
-// matches [ErrNoAnswer].
+// NoAnswererError says that no subscription of the bus answers events of a type. Nothing
+// was published. It matches [ErrNoAnswer].
 type NoAnswererError struct{ EventType string }
 
 // Error says what to do.
@@ -323,8 +329,8 @@ func (e *NoAnswererError) Error() string {
 // Is makes the error match [ErrNoAnswer].
 func (e *NoAnswererError) Is(target error) bool { return target == ErrNoAnswer }
 
-// AnswerTypeError says that a subscription answers with another Go type than the caller wants. Generated code
-// cannot make this mistake.
+// AnswerTypeError says that a subscription answers with another Go type than the caller
+// wants. Generated code cannot make this mistake.
 type AnswerTypeError struct {
 	EventType    string
 	Subscription string
@@ -351,11 +357,13 @@ func (e *InvalidAnswerError) Error() string {
 // Unwrap returns the cause.
 func (e *InvalidAnswerError) Unwrap() error { return e.Err }
 
-// AnswerError says why one subscription has not answered. Its delivery is a dead letter, or the subscription is gone.
+// AnswerError says why one subscription has not answered. Its delivery is a dead letter,
+// or the subscription is gone.
 type AnswerError struct {
 	Subscription string // its name; in a group that of the member
-	// Err is what the handler has returned in its last attempt, so that [errors.Is] and [errors.As] find what it
-	// wraps, or an error with the text of why the delivery was given up.
+	// Err is what the handler has returned in its last attempt, so that [errors.Is] and
+	// [errors.As] find what it wraps, or an error with the text of why the delivery was
+	// given up.
 	Err error
 }
 

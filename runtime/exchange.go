@@ -18,9 +18,9 @@ import (
 // exchange is what a caller of Request or Collect shares with the handlers that answer.
 //
 // An answer counts if its attempt succeeds, and not when the handler returns: that may
-// have been too late. So it is offered first (turn.returned), and taken when the bus counts the
-// success (answerCounter). The caller waits until it has enough answers, or until every feed that
-// answers has settled the event.
+// have been too late. So it is offered first (turn.returned), and taken when the bus
+// counts the success (answerCounter). The caller waits until it has enough answers, or
+// until every feed that answers has settled the event.
 type exchange struct {
 	id    uuid.UUID // of the event
 	typ   string
@@ -51,7 +51,8 @@ func newExchange(id uuid.UUID, typ string, feeds map[string]bool, wants reflect.
 	}
 }
 
-// enough returns who has answered, if the caller needs no more answers. The caller holds mu.
+// enough returns who has answered, if the caller needs no more answers. The caller holds
+// mu.
 func (x *exchange) enough() (names string, ok bool) {
 	if x.first == 0 || len(x.answers) < x.first {
 		return "", false
@@ -71,16 +72,16 @@ func (x *exchange) close() {
 	}
 }
 
-// turn is one attempt of a handler that answers. Its exchange is nil if nobody waits
-// for the answer.
+// turn is one attempt of a handler that answers. Its exchange is nil if nobody waits for
+// the answer.
 type turn struct {
 	x *exchange
 	a *dispatch.Attempt
 	s *Subscription
 }
 
-// begin returns the context for a handler that answers. The error settles the delivery without
-// calling the handler: the answer is not needed any more.
+// begin returns the context for a handler that answers. The error settles the delivery
+// without calling the handler: the answer is not needed any more.
 func (e *exchanges) begin(a *dispatch.Attempt, s *Subscription) (context.Context, turn, error) {
 	x := e.find(a.ID)
 	if x == nil {
@@ -98,7 +99,8 @@ func (e *exchanges) begin(a *dispatch.Attempt, s *Subscription) (context.Context
 
 func tooLate(names string) error { return &dispatch.AnsweredError{Reason: "answered by " + names} }
 
-// returned takes what the handler has returned, and returns what that means for the delivery.
+// returned takes what the handler has returned, and returns what that means for the
+// delivery.
 func (t turn) returned(value any, err error) error {
 	none := declines(err)
 	if t.x == nil {
@@ -132,8 +134,9 @@ func (t turn) end() {
 	delete(t.x.running, t.a)
 }
 
-// declines tells whether a handler says that it has no answer. What it asks for beside that, such
-// as [Permanent], comes first; and that nobody was there to be asked is a failure.
+// declines tells whether a handler says that it has no answer. What it asks for beside
+// that, such as [Permanent], comes first; and that nobody was there to be asked is a
+// failure.
 func declines(err error) (ok bool) {
 	defer func() { ok = recover() == nil && ok }() // methods of the error are the program's
 	var nobody *NoAnswererError
@@ -170,8 +173,8 @@ func (x *exchange) take(a *dispatch.Attempt, s *Subscription) {
 	}
 }
 
-// settled notes that a feed has settled the event, or has failed for good. It reports whether
-// nobody needs the exchange any more.
+// settled notes that a feed has settled the event, or has failed for good. It reports
+// whether nobody needs the exchange any more.
 func (x *exchange) settled(feed string, failed *AnswerError) (needless bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -189,8 +192,9 @@ func (x *exchange) settled(feed string, failed *AnswerError) (needless bool) {
 	return x.left
 }
 
-// logPatience is how long a caller waits before it asks the log, too, whether the event is settled. What
-// the handlers of this process do it hears without that; what an operator discards, the log knows.
+// logPatience is how long a caller waits before it asks the log, too, whether the event
+// is settled. What the handlers of this process do it hears without that; what an
+// operator discards, the log knows.
 const logPatience = 100 * time.Millisecond
 
 // wait waits until there is nothing to wait for any more.
@@ -227,7 +231,8 @@ func (s *Subscription) answersOther(wants reflect.Type) error {
 	return &AnswerTypeError{EventType: s.pattern, Subscription: s.name, Answers: s.answers.String(), Wanted: wants.String()}
 }
 
-// settledInLog takes over what the log says of an event that all subscriptions have settled.
+// settledInLog takes over what the log says of an event that all subscriptions have
+// settled.
 func (x *exchange) settledInLog(bus *Bus, all []engine.Settlement) {
 	for _, s := range all {
 		var failed *AnswerError
@@ -276,7 +281,8 @@ func (x *exchange) result(err error) error {
 	return err
 }
 
-// unanswered returns why there is no answer, after all who were asked have settled the event.
+// unanswered returns why there is no answer, after all who were asked have settled the
+// event.
 func (x *exchange) unanswered() error {
 	if len(x.failed) > 0 {
 		return &AllFailedError{EventType: x.typ, ID: x.id, Failed: x.failed}

@@ -12,9 +12,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// exchanges are those of a bus that handlers may still ask for, by the id of their event: those
-// whose callers wait, and those whose callers have their answers while others have not settled the
-// event.
+// exchanges are those of a bus that handlers may still ask for, by the id of their event:
+// those whose callers wait, and those whose callers have their answers while others have
+// not settled the event.
 type exchanges struct {
 	mu   sync.Mutex
 	of   map[uuid.UUID]*exchange
@@ -22,9 +22,9 @@ type exchanges struct {
 	next int         // the oldest of a full ring
 }
 
-// exchangesKept is for how many answered events the bus remembers that the deliveries that have not
-// begun are not needed any more, so that memory does not grow with a backlog. Those of older
-// events are handled.
+// exchangesKept is for how many answered events the bus remembers that the deliveries
+// that have not begun are not needed any more, so that memory does not grow with a
+// backlog. Those of older events are handled.
 const exchangesKept = 1 << 14
 
 // find returns the exchange of an event, or nil.
@@ -44,8 +44,9 @@ func (e *exchanges) open(x *exchange) {
 	e.of[x.id] = x
 }
 
-// leave is called when the caller waits no longer, once or twice. If it has enough answers, the exchange stays
-// for the handlers that have not begun; else the event is handled as if nobody had asked.
+// leave is called when the caller waits no longer, once or twice. If it has enough
+// answers, the exchange stays for the handlers that have not begun; else the event is
+// handled as if nobody had asked.
 func (e *exchanges) leave(x *exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

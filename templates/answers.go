@@ -69,7 +69,8 @@ func collectEvent(e *catalog.Event) *jen.Statement {
 		Block(askCall("Collect", e))
 }
 
-// askCall emits the call of a function of the runtime whose first type parameter is the result.
+// askCall emits the call of a function of the runtime whose first type parameter is the
+// result.
 func askCall(function string, e *catalog.Event) jen.Code {
 	return jen.Return(inRuntime(function).Types(goType(e.Result.Type)).Call(
 		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("payload"), jen.Id("opts").Op("..."),
