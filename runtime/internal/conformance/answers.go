@@ -153,6 +153,7 @@ func (env *Env) TestFailuresOfAllWhoAnswerAreJoined(t *testing.T) {
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("it took %v: the caller has not waited for the retry, or for more than that", took)
 		}
+		f.Idle()
 		if n := len(env.Dead(t, f.Path)); n != 2 {
 			t.Errorf("there are %d dead letters", n)
 		}
