@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -395,12 +397,17 @@ func (env *Env) TestAnImmediateEventIsStoredWhateverBecomesOfTheHandler(t *testi
 		f := env.Open(t, runtime.WithMaxPending(1, runtime.Refuse))
 		var ran Journal[string]
 		var staged, late error
+		var parent uuid.UUID
 		over := make(chan struct{})
 		f.Handle("one", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 			ran.Add(fmt.Sprintf("%d.%d %s", e.Payload.Number, e.Attempt, e.CorrelationID))
 			if e.Payload.Number != 1 {
+				if e.ParentID != parent || e.PublishedBy != "one" || e.Hops != 1 {
+					t.Errorf("the child was published by %s, for event %v, after %d hops", e.PublishedBy, e.ParentID, e.Hops)
+				}
 				return nil
 			}
+			parent = e.ID
 			first := f.child(ctx, 10, runtime.WithDedupeKey("ten"))
 			if first.Duplicate != (e.Attempt > 1) {
 				t.Errorf("attempt %d: the receipt says Duplicate %v", e.Attempt, first.Duplicate)
