@@ -27,6 +27,9 @@ func printNextSteps(out io.Writer, db string) {
 Look inside with any SQLite shell:
   sqlite3 -box %[1]s "SELECT status, count(*) FROM events GROUP BY status"
   sqlite3 -box %[1]s "SELECT subscription, attempts, last_error FROM dead_letters LIMIT 5"
+See what came of one order (the ids are in the list):
+  go tool busgen events list %[1]s --type order.placed --limit 5
+  go tool busgen events tree %[1]s ID
 Read what the bus logged:
   tail %[1]s.log
 Pull the plug, and see what is left:
