@@ -51,6 +51,11 @@
 // answers. Questions are stored and retried like other events. Answers are not stored, and
 // stay in the process. A handler can ask, too.
 //
+// Such an event knows its parent and the subscription that published it, and inherits the
+// correlation id and the trace context ([Event]). [Tree] returns all that came of an event,
+// [Receipt.WaitTree] waits for it, and [WithHopLimit] ends handlers that publish in a
+// circle.
+//
 // # Change over time
 //
 // Events outlive the program that published them. Each is stored with the version of
