@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +67,7 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 	replay := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
 		return c.file.Replay(ctx, subscription, s)
 	}
-	if err := c.confirmSweep(replay, s, "Really have "+strings.ReplaceAll(subscription, "%", "%%")+" handle %s again (%s)?", "event"); err != nil {
+	if err := c.confirmSweep(replay, s, "Really have "+escaped(subscription)+" handle %s again (%s)?", "event"); err != nil {
 		return "", err
 	}
 	counts, err := c.sweep(replay, s, "replayed")
@@ -77,12 +76,7 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 	}
 	report := fmt.Sprintf("matched %s, replayed %s\n", terminal.Number(counts.Matched), terminal.Number(counts.Moved))
 	if c.json {
-		var encodeErr error
-		report, encodeErr = cli.Document(struct {
-			Matched int `json:"matched"`
-			Moved   int `json:"moved"`
-		}{counts.Matched, counts.Moved})
-		err = errors.Join(err, encodeErr)
+		report, err = replayed(counts, err)
 	}
 	if err == nil && counts.Matched == 0 {
 		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", subscription))
