@@ -85,12 +85,17 @@ type Attempt struct {
 	mu       sync.Mutex
 	ctx      context.Context // made when someone asks for more than the deadline
 	cancel   context.CancelFunc
-	ended    bool // the context is over
-	over     bool // there is a disposition; whoever sets it makes it
-	returned bool // the handler is back
-	left     bool // the worker did not wait for it
-	handled  bool // well, and there are more handlers to come
+	cut      context.CancelCauseFunc // ends ctx with a cause; nil unless it was made for that
+	ended    bool                    // the context is over
+	over     bool                    // there is a disposition; whoever sets it makes it
+	returned bool                    // the handler is back
+	left     bool                    // the worker did not wait for it
+	handled  bool                    // well, and there are more handlers to come
 	staged   []engine.Record
+
+	interrupted error   // why; nil if it was not
+	children    []Child // that the handler has stored before its attempt ended
+	abandoned   bool    // nobody needs them
 }
 
 // Owner returns the bus whose handler this is.
@@ -122,6 +127,8 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 		return ErrOver
 	case ended != nil:
 		return ended
+	case a.interrupted != nil:
+		return a.interrupted
 	}
 	a.staged = append(a.staged, records...)
 	return nil
@@ -180,7 +187,7 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 	a.warned = slow == 0 || slow >= a.limit
 	defer a.release()
 	if !s.consumer.Begin(a.Delivery, worker, a.started) {
-		a.drop()
+		a.refused()
 		return false, true
 	}
 	s.watch(a)
@@ -332,13 +339,19 @@ func (a *Attempt) withdraw() {
 	a.run.scheduler.signal()
 }
 
-// drop ends an attempt whose handler is not called, because the delivery is not this
-// process's any more. Whoever has it now settles it.
-func (a *Attempt) drop() {
+// refused ends an attempt whose handler is not called, because the delivery was cancelled,
+// or is not this process's any more. Then whoever has it now settles it.
+func (a *Attempt) refused() {
+	s := a.run.scheduler
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
-	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
+	if reason, cancelled := s.consumer.Cancelled(a.Seq); cancelled {
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+		a.withdraw()
+		return
+	}
+	s.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }
 

@@ -41,7 +41,15 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		a.ctx, a.cancel = context.WithDeadlineCause(a.run.scheduler.base, a.deadline(), a.lateness())
+		s := a.run.scheduler
+		parent := s.base
+		if a.interrupted != nil || s.cfg.interruptible() {
+			parent, a.cut = context.WithCancelCause(parent)
+		}
+		a.ctx, a.cancel = context.WithDeadlineCause(parent, a.deadline(), a.lateness())
+		if a.interrupted != nil {
+			a.cut(a.interrupted)
+		}
 		if a.ended {
 			a.cancel()
 		}
@@ -56,5 +64,8 @@ func (a *Attempt) release() {
 	a.ended = true
 	if a.cancel != nil {
 		a.cancel()
+	}
+	if a.cut != nil {
+		a.cut(nil)
 	}
 }

@@ -61,6 +61,10 @@ type Config struct {
 	Alone *Alone
 	Waits *Waits
 
+	// Interrupts is shared, too. While it is true, attempts keep what [Scheduler.Interrupt]
+	// and [Attempt.Abandon] need. Nil for never.
+	Interrupts *atomic.Bool
+
 	Logger *slog.Logger
 }
 
