@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/busgen/busgen/runtime/internal/background"
@@ -45,6 +46,7 @@ type Bus struct {
 	pausing     pausing
 	alone       dispatch.Alone
 	waits       dispatch.Waits
+	interrupts  atomic.Bool // attempts can be interrupted
 
 	mu            sync.Mutex
 	subscriptions []*Subscription

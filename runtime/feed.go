@@ -234,7 +234,7 @@ func (f *feed) start() {
 	config := dispatch.Config{
 		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: 1,
 		Handlers: f.handlersOf, Settings: f.settingsOf, Notice: f.notice,
-		Alone: &f.bus.alone, Waits: &f.bus.waits, Logger: f.bus.config.logger,
+		Alone: &f.bus.alone, Waits: &f.bus.waits, Interrupts: &f.bus.interrupts, Logger: f.bus.config.logger,
 	}
 	reorders := false
 	for _, m := range members {

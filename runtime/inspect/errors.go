@@ -50,6 +50,27 @@ type PageError = engine.PageError
 //	}
 type NotOpenError = engine.NotOpenError
 
+// BegunError is returned by [File.CancelEvent] if handlers of the event run.
+//
+//	type BegunError struct {
+//		ID        uuid.UUID // of the event
+//		Running   []string  // the subscriptions whose handlers run; they are not tried again if they fail
+//		Cancelled []string  // the subscriptions for which the event was cancelled
+//	}
+type BegunError = engine.BegunError
+
+// UnansweredError is returned by [File.CancelEvent] if nobody knows whether a handler of
+// the event runs. The event is cancelled: no handler is called for it once the process that
+// dispatches looks at the file again.
+//
+//	type UnansweredError struct {
+//		ID     uuid.UUID     // of the event
+//		PID    int           // of the process that dispatches
+//		Waited time.Duration // for its answer
+//		Err    error         // why nobody waited for longer; nil if the time for an answer is over
+//	}
+type UnansweredError = engine.UnansweredError
+
 // ImportError says which line [File.Import] could not take. The lines before it are
 // in the file; once the line is repaired, all of them can be imported again.
 //

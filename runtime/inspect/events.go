@@ -194,6 +194,22 @@ func (f *File) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, rea
 	return f.log.DiscardEvent(ctx, id, subscription, reason)
 }
 
+// CancelEvent keeps an event from being handled by one subscription, or by all for an empty
+// name: its open deliveries whose handlers do not run are discarded, with the reason
+// "cancelled". It returns the names of their subscriptions. With a nil error no handler is
+// called for them after CancelEvent has returned. [File.DiscardEvent] takes any reason, and
+// does not wait until that is certain.
+//
+// A process that dispatches is asked whether handlers run, which takes up to 200 ms. If
+// some do, they go on, are not tried again if they fail, and the error is a
+// *[BegunError]. If the process does not answer within five seconds, or before ctx ends, it
+// is an *[UnansweredError]: the event is cancelled all the same. If no process dispatches,
+// nobody is asked. Without an open delivery the error is a *[NotOpenError], and without the
+// event or the subscription a *[NotFoundError]. [File.Undiscard] undoes it.
+func (f *File) CancelEvent(ctx context.Context, id uuid.UUID, subscription string) (subscriptions []string, err error) {
+	return f.log.CancelEvent(ctx, id, subscription)
+}
+
 // Undo chooses discards: those of an event, to one subscription if it is named, or
 // those of one action of the audit.
 //

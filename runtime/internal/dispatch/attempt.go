@@ -82,20 +82,16 @@ type Attempt struct {
 	loan     *loan // that goes on; guarded by the subscription's loans
 	warned   bool  // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 
-	mu       sync.Mutex
-	ctx      context.Context // made when someone asks for more than the deadline
-	cancel   context.CancelFunc
-	cut      context.CancelCauseFunc // ends ctx with a cause; nil unless it was made for that
-	ended    bool                    // the context is over
-	over     bool                    // there is a disposition; whoever sets it makes it
-	returned bool                    // the handler is back
-	left     bool                    // the worker did not wait for it
-	handled  bool                    // well, and there are more handlers to come
-	staged   []engine.Record
-
-	interrupted error   // why; nil if it was not
-	children    []Child // that the handler has stored before its attempt ended
-	abandoned   bool    // nobody needs them
+	mu           sync.Mutex
+	ctx          context.Context // made when someone asks for more than the deadline
+	cancel       context.CancelFunc
+	ended        bool // the context is over
+	over         bool // there is a disposition; whoever sets it makes it
+	returned     bool // the handler is back
+	left         bool // the worker did not wait for it
+	handled      bool // well, and there are more handlers to come
+	staged       []engine.Record
+	interruption *interruption // nil unless something of it is needed
 }
 
 // Owner returns the bus whose handler this is.
@@ -127,8 +123,8 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 		return ErrOver
 	case ended != nil:
 		return ended
-	case a.interrupted != nil:
-		return a.interrupted
+	case a.interrupted() != nil:
+		return a.interrupted()
 	}
 	a.staged = append(a.staged, records...)
 	return nil
@@ -339,19 +335,27 @@ func (a *Attempt) withdraw() {
 	a.run.scheduler.signal()
 }
 
-// refused ends an attempt whose handler is not called, because the delivery was cancelled,
-// or is not this process's any more. Then whoever has it now settles it.
+// refused ends an attempt whose handler is not called, because the delivery was cancelled or
+// is not this process's any more.
 func (a *Attempt) refused() {
-	s := a.run.scheduler
+	reason, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+	if !cancelled {
+		a.drop()
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	a.withdraw()
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+}
+
+// drop ends an attempt at a delivery of another process. Whoever has it now settles it.
+func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
-	if reason, cancelled := s.consumer.Cancelled(a.Seq); cancelled {
-		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
-		a.withdraw()
-		return
-	}
-	s.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
+	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }
 

@@ -41,17 +41,9 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		s := a.run.scheduler
-		parent := s.base
-		if a.interrupted != nil || s.cfg.interruptible() {
-			parent, a.cut = context.WithCancelCause(parent)
-		}
-		a.ctx, a.cancel = context.WithDeadlineCause(parent, a.deadline(), a.lateness())
-		if a.interrupted != nil {
-			a.cut(a.interrupted)
-		}
+		a.ctx, a.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
 		if a.ended {
-			a.cancel()
+			a.endContext()
 		}
 	}
 	return a.ctx
@@ -63,9 +55,14 @@ func (a *Attempt) release() {
 	defer a.mu.Unlock()
 	a.ended = true
 	if a.cancel != nil {
-		a.cancel()
+		a.endContext()
 	}
-	if a.cut != nil {
-		a.cut(nil)
+}
+
+// endContext ends the context that was made. The caller holds mu.
+func (a *Attempt) endContext() {
+	a.cancel()
+	if a.interruption != nil && a.interruption.cut != nil {
+		a.interruption.cut(nil)
 	}
 }

@@ -76,6 +76,13 @@ func (a *Attempt) fail(f failure) {
 		a.yield(asked.Reason, now)
 		return
 	}
+	if cause := a.interrupted(); cause != nil {
+		a.withdraw() // it says nothing about the handler
+		reason, _ := textOf(cause)
+		a.handler.Count.Discarded(a, reason, now)
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+		return
+	}
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack,
 	}

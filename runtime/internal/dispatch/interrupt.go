@@ -1,10 +1,22 @@
 package dispatch
 
-import "github.com/google/uuid"
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
 
 // An attempt can be interrupted, because nobody needs what its handler does any more: its
 // context ends with a cause, and if the handler fails after that, the delivery is
 // discarded. A handler that succeeds all the same has handled the event.
+
+// interruption is what an attempt has for that. It is guarded by the attempt's mu.
+type interruption struct {
+	cause     error                   // nil until the attempt is interrupted
+	cut       context.CancelCauseFunc // ends the context with a cause; nil if that was not made for it
+	children  []Child                 // that the handler has stored before its attempt ended
+	abandoned error                   // why nobody needs them; nil if somebody may
+}
 
 // Child is an event that a handler has stored before its attempt ended.
 type Child struct {
@@ -12,10 +24,10 @@ type Child struct {
 	ID  uuid.UUID
 }
 
-// Interrupt ends the contexts of the attempts that run at the event at seq, with a cause,
-// whose text is the reason if they are discarded. It returns these attempts, and does not
-// wait for their handlers. A context that was made while [Config].Interrupts was false has
-// no cause but context.Canceled.
+// Interrupt ends the contexts of the attempts that run at the event at seq, with a cause.
+// Its text is the reason of those that are discarded. Interrupt returns these attempts,
+// and does not wait for their handlers. A context that was made while [Config].Interrupts
+// was false has no cause but context.Canceled.
 func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
 	s.mu.Lock()
 	var found []*Attempt
@@ -38,40 +50,67 @@ func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
 func (a *Attempt) interruptFor(cause error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || a.interrupted != nil {
+	if a.over || a.interrupted() != nil {
 		return false
 	}
-	a.interrupted = cause
+	i := a.interruptible()
+	i.cause = cause
 	switch {
-	case a.cut != nil:
-		a.cut(cause)
+	case i.cut != nil:
+		i.cut(cause)
 	case a.cancel != nil:
 		a.cancel()
 	}
 	return true
 }
 
-// Stored notes events that the handler has stored before its attempt ends, for [Attempt.Abandon].
-// It does nothing unless [Config].Interrupts is true. It reports whether nobody needs them
-// any more, because the attempt was interrupted or its children were abandoned.
-func (a *Attempt) Stored(children ...Child) (needless bool) {
-	if !a.run.scheduler.cfg.interruptible() {
-		return false
-	}
+// Stored notes events that the handler has stored before its attempt ends, for
+// [Attempt.Abandon]. If they are abandoned already it returns why.
+func (a *Attempt) Stored(children ...Child) (abandoned error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.children = append(a.children, children...)
-	return a.abandoned || a.interrupted != nil
+	i := a.interruptible()
+	i.children = append(i.children, children...)
+	return i.abandoned
 }
 
-// Abandon takes the events that the handler has stored. From now on [Attempt.Stored]
-// reports that nobody needs what is stored.
-func (a *Attempt) Abandon() (children []Child) {
+// Abandon takes the events that the handler has stored, which nobody needs any more for
+// the given cause. [Attempt.Stored] returns it from now on.
+func (a *Attempt) Abandon(cause error) (children []Child) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	children, a.children, a.abandoned = a.children, nil, true
+	i := a.interruptible()
+	children, i.children, i.abandoned = i.children, nil, cause
 	return children
 }
 
-// interruptible tells whether attempts keep what an interruption needs.
-func (c *Config) interruptible() bool { return c.Interrupts != nil && c.Interrupts.Load() }
+// interrupted returns why the attempt was interrupted, or nil. The caller holds mu.
+func (a *Attempt) interrupted() error {
+	if a.interruption == nil {
+		return nil
+	}
+	return a.interruption.cause
+}
+
+// interruptible returns the interruption of the attempt, made if need be. The caller holds
+// mu.
+func (a *Attempt) interruptible() *interruption {
+	if a.interruption == nil {
+		a.interruption = &interruption{}
+	}
+	return a.interruption
+}
+
+// interruptibleBase returns the parent of the attempt's context. The caller holds mu.
+func (a *Attempt) interruptibleBase() context.Context {
+	s := a.run.scheduler
+	if a.interrupted() == nil && (s.cfg.Interrupts == nil || !s.cfg.Interrupts.Load()) {
+		return s.base
+	}
+	i := a.interruptible()
+	parent, cut := context.WithCancelCause(s.base)
+	if i.cut = cut; i.cause != nil {
+		cut(i.cause)
+	}
+	return parent
+}

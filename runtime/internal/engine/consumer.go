@@ -40,8 +40,8 @@ type Source interface {
 	// are set.
 	Failing(after int64, limit int) ([]*Delivery, error)
 
-	// Cancelled reports whether an operator has discarded the delivery of an event,
-	// and why. It is to be settled as discarded instead of being tried.
+	// Cancelled reports whether somebody has cancelled or discarded the delivery of an
+	// event, and why. It is to be settled as discarded instead of being tried.
 	Cancelled(seq int64) (reason string, ok bool)
 }
 
@@ -54,8 +54,9 @@ type Settler interface {
 
 	// Begin says that one of the subscription's workers, numbered from 0,
 	// starts an attempt at d. The fact survives the death of the process. For a
-	// suspect it also survives a power cut. Begin returns false if the delivery is not
-	// this process's any more: then it must be dropped, neither tried nor settled.
+	// suspect it also survives a power cut. Begin returns false if the delivery must not
+	// be tried. If Cancelled says why, it is to be settled as discarded. Otherwise it is
+	// not this process's any more, and must be dropped, neither tried nor settled.
 	Begin(d *Delivery, worker int, started time.Time) bool
 
 	// End says that the handler which was called after Begin has returned.

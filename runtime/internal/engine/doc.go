@@ -14,6 +14,7 @@
 //	Registry    which event types and subscriptions exist
 //	Appender    publishing
 //	Dispatcher  taking over, and the consumers whose deliveries this process handles
+//	Canceller   cancelling events before they are handled
 //	Waiter      waiting until deliveries are settled
 //	Watcher     waiting for events to be published
 //	Meter       backlogs, and events that nobody handles

@@ -164,6 +164,9 @@ type EventDiscarder interface {
 	// *NotOpenError if no delivery is open.
 	DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) ([]string, error)
 
+	// CancelEvent is Canceller.Cancel of an operator, with ReasonCancelled.
+	CancelEvent(ctx context.Context, id uuid.UUID, subscription string) ([]string, error)
+
 	// Undiscard undoes discards. A choice that matches nothing is no error.
 	Undiscard(ctx context.Context, u Undo) (Undone, error)
 }

@@ -8,6 +8,7 @@ type Log interface {
 	Registry
 	Appender
 	Dispatcher
+	Canceller
 	Waiter
 	Watcher
 	Meter

@@ -251,10 +251,11 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) bool {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	own := c.own(d)
-	if own != nil {
-		own.started = started
+	if own == nil || own.cancelled {
+		return false
 	}
-	return own != nil
+	own.started = started
+	return true
 }
 
 // End implements [engine.Settler].

@@ -238,50 +238,6 @@ func (in *inspection) Unsettled(_ context.Context, visit func(engine.Unsettled))
 	return nil
 }
 
-// DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles
-// the delivery.
-func (in *inspection) DiscardEvent(_ context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if subscription != "" && in.known(subscription) == nil {
-		return nil, &engine.NotFoundError{Thing: "subscription", Name: subscription}
-	}
-	err = &engine.NotFoundError{Thing: "event", Name: id.String()}
-	in.eachFrom(in.oldest, func(r *engine.Record) {
-		if r.ID != id {
-			return
-		}
-		err = nil
-		for _, sub := range in.subscriptions {
-			if subscription != "" && in.known(subscription) != sub {
-				continue
-			}
-			d := sub.deliveries[r.Seq]
-			if d == nil && sub.routes[r.Type] && sub.passes(r) {
-				d = sub.add(r)
-			}
-			switch {
-			case d == nil || !d.open():
-				continue
-			case d.state == polled:
-				d.cancelled, d.reason = true, reason
-			case in.owner != nil: // it may hold back others until this one has come again
-				d.state, d.due, d.cancelled, d.reason = waiting, time.Time{}, true, reason
-			default:
-				d.state, d.reason, d.died = discarded, reason, time.Now()
-			}
-			names = append(names, sub.name)
-			in.note(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: sub.name, Count: 1, Detail: reason})
-		}
-	})
-	if err == nil && names == nil {
-		return nil, &engine.NotOpenError{Event: id}
-	}
-	in.wake()
-	in.noteSettled()
-	return names, err
-}
-
 // eventOf returns an event with the states of its deliveries taken together.
 func (in *inspection) eventOf(r *engine.Record) engine.Event {
 	event := engine.Event{

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"sort"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -8,60 +10,161 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// An operator can discard a delivery that is open. Only the dispatcher knows what
-// it has in its hands, so the operator's word is kept in the table cancelled, and
-// the dispatcher settles the delivery when its turn comes, which is at once.
+// A delivery that is open can be discarded by somebody who has not got it in his hands:
+// an operator, or the program that cancels its event. The table cancelled keeps that, and
+// the dispatching process settles the delivery when its turn comes, which is at once. In
+// memory a consumer has marks for what the table says. Begin looks at them under the lock
+// with which they are set: so a delivery is either cancelled or begun.
 
-// Cancelled implements [engine.Consumer].
+// Cancelled implements [engine.Source].
 func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
-	cancelled := c.cancelled.Load()
-	if cancelled == nil {
+	if !c.cancels.Load() {
 		return "", false
 	}
-	reason, ok = (*cancelled)[seq]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reason, ok = c.cancelled[seq]
 	return reason, ok
 }
 
-// readCancelled takes in which open deliveries were discarded.
-func (l *Log) readCancelled(conn *database.Conn) error {
-	found := map[int64]map[int64]string{}
-	err := conn.Query("SELECT subscription, seq, reason FROM cancelled", func(s *sqlite3.Stmt) error {
-		id := s.ColumnInt64(0)
-		if found[id] == nil {
-			found[id] = map[int64]string{}
+// mark replaces what is cancelled: reasons by seq. It leaves out what is settled already,
+// and not yet written.
+func (c *consumer) mark(reasons map[int64]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for seq := range reasons {
+		if own := c.polledAt(seq); own != nil && own.final {
+			delete(reasons, seq)
 		}
-		found[id][s.ColumnInt64(1)] = s.ColumnText(2)
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	for _, c := range l.all() {
-		if own := found[c.id]; own != nil {
-			c.cancelled.Store(&own)
-		} else if c.cancelled.Load() != nil {
-			c.cancelled.Store(nil)
-		}
+	c.cancelled = reasons
+	c.cancels.Store(len(reasons) > 0)
+}
+
+// begun reports whether a handler was called for the delivery, which is not settled.
+func (c *consumer) begun(seq int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := c.polledAt(seq)
+	return own != nil && !own.settled && !own.started.IsZero()
+}
+
+// unmark is called with mu held when a delivery is settled for good.
+func (c *consumer) unmark(seq int64) {
+	if len(c.cancelled) == 0 {
+		return
+	}
+	delete(c.cancelled, seq)
+	c.cancels.Store(len(c.cancelled) > 0)
+}
+
+// polledAt returns a delivery that was polled and is not settled and written, or nil. The
+// caller holds mu.
+func (c *consumer) polledAt(seq int64) *delivery {
+	if own := c.rows[seq]; own != nil {
+		return own
+	}
+	i := sort.Search(len(c.way), func(i int) bool { return c.way[i].Seq >= seq })
+	if i < len(c.way) && c.way[i].Seq == seq {
+		return c.way[i]
 	}
 	return nil
 }
 
-// cancelDelivery notes that an open delivery is discarded, and makes it due if it
-// has a row, so that the dispatcher sees it.
-func cancelDelivery(c *database.Conn, subscription, seq int64, reason string) error {
-	err := c.Exec("INSERT OR REPLACE INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)", seq, subscription, reason, time.Now())
+// readCancelled takes in what is cancelled. It returns the rows of those who wait for an
+// answer, which is in them by then. It runs on the writer's goroutine, or while nothing of
+// the consumers is written.
+func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, err error) {
+	found := map[int64]map[int64]string{}
+	err = conn.Query("SELECT subscription, seq, reason, answer IS "+notAnswered+" FROM cancelled", func(s *sqlite3.Stmt) error {
+		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
+		if found[at.subscription] == nil {
+			found[at.subscription] = map[int64]string{}
+		}
+		found[at.subscription][at.seq] = s.ColumnText(2)
+		if s.ColumnBool(3) {
+			asked = append(asked, askedRow{rowKey: at})
+		}
+		return nil
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.Exec("UPDATE deliveries SET state = 'waiting', due_at = ?3 WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')",
-		seq, subscription, atOnce)
+	for _, c := range l.all() {
+		if own := found[c.id]; own != nil || c.cancels.Load() {
+			c.mark(own)
+		}
+	}
+	l.findBegun(asked)
+	return asked, nil
 }
 
-// forgetCancelled removes what was done: the delivery is settled.
-func forgetCancelled(c *database.Conn) error {
+// findBegun notes which of these deliveries are begun in this process.
+func (l *Log) findBegun(asked []askedRow) {
+	if len(asked) == 0 {
+		return
+	}
+	for _, c := range l.all() {
+		for i := range asked {
+			if one := &asked[i]; one.subscription == c.id {
+				one.begun = one.begun || c.begun(one.seq)
+			}
+		}
+	}
+}
+
+// cancelDelivery notes that an open delivery is discarded, and makes it due if it has a
+// row, so that the dispatcher sees it. Whoever asks wants an answer; what was cancelled
+// before keeps its reason then.
+func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error {
+	insert := `
+		INSERT INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET reason = excluded.reason, at = excluded.at`
+	if asks {
+		insert = `
+			INSERT INTO cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, ` + notAnswered + `)
+			ON CONFLICT DO UPDATE SET answer = excluded.answer`
+	}
+	if err := c.Exec(insert, at.seq, at.subscription, reason, time.Now()); err != nil {
+		return err
+	}
+	return hastenCancelled(c, at)
+}
+
+// hastenCancelled makes a cancelled delivery due that waits for its time.
+func hastenCancelled(c *database.Conn, at rowKey) error {
+	return c.Exec(`
+		UPDATE deliveries SET state = 'waiting', due_at = ?3
+		WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
+		  AND EXISTS (SELECT 1 FROM cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
+}
+
+// forgetCancelled removes what was done of an event: the deliveries are settled.
+func forgetCancelled(c *database.Conn, seq int64) error {
 	return c.Exec(`
 		DELETE FROM cancelled AS x
-		WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
+		WHERE x.seq = ?1
+		  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
 		  AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription
-		                  WHERE l.seq = x.seq AND ` + notPassed + `)`)
+		                  WHERE l.seq = x.seq AND `+notPassed+`)`, seq)
+}
+
+// markNew takes in what is cancelled of a new consumer. Only if there is something, it
+// needs the writer, so that nothing of it is settled or cancelled meanwhile.
+func (l *Log) markNew(ctx context.Context, c *consumer) error {
+	count := func(conn *database.Conn) (n int64, err error) {
+		return conn.Int64("SELECT count(*) FROM cancelled WHERE subscription = ?", c.id)
+	}
+	n := int64(0)
+	err := l.read(func(conn *database.Conn) (err error) {
+		n, err = count(conn)
+		return err
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	return l.writer.do(ctx, func(conn *database.Conn) error {
+		_, err := l.readCancelled(conn)
+		return err
+	})
 }

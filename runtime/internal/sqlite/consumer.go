@@ -28,7 +28,7 @@ type consumer struct {
 	name    string
 	pattern string
 
-	cancelled atomic.Pointer[map[int64]string] // reasons by seq; nil for none
+	cancels atomic.Bool // cancelled is not empty
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling sync.Mutex
@@ -53,6 +53,7 @@ type consumer struct {
 	writtenMeanwhile []int64             // the settled ones that were written since reading began
 	queued           int                 // the writer knows that there is something to write
 	workers          []*claims.Place     // by worker: its place in the claims file
+	cancelled        map[int64]string    // reasons by seq
 	preparing        *claims.Place       // that of Prepare; nil before its first call
 	prepared         int64               // the seq that it says; 0 for none
 }
@@ -64,6 +65,7 @@ const never = math.MaxInt64
 type delivery struct {
 	engine.Delivery
 	settled bool
+	final   bool          // and it does not come again
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
@@ -121,7 +123,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		return nil, fault.Wrap("subscribe in", l.path, err)
 	}
 	l.add(c)
-	if err := l.read(l.readCancelled); err != nil {
+	if err := l.markNew(ctx, c); err != nil {
 		return nil, fault.Wrap("subscribe in", l.path, err)
 	}
 	return c, nil
@@ -276,6 +278,10 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool
 		c.mu.Unlock()
 		return false
 	}
+	if _, cancelled := c.cancelled[d.Seq]; cancelled {
+		c.mu.Unlock()
+		return false
+	}
 	own.started, own.place = started, c.place(worker)
 	c.look()
 	c.mu.Unlock()
@@ -339,6 +345,11 @@ func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
+	switch disposition.Kind {
+	case engine.Done, engine.Discard, engine.Dead:
+		own.final = true
+		c.unmark(d.Seq)
+	}
 	delay := flushDelay
 	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 {
 		// The disposition needs a row, or the end of one. From here on until it

@@ -17,14 +17,14 @@ import (
 func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
 	err = i.changeAll(ctx, "discard an event of", subscription, func(c *database.Conn, only knownSubscription) error {
 		discarded = nil
-		if err := forgetCancelled(c); err != nil {
-			return err
-		}
 		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
 		if err == nil && seq == 0 {
 			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
 		}
 		if err != nil {
+			return err
+		}
+		if err := forgetCancelled(c, seq); err != nil {
 			return err
 		}
 		all, err := readDeliveries(c, seq)
@@ -37,7 +37,7 @@ func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscriptio
 			case only.id != 0 && d.subscription != only.id:
 			case d.open():
 				discarded = append(discarded, d.Subscription)
-				if err = cancelDelivery(c, d.subscription, seq, reason); err == nil {
+				if err = cancelDelivery(c, rowKey{d.subscription, seq}, reason, false); err == nil {
 					err = audit(c, engine.AuditEntry{
 						Actor: i.actor, Action: "discard", EventID: id, Subscription: d.Subscription, Count: 1, Detail: reason,
 					})

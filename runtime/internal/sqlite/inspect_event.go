@@ -72,6 +72,7 @@ func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 type deliveryState struct {
 	engine.DeliveryState
 	subscription int64
+	cancelled    bool // discarded, and not yet settled
 }
 
 // readDeliveries lists the subscriptions that an event is for: those of its
@@ -84,7 +85,8 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
 		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
-		            ELSE 'done' END
+		            ELSE 'done' END,
+		       k.seq IS NOT NULL AND x.seq IS NULL
 		FROM log l JOIN subscriptions s
 		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
@@ -103,6 +105,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		case rowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
 		case engine.StateDiscarded:
+			one.cancelled = s.ColumnBool(9)
 			one.Settled, one.Reason = database.Time(s, 6), s.ColumnText(7)
 		}
 		deliveries = append(deliveries, one)

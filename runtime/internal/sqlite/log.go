@@ -224,8 +224,15 @@ func (l *Log) refresh(c *database.Conn) {
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.readCancelled(c) != nil || l.tellRequests(c) != nil {
+	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.tellRequests(c) != nil {
 		return
+	}
+	asked, err := l.readCancelled(c)
+	if err != nil {
+		return
+	}
+	if len(asked) > 0 && l.writer.owns.Load() {
+		go l.answer(context.Background(), asked) // which needs the writer
 	}
 	for _, consumer := range l.all() {
 		consumer.recheck()

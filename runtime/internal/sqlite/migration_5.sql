@@ -4,3 +4,5 @@ CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, '"parent_id":"'
 
 ALTER TABLE deliveries ADD COLUMN replayed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE discarded ADD COLUMN replayed INTEGER;
+
+ALTER TABLE cancelled ADD COLUMN answer INTEGER;

@@ -158,13 +158,14 @@ CREATE TABLE discarded (
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
--- Open deliveries that an operator has discarded, until the dispatcher has
--- settled them.
+-- Open deliveries that an operator has discarded, or a program cancelled, until the
+-- dispatcher has settled them.
 CREATE TABLE cancelled (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   reason       TEXT    NOT NULL,
   at           INTEGER NOT NULL,
+  answer       INTEGER, -- of the dispatcher to who asks whether an attempt runs: 0 none yet, 1 no, 2 yes; NULL if nobody asks
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
@@ -232,7 +233,7 @@ CREATE TABLE audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker
+  action       TEXT    NOT NULL, -- retry, edit, discard, cancel, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned

@@ -62,6 +62,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := endFormerRoutes(c, everySubscription); err != nil {
 			return err
 		}
+		if err := c.Exec("UPDATE cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
+			return err
+		}
 		since = max(before+1, time.Now().UnixMicro())
 		return c.Exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
@@ -84,7 +87,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 				return err
 			}
 		}
-		if err := l.readCancelled(c); err != nil {
+		if _, err := l.readCancelled(c); err != nil {
 			return err
 		}
 		return count(c, found)

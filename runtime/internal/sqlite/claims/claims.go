@@ -84,6 +84,10 @@ func Open(path, vfsName string) (*File, error) {
 	return c, nil
 }
 
+// Shared reports whether other processes can dispatch from the database: it is a file of
+// the system.
+func (c *File) Shared() bool { return c.of != "" }
+
 // Read returns what the last owner left.
 func (c *File) Read() ([]Claim, error) {
 	c.mu.Lock()
