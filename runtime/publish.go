@@ -256,6 +256,9 @@ func (b *batch) append(ctx context.Context) error {
 		return public(err)
 	}
 	b.bus.published(b.records)
+	if b.attempt != nil {
+		b.bus.storedBy(b.attempt, b.records)
+	}
 	return nil
 }
 
