@@ -265,7 +265,7 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	wait := func(ctx context.Context) error {
 		err := x.wait(ctx, bus, seq)
 		bus.exchanges.leave(x)
-		x.stopLosers() // before the worker is taken back, which may be lent to one of them
+		x.stopLosers(bus) // before the worker is taken back, which may be lent to one of them
 		return err
 	}
 	if attempt != nil {

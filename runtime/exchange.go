@@ -257,14 +257,20 @@ func (b *Bus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 	return errors.New(text)
 }
 
-// stopLosers ends the contexts of handlers whose answers are not needed any more.
-func (x *exchange) stopLosers() {
+// stopLosers ends the contexts of handlers whose answers are not needed any more, and
+// those of the handlers of what they have published at once.
+func (x *exchange) stopLosers(bus *Bus) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	var losers []*dispatch.Attempt
 	if _, ok := x.enough(); ok {
-		for _, cancel := range x.running {
+		for a, cancel := range x.running {
 			cancel(ErrAnswered)
+			losers = append(losers, a)
 		}
+	}
+	x.mu.Unlock()
+	for _, a := range losers {
+		bus.abandon(a, ErrAnswered)
 	}
 }
 

@@ -171,6 +171,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	}
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if s.answers != nil {
+		b.interrupts.Store(true) // those that lose
 		s.handler.Count = answerCounter{(*counter)(s)}
 	}
 	if err := b.join(s); err != nil {
