@@ -182,6 +182,9 @@ func (env *Env) TestAHandlerThatPublishesItsOwnTypeEndsAtTheHopLimit(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithHopLimit(3))
 		_, err := runtime.Subscribe(f.Bus, PlacedType, "echo", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Hops > 10 {
+				return nil // without a limit it would go on for ever
+			}
 			_, err := runtime.Publish(ctx, f.Bus, PlacedType, e.Payload)
 			var limit *runtime.HopLimitError
 			if errors.As(err, &limit) && (limit.Parent != e.ID || limit.Hops != 4 || limit.Limit != 3 || limit.EventType != "order.placed" || limit.ParentType != "order.placed") {
