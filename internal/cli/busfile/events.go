@@ -22,7 +22,7 @@ Exit status: that of the verb.`,
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsUndiscard(), newEventsReplay())
+	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsCancel(), newEventsUndiscard(), newEventsReplay())
 	return cli.Family(cmd)
 }
 

@@ -85,7 +85,7 @@ func prepare(t *testing.T, s *shop, example string) {
 		typed(t, "busgen dlq export shop.db --out dead.jsonl", "")
 	}
 	switch {
-	case strings.Contains(example, "events discard"):
+	case strings.Contains(example, "events discard"), strings.Contains(example, "events cancel"):
 		does(t, "busgen subscriptions pause shop.db send-receipt")
 		time.Sleep(time.Second)
 		s.order(21, "customer21@example.org", 2100)
@@ -130,7 +130,7 @@ func substituted(t *testing.T, command string) string {
 	id := ""
 	if strings.Contains(command, exampleID) {
 		switch {
-		case strings.Contains(command, "events discard"):
+		case strings.Contains(command, "events discard"), strings.Contains(command, "events cancel"):
 			id = shownID(t, "busgen events list shop.db --type order.placed --status pending")
 		case strings.Contains(command, "events undiscard"), strings.Contains(command, "audit"):
 			id = shownID(t, "busgen events list shop.db --correlation checkout-5")

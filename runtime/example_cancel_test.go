@@ -1,0 +1,47 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
+)
+
+// A reminder is cancelled before its time has come.
+func ExampleReceipt_Cancel() {
+	ctx := context.Background()
+	folder, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(folder)
+	bus, err := events.Open(ctx, filepath.Join(folder, "shop.db"), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer bus.Shutdown(ctx)
+	events.SubscribeUserRegistered(bus, "remind", func(context.Context, runtime.Event[events.UserRegistered]) error {
+		fmt.Println("this is never called")
+		return nil
+	})
+	bus.Start(ctx)
+	receipt, err := events.PublishUserRegistered(ctx, bus,
+		events.UserRegistered{UserID: customer, Email: "ada@example.org"}, runtime.WithDelay(time.Hour))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(receipt.Cancel(ctx))
+	outcome, _ := receipt.Wait(ctx)
+	for _, d := range outcome.Deliveries {
+		if d.Subscription == "remind" {
+			fmt.Println(d.Discarded, d.Reason)
+		}
+	}
+	// Output:
+	// <nil>
+	// true cancelled
+}
