@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A worker may have taken a delivery, and not begun it, when its event is cancelled.
+func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
+	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+	must(t, err)
+	defer log.Close()
+	_, err = log.TakeOver(t.Context())
+	must(t, err)
+	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+	must(t, err)
+	records := []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}}
+	must(t, log.Append(t.Context(), records))
+	polled, err := consumer.Poll(nil, 1)
+	must(t, err)
+	cancelled, err := log.Cancel(t.Context(), engine.Cancellation{Event: records[0].ID, Reason: engine.ReasonCancelled})
+	if err != nil || len(cancelled) != 1 {
+		t.Fatalf("cancelled for %v, %v", cancelled, err)
+	}
+	if consumer.Begin(polled[0], 0, time.Now()) {
+		t.Error("an attempt begins after the cancel")
+	}
+	if reason, ok := consumer.Cancelled(polled[0].Seq); !ok || reason != "cancelled" {
+		t.Errorf("it is cancelled: %v, %q", ok, reason)
+	}
+}
