@@ -45,7 +45,8 @@ func (b *Bus) interruptAttempts(seq int64, subscription string, cause error) (in
 // interrupts their handlers, and so on with what those have published. What the handler
 // publishes from now on is cancelled by storedBy.
 func (b *Bus) abandon(a *dispatch.Attempt, cause error) {
-	for _, child := range a.Abandon(cause) {
+	children := a.Abandon(cause)
+	for _, child := range children {
 		_, err := b.log.Cancel(context.Background(), engine.Cancellation{Event: child.ID, Reason: cause.Error()})
 		var begun *engine.BegunError
 		var settled *engine.NotOpenError
@@ -53,6 +54,8 @@ func (b *Bus) abandon(a *dispatch.Attempt, cause error) {
 			b.config.logger.Warn("an event that nobody needs any more could not be cancelled; it is handled",
 				"event_id", child.ID, "error", err)
 		}
+	}
+	for _, child := range children { // after all are cancelled: the worker of one would begin the next
 		b.interrupt(child.Seq, "", cause)
 	}
 }
