@@ -41,6 +41,7 @@ var killed = []string{
 	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename type Money Amount",
 	"rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
 	"status shop.db", "status shop.db --watch", "events list shop.db", "events show shop.db ID", "events tree shop.db ID", "events discard shop.db ID --because test --yes",
+	"events cancel shop.db ID --yes",
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
 	"dlq list shop.db", "dlq groups shop.db", "dlq show shop.db ID", "dlq retry shop.db --all", "dlq edit shop.db ID", "dlq discard shop.db --all --because test --yes",
 	"dlq purge shop.db --older-than 1ms --yes", "dlq export shop.db --out dead.jsonl", "dlq import shop.db",

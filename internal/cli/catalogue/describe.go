@@ -27,10 +27,11 @@ POLICY is the number of attempts, the sum of the waits between them and the
 timeout of each; then the priority, the expiry and the redrive, if they are set.
 
 With --json the output is a list with an object for each event: name, doc,
-deprecated, owner, tags, at (file and line), version, aliases, partition_by, result (type, optional, doc),
-payload (name, type, optional, doc, deprecated, was, default of each field),
-reserved, history (version, doc, payload), subscriptions (name, doc, aliases),
-settings (by name, each with value and from) and examples.
+deprecated, owner, tags, at (file and line), version, aliases, partition_by,
+result (type, optional, doc), payload (name, type, optional, doc, deprecated,
+was, default of each field), reserved, history (version, doc, payload),
+subscriptions (name, doc, aliases), settings (by name, each with value and
+from) and examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
