@@ -62,10 +62,10 @@ type BegunError = engine.BegunError
 // dispatches looks at the file again.
 //
 //	type UnansweredError struct {
-//		ID     uuid.UUID     // of the event
-//		PID    int           // of the process that dispatches
-//		Waited time.Duration // for its answer
-//		Err    error         // why nobody waited for longer; nil if the time for an answer is over
+//		ID     uuid.UUID // of the event
+//		PID    int       // of the process that dispatches
+//		Waited time.Duration
+//		Err    error // why nobody waited for longer; nil if the time for an answer is over
 //	}
 type UnansweredError = engine.UnansweredError
 
@@ -80,8 +80,10 @@ type NotOpenError = engine.NotOpenError
 // NotFoundError says that the file does not have an event.
 //
 //	type NotFoundError struct {
-//		Thing string   // event
+//		Thing string   // event, subscription, pause, open circuit breaker, dead letter
 //		Name  string   // what was asked for
-//		// Known, Key and State are for other things; see package inspect.
+//		Known []string // the names there are, of a subscription, a pause or a breaker
+//		Key   Key      // of a dead letter
+//		State string   // of a dead letter: what is known of the delivery, in words
 //	}
 type NotFoundError = engine.NotFoundError

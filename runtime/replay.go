@@ -16,6 +16,15 @@ import (
 // [ToEvent]. The zero value is no place.
 //
 //	func (t To) String() string
+//
+//	type To struct {
+//		set   bool
+//		at    time.Time // zero for any time
+//		event uuid.UUID // uuid.Nil for any event
+//		wrong string    // why it is no place, in words
+//	}
+//
+//	func (t To) String() string
 type To = engine.To
 
 // ToBeginning is the oldest event that the file still has.

@@ -64,10 +64,10 @@ type BegunError = engine.BegunError
 // dispatches looks at the file again.
 //
 //	type UnansweredError struct {
-//		ID     uuid.UUID     // of the event
-//		PID    int           // of the process that dispatches
-//		Waited time.Duration // for its answer
-//		Err    error         // why nobody waited for longer; nil if the time for an answer is over
+//		ID     uuid.UUID // of the event
+//		PID    int       // of the process that dispatches
+//		Waited time.Duration
+//		Err    error // why nobody waited for longer; nil if the time for an answer is over
 //	}
 type UnansweredError = engine.UnansweredError
 

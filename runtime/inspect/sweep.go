@@ -69,6 +69,15 @@ func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Co
 // [ToEvent]. The zero value is no place.
 //
 //	func (t To) String() string
+//
+//	type To struct {
+//		set   bool
+//		at    time.Time // zero for any time
+//		event uuid.UUID // uuid.Nil for any event
+//		wrong string    // why it is no place, in words
+//	}
+//
+//	func (t To) String() string
 type To = engine.To
 
 // ToBeginning is the oldest event that the file still has.

@@ -49,16 +49,16 @@ func TestAnUnchangedFileTunesNothingAndNeedsNoBuild(t *testing.T) {
 
 func TestTunedTypesAndSubscriptionsAreReported(t *testing.T) {
 	for edit, want := range map[string]string{
-		"timeout: 2s>timeout: 3s":                               "ui.command.cart_changed ui.command.checkout_submitted",
-		"slow_after: 4m>slow_after: off":                        "ml.run.started ml.run.finished ml.run.failed",
-		"expires_after: 10s>expires_after: off":                 "ui.command.cart_changed ui.command.checkout_submitted",
-		"breaker: off >breaker: { open_for: 1s }":               "ui.command.cart_changed ui.command.checkout_submitted",
-		"failure_throttle: 5>failure_throttle: 6":               "charge-card",
-		"text_too_long: permanent>text_too_long: { retry: {} }": "print-gift-card",
-		"[timeout, crash], every>[crash], every":                "ml.run.started ml.run.finished ml.run.failed",
-		"doc: Writes to the customer.>timeout: 1s":              "send-receipt",
-		"base_delay: 1m, max_delay: 12h>max_delay: 12h":         "user.deletion_requested",
-		"doc: A customer placed an order.>doc: Other.":          "",
+		"priority: high\n    timeout: 2s>priority: high\n    timeout: 3s": "ui.command.cart_changed ui.command.checkout_submitted",
+		"slow_after: 4m>slow_after: off":                                  "ml.run.started ml.run.finished ml.run.failed",
+		"expires_after: 10s>expires_after: off":                           "ui.command.cart_changed ui.command.checkout_submitted",
+		"breaker: off >breaker: { open_for: 1s }":                         "ui.command.cart_changed ui.command.checkout_submitted",
+		"failure_throttle: 5>failure_throttle: 6":                         "charge-card",
+		"text_too_long: permanent>text_too_long: { retry: {} }":           "print-gift-card",
+		"[timeout, crash], every>[crash], every":                          "ml.run.started ml.run.finished ml.run.failed",
+		"doc: Writes to the customer.>timeout: 1s":                        "send-receipt",
+		"base_delay: 1m, max_delay: 12h>max_delay: 12h":                   "user.deletion_requested",
+		"doc: A customer placed an order.>doc: Other.":                    "",
 	} {
 		f := newFixture(t)
 		old, replacement, _ := strings.Cut(edit, ">")
@@ -84,7 +84,7 @@ func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 			{"", "event type order.cancelled is gone"},
 			{"order.canceled:", "event type order.canceled is new"},
 		}},
-		{"carrier:       { type: Carrier,", "carrier: { type: string,", []difference{
+		{"carrier:       { type: Carrier, doc: Who delivers", "carrier: { type: string, doc: Who delivers", []difference{
 			{"order.shipped:\n", "event type order.shipped has another payload or partition key"},
 		}},
 		{"enum: [DHL, UPS, PostNL]", "enum: [DHL, UPS]", []difference{

@@ -47,6 +47,7 @@ func TestWorkGoesOnAfterALockOnTheIndexWasHeld(t *testing.T) {
 				m.publish(3, 100)
 				m.poll(m.consumers[0], 2)
 
+				synctest.Wait() // no goroutine of the log reads
 				release := lockIndex(m, test.from, test.to)
 				locked = true
 				for range 3 {
