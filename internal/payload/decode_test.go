@@ -100,8 +100,10 @@ var codecs = map[string]codec{
 	"order.limited": codecOf[features.OrderLimited](), "hostile.text": codecOf[features.HostileText](), "partition.by.bool": codecOf[features.PartitionByBool](),
 	"partition.by.int": codecOf[features.PartitionByInt](), "partition.by.int32": codecOf[features.PartitionByInt32](), "partition.by.uint64": codecOf[features.PartitionByUint64](),
 	"partition.by.level": codecOf[features.PartitionByLevel](), "partition.by.enum": codecOf[features.PartitionByEnum](),
-	"shape.changed": codecOf[features.ShapeChanged](),
-	"order.moved":   codecOf[features.OrderMoved](),
+	"shape.changed":    codecOf[features.ShapeChanged](),
+	"order.moved":      codecOf[features.OrderMoved](),
+	"answered.plainly": codecOf[features.AnsweredPlainly](), "answered.with_a_list": codecOf[features.AnsweredWithAList](),
+	"answered.with_a_union": codecOf[features.AnsweredWithAUnion](), "answered.with_much": codecOf[features.AnsweredWithMuch](),
 }
 
 // A codec reads and writes payloads as a bus does.
