@@ -285,7 +285,8 @@ func (env *Env) TestAStrictOrderGoesOnAfterACancel(t *testing.T) {
 // Events with an even number are handled at once; those with an odd one fail and are tried
 // again at once, until they are cancelled.
 func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
-	const rounds, size = 250, 40 // 10,000 races
+	const size = 40
+	rounds := max(*races/size, 1)
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithDurability(runtime.Normal))
 		attempts := make([]atomic.Int32, rounds*size)

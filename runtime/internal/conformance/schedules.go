@@ -140,6 +140,8 @@ func (env *Env) TestExecutionsHappenWhenTheTablesSaySo(t *testing.T) {
 	}
 }
 
+var races = flag.Int("races", 10_000, "how often two things happen at once of which each must see the other")
+
 var scheduleEvents = flag.Int("schedule.events", 500, "how many events are retried twenty times each to see their waits")
 
 // An event after the other: together they would be a handler that fails, and
