@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // rewinder is a bus whose subscription worker has handled the orders 2, 3, 5, 6 and 8,
@@ -22,8 +24,8 @@ type rewinder struct {
 	*Fixture
 	events []uuid.UUID // the ids of the orders from 1 on
 	times  []time.Time
-	seen   Handled  // by worker
-	marks  []string // of the events that worker sees: number, attempt, and whether it is a replay
+	seen   Handled                     // by worker
+	marks  conformance.Journal[string] // of the events that worker sees: number, attempt, and whether it is a replay
 	other  Handled
 }
 
@@ -36,7 +38,7 @@ func newRewinder(t *testing.T, env *Env) *rewinder {
 	}
 	publish(1)
 	_, err := runtime.Subscribe(r.Bus, PlacedType, "worker", func(_ context.Context, e runtime.Event[Order]) error {
-		r.marks = append(r.marks, fmt.Sprintf("%d:%d:%t", e.Payload.Number, e.Attempt, e.Replayed))
+		r.marks.Add(fmt.Sprintf("%d:%d:%t", e.Payload.Number, e.Attempt, e.Replayed))
 		switch e.Payload.Number {
 		case 4:
 			return runtime.Permanent(ErrBroken)
@@ -101,17 +103,17 @@ func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testin
 	synctest.Test(t, func(t *testing.T) {
 		r := newRewinder(t, env)
 		dead, snoozed := r.delivery(t, 4), r.delivery(t, 7)
-		r.marks = nil
+		before := len(r.marks.All())
 		r.rewind(inspect.ToBeginning(), inspect.Selection{})
 		if got := []inspect.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != inspect.StateDead || !got[0].Settled.Equal(dead.Settled) ||
 			got[1].State != inspect.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
 			t.Errorf("the dead and the open delivery are %+v, and were %+v, %+v", got, dead, snoozed)
 		}
-		if want := []string{"2:2:true", "3:2:true", "5:2:true", "6:2:true", "8:2:true"}; !slices.Equal(r.marks, want) {
-			t.Errorf("the handler saw %q, want %q", r.marks, want)
+		if want := []string{"2:2:true", "3:2:true", "5:2:true", "6:2:true", "8:2:true"}; !slices.Equal(r.marks.All()[before:], want) {
+			t.Errorf("the handler saw %q, want %q", r.marks.All()[before:], want)
 		}
 		time.Sleep(24 * time.Hour)
-		if last := r.marks[len(r.marks)-1]; last != "7:2:false" {
+		if last := r.marks.All()[len(r.marks.All())-1]; last != "7:2:false" {
 			t.Errorf("the open delivery came as %q, which is no replay", last)
 		}
 	})
@@ -175,11 +177,11 @@ func (env *Env) TestARewindToNowhereIsRefused(t *testing.T) {
 func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
-		failing := false
-		var marks []string
+		var failing atomic.Bool
+		var marks conformance.Journal[string]
 		_, err := runtime.Subscribe(f.Bus, PlacedType, "worker", func(_ context.Context, e runtime.Event[Order]) error {
-			marks = append(marks, fmt.Sprintf("%d:%t", e.Attempt, e.Replayed))
-			if failing {
+			marks.Add(fmt.Sprintf("%d:%t", e.Attempt, e.Replayed))
+			if failing.Load() {
 				return ErrBroken
 			}
 			return nil
@@ -188,16 +190,16 @@ func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 		Must(t, f.Start(t.Context()))
 		f.Publish(1)
 		time.Sleep(time.Minute)
-		failing = true
+		failing.Store(true)
 		_, err = f.File.Replay(t.Context(), "worker", inspect.Selection{})
 		Must(t, err)
 		time.Sleep(time.Minute)
-		failing = false
+		failing.Store(false)
 		_, err = f.File.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
 		time.Sleep(time.Minute)
-		if want := []string{"1:false", "2:true", "3:true", "4:true"}; !slices.Equal(marks, want) {
-			t.Errorf("the handler saw %q, want %q", marks, want)
+		if want := []string{"1:false", "2:true", "3:true", "4:true"}; !slices.Equal(marks.All(), want) {
+			t.Errorf("the handler saw %q, want %q", marks.All(), want)
 		}
 		if letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{}); err != nil || len(letters) > 0 {
 			t.Errorf("dead letters: %v, %v", letters, err)
@@ -209,12 +211,12 @@ func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 func (env *Env) TestARetriedDeadLetterIsNoReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRewinder(t, env)
-		r.marks = nil
+		before := len(r.marks.All())
 		_, err := r.File.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
 		time.Sleep(time.Minute)
-		if want := []string{"4:2:false"}; !slices.Equal(r.marks, want) {
-			t.Errorf("the handler saw %q, want %q", r.marks, want)
+		if want := []string{"4:2:false"}; !slices.Equal(r.marks.All()[before:], want) {
+			t.Errorf("the handler saw %q, want %q", r.marks.All()[before:], want)
 		}
 	})
 }
