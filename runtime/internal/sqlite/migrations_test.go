@@ -28,6 +28,9 @@ var schema3 string
 //go:embed testdata/schema_4.sql
 var schema4 string
 
+//go:embed testdata/schema_5.sql
+var schema5 string
+
 // A file as busgen made it with schema version 1: an event that waits, one that is
 // dead, and one that nobody has handled yet.
 const rows1 = `
@@ -72,6 +75,7 @@ func TestAMigratedFileHasTheSchemaOfANewOne(t *testing.T) {
 	fresh := opened(filepath.Join(t.TempDir(), "new.db"))
 	for version, path := range map[int]string{
 		1: oldSchemaFile(t), 2: emptySchemaFile(t, schema2, 2), 3: emptySchemaFile(t, schema3, 3), 4: emptySchemaFile(t, schema4, 4),
+		5: emptySchemaFile(t, schema5, 5),
 	} {
 		if diff := cmp.Diff(fresh, opened(path)); diff != "" {
 			t.Errorf("from version %d (-new +migrated):\n%s", version, diff)

@@ -33,11 +33,16 @@ var migration4 string
 //go:embed migration_5.sql
 var migration5 string
 
+// migration6 leads from version 5 to 6.
+//
+//go:embed migration_6.sql
+var migration6 string
+
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 5
+	schemaVersion = 6
 )
 
 // migrations are the statements that lead from each version to the next: the
@@ -67,6 +72,7 @@ var migrations = []string{
 	migration3,
 	migration4,
 	migration5,
+	migration6,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -181,6 +181,7 @@ CREATE TABLE attempts (
   error_type   TEXT,             -- the Go type of the error: *fs.PathError
   member       TEXT,             -- of a group: the member that failed
   stack        TEXT,
+  log          TEXT,             -- what the attempt logged through its event's logger, the end of it
   PRIMARY KEY (seq, subscription, n)
 ) WITHOUT ROWID;
 
@@ -251,6 +252,18 @@ CREATE TABLE audit_deliveries (
 ) WITHOUT ROWID;
 
 CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
+
+-- Schedules of the catalogue: which of their times are over. Each time is published in
+-- the transaction that moves passed, so it is published once.
+CREATE TABLE schedules (
+  name   TEXT    PRIMARY KEY,
+  type   TEXT    NOT NULL, -- of the events
+  rule   TEXT    NOT NULL, -- when, as the program knew it that opened the file last: one line of JSON
+  since  INTEGER NOT NULL, -- when the schedule was first declared
+  passed INTEGER NOT NULL, -- times up to this are published or skipped
+  event  BLOB,             -- id of the last event; NULL for none
+  at     INTEGER           -- the time of the schedule that it is for
+) WITHOUT ROWID;
 
 -- What the dispatching process says of itself in the next tables is for others to
 -- see. It clears them when it ends, and so does the next one when it starts: after a

@@ -229,7 +229,7 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 				f.Stop()
 				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=99")(t, path)
 			},
-			runtime.TooNew, "schema version 99 and this program knows versions up to 5",
+			runtime.TooNew, "schema version 99 and this program knows versions up to 6",
 		},
 		"a folder that does not exist": {
 			func(t *testing.T, path string) { Must(t, os.Remove(filepath.Dir(path))) }, runtime.IO, "check that the folder exists",

@@ -1,0 +1,371 @@
+-- The tables are busgen's own business and may change with user_version; the
+-- views events, dead_letters and event_subscriptions are the public face of the file.
+-- Times are integers, microseconds since 1970-01-01 UTC.
+
+-- Which log this is: a random number that the file keeps for life, so that a
+-- program notices when another file has taken its place.
+CREATE TABLE identity (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  log BLOB    NOT NULL
+);
+
+INSERT INTO identity (one, log) VALUES (1, randomblob(16));
+
+-- Event types by number: a log row carries four bytes instead of a name and a
+-- version. Rows of the same name are one type: the versions of its payload, and
+-- what it was called before. Names that begin with $ are the bus's own:
+-- $dead.order.placed announces a dead letter of order.placed. No glob matches them.
+CREATE TABLE types (
+  id      INTEGER PRIMARY KEY,
+  name    TEXT    NOT NULL, -- what it is called today
+  written TEXT    NOT NULL, -- what it was called when the events of this row were published
+  version INTEGER NOT NULL, -- of their payloads
+  UNIQUE (written, version)
+);
+
+CREATE INDEX types_name ON types (name);
+
+-- What a payload of a type and version looks like, and those of the versions before
+-- it that can be read, as the program knew that opened the file last. busgen checks
+-- corrected payloads with it. Types without generated code have no row.
+CREATE TABLE schemas (
+  type      INTEGER PRIMARY KEY REFERENCES types (id),
+  schema    TEXT    NOT NULL, -- one line of JSON
+  stored_at INTEGER NOT NULL, -- when it last changed
+  program   TEXT    NOT NULL  -- that stored it then
+);
+
+-- The log. A row is written once and never updated. seq is the order of
+-- delivery; ids are UUIDv7, so their index grows at its end only.
+CREATE TABLE log (
+  seq        INTEGER PRIMARY KEY,
+  id         BLOB    NOT NULL UNIQUE,
+  type       INTEGER NOT NULL REFERENCES types (id),
+  payload    TEXT    NOT NULL,
+  metadata   TEXT,
+  created_at INTEGER NOT NULL,
+  due_at     INTEGER           -- of a delayed event; it has a waiting delivery for each subscription
+);
+
+CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
+
+-- The children of an event: those that its handlers published, which have its id as
+-- parent_id in their metadata. The bus writes metadata without spaces, and in JSON a
+-- quote within a text has a backslash, so these functions find what ->> would. They
+-- know no invalid JSON, and each SQLite shell has them. Events without metadata cost
+-- nothing.
+CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, '"parent_id":"') + 13, 36))
+  WHERE instr(metadata, '"parent_id":"') > 0;
+
+-- Idempotency keys of published events, for as long as they are remembered.
+CREATE TABLE dedupe (
+  type       INTEGER NOT NULL REFERENCES types (id),
+  key        TEXT    NOT NULL,
+  seq        INTEGER NOT NULL,
+  id         BLOB    NOT NULL, -- of the event
+  digest     BLOB    NOT NULL, -- of its payload
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (type, key)
+) WITHOUT ROWID;
+
+CREATE INDEX dedupe_expires ON dedupe (expires_at);
+
+-- Durable consumers. Every matching event up to and including cursor is
+-- settled, unless deliveries has a row that says otherwise. Events up to and
+-- including start are older than the subscription and never meant for it. Up
+-- to redelivered an event may have been handled by a process that died before
+-- it could say so. pattern is one glob over event types, or several with spaces
+-- between them.
+CREATE TABLE subscriptions (
+  id          INTEGER PRIMARY KEY,
+  name        TEXT    NOT NULL UNIQUE,
+  pattern     TEXT    NOT NULL,
+  start       INTEGER NOT NULL,
+  cursor      INTEGER NOT NULL,
+  redelivered INTEGER NOT NULL DEFAULT 0,
+  created_at  INTEGER NOT NULL
+);
+
+-- Names that subscriptions had before. A program that knows such a name only
+-- finds its subscription by it.
+CREATE TABLE former_names (
+  name         TEXT    PRIMARY KEY,
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
+) WITHOUT ROWID;
+
+-- Which types match which subscription's pattern, so that SQL can ask. When a pattern
+-- is replaced, the routes to types that the new one does not match stay as former
+-- ones until a process takes over. It gives the events that the subscription has not
+-- settled a row in deliveries, because no poll of the log finds them any more.
+CREATE TABLE routes (
+  type         INTEGER NOT NULL REFERENCES types (id),
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+  former       INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (type, subscription)
+) WITHOUT ROWID;
+
+CREATE INDEX routes_subscription ON routes (subscription);
+
+-- The exceptions: deliveries that did not simply go well.
+--   running  a handler was at work when the cursor passed it
+--   waiting  failed or put off, to be tried at due_at
+--   held     its event type is paused
+--   dead     given up, for an operator to look at
+-- A row is removed when its delivery is done or discarded.
+CREATE TABLE deliveries (
+  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+  seq          INTEGER NOT NULL REFERENCES log (seq),
+  state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
+  failures     INTEGER NOT NULL, -- attempts that count since it was new or last retried
+  crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
+  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
+  dead_at      INTEGER,          -- of a dead one
+  reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired
+  fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind
+  since        INTEGER,          -- when it was last retried by hand; else it is as old as its event
+  progress     TEXT,             -- of a group: which members have handled it
+  redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
+  wait         INTEGER,          -- of a waiting one that failed or was snoozed: how long it waits, from the moment of this row
+  snoozes      INTEGER NOT NULL DEFAULT 0, -- how often its handler has snoozed it since it was new or last retried
+  uncounted    INTEGER NOT NULL DEFAULT 0, -- executions that may have happened beside failures
+  max_attempts INTEGER,          -- of the policy for the class of its last error; else the subscription's holds
+  suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; nothing runs beside it
+  replayed     INTEGER NOT NULL DEFAULT 0, -- an operator or the program replayed it: the subscription had handled it before
+  PRIMARY KEY (subscription, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <> 'dead';
+CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
+CREATE INDEX deliveries_kind ON deliveries (fingerprint, dead_at) WHERE state = 'dead';
+CREATE INDEX deliveries_seq  ON deliveries (seq);
+CREATE INDEX deliveries_snoozed ON deliveries (snoozes) WHERE snoozes > 0;
+
+-- Deliveries that were settled without being handled, by a word of the handler
+-- or of an operator. Kept as long as their event.
+CREATE TABLE discarded (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  -- The row it had in deliveries, so that an operator can undo the discard.
+  dead_at      INTEGER, -- NULL if it was not dead
+  dead_reason  TEXT,
+  fingerprint  TEXT,
+  failures     INTEGER,
+  progress     TEXT,
+  redriven     INTEGER,
+  replayed     INTEGER,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+-- Open deliveries that an operator has discarded, or a program cancelled, until the
+-- dispatcher has settled them.
+CREATE TABLE cancelled (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,
+  at           INTEGER NOT NULL,
+  answer       INTEGER, -- of the dispatcher to who asks whether an attempt runs: 0 none yet, 1 no, 2 yes; NULL if nobody asks
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+-- Every failed attempt, kept as long as its event.
+CREATE TABLE attempts (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  n            INTEGER NOT NULL, -- 1, 2, 3 … over the whole life of the delivery
+  kind         TEXT    NOT NULL, -- error, panic, goexit, timeout, decode, crash, interrupted
+  started_at   INTEGER,          -- unknown for a crash
+  ended_at     INTEGER NOT NULL,
+  error        TEXT    NOT NULL,
+  error_type   TEXT,             -- the Go type of the error: *fs.PathError
+  member       TEXT,             -- of a group: the member that failed
+  stack        TEXT,
+  PRIMARY KEY (seq, subscription, n)
+) WITHOUT ROWID;
+
+-- What has become of deliveries that had failed: when they were last redriven or
+-- handled after all. Kept as long as their event.
+CREATE TABLE outcomes (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  history      INTEGER NOT NULL, -- attempts up to this number were made before the last redrive
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription)
+) WITHOUT ROWID;
+
+-- Which handlers ran together when the process died: those with the same time.
+-- Nobody knows which of them ended the process, so it counts as a failed attempt of
+-- none, until one of them does it again while it runs alone.
+CREATE TABLE crashes (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  at           INTEGER NOT NULL, -- when the next process noticed it
+  counted      INTEGER NOT NULL, -- it is on record as a failed attempt
+  PRIMARY KEY (seq, subscription, at)
+) WITHOUT ROWID;
+
+CREATE INDEX crashes_at ON crashes (at);
+
+-- Events that an operator has made from another one, with a corrected payload.
+-- They are for the one subscription that had failed.
+CREATE TABLE origins (
+  seq          INTEGER PRIMARY KEY,
+  parent       BLOB    NOT NULL, -- id of the event it was made from
+  subscription INTEGER NOT NULL
+);
+
+CREATE INDEX origins_parent ON origins (parent);
+
+-- What is not delivered at the moment: a subscription by its name, or event
+-- types by a glob.
+CREATE TABLE pauses (
+  kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
+  target TEXT    NOT NULL,
+  since  INTEGER NOT NULL,
+  actor  TEXT,             -- who made it: user@host, or the name of a program
+  reason TEXT,             -- in words
+  PRIMARY KEY (kind, target)
+) WITHOUT ROWID;
+
+-- What operators have done. Kept for as long as the file.
+CREATE TABLE audit (
+  id           INTEGER PRIMARY KEY,
+  at           INTEGER NOT NULL,
+  actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
+  action       TEXT    NOT NULL, -- retry, edit, discard, cancel, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker
+  event        BLOB,             -- id; NULL for an action on many
+  subscription TEXT,
+  count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned
+  detail       TEXT              -- in words: the filter, the reason
+);
+
+CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
+
+-- Which deliveries an action on many has changed. Kept as long as their events.
+CREATE TABLE audit_deliveries (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  audit        INTEGER NOT NULL REFERENCES audit (id),
+  PRIMARY KEY (seq, subscription, audit)
+) WITHOUT ROWID;
+
+CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
+
+-- What the dispatching process says of itself in the next tables is for others to
+-- see. It clears them when it ends, and so does the next one when it starts: after a
+-- crash they are not true.
+
+-- Circuit breakers that are not closed.
+CREATE TABLE breakers (
+  subscription TEXT    PRIMARY KEY, -- in a group the member
+  member_of    TEXT,             -- the group
+  state        TEXT    NOT NULL CHECK (state IN ('open', 'half-open')),
+  since        INTEGER NOT NULL, -- when it opened
+  until        INTEGER,          -- of an open one: when the next event is tried
+  failures     INTEGER NOT NULL,
+  deliveries   INTEGER NOT NULL,
+  last_error   TEXT    NOT NULL
+) WITHOUT ROWID;
+
+-- Operators' requests to close one. Whoever asks waits for the answer, which is that
+-- the row is gone, and takes the request back if none comes.
+CREATE TABLE breaker_requests (
+  subscription TEXT    PRIMARY KEY,
+  actor        TEXT    NOT NULL,
+  at           INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Attempts that have been running for more than a second, and handlers that were left
+-- behind because they ignored their deadline: their deliveries have moved on.
+CREATE TABLE running (
+  subscription TEXT    NOT NULL, -- in a group the member
+  member_of    TEXT,
+  worker       INTEGER NOT NULL,
+  event        BLOB    NOT NULL, -- id
+  type         TEXT    NOT NULL,
+  attempt      INTEGER NOT NULL,
+  started      INTEGER NOT NULL,
+  deadline     INTEGER NOT NULL,
+  abandoned    INTEGER NOT NULL -- it was left behind
+);
+
+-- Subscriptions with events to settle for which the process has no handler.
+CREATE TABLE unhandled (
+  subscription TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
+-- Who dispatches, for the error a second process gets.
+CREATE TABLE owner (
+  one   INTEGER PRIMARY KEY CHECK (one = 1),
+  pid   INTEGER NOT NULL,
+  since INTEGER NOT NULL
+);
+
+-- One line per event, with the state of its deliveries rolled up:
+-- processing while a handler is known to run, pending while any subscription
+-- has yet to settle it, dlq when one gave up, else done. retry_count is the largest
+-- number of failed attempts of a subscription since its last redrive, last_error
+-- the errors of all of them, and updated_at the last change that left a trace: a
+-- success at the first attempt leaves none.
+CREATE VIEW events AS
+SELECT
+  lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' || substr(hex(l.id), 13, 4) || '-' ||
+        substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21)) AS id,
+  t.name AS type,
+  l.payload,
+  CASE
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+                 WHERE r.type = l.type AND s.cursor < l.seq AND l.due_at IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
+    ELSE 'done'
+  END AS status,
+  coalesce((SELECT max(n) FROM (
+     SELECT count(*) AS n FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) GROUP BY a.subscription)), 0) AS retry_count,
+  (SELECT nullif(json_group_array(error), '[]') FROM (
+     SELECT a.error FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) ORDER BY a.ended_at, a.subscription, a.n)) AS last_error,
+  l.metadata,
+  strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', max(l.created_at,
+     coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), 0),
+     coalesce((SELECT max(o.at) FROM outcomes o WHERE o.seq = l.seq), 0),
+     coalesce((SELECT max(d.dead_at) FROM deliveries d WHERE d.seq = l.seq), 0),
+     coalesce((SELECT max(x.at) FROM discarded x WHERE x.seq = l.seq), 0)) / 1e6, 'unixepoch') AS updated_at
+FROM log l JOIN types t ON t.id = l.type
+WHERE t.name NOT LIKE '$%'; -- those are the bus's own
+
+-- One line per dead delivery, newest first.
+CREATE VIEW dead_letters AS
+SELECT
+  lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' || substr(hex(l.id), 13, 4) || '-' ||
+        substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21)) AS event_id,
+  t.name AS type,
+  s.name AS subscription,
+  d.reason,
+  d.failures AS attempts,
+  (SELECT a.error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1) AS last_error,
+  (SELECT json_group_array(error)
+     FROM (SELECT error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n)) AS errors,
+  l.payload,
+  strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
+  strftime('%Y-%m-%dT%H:%M:%fZ', d.dead_at / 1e6, 'unixepoch') AS dead_at
+FROM deliveries d
+JOIN log l ON l.seq = d.seq
+JOIN types t ON t.id = l.type
+JOIN subscriptions s ON s.id = d.subscription
+WHERE d.state = 'dead'
+ORDER BY d.dead_at DESC, d.seq DESC;
+
+-- One line per durable subscription. The name is what identifies it; event_type
+-- is one glob over event types, or several with spaces between them.
+CREATE VIEW event_subscriptions AS
+SELECT
+  s.name AS id,
+  s.pattern AS event_type,
+  strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1e6, 'unixepoch') AS created_at
+FROM subscriptions s;
