@@ -63,6 +63,8 @@ func (s *source) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Deliv
 
 func (s *source) PollEvent(int64) (d *engine.Delivery, again time.Time, err error) { return }
 
+func (s *source) SetWaiting(*engine.Delivery, bool) {}
+
 func (s *source) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,6 +51,7 @@ func (a *Attempt) lend() bool {
 	a.lends = true
 	a.loan = &loan{attempt: a, waits: 1, ended: make(chan struct{})}
 	s.extra.Add(1)
+	s.consumer.SetWaiting(a.Delivery, true) // before anything can run in its place
 	s.loans.lent++
 	if !a.run.guest {
 		s.loans.places++
@@ -132,6 +133,7 @@ func (s *Scheduler) force(l *loan) {
 // closeLoan ends a loan whose handler has its place again.
 func (s *Scheduler) closeLoan(l *loan) {
 	s.queue.takeBack(l.attempt.run.item)
+	s.consumer.SetWaiting(l.attempt.Delivery, false)
 	l.attempt.loan = nil
 	s.loans.lent--
 	if !l.attempt.run.guest {

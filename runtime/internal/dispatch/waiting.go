@@ -53,6 +53,9 @@ import (
 // (ErrMoved) are polled again, urgent ones out of turn. When the subscription stops, guests
 // end like workers, waits end with ErrShutdown, and the queue is given back whole.
 //
+// A handler that waits has lent its claim, too ([engine.Settler].SetWaiting): if the process
+// dies, that counts for what ran in its place, not for it.
+//
 // Who does not wait pays two atomic loads of Scheduler.extra for a delivery.
 
 // Waits is shared by the subscriptions of a bus. It knows which events the handlers of the

@@ -59,6 +59,12 @@ type Settler interface {
 	// not this process's any more, and must be dropped, neither tried nor settled.
 	Begin(d *Delivery, worker int, started time.Time) bool
 
+	// SetWaiting says that the handler which was called after Begin waits for other
+	// handlers, or no longer does. If the process dies while it waits and others are at
+	// work, that is no attempt that counts, and the delivery is no suspect. It has begun
+	// all the same.
+	SetWaiting(d *Delivery, waits bool)
+
 	// End says that the handler which was called after Begin has returned.
 	End(d *Delivery)
 

@@ -258,6 +258,9 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) bool {
 	return true
 }
 
+// SetWaiting implements [engine.Settler], and does as little as Prepare.
+func (c *consumer) SetWaiting(*engine.Delivery, bool) {}
+
 // End implements [engine.Settler].
 func (c *consumer) End(*engine.Delivery) {}
 

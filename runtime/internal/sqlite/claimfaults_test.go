@@ -141,7 +141,7 @@ func TestClaimsThatDoNotFitTheLogCountForNoDelivery(t *testing.T) {
 	for name, damage := range map[string]func(one *claims.Claim) (idle bool){
 		"they are those of an earlier owner":          func(one *claims.Claim) bool { one.Life--; return false },
 		"their event is not in the log":               func(one *claims.Claim) bool { one.Running = 1000; return false },
-		"their event is not a number of an event":     func(one *claims.Claim) bool { one.Running = -5; return false },
+		"their event is not a number of an event":     func(one *claims.Claim) bool { one.Running = -1 << 63; return false },
 		"their subscription does not exist":           func(one *claims.Claim) bool { one.Subscription = 77; return false },
 		"their worker is idle":                        func(one *claims.Claim) bool { return true },
 		"their worker is idle, and was further ahead": func(one *claims.Claim) bool { one.Running = 1 << 62; return true },

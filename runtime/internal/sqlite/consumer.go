@@ -292,6 +292,15 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool
 	return true
 }
 
+// SetWaiting implements [engine.Consumer].
+func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
+	place := d.Token.(*delivery).place
+	c.log.claims.SetWaiting(place, d.Seq, waits)
+	if d.Suspect {
+		c.log.claims.Sync(place)
+	}
+}
+
 // End implements [engine.Consumer].
 func (c *consumer) End(d *engine.Delivery) {
 	if place := d.Token.(*delivery).place; place != nil { // else it had ended before Begin

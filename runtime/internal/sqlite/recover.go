@@ -20,6 +20,7 @@ const togetherError = "the process ended while this handler and others were runn
 type ran struct {
 	subscription, seq int64
 	executions        uint16 // that may have happened before the attempt, its last 16 bits
+	waited            bool   // for other handlers, which were at work
 }
 
 // recover finds out from the claims which handlers ran when the last owner died.
@@ -31,6 +32,10 @@ type ran struct {
 // nobody knows which of them has ended the process: it counts for none, and the
 // table crashes remembers who they were. All of them are suspects: they run alone
 // from now on, so that the next crash says which it was.
+//
+// A handler that waited for others did not run. The crash says nothing of it: its attempt
+// does not count, and it is no suspect. Only if no handler ran, those that waited are the
+// ones that can have ended the process, with a goroutine that did not wait.
 func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
@@ -44,15 +49,16 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 	if err != nil {
 		return err
 	}
+	together := judgeWaiting(all)
 	for _, one := range all {
-		crash, err := l.crashOf(c, one, len(all), now)
+		crash, err := l.crashOf(c, one, together, now)
 		if err != nil {
 			return err
 		}
 		if crash != nil {
 			found.Crashes = append(found.Crashes, *crash)
 		}
-		if len(all) > 1 {
+		if together > 1 && !one.waited {
 			err := c.Exec("INSERT OR REPLACE INTO crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
 				one.seq, one.subscription, now, crash == nil)
 			if err != nil {
@@ -78,19 +84,42 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 			return nil, err
 		}
 		if known != 0 {
-			all = append(all, ran{claim.Subscription, claim.Running, claim.Executions})
+			all = append(all, ran{claim.Subscription, claim.Running, claim.Executions, claim.Waits})
 		}
 	}
 	// Of a delivery whose first handler was left behind, the newest attempt counts.
 	slices.SortFunc(all, func(a, b ran) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.subscription, b.subscription), int(int16(b.executions-a.executions)))
 	})
-	return slices.CompactFunc(all, func(a, b ran) bool { return a.seq == b.seq && a.subscription == b.subscription }), nil
+	same := func(a, b ran) bool { return a.seq == b.seq && a.subscription == b.subscription }
+	for i := len(all) - 1; i > 0; i-- {
+		if one, older := &all[i-1], all[i]; same(*one, older) {
+			one.waited = one.waited && older.waited
+		}
+	}
+	return slices.CompactFunc(all, same), nil
+}
+
+// judgeWaiting returns how many of these ran. If all of them waited, all count as if they
+// had not.
+func judgeWaiting(all []ran) (together int) {
+	for _, one := range all {
+		if !one.waited {
+			together++
+		}
+	}
+	if together > 0 {
+		return together
+	}
+	for i := range all {
+		all[i].waited = false
+	}
+	return len(all)
 }
 
 // crashOf writes down that the process died while a handler ran, which was one of
-// so many. It returns nil if the attempt was on record already: it had timed out,
-// and its handler was left behind.
+// so many. It returns nil if the attempt was on record already, because it had timed out
+// and its handler was left behind, or if its handler waited.
 func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*engine.Crash, error) {
 	if err := giveRow(c, one); err != nil {
 		return nil, err
@@ -101,17 +130,24 @@ func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*
 	}
 	crash.Ran = together
 	unknown := int16(one.executions - uint16(crash.Failures+crash.Uncounted))
+	if unknown < 0 && one.waited {
+		return nil, nil
+	}
 	if unknown < 0 {
 		return nil, c.Exec("UPDATE deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
 	}
 	crash.Uncounted += int(unknown) // that succeeded in an earlier life, as far as the claims know
-	if together == 1 {
+	if together == 1 && !one.waited {
 		return crash, countCrash(c, one, crash, now)
 	}
 	crash.Uncounted++
-	return crash, c.Exec(`
-		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = 1, due_at = ?, wait = 0
-		WHERE subscription = ? AND seq = ?`, crash.Uncounted, now, one.subscription, one.seq)
+	err = c.Exec(`
+		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = suspect OR ?, due_at = ?, wait = 0
+		WHERE subscription = ? AND seq = ?`, crash.Uncounted, !one.waited, now, one.subscription, one.seq)
+	if one.waited {
+		return nil, err
+	}
+	return crash, err
 }
 
 // giveRow gives a row to a delivery that is not settled and has none. Those

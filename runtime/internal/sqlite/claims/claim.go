@@ -16,6 +16,7 @@ const (
 type Claim struct {
 	Subscription int64
 	Running      int64 // seq of the event at hand; 0 for none
+	Waits        bool  // its handler waits for other handlers; in the file Running is negative
 	Highest      int64 // the highest seq ever begun
 	Life         uint32
 	Executions   uint16 // of the delivery at hand, before this one, the last 16 bits: this one is on record when the log knows of more
@@ -26,7 +27,11 @@ func (c Claim) encode(b []byte) {
 	binary.LittleEndian.PutUint32(b[0:], uint32(c.Subscription))
 	binary.LittleEndian.PutUint16(b[4:], c.turn)
 	binary.LittleEndian.PutUint16(b[6:], c.Executions)
-	binary.LittleEndian.PutUint64(b[8:], uint64(c.Running))
+	running := c.Running
+	if c.Waits {
+		running = -running
+	}
+	binary.LittleEndian.PutUint64(b[8:], uint64(running))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.Highest))
 	binary.LittleEndian.PutUint32(b[24:], c.Life)
 	binary.LittleEndian.PutUint32(b[28:], crc32.ChecksumIEEE(b[:28]))
@@ -45,6 +50,9 @@ func decodeClaim(b []byte) (Claim, bool) {
 		Running:      int64(binary.LittleEndian.Uint64(b[8:])),
 		Highest:      int64(binary.LittleEndian.Uint64(b[16:])),
 		Life:         binary.LittleEndian.Uint32(b[24:]),
+	}
+	if c.Running < 0 {
+		c.Running, c.Waits = -c.Running, true
 	}
 	return c, c.Subscription != 0
 }
@@ -78,7 +86,7 @@ func claimsOf(content []byte) []Claim {
 // to go on, so it was through with what the claim says.
 func beforeTorn(one Claim, beside []byte) Claim {
 	if slices.ContainsFunc(beside, func(b byte) bool { return b != 0 }) {
-		one.Running = 0
+		one.Running, one.Waits = 0, false
 	}
 	return one
 }

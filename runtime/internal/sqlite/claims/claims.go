@@ -192,12 +192,23 @@ func (p *Place) Busy() bool {
 	return p.last.Running != 0
 }
 
+// SetWaiting says whether the handler of the worker at p, which is busy with seq, waits
+// for other handlers.
+func (c *File) SetWaiting(p *Place, seq int64, waits bool) {
+	c.change(p, seq, seq, waits)
+}
+
 // End says that the worker at p is no longer busy with seq.
 func (c *File) End(p *Place, seq int64) {
+	c.change(p, seq, 0, false)
+}
+
+// change replaces what the claim of the worker at p says, if that is busy with seq.
+func (c *File) change(p *Place, seq, running int64, waits bool) {
 	ok := true
 	p.mu.Lock()
 	if p.last.Running == seq {
-		p.last.Running = 0
+		p.last.Running, p.last.Waits = running, waits
 		p.last.turn++
 		ok = c.write(p)
 	}

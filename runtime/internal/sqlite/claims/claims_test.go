@@ -109,6 +109,38 @@ func TestAClaimThatIsTornLeavesTheOneBefore(t *testing.T) {
 	}
 }
 
+func TestAClaimSaysWhetherItsHandlerWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x-claims")
+	first := &File{path: path}
+	must(t, first.Own())
+	must(t, first.Clear(3))
+	place := first.Reserve()
+	says := func(running int64, waits bool) {
+		t.Helper()
+		found, err := first.Read()
+		must(t, err)
+		if _, err := first.file.Seek(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != 1 || found[0].Running != running || found[0].Waits != waits || found[0].Highest != 5 {
+			t.Errorf("found %+v, want that 5 was begun, %d runs, and that waiting is %v", found, running, waits)
+		}
+	}
+	first.Begin(place, 1, 5, 0)
+	says(5, false)
+	first.SetWaiting(place, 5, true)
+	says(5, true)
+	first.SetWaiting(place, 6, false) // another one
+	says(5, true)
+	first.SetWaiting(place, 5, false)
+	says(5, false)
+	first.SetWaiting(place, 5, true)
+	first.End(place, 5)
+	says(0, false)
+	first.SetWaiting(place, 5, true) // too late
+	says(0, false)
+}
+
 // Whoever cuts the file takes the memory away that it is mapped to.
 func TestAWorkerSurvivesThatItsClaimsAreCutAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-claims")
