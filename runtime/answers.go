@@ -28,7 +28,8 @@ import (
 // ctx ends like that of a Handler. It also ends, with the cause [ErrAnswered], when the
 // caller has got the answers that it wants from other handlers. What the handler returns
 // then is ignored: its delivery is discarded, with a reason that names who has answered,
-// and what it has published with ctx is not stored.
+// and what it has published with ctx is not stored. If it panics or outlives its time
+// instead, that does not count as a failure.
 type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 
 // SubscribeAnswer calls handler for every event of one type, and hands its results to
@@ -49,7 +50,7 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
-		ctx, turn, err := bus.exchanges.begin(a, s)
+		turn, err := bus.exchanges.begin(a, s)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 		if err != nil {
 			return err
 		}
-		value, err := handler(ctx, eventOf(a, name, payload))
+		value, err := handler(a, eventOf(a, name, payload))
 		if err == nil {
 			err = checkAnswer(t.spec.Name, value)
 		}
@@ -118,13 +119,13 @@ func checkAnswer(eventType string, value any) error {
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
 	var answer R
-	x, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), 1, opts)
-	if x != nil && len(x.answers) > 0 {
-		answer, _ = x.answers[0].value.(R) // a nil interface is the zero value
+	said, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
+	if said != nil && len(said.answers) > 0 {
+		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
 		return answer, nil
 	}
 	if err == nil {
-		err = x.unanswered()
+		err = said.nothing()
 	}
 	return answer, err
 }
@@ -154,25 +155,16 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	waiting := ctx
-	if !c.until.IsZero() {
-		var end context.CancelFunc
-		waiting, end = context.WithDeadlineCause(ctx, c.until, errEnough)
-		defer end()
-	}
-	x, err := ask(waiting, bus, t, payload, reflect.TypeFor[R](), c.first, c.publish)
-	if x == nil {
+	said, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), &c)
+	if said == nil {
 		return nil, err
 	}
-	if err != nil && context.Cause(waiting) == errEnough {
-		err = nil
-	}
-	answers := make([]Answer[R], len(x.answers))
-	for i, a := range x.answers {
+	answers := make([]Answer[R], len(said.answers))
+	for i, a := range said.answers {
 		answers[i].Subscription = a.subscription
 		answers[i].Value, _ = a.value.(R)
 	}
-	return answers, errors.Join(append(asErrors(x.failed), err)...)
+	return answers, errors.Join(append(asErrors(said.failed), err)...)
 }
 
 // errEnough is why the wait of a Collect ends at its time.
@@ -183,9 +175,24 @@ type CollectOption interface{ collect(*collectConfig) }
 
 type collectConfig struct {
 	publish []PublishOption
-	first   int       // 0 for all
-	until   time.Time // zero for no limit
-	problem error     // the first option that is not valid
+	first   int           // 0 for all
+	within  time.Duration // since the event was stored; 0 for no limit
+	until   time.Time     // zero for no limit
+	problem error         // the first option that is not valid
+}
+
+// wait returns the context for waiting, from now on.
+func (c *collectConfig) wait(ctx context.Context) (context.Context, context.CancelFunc) {
+	at := c.until
+	if c.within > 0 {
+		if end := time.Now().Add(c.within); at.IsZero() || end.Before(at) {
+			at = end
+		}
+	}
+	if at.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, at, errEnough)
 }
 
 func (o PublishOption) collect(c *collectConfig) { c.publish = append(c.publish, o) }
@@ -209,16 +216,20 @@ func FirstAnswers(n int) CollectOption {
 
 // AnswersWithin ends a [Collect] after d, with the answers that have come by then and no
 // error for the others. They go on: the event is theirs to handle, and only their answers
-// come too late. A d that is not positive is refused with an *[OptionError].
+// come too late. The time begins when the event is stored: however long that takes, the
+// handlers have d. A limit for the whole call is a deadline of ctx. A d that is not
+// positive is refused with an *[OptionError].
 func AnswersWithin(d time.Duration) CollectOption {
 	return collectOption(func(c *collectConfig) {
-		if c.until = time.Now().Add(d); d <= 0 {
+		if c.within = d; d <= 0 {
 			c.refuse("AnswersWithin", fmt.Sprintf("the time %v is not positive", d))
 		}
 	})
 }
 
-// AnswersUntil is [AnswersWithin] until the given time, which must lie in the future.
+// AnswersUntil is [AnswersWithin] until the given time, which must lie in the future. If it
+// has come before the event is stored, there are no answers, and no error either. With
+// both options the earlier time holds.
 func AnswersUntil(at time.Time) CollectOption {
 	return collectOption(func(c *collectConfig) {
 		if c.until = at; time.Until(at) <= 0 {
@@ -233,14 +244,10 @@ func (c *collectConfig) refuse(option, problem string) {
 	}
 }
 
-// ask publishes an event and waits for its answers: for the first n, or with 0 for all.
-// The exchange is nil if nothing was published; otherwise it does not change any more.
-func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, n int, opts []PublishOption) (*exchange, error) {
-	expected, err := bus.answerers(t.spec.Name, wants)
-	if err != nil {
-		return nil, err
-	}
-	attempt := bus.attemptOf(ctx)
+// ask publishes an event and waits for its answers. What was said is nil if nothing was
+// published.
+func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, c *collectConfig) (*said, error) {
+	attempt, opts := bus.attemptOf(ctx), c.publish
 	if attempt != nil {
 		opts = append(slices.Clip(opts), Immediately())
 	}
@@ -255,13 +262,18 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	if err := encode(batch, t, 0, payload); err != nil {
 		return nil, err
 	}
-	x := newExchange(batch.records[0].ID, t.spec.Name, expected, wants, n)
-	bus.exchanges.open(x)
+	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
+	if err := bus.open(x, wants); err != nil {
+		return nil, err
+	}
 	defer bus.exchanges.leave(x)
+	said := x.said
 	if err := batch.append(ctx); err != nil {
 		return nil, err
 	}
 	seq := batch.records[0].Seq
+	ctx, end := c.wait(ctx)
+	defer end()
 	wait := func(ctx context.Context) error {
 		err := x.wait(ctx, bus, seq)
 		bus.exchanges.leave(x)
@@ -273,35 +285,35 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	} else {
 		err = wait(ctx)
 	}
-	return x, x.result(err)
+	return said, x.result(ctx, err)
 }
 
-// answerers returns the names of the subscriptions of this bus that answer events of a
-// type, by the names of their feeds.
-func (b *Bus) answerers(eventType string, wants reflect.Type) (map[string]bool, error) {
+// open opens an exchange with the subscriptions of this bus that answer events of its
+// type, with the type that the caller wants.
+func (b *Bus) open(x *exchange, wants reflect.Type) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.state {
 	case running:
 	case stopping:
-		return nil, ErrShutdown
+		return ErrShutdown
 	default:
-		return nil, ErrNotDispatching
+		return ErrNotDispatching
 	}
-	feeds := map[string]bool{}
 	for _, s := range b.subscriptions {
-		if s.answers == nil || s.pattern != eventType || s.feed.detached != nil {
+		if s.answers == nil || s.pattern != x.typ || s.feed.detached != nil {
 			continue
 		}
 		if s.answers != wants {
-			return nil, s.answersOther(wants)
+			return &AnswerTypeError{EventType: x.typ, Subscription: s.name, Answers: s.answers.String(), Wanted: wants.String()}
 		}
-		feeds[s.feed.name] = true
+		x.pending[s.feed.name] = true
 	}
-	if len(feeds) == 0 {
-		return nil, &NoAnswererError{EventType: eventType}
+	if len(x.pending) == 0 {
+		return &NoAnswererError{EventType: x.typ}
 	}
-	return feeds, nil
+	b.exchanges.open(x) // under mu: who is unsubscribed from now on finds it
+	return nil
 }
 
 // ErrNoAnswer is returned by an [AnswerHandler] that has no answer, and by [Request] if

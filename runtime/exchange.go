@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,21 +22,30 @@ import (
 // have been too late. So it is offered first (turn.returned), and taken when the bus
 // counts the success (answerCounter). The caller waits until it has enough answers, or
 // until every feed that answers has settled the event.
+//
+// Attempts are settled under their own locks, which is when they take mu. So nobody who
+// holds mu calls a method of an attempt, and none of its context, nor code of the program.
 type exchange struct {
 	id    uuid.UUID // of the event
 	typ   string
-	wants reflect.Type
 	first int           // how many answers are enough; 0 for all
 	done  chan struct{} // closed when there is nothing to wait for any more
 
 	mu      sync.Mutex
-	pending map[string]bool // feeds that have not settled the event
-	running map[*dispatch.Attempt]context.CancelCauseFunc
+	pending map[string]bool // feeds that were asked and have not settled the event
+	running map[*dispatch.Attempt]bool
 	offers  map[*dispatch.Attempt]any // of handlers that have returned
+	said    *said                     // nil when the caller has left
+	enough  string                    // who has answered, once the caller needs no more answers
+	over    bool                      // done is closed, or the caller has left: no answer is taken any more
+}
+
+// said is what the caller gets. It does not change any more once the caller has left.
+type said struct {
+	id      uuid.UUID
+	typ     string
 	answers []answered
 	failed  []*AnswerError
-	over    bool // done is closed, or the caller has left: no answer is taken any more
-	left    bool // the caller has
 }
 
 type answered struct {
@@ -43,25 +53,11 @@ type answered struct {
 	value        any
 }
 
-// newExchange returns an exchange with the feeds of these names.
-func newExchange(id uuid.UUID, typ string, feeds map[string]bool, wants reflect.Type, first int) *exchange {
+func newExchange(id uuid.UUID, typ string, first int) *exchange {
 	return &exchange{
-		id: id, typ: typ, wants: wants, first: first, done: make(chan struct{}), pending: feeds,
-		running: map[*dispatch.Attempt]context.CancelCauseFunc{}, offers: map[*dispatch.Attempt]any{},
+		id: id, typ: typ, first: first, done: make(chan struct{}), said: &said{id: id, typ: typ},
+		pending: map[string]bool{}, running: map[*dispatch.Attempt]bool{}, offers: map[*dispatch.Attempt]any{},
 	}
-}
-
-// enough returns who has answered, if the caller needs no more answers. The caller holds
-// mu.
-func (x *exchange) enough() (names string, ok bool) {
-	if x.first == 0 || len(x.answers) < x.first {
-		return "", false
-	}
-	all := make([]string, len(x.answers))
-	for i, a := range x.answers {
-		all[i] = a.subscription
-	}
-	return strings.Join(all, ", "), true
 }
 
 // close says that the caller needs to wait no longer. The caller holds mu.
@@ -77,27 +73,32 @@ func (x *exchange) close() {
 type turn struct {
 	x *exchange
 	a *dispatch.Attempt
-	s *Subscription
 }
 
-// begin returns the context for a handler that answers. The error settles the delivery
-// without calling the handler: the answer is not needed any more.
-func (e *exchanges) begin(a *dispatch.Attempt, s *Subscription) (context.Context, turn, error) {
+// begin is called before a handler that answers. The error settles the delivery without
+// calling the handler: the answer is not needed any more. A feed that has settled the event
+// before is not asked: its dead letter is tried again, or the event is replayed.
+func (e *exchanges) begin(a *dispatch.Attempt, s *Subscription) (turn, error) {
 	x := e.find(a.ID)
-	if x == nil {
-		return a, turn{}, nil
+	if x == nil || a.Replayed {
+		return turn{}, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if names, ok := x.enough(); ok {
-		return nil, turn{}, tooLate(names)
+	switch {
+	case !x.pending[s.feed.name]:
+		return turn{}, nil
+	case x.enough != "":
+		return turn{}, x.tooLate()
 	}
-	ctx, cancel := context.WithCancelCause(a)
-	x.running[a] = cancel
-	return ctx, turn{x, a, s}, nil
+	x.running[a] = true
+	return turn{x, a}, nil
 }
 
-func tooLate(names string) error { return &dispatch.AnsweredError{Reason: "answered by " + names} }
+// tooLate returns what a handler's answer means once there are enough. The caller holds mu.
+func (x *exchange) tooLate() error { return &dispatch.AnsweredError{Reason: answeredBy(x.enough)} }
+
+func answeredBy(names string) string { return "answered by " + names }
 
 // returned takes what the handler has returned, and returns what that means for the
 // delivery.
@@ -111,13 +112,13 @@ func (t turn) returned(value any, err error) error {
 	}
 	t.x.mu.Lock()
 	defer t.x.mu.Unlock()
-	if names, ok := t.x.enough(); ok {
-		return tooLate(names)
+	if t.x.enough != "" {
+		return t.x.tooLate()
 	}
 	if none {
 		return nil
 	}
-	if err == nil {
+	if err == nil && !t.x.over {
 		t.x.offers[t.a] = value
 	}
 	return err
@@ -130,7 +131,6 @@ func (t turn) end() {
 	}
 	t.x.mu.Lock()
 	defer t.x.mu.Unlock()
-	t.x.running[t.a](nil)
 	delete(t.x.running, t.a)
 }
 
@@ -150,12 +150,12 @@ type answerCounter struct{ *counter }
 func (c answerCounter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
 	c.counter.Handled(a, ended, staged)
 	if x := c.bus.exchanges.find(a.ID); x != nil {
-		x.take(a, (*Subscription)(c.counter))
+		x.take(a, c.name)
 	}
 }
 
 // take makes an answer of what an attempt that has succeeded has offered.
-func (x *exchange) take(a *dispatch.Attempt, s *Subscription) {
+func (x *exchange) take(a *dispatch.Attempt, subscription string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	value, ok := x.offers[a]
@@ -163,12 +163,13 @@ func (x *exchange) take(a *dispatch.Attempt, s *Subscription) {
 	if !ok || x.over {
 		return
 	}
-	if s.answers != x.wants { // it was subscribed after the caller had looked
-		x.failed = append(x.failed, &AnswerError{s.name, s.answersOther(x.wants)})
-		return
-	}
-	x.answers = append(x.answers, answered{s.name, value})
-	if _, ok := x.enough(); ok {
+	x.said.answers = append(x.said.answers, answered{subscription, value})
+	if len(x.said.answers) == x.first {
+		all := make([]string, x.first)
+		for i, one := range x.said.answers {
+			all[i] = one.subscription
+		}
+		x.enough = strings.Join(all, ", ")
 		x.close()
 	}
 }
@@ -183,13 +184,26 @@ func (x *exchange) settled(feed string, failed *AnswerError) (needless bool) {
 	}
 	delete(x.pending, feed)
 	if failed != nil && !x.over {
-		x.failed = append(x.failed, failed)
+		x.said.failed = append(x.said.failed, failed)
 	}
 	if len(x.pending) > 0 {
 		return false
 	}
 	x.close()
-	return x.left
+	return x.said == nil
+}
+
+// leave is called when the caller waits no longer, once or twice. It reports whether that
+// is news, and whether handlers that have not begun still need to know of the exchange.
+func (x *exchange) leave() (first, keep bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.said == nil {
+		return false, false
+	}
+	x.said, x.over = nil, true // what is kept has no answers
+	clear(x.offers)
+	return true, x.enough != "" && len(x.pending) > 0
 }
 
 // logPatience is how long a caller waits before it asks the log, too, whether the event
@@ -226,11 +240,6 @@ func (x *exchange) wait(ctx context.Context, bus *Bus, seq int64) error {
 	}
 }
 
-// answersOther is the error for a caller that wants another type.
-func (s *Subscription) answersOther(wants reflect.Type) error {
-	return &AnswerTypeError{EventType: s.pattern, Subscription: s.name, Answers: s.answers.String(), Wanted: wants.String()}
-}
-
 // settledInLog takes over what the log says of an event that all subscriptions have
 // settled.
 func (x *exchange) settledInLog(bus *Bus, all []engine.Settlement) {
@@ -261,37 +270,38 @@ func (b *Bus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 // those of the handlers of what they have published at once.
 func (x *exchange) stopLosers(bus *Bus) {
 	x.mu.Lock()
-	var losers []*dispatch.Attempt
-	if _, ok := x.enough(); ok {
-		for a, cancel := range x.running {
-			cancel(ErrAnswered)
-			losers = append(losers, a)
-		}
-	}
+	enough := x.enough
+	losers := slices.Collect(maps.Keys(x.running))
 	x.mu.Unlock()
+	if enough == "" {
+		return
+	}
+	for _, a := range losers {
+		a.Lose(ErrAnswered, answeredBy(enough))
+	}
 	for _, a := range losers {
 		bus.abandon(a, ErrAnswered)
 	}
 }
 
-// result returns why a wait has ended without enough answers, or nil if all was said.
-func (x *exchange) result(err error) error {
+// result returns why a wait with ctx has ended without enough answers, or nil if all was
+// said, or the time for it is over.
+func (x *exchange) result(ctx context.Context, err error) error {
 	select {
 	case <-x.done:
 		return nil
 	default:
 	}
-	if err != nil {
-		err = fmt.Errorf("waiting for answers to %s %s: %w", x.typ, x.id, err)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) == errEnough {
+		return nil
 	}
-	return err
+	return fmt.Errorf("waiting for answers to %s %s: %w", x.typ, x.id, err)
 }
 
-// unanswered returns why there is no answer, after all who were asked have settled the
-// event.
-func (x *exchange) unanswered() error {
-	if len(x.failed) > 0 {
-		return &AllFailedError{EventType: x.typ, ID: x.id, Failed: x.failed}
+// nothing returns why there is no answer, after all who were asked have settled the event.
+func (s *said) nothing() error {
+	if len(s.failed) > 0 {
+		return &AllFailedError{EventType: s.typ, ID: s.id, Failed: s.failed}
 	}
-	return fmt.Errorf("%s %s: %w", x.typ, x.id, ErrNoAnswer)
+	return fmt.Errorf("%s %s: %w", s.typ, s.id, ErrNoAnswer)
 }

@@ -34,7 +34,8 @@ func (e *exchanges) find(id uuid.UUID) *exchange {
 	return e.of[id]
 }
 
-// open makes handlers find an exchange, before its event is published.
+// open makes handlers find an exchange, before its event is published. Who is unsubscribed
+// after that is reported to gone.
 func (e *exchanges) open(x *exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,14 +51,11 @@ func (e *exchanges) open(x *exchange) {
 func (e *exchanges) leave(x *exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.left {
+	news, keep := x.leave()
+	if !news {
 		return
 	}
-	x.left, x.over = true, true
-	clear(x.offers)
-	if _, ok := x.enough(); !ok || len(x.pending) == 0 {
+	if !keep {
 		delete(e.of, x.id)
 		return
 	}

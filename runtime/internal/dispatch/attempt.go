@@ -124,7 +124,7 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	case ended != nil:
 		return ended
 	case a.interrupted() != nil:
-		return a.interrupted()
+		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}
 	a.staged = append(a.staged, records...)
 	return nil

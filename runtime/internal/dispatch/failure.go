@@ -77,6 +77,10 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	if cause := a.interrupted(); cause != nil {
+		if a.interruption.lost != "" {
+			a.lose(f, now)
+			return
+		}
 		a.withdraw() // it says nothing about the handler
 		reason, _ := textOf(cause)
 		a.handler.Count.Discarded(a, reason, now)
@@ -195,6 +199,20 @@ func (a *Attempt) yield(reason string, now time.Time) {
 		return
 	}
 	a.settle(engine.Disposition{Kind: engine.Discard, Reason: reason})
+}
+
+// lose settles the delivery for a handler that has failed after others had answered. What a
+// handler does whose context was ended says nothing about it. In a group the delivery
+// comes back for the other members: perhaps no worker goes on with it now.
+func (a *Attempt) lose(f failure, now time.Time) {
+	s := a.run.scheduler
+	s.cfg.Logger.Info("a handler has failed whose answer was not needed any more; its delivery is discarded", a.logged("error", f.text)...)
+	if !s.cfg.Group {
+		a.yield(a.interruption.lost, now)
+		return
+	}
+	a.withdraw()
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
 }
 
 // deadLetterFailed makes the delivery a dead letter after its last attempt.

@@ -13,6 +13,7 @@ import (
 // interruption is what an attempt has for that. It is guarded by the attempt's mu.
 type interruption struct {
 	cause     error                   // nil until the attempt is interrupted
+	lost      string                  // the reason of the discard, if only this handler is not needed any more
 	cut       context.CancelCauseFunc // ends the context with a cause; nil if that was not made for it
 	children  []Child                 // that the handler has stored before its attempt ended
 	abandoned error                   // why nobody needs them; nil if somebody may
@@ -38,23 +39,28 @@ func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
 	}
 	s.mu.Unlock()
 	for _, a := range found {
-		if a.interruptFor(cause) {
+		if a.interruptFor(cause, "") {
 			interrupted = append(interrupted, a)
 		}
 	}
 	return interrupted
 }
 
+// Lose interrupts an attempt whose answer is not needed any more. If its handler fails
+// after that, in whatever way, the delivery is discarded for this reason, and in a group
+// the next member has its turn. Call it without locks that are taken to settle a delivery.
+func (a *Attempt) Lose(cause error, reason string) { a.interruptFor(cause, reason) }
+
 // interruptFor ends the context of the attempt. It reports false if the attempt is over,
 // or was interrupted before.
-func (a *Attempt) interruptFor(cause error) bool {
+func (a *Attempt) interruptFor(cause error, lost string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || a.interrupted() != nil {
 		return false
 	}
 	i := a.interruptible()
-	i.cause = cause
+	i.cause, i.lost = cause, lost
 	switch {
 	case i.cut != nil:
 		i.cut(cause)
