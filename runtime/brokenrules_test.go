@@ -87,6 +87,8 @@ var brokenRules = []brokenRule{
 		"s.consumer.SetWaiting(l.attempt.Delivery, false)", "s.consumer.SetWaiting(l.attempt.Delivery, true)"},
 	{"TestHandlersCannotWaitInACircle", "runtime/internal/dispatch/waiting.go",
 		"path != nil || seq == a.Seq {", "seq == a.Seq {"},
+	{"TestWhatAFailedAttemptHasLoggedIsKeptWithIt", "runtime/internal/dispatch/failure.go",
+		"Log: a.closeJournal()", "Log: \"\""},
 	{"TestAShutdownEndsTheWaitsOfHandlers", "runtime/internal/dispatch/attempt.go",
 		"case interrupted, f.stopped && s.stopped.Load():", "case interrupted:"},
 }

@@ -109,6 +109,7 @@ func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadL
 		Event: Event[T]{
 			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
 			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
+			attempt: a,
 		},
 		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,6 +51,26 @@ type Event[T any] struct {
 	// true until the event is settled again, through retries, and when a dead letter is
 	// retried.
 	Replayed bool
+
+	attempt *dispatch.Attempt // nil for an event that no handler was given
+}
+
+// Logger returns the logger of this attempt. What is logged with it goes to the logger of
+// the bus ([WithLogger]), with the attributes event_id, event_type, subscription_id, attempt
+// and, in a group, group.
+//
+// If the attempt fails, the last lines are kept with it, and "busgen dlq show" and package
+// inspect show them: at most 16 KiB, and 4 KiB of one line. Records of level Debug and above
+// are kept, also those that the logger of the bus drops, so Enabled is true for them. What is
+// logged after the attempt is over is not kept, and what a crash interrupts is lost.
+//
+// The logger is made at the first call, and safe for concurrent use. An event that does not
+// come from a bus has [slog.Default].
+func (e Event[T]) Logger() *slog.Logger {
+	if e.attempt == nil {
+		return slog.Default()
+	}
+	return e.attempt.Logger()
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see
@@ -72,6 +93,7 @@ func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T
 	e := Event[T]{
 		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
+		attempt: a,
 	}
 	e.setLineage(a.Metadata)
 	return e

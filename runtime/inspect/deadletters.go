@@ -44,6 +44,7 @@ type DeadLetter = engine.DeadLetter
 //		ErrorType string    // the Go type of the error: *fs.PathError
 //		Member    string    // of a group of handlers: the one that failed
 //		Stack     string    // of a panic or goexit
+//		Log       string    // the last lines that the handler wrote to the event's logger
 //	}
 type FailedAttempt = engine.FailedAttempt
 

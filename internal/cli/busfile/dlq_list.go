@@ -24,9 +24,9 @@ are many.
 With --json: one line for each, as "busgen dlq export" writes it: event_id,
 subscription, type, version, payload, metadata, published_at, dead_at,
 reason, fingerprint (its group), failures, redriven, progress, attempts (kind,
-started_at, ended_at, error, error_type, member, stack). A payload that is not
-JSON is in raw_payload, in base64. If there are more, the last line has next:
-the mark for --after.
+started_at, ended_at, error, error_type, member, stack, log). A payload that is
+not JSON is in raw_payload, in base64. If there are more, the last line has
+next: the mark for --after.
 
 Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
 trouble.`,

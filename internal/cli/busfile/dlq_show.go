@@ -14,9 +14,10 @@ func newDLQShow() *cobra.Command {
 	return onFile(&cobra.Command{
 		Use:   "show FILE ID[/SUBSCRIPTION]",
 		Short: "Show everything about one dead letter",
-		Long: `Show prints a dead letter with its payload, every attempt with its error and, if
-the handler panicked, its stack, where it comes from, and what operators have
-done with it.
+		Long: `Show prints a dead letter with its payload, every attempt with its error, the
+stack of a panic, and the last lines that the handler wrote to the event's
+logger, where it comes from, and what operators have done with it. Attempts
+before the last one have three of these lines.
 
 With --json: letter (what "busgen dlq list" has), made_from (the events that it
 was made from by correcting their payloads), edited_into (event_id,

@@ -20,8 +20,9 @@ func newEventsShow() *cobra.Command {
 		Use:   "show FILE ID",
 		Short: "Show one event and what became of it",
 		Long: `Show prints an event with its payload, the state of its delivery to each
-subscription, every failed attempt, and what operators have done with it. The
-beginning of the id is enough if no other id begins with it.
+subscription, every failed attempt with what it wrote to the event's logger, and
+what operators have done with it. The beginning of the id is enough if no other
+id begins with it.
 
 The state of a delivery is pending (on its way), running (a handler is at work,
 or was when its process died), waiting (for a retry, a delay or a snooze, until
@@ -33,7 +34,7 @@ attempts count against max_attempts at the moment.
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, settled_at,
 reason, failures, counted, attempts with kind, started_at, ended_at, error,
-error_type, member, stack, crashes with at and beside), running (as "busgen
+error_type, member, stack, log, crashes with at and beside), running (as "busgen
 running"), audit (id, at, actor, action, event_id, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
@@ -105,7 +106,7 @@ func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 }
 
 // attempts lists failed attempts, a paragraph for each. Only the last one has its
-// stack, because stacks rarely differ.
+// stack and all that it logged, because attempts rarely differ.
 func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
@@ -121,8 +122,24 @@ func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) s
 		if a.Stack != "" && i == len(attempts)-1 {
 			b.WriteString(indentedLines(terminal.CleanLines(ownFrames(a.Stack)), "    "))
 		}
+		b.WriteString(whatWasLogged(a.Log, i == len(attempts)-1))
 	}
 	return b.String()
+}
+
+// whatWasLogged shows what an attempt has logged: all of it, or the last lines.
+func whatWasLogged(log string, all bool) string {
+	const few = 3
+	if log == "" {
+		return ""
+	}
+	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
+	text := "  Logged:\n"
+	if more := len(lines) - few; !all && more > 0 {
+		text = fmt.Sprintf("  Logged, without %s before (--json has them):\n", terminal.Counted(more, "line"))
+		lines = lines[more:]
+	}
+	return text + indentedLines(terminal.CleanLines(strings.Join(lines, "\n")), "    ")
 }
 
 // crashes lists crashes that do not count as attempts, with some of the

@@ -80,7 +80,8 @@ type Attempt struct {
 	first    bool  // of its run
 	lends    bool  // has lent something, at some time; guarded by mu
 	loan     *loan // that goes on; guarded by the subscription's loans
-	warned   bool  // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+	journal  atomic.Pointer[journal]
+	warned   bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 
 	mu           sync.Mutex
 	ctx          context.Context // made when someone asks for more than the deadline

@@ -88,7 +88,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	failure := &engine.FailedAttempt{
-		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack,
+		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
 	if a.run.scheduler.cfg.Group {
 		failure.Member = a.handler.Name

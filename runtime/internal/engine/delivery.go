@@ -44,6 +44,7 @@ type FailedAttempt struct {
 	ErrorType string    `json:"error_type,omitempty"` // the Go type of the error: *fs.PathError
 	Member    string    `json:"member,omitempty"`     // of a group of handlers: the one that failed
 	Stack     string    `json:"stack,omitempty"`      // of a panic or goexit
+	Log       string    `json:"log,omitempty"`        // the last lines that the handler wrote to the event's logger
 }
 
 // CrashText is the error of an attempt that ended with its process.

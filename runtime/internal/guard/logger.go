@@ -7,7 +7,10 @@ import (
 
 // Logger returns a logger that recovers panics of the handler of l. Only the line is
 // lost. The bus logs from its own goroutines, where a panic would end the process.
-func Logger(l *slog.Logger) *slog.Logger { return slog.New(handler{l.Handler()}) }
+func Logger(l *slog.Logger) *slog.Logger { return slog.New(Handler(l.Handler())) }
+
+// Handler returns a handler that recovers panics of h. Only the record is lost.
+func Handler(h slog.Handler) slog.Handler { return handler{h} }
 
 type handler struct{ slog.Handler }
 

@@ -137,15 +137,15 @@ const upsertDelivery = `
 		wait = excluded.wait, snoozes = excluded.snoozes`
 
 const insertAttempt = `
-	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack)
-	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9`
+	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
+	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
 
 // writeSettled writes what became of a delivery.
 func (w *writer) writeSettled(id int64, d settledDelivery) error {
 	failures := d.Failures
 	if a := d.Attempt; a != nil {
 		failures++
-		err := w.conn.Exec(insertAttempt, d.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+		err := w.conn.Exec(insertAttempt, d.Seq, id, a.Kind, a.Started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
 		if err != nil {
 			return err
 		}

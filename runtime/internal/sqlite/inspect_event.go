@@ -148,11 +148,11 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err
 // readAttempts returns the failed attempts of a delivery, oldest first.
 func readAttempts(c *database.Conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
 	err = c.Query(`
-		SELECT kind, started_at, ended_at, error, error_type, member, stack FROM attempts
+		SELECT kind, started_at, ended_at, error, error_type, member, stack, log FROM attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
 		a := engine.FailedAttempt{
 			Kind: s.ColumnText(0), Ended: database.Time(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
-			Member: s.ColumnText(5), Stack: s.ColumnText(6),
+			Member: s.ColumnText(5), Stack: s.ColumnText(6), Log: s.ColumnText(7),
 		}
 		if s.ColumnType(1) != sqlite3.NULL {
 			a.Started = database.Time(s, 1)

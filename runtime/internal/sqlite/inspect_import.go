@@ -134,5 +134,5 @@ func addAttempt(c *database.Conn, subscription, seq int64, a engine.FailedAttemp
 	if !a.Started.IsZero() {
 		started = a.Started
 	}
-	return c.Exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack))
+	return c.Exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
 }

@@ -73,6 +73,22 @@ func (env *Env) TestDeadLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T)
 	})
 }
 
+func (env *Env) TestWhatAnAttemptHasLoggedMovesToAnotherFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := env.MakeDead(t, 1).Inspect().ExportText(inspect.Filter{})
+		line = strings.Replace(line, `"error_type"`, `"log":"level=INFO msg=\"one\"\nlevel=WARN msg=two\n","error_type"`, 1)
+		i := env.OpenJobs(t).Inspect()
+		i.Load(line)
+		attempts := i.Newest().Attempts
+		if got := attempts[0].Log; got != "level=INFO msg=\"one\"\nlevel=WARN msg=two\n" || attempts[1].Log != "" {
+			t.Errorf("the attempts have logged %q and %q", got, attempts[1].Log)
+		}
+		if text := i.ExportText(inspect.Filter{}); strings.Count(text, `"log":"level=INFO msg=\"one\"\nlevel=WARN msg=two\n"`) != 1 {
+			t.Errorf("it is exported as %s", text)
+		}
+	})
+}
+
 func (env *Env) TestAnExportHasTheDeadLettersOfTheFilterOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3).Inspect()
