@@ -27,6 +27,8 @@ var brokenRules = []brokenRule{
 		"defaultShutdownTimeout = 30 *", "defaultShutdownTimeout = 90 *"},
 	{"TestAHighPriorityOvertakesAndALowOneIsNotStarved", "runtime/internal/dispatch/queue.go",
 		"const patience = 8", "const patience = 12"},
+	{"TestTheCatalogueSaysHowManyHandlersRunAtOnce", "runtime/tuning.go",
+		"settings.Concurrency < f.concurrency", "settings.Concurrency > f.concurrency"},
 	{"TestAProbeNeverLeavesTheSubscriptionStuck", "runtime/internal/dispatch/failure.go",
 		"	a.permit.Failure(now, f.text)\n", "	if f.kind != engine.KindExit {\n		a.permit.Failure(now, f.text)\n	} else {\n		a.withdraw()\n	}\n"},
 	{"TestNoStepOfTheClockMakesAnythingWaitLonger", "runtime/internal/sqlite/clock.go",

@@ -26,6 +26,8 @@ type feed struct {
 	aliases   []string // the names it had before
 	consumer  engine.Consumer
 	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
+	places    int                 // handlers that run at once since the scheduler was made; guarded by the bus's mu
+	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
 	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members  atomic.Pointer[[]*Subscription]                // replaced, never changed
@@ -106,10 +108,23 @@ func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
 	for _, m := range members {
 		patterns = append(patterns, m.pattern)
 		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
-		spec.Parallel = spec.Parallel || m.config.concurrency > 1
 	}
 	spec.Pattern = strings.Join(patterns, " ")
+	spec.Parallel = concurrencyOf(members) > 1
 	return spec
+}
+
+// concurrencyOf returns how many handlers of a feed with these members run at once: the
+// largest that a member asks for with an option, else the smallest of all event types.
+func concurrencyOf(members []*Subscription) int {
+	asked, smallest := 0, 0
+	for _, m := range members {
+		asked = max(asked, m.config.concurrency)
+		if n := m.inForce.Load().concurrency; smallest == 0 || n < smallest {
+			smallest = n
+		}
+	}
+	return cmp.Or(asked, smallest)
 }
 
 // merge computes what applies to the deliveries of a group.
@@ -232,7 +247,7 @@ func (f *feed) start() {
 	}
 	members := *f.members.Load()
 	config := dispatch.Config{
-		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: 1,
+		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: concurrencyOf(members),
 		Handlers: f.handlersOf, Settings: f.settingsOf, Notice: f.notice,
 		Alone: &f.bus.alone, Waits: &f.bus.waits, Interrupts: &f.bus.interrupts, Logger: f.bus.config.logger,
 	}
@@ -241,7 +256,6 @@ func (f *feed) start() {
 		if m.answers != nil {
 			config.Settled = f.answersSettled
 		}
-		config.Concurrency = max(config.Concurrency, m.config.concurrency)
 		config.Strict = config.Strict || m.config.strict
 		reorders = reorders || m.reorders()
 	}
@@ -253,9 +267,29 @@ func (f *feed) start() {
 	} else if reorders || config.Concurrency > 1 {
 		config.Key = f.partitionKey
 	}
+	f.places, f.pending = config.Concurrency, 0
 	f.scheduler = dispatch.New(f.consumer, config)
 	f.bus.pausing.watch(f) // before the first delivery
 	f.scheduler.Start()
+}
+
+// nextPlaces returns how many handlers run at once after the next start, if that is another
+// number than now, or 0. The caller holds the bus's mu.
+func (f *feed) nextPlaces() int {
+	if next := concurrencyOf(*f.members.Load()); f.scheduler != nil && next != f.places {
+		return next
+	}
+	return 0
+}
+
+// reportPlaces logs that a tuned concurrency has to wait for a restart, once for each number.
+// The caller holds the bus's mu.
+func (f *feed) reportPlaces() {
+	next := f.nextPlaces()
+	if next != 0 && next != f.pending {
+		f.bus.config.logger.Warn("a tuned concurrency needs a restart", "subscription_id", f.name, "concurrency", f.places, "tuned", next)
+	}
+	f.pending = next
 }
 
 // stop ends the deliveries, if they have begun, and prevents a later start.

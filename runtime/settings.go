@@ -39,6 +39,10 @@ type Settings struct {
 	// FailureThrottle is how many failures in a row make a subscription run one handler
 	// at a time, until one succeeds. 0 for never.
 	FailureThrottle int
+	// Concurrency is how many handlers of a subscription run at once, from 1 to 1024; 0
+	// stands for 1. A subscription has it from when it begins to deliver until it ends. One
+	// that is for several event types has the smallest of theirs. See [WithConcurrency].
+	Concurrency int
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
 	// Redrive says which dead letters are retried automatically.
@@ -81,6 +85,9 @@ func DefaultSettings() Settings {
 	}
 }
 
+// maxConcurrency is how many handlers of one subscription may run at once.
+const maxConcurrency = 1024
+
 // Validate returns nil for settings that a bus can follow, and otherwise every
 // problem in one error.
 func (s Settings) Validate() error {
@@ -95,6 +102,7 @@ func (s Settings) Validate() error {
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
+	require(s.Concurrency >= 0 && s.Concurrency <= maxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, maxConcurrency)
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")
 		if err := s.Retry.With(rule.Retry...).Validate(); err != nil && s.Retry.Validate() == nil {
@@ -117,7 +125,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: durationText(s.Timeout), SlowAfter: durationText(s.SlowAfter),
 		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
-		MaxSnoozes: s.MaxSnoozes,
+		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency,
 	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
@@ -141,6 +149,7 @@ type settingsJSON struct {
 	MaxSnoozes      int             `json:"max_snoozes,omitempty"`
 	Breaker         *breakerJSON    `json:"breaker,omitempty"`
 	FailureThrottle int             `json:"failure_throttle,omitempty"`
+	Concurrency     int             `json:"concurrency,omitempty"`
 	Errors          []errorRuleJSON `json:"errors,omitempty"`
 	Redrive         *redriveJSON    `json:"redrive,omitempty"`
 }

@@ -44,8 +44,13 @@ type SubscriptionStats struct {
 	Group   string `json:"group,omitempty"`
 	// Paused says that nothing is delivered: the subscription, its group, or all
 	// of its event types are paused.
-	Paused  bool          `json:"paused"`
-	Breaker BreakerStatus `json:"breaker"`
+	Paused bool `json:"paused"`
+	// Concurrency is how many handlers of the subscription, or of its group, run at once.
+	Concurrency int `json:"concurrency"`
+	// NextConcurrency is what it will be when the program subscribes again, because [Bus.Tune]
+	// has changed it. 0 if it stays.
+	NextConcurrency int           `json:"next_concurrency,omitempty"`
+	Breaker         BreakerStatus `json:"breaker"`
 	Counts
 	Rates Rates `json:"rates"`
 	// Latency is the time from the publication of an event (its due time, if it
@@ -87,7 +92,12 @@ func (b *Bus) Stats() Stats {
 
 func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
+	concurrency := s.feed.places
+	if s.feed.scheduler == nil {
+		concurrency = concurrencyOf(*s.feed.members.Load())
+	}
 	return SubscriptionStats{
+		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(),
 		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.feed.paused.Load(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),

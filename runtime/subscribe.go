@@ -119,7 +119,6 @@ func (s *Subscription) mismatch(eventType string) error {
 // subscribe checks everything, makes the durable subscription, and begins to
 // deliver if the bus is running.
 func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []SubscribeOption) (*Subscription, error) {
-	s.config.concurrency = 1
 	for i, opt := range opts {
 		err := nilOption(i)
 		if opt != nil {

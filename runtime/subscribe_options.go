@@ -24,7 +24,7 @@ type subscribeConfig struct {
 	group           string
 	groupAliases    []string
 	aliases         []string
-	concurrency     int
+	concurrency     int // 0: the event type's
 	fromBeginning   bool
 	strict          bool
 }
@@ -116,13 +116,15 @@ func WithFailureThrottle(n int) SubscribeOption {
 func WithBrake(n int) SubscribeOption { return WithFailureThrottle(n) }
 
 // WithConcurrency lets up to n handlers of this subscription run at once, from
-// 1 to 1024. The default is 1: events are handled one by one in the order of
-// the log. With more, events whose type has a partition_by keep that order
+// 1 to 1024. The default is that of the event type: 1 unless the catalogue says
+// otherwise, and for a subscription by pattern the smallest of its types, so that no type
+// loses an order that its catalogue gives it. With 1, events are handled one by one in the
+// order of the log. With more, events whose type has a partition_by keep that order
 // within each key, and the others have none.
 func WithConcurrency(n int) SubscribeOption {
 	return func(c *subscribeConfig) error {
-		if n < 1 || n > 1024 {
-			return fmt.Errorf("a concurrency of %d is not within 1 to 1024", n)
+		if n < 1 || n > maxConcurrency {
+			return fmt.Errorf("a concurrency of %d is not within 1 to %d", n, maxConcurrency)
 		}
 		c.concurrency = n
 		return nil
@@ -165,7 +167,8 @@ func FromBeginning() SubscribeOption {
 // [retry.Policy.MostPermissive]); timeouts, error rules and breakers are each
 // member's own. A member whose breaker is open is passed over, and the event
 // comes back for it. [WithConcurrency], [WithStrictOrder] and [FromBeginning] of
-// one member hold for the group.
+// one member hold for the group. If no member has WithConcurrency, the group has the
+// smallest concurrency that the catalogue gives to one of its event types.
 //
 // The members are subscribed before the bus is started. Unsubscribing one
 // detaches the whole group: its events wait in the file.

@@ -16,6 +16,9 @@ type inForce struct {
 	types   map[string]Settings // by event type of the catalogue
 	compile map[string]*dispatch.Settings
 	breaker breaker.Policy
+	// concurrency is the smallest of the catalogue's or, if the subscription has one, that of
+	// its option. At least 1.
+	concurrency int
 }
 
 // resolve computes what applies to each event type of the catalogue: the
@@ -40,8 +43,12 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 			settings = tuning.ofDeclared(declared.DeclaredSubscription)
 		}
 		settings = s.config.over(settings)
+		settings.Concurrency = max(settings.Concurrency, 1)
 		if err := settings.Validate(); err != nil {
 			return nil, s.refuse(fmt.Sprintf("its settings for %s: %v", t.Name(), err))
+		}
+		if f.concurrency == 0 || settings.Concurrency < f.concurrency {
+			f.concurrency = settings.Concurrency
 		}
 		if len(f.types) == 0 {
 			f.breaker = settings.Breaker
@@ -85,6 +92,9 @@ func (c *subscribeConfig) over(s Settings) Settings {
 	}
 	if c.failureThrottle != nil {
 		s.FailureThrottle = *c.failureThrottle
+	}
+	if c.concurrency > 0 {
+		s.Concurrency = c.concurrency
 	}
 	return s
 }
@@ -149,7 +159,8 @@ func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
 
 // Tune replaces settings while the bus runs, all of them or, on an error, none.
 // They apply to attempts and failures from now on; what was decided before, such
-// as the time of a retry that waits, stays. The options of a subscription
+// as the time of a retry that waits, stays. So does the concurrency of a subscription that
+// delivers already: the bus logs that it needs a restart. The options of a subscription
 // override them as they override the catalogue. Each call starts from the
 // generated code: Tune(Tuning{}) undoes those before.
 //
@@ -197,17 +208,18 @@ func (b *Bus) Tune(t Tuning) error {
 	}
 	for _, f := range b.feeds {
 		f.merge()
+		f.reportPlaces()
 	}
 	b.reportClasses()
 	return nil
 }
 
-// reorders tells whether deliveries may overtake each other, so that partition
-// keys matter.
+// reorders tells whether deliveries may overtake each other because of their priorities, so
+// that partition keys matter.
 func (s *Subscription) reorders() bool {
 	priorities := map[dispatch.Priority]bool{}
 	for _, settings := range s.inForce.Load().compile {
 		priorities[settings.Priority] = true
 	}
-	return s.config.concurrency > 1 || len(priorities) > 1
+	return len(priorities) > 1
 }

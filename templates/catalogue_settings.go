@@ -20,7 +20,8 @@ import (
 //		ExpiresAfter: <duration>,
 //		MaxSnoozes:   <n>,
 //		Breaker:      <breaker>,
-//		FailureThrottle:        <n>,
+//		FailureThrottle: <n>,
+//		Concurrency:  <n>,
 //		Errors:       <error rules>,
 //		Redrive:      <redrive>,
 //	}
@@ -42,6 +43,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
 	add(s.FailureThrottle.V > 0, "FailureThrottle", jen.Lit(s.FailureThrottle.V))
+	add(s.Concurrency.V > 1, "Concurrency", jen.Lit(s.Concurrency.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
 	return inRuntime("Settings").Custom(linesInBraces, fields...)

@@ -26,6 +26,7 @@ func (s Settings) List() []Setting {
 	list = append(list, s.Retry.list("retry.")...)
 	list = append(list, s.Breaker.list()...)
 	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
+	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}

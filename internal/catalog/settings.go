@@ -17,6 +17,7 @@ type Settings struct {
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
 	Breaker         Breaker
 	FailureThrottle Value[int]   // failures in a row; 0 for never
+	Concurrency     Value[int]   // handlers of one subscription at once, from 1 on
 	Errors          []*ErrorRule // the first that matches decides
 	Redrive         Redrive
 	Priority        Value[Priority]

@@ -78,6 +78,9 @@ func facts(s catalog.Settings) []fact {
 	if s.FailureThrottle.V > 0 {
 		add("Failure throttle", fmt.Sprintf("one handler at a time after %d failures in a row", s.FailureThrottle.V))
 	}
+	if s.Concurrency.V > 1 {
+		add("Concurrency", fmt.Sprintf("up to %d handlers of a subscription at once", s.Concurrency.V))
+	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"
 		if len(s.Redrive.Reasons.V) > 0 {

@@ -15,7 +15,7 @@ var (
 	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for"}}
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
+	settingOrder = []string{"priority", "concurrency", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 

@@ -15,6 +15,7 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 		MaxSnoozes:      s.MaxSnoozes.V,
 		Breaker:         s.Breaker.Policy(),
 		FailureThrottle: s.FailureThrottle.V,
+		Concurrency:     concurrency(s.Concurrency.V),
 	}
 	for _, rule := range s.Errors {
 		settings.Errors = append(settings.Errors, runtime.ErrorRule{
@@ -25,6 +26,14 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 		settings.Redrive = runtime.Redrive{Reasons: s.Redrive.Reasons.V, Every: s.Redrive.Every.V, Max: s.Redrive.Max.V}
 	}
 	return settings
+}
+
+// concurrency is 0 for one handler at a time, which generated code leaves out.
+func concurrency(n int) int {
+	if n == 1 {
+		return 0
+	}
+	return n
 }
 
 var priorities = map[catalog.Priority]runtime.Priority{

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog/watch"
@@ -18,6 +19,10 @@ type Report struct {
 	// NeedsBuild describes the differences that take effect only when the program
 	// is generated and built again, each with its position in the file.
 	NeedsBuild []string
+	// NeedsRestart describes the settings that take effect only for subscriptions that begin
+	// to deliver afterwards: concurrency. The program has to be restarted, and to apply the
+	// file before [runtime.Bus.Start], or to be generated and built again.
+	NeedsRestart []string
 }
 
 // Apply reads the catalogue at path, with the files that it includes, and tunes bus by it, once. The error is a
@@ -43,7 +48,26 @@ func apply(bus *runtime.Bus, file *watch.Snapshot) (Report, runtime.Tuning, erro
 	if err := bus.Tune(tuning); err != nil {
 		return Report{}, runtime.Tuning{}, fmt.Errorf("tuning by %s: %w", file.Path, err)
 	}
+	report.NeedsRestart = needRestart(bus)
 	return report, tuning, nil
+}
+
+// needRestart describes the concurrencies that are tuned and not in force.
+func needRestart(bus *runtime.Bus) (all []string) {
+	for _, s := range bus.Stats().Subscriptions {
+		if s.NextConcurrency == 0 {
+			continue
+		}
+		name := "subscription " + s.Name
+		if s.Group != "" {
+			name = "group " + s.Group
+		}
+		line := fmt.Sprintf("%s has concurrency %d, and %d after a restart", name, s.Concurrency, s.NextConcurrency)
+		if !slices.Contains(all, line) { // each member of a group has it
+			all = append(all, line)
+		}
+	}
+	return all
 }
 
 // FindingsError lists the findings of a catalogue that was therefore not applied.

@@ -1,6 +1,7 @@
 package tuning_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/runtime/tuning"
@@ -164,5 +166,25 @@ func TestSettingsThatConflictWithOptionsOfASubscriptionAreRefused(t *testing.T) 
 	_, err := tuning.Apply(f.bus, f.path)
 	if err == nil || !strings.Contains(err.Error(), f.path) || !strings.Contains(err.Error(), "patient") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestATunedConcurrencyIsReported(t *testing.T) {
+	f := newFixture(t)
+	f.edit("failure_throttle: 5", "concurrency: 3")
+	report, err := tuning.Apply(f.bus, f.path)
+	f.must(err)
+	if diff := cmp.Diff(tuning.Report{Tuned: []string{"charge-card"}}, report); diff != "" {
+		t.Errorf("before the start (-want +got):\n%s", diff)
+	}
+	_, err = events.SubscribeOrderPlaced(f.bus, events.OnOrderPlacedChargeCard, func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
+	f.must(err)
+	f.must(f.bus.Start(t.Context()))
+	f.edit("failure_throttle: 5", "concurrency: 4")
+	report, err = tuning.Apply(f.bus, f.path)
+	f.must(err)
+	want := tuning.Report{Tuned: []string{"charge-card"}, NeedsRestart: []string{"subscription charge-card has concurrency 3, and 4 after a restart"}}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("in a bus that runs (-want +got):\n%s", diff)
 	}
 }

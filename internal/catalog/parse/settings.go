@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "errors", "redrive"}
 )
 
 // There is no timeout "off": a handler that hangs must not hold its event for ever.
@@ -30,13 +30,14 @@ var (
 // builtin returns the settings of an event for which nothing is written.
 func builtin() catalog.Settings {
 	return catalog.Settings{
-		Retry:      builtinRetry(),
-		Timeout:    catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:  catalog.Value[time.Duration]{V: 10 * time.Second},
-		MaxSnoozes: catalog.Value[int]{V: 10_000},
-		Breaker:    builtinBreaker(),
-		Redrive:    builtinRedrive(),
-		Priority:   catalog.Value[catalog.Priority]{V: catalog.Normal},
+		Retry:       builtinRetry(),
+		Timeout:     catalog.Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:   catalog.Value[time.Duration]{V: 10 * time.Second},
+		MaxSnoozes:  catalog.Value[int]{V: 10_000},
+		Breaker:     builtinBreaker(),
+		Concurrency: catalog.Value[int]{V: 1},
+		Redrive:     builtinRedrive(),
+		Priority:    catalog.Value[catalog.Priority]{V: catalog.Normal},
 	}
 }
 
@@ -49,6 +50,7 @@ func overlay(s, over catalog.Settings) catalog.Settings {
 	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
 	replace(&s.FailureThrottle, over.FailureThrottle)
+	replace(&s.Concurrency, over.Concurrency)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
 	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
 	replace(&s.Priority, over.Priority)
@@ -74,6 +76,9 @@ func (r *reader) settings(o object) catalog.Settings {
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
 	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
+	if e, ok := o.entries["concurrency"]; ok {
+		s.Concurrency = r.count(e, o.what, 1, limitConcurrency, "it is how many handlers of one subscription run at once")
+	}
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
 	s.Priority = oneOf(r, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {
@@ -108,6 +113,9 @@ func (r *reader) countOrOff(settings object, key string, most int, meaning strin
 	}
 	return r.count(e, settings.what, 1, most, meaning)
 }
+
+// limitConcurrency limits `concurrency`, as [runtime.WithConcurrency] does.
+const limitConcurrency = 1024
 
 // limitSnoozes limits `max_snoozes`. A larger value would have no effect.
 const limitSnoozes = 1_000_000

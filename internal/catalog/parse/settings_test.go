@@ -72,6 +72,7 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 			Window:     catalog.Value[time.Duration]{V: time.Minute},
 			OpenFor:    catalog.Value[time.Duration]{V: 30 * time.Second},
 		},
+		Concurrency: catalog.Value[int]{V: 1},
 		Redrive: catalog.Redrive{
 			Off:   catalog.Value[bool]{V: true},
 			Every: catalog.Value[time.Duration]{V: time.Hour},

@@ -356,7 +356,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 			t.Errorf("the types are %v", got.Types)
 		}
 		want := map[string]any{
-			"name": "reader", "pattern": "order.placed", "paused": false,
+			"name": "reader", "pattern": "order.placed", "paused": false, "concurrency": 1.0,
 			"breaker": map[string]any{"state": "closed", "samples": 1.0, "failures": 0.0},
 			"handled": 1.0, "recovered": 0.0, "failed": 0.0, "retried": 0.0, "timeouts": 0.0, "dead": 0.0, "expired": 0.0,
 			"discarded": 0.0, "unrecovered": 0.0, "snoozed": 0.0, "slow": 0.0, "abandoned": 0.0,
@@ -369,7 +369,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 				"retry": map[string]any{
 					"max_attempts": 4.0, "backoff": "exponential", "base_delay": "1s", "max_delay": "30s", "multiplier": 2.0, "jitter": 0.0,
 				},
-				"timeout": "30s", "slow_after": "10s", "max_snoozes": 10000.,
+				"timeout": "30s", "slow_after": "10s", "max_snoozes": 10000., "concurrency": 1.0,
 			}},
 		}
 		reader := got.Subscriptions[0]
@@ -382,7 +382,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 
 func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	s := runtime.DefaultSettings()
-	s.ExpiresAfter, s.FailureThrottle = time.Hour, 3
+	s.ExpiresAfter, s.FailureThrottle, s.Concurrency = time.Hour, 3, 8
 	s.Errors = []runtime.ErrorRule{
 		{Class: "card_declined", Permanent: true},
 		{Class: "busy", Retry: []retry.Option{retry.BaseDelay(time.Minute), retry.MaxDelay(time.Hour)}},
@@ -393,7 +393,7 @@ func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	want := strings.Join([]string{
 		`{"retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1s","max_delay":"30s","multiplier":2,"jitter":0.1}`,
 		`"timeout":"30s","slow_after":"10s","expires_after":"1h0m0s","max_snoozes":10000`,
-		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"failure_throttle":3`,
+		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"failure_throttle":3,"concurrency":8`,
 		`"errors":[{"class":"card_declined","permanent":true}`,
 		`{"class":"busy","retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1m0s","max_delay":"1h0m0s","multiplier":2,"jitter":0.1}}]`,
 		`"redrive":{"reasons":["timeout"],"every":"1h0m0s","max":3}}`,
