@@ -41,6 +41,7 @@ var exceptions = map[string][]string{
 		"TestSuspectsOfSeveralSubscriptionsRunOneAtATime",
 		"TestSuspectsWithoutAHandlerBlockNoOthers",
 		"TestSuspectsThatWaitLetOthersRun",
+		"TestAnEventThatRanAtACrashIsCancelled",
 		"TestAttemptsRunningAtACrashAreInTheHistoryOfEach",
 		"TestAttemptsRunningAtACrashAreLoggedAndCountForNone",
 	},

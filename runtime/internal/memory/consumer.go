@@ -313,6 +313,9 @@ func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 	default: // engine.Release
 		own.state, own.due = waiting, time.Time{}
 	}
+	if !own.open() {
+		own.cancelled = false
+	}
 	if own.state == waiting {
 		c.wake()
 	}

@@ -27,18 +27,28 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 	return reason, ok
 }
 
-// mark replaces what is cancelled: reasons by seq. It leaves out what is settled already,
-// and not yet written.
-func (c *consumer) mark(reasons map[int64]string) {
+// cancelledRow is what the file says of a cancelled delivery.
+type cancelledRow struct {
+	reason string
+	waits  bool // it has a row in deliveries
+}
+
+// mark replaces what is cancelled, by seq. It leaves out what is settled already, and not
+// yet written. The caller sees to it that nothing of the consumer is written meanwhile.
+func (c *consumer) mark(found map[int64]cancelledRow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for seq := range reasons {
-		if own := c.polledAt(seq); own != nil && own.final {
-			delete(reasons, seq)
+	c.cancelled = nil
+	for seq, one := range found {
+		if own := c.polledAt(seq); own == nil && !one.waits && seq < c.next || own != nil && own.final {
+			continue // on the way there are none any more that nothing came before
 		}
+		if c.cancelled == nil {
+			c.cancelled = map[int64]string{}
+		}
+		c.cancelled[seq] = one.reason
 	}
-	c.cancelled = reasons
-	c.cancels.Store(len(reasons) > 0)
+	c.cancels.Store(len(c.cancelled) > 0)
 }
 
 // begun reports whether a handler was called for the delivery, which is not settled.
@@ -49,13 +59,15 @@ func (c *consumer) begun(seq int64) bool {
 	return own != nil && !own.settled && !own.started.IsZero()
 }
 
-// unmark is called with mu held when a delivery is settled for good.
-func (c *consumer) unmark(seq int64) {
-	if len(c.cancelled) == 0 {
-		return
+// unmark is called with mu held when a delivery is settled for good. It reports whether
+// the delivery was cancelled, so that the file still says so.
+func (c *consumer) unmark(seq int64) bool {
+	_, marked := c.cancelled[seq]
+	if marked {
+		delete(c.cancelled, seq)
+		c.cancels.Store(len(c.cancelled) > 0)
 	}
-	delete(c.cancelled, seq)
-	c.cancels.Store(len(c.cancelled) > 0)
+	return marked
 }
 
 // polledAt returns a delivery that was polled and is not settled and written, or nil. The
@@ -72,23 +84,30 @@ func (c *consumer) polledAt(seq int64) *delivery {
 }
 
 // readCancelled takes in what is cancelled. It returns the rows of those who wait for an
-// answer, which is in them by then. It runs on the writer's goroutine, or while nothing of
-// the consumers is written.
-func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, err error) {
-	found := map[int64]map[int64]string{}
-	err = conn.Query("SELECT subscription, seq, reason, answer IS "+notAnswered+" FROM cancelled", func(s *sqlite3.Stmt) error {
+// answer, which is in them by then, and reports whether there are rows of deliveries that
+// are settled. It runs on the writer's goroutine, or while nothing of the consumers is
+// written.
+func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, old bool, err error) {
+	found := map[int64]map[int64]cancelledRow{}
+	err = conn.Query(`
+		SELECT x.subscription, x.seq, x.reason, x.answer IS `+notAnswered+`, `+cancelledWaits+`, `+cancelledSettled+`
+		FROM cancelled x`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
-		if found[at.subscription] == nil {
-			found[at.subscription] = map[int64]string{}
-		}
-		found[at.subscription][at.seq] = s.ColumnText(2)
 		if s.ColumnBool(3) {
 			asked = append(asked, askedRow{rowKey: at})
 		}
+		if s.ColumnBool(5) {
+			old = true
+			return nil
+		}
+		if found[at.subscription] == nil {
+			found[at.subscription] = map[int64]cancelledRow{}
+		}
+		found[at.subscription][at.seq] = cancelledRow{s.ColumnText(2), s.ColumnBool(4)}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, c := range l.all() {
 		if own := found[c.id]; own != nil || c.cancels.Load() {
@@ -96,7 +115,7 @@ func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, err error) {
 		}
 	}
 	l.findBegun(asked)
-	return asked, nil
+	return asked, old, nil
 }
 
 // findBegun notes which of these deliveries are begun in this process.
@@ -139,14 +158,25 @@ func hastenCancelled(c *database.Conn, at rowKey) error {
 		  AND EXISTS (SELECT 1 FROM cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
 }
 
-// forgetCancelled removes what was done of an event: the deliveries are settled.
-func forgetCancelled(c *database.Conn, seq int64) error {
-	return c.Exec(`
-		DELETE FROM cancelled AS x
-		WHERE x.seq = ?1
-		  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')
-		  AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription
-		                  WHERE l.seq = x.seq AND `+notPassed+`)`, seq)
+// cancelledWaits is the SQL condition that the delivery of row x of cancelled has a row of
+// its own and is open.
+const cancelledWaits = `
+	EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')`
+
+// cancelledSettled is the SQL condition that it is settled.
+const cancelledSettled = `
+	(NOT ` + cancelledWaits + `
+	 AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription WHERE l.seq = x.seq AND ` + notPassed + `))`
+
+// forgetSettled removes the rows of deliveries that are settled: what they say must not
+// hold for a replay or a retry. A row that is gone is an answer, too.
+func forgetSettled(c *database.Conn) error {
+	return c.Exec("DELETE FROM cancelled AS x WHERE " + cancelledSettled)
+}
+
+// forgetCancelled removes what was cancelled of a delivery: it begins anew, or is settled.
+func forgetCancelled(c *database.Conn, at rowKey) error {
+	return c.Exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
 }
 
 // markNew takes in what is cancelled of a new consumer. Only if there is something, it
@@ -164,7 +194,7 @@ func (l *Log) markNew(ctx context.Context, c *consumer) error {
 		return err
 	}
 	return l.writer.do(ctx, func(conn *database.Conn) error {
-		_, err := l.readCancelled(conn)
+		_, _, err := l.readCancelled(conn)
 		return err
 	})
 }

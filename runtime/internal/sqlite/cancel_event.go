@@ -125,7 +125,7 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 	if err != nil {
 		return nil, err
 	}
-	if err := forgetCancelled(conn, seq); err != nil {
+	if err := forgetSettled(conn); err != nil {
 		return nil, err
 	}
 	all, err := readDeliveries(conn, seq)
@@ -143,7 +143,7 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 		}
 		one := askedRow{rowKey: rowKey{d.subscription, seq}, name: d.Subscription, reason: spec.Reason, attempts: d.Failures}
 		if d.cancelled {
-			one.reason = d.Reason
+			one.reason = d.reason
 		} else if spec.Actor != "" {
 			err := audit(conn, engine.AuditEntry{
 				Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: d.Subscription, Count: 1,
@@ -235,7 +235,7 @@ func (l *Log) decide(asked []askedRow) error {
 	ctx := context.Background() // nothing here waits for anybody else for long
 	var found []askedRow
 	err := l.writer.do(ctx, func(conn *database.Conn) (err error) {
-		found, err = l.readCancelled(conn)
+		found, _, err = l.readCancelled(conn)
 		l.findBegun(asked)
 		return err
 	})
@@ -245,7 +245,8 @@ func (l *Log) decide(asked []askedRow) error {
 	return l.answer(ctx, found)
 }
 
-// answer sets the answers of rows, after what is settled in memory was written.
+// answer sets the answers of rows, after what is settled in memory was written. The rows of
+// settled deliveries it removes.
 func (l *Log) answer(ctx context.Context, asked []askedRow) error {
 	if err := l.Flush(ctx); err != nil {
 		return err
@@ -253,6 +254,9 @@ func (l *Log) answer(ctx context.Context, asked []askedRow) error {
 	err := l.writer.do(ctx, func(conn *database.Conn) error {
 		if !l.writer.owns.Load() {
 			return nil
+		}
+		if err := forgetSettled(conn); err != nil {
+			return err
 		}
 		for _, one := range asked {
 			answer := answerNone
@@ -290,7 +294,8 @@ func (c *canceller) became(id uuid.UUID, asked []askedRow) (cancelled []string, 
 			switch {
 			case one.begun:
 				begun.Running = append(begun.Running, name)
-			case d.State == engine.StateDiscarded && d.Reason == one.reason:
+			case d.State == engine.StateDiscarded && d.Reason == one.reason,
+				d.State == engine.StateRunning && d.cancelled: // its process has died since
 				cancelled = append(cancelled, name)
 			default:
 				settled.States = append(settled.States, name+" "+d.State)

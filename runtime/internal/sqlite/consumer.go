@@ -75,8 +75,9 @@ type delivery struct {
 type settledDelivery struct {
 	*delivery
 	engine.Disposition
-	staged []logged
-	begun  bool // a handler was called
+	staged    []logged
+	begun     bool // a handler was called
+	cancelled bool // the file says so, and must not say so any more
 }
 
 // uncounted returns Delivery.Uncounted after the disposition.
@@ -354,17 +355,18 @@ func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
+	cancelled := false
 	switch disposition.Kind {
 	case engine.Done, engine.Discard, engine.Dead:
 		own.final = true
-		c.unmark(d.Seq)
+		cancelled = c.unmark(d.Seq)
 	}
 	delay := flushDelay
-	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 {
+	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 || cancelled {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun})
+		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

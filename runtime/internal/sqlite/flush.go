@@ -162,6 +162,11 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 		return w.conn.Exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
 			due, dead, reason, fingerprint, text(d.Progress), wait, snoozes)
 	}
+	if d.cancelled {
+		if err := forgetCancelled(w.conn, rowKey{id, d.Seq}); err != nil {
+			return err
+		}
+	}
 	switch d.Kind {
 	case engine.Done:
 		if err := noteHandled(w.conn, id, d.Seq); err != nil {
@@ -209,7 +214,7 @@ func discard(c *database.Conn, subscription, seq int64, reason string) error {
 	if err := c.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
 		return err
 	}
-	return c.Exec("DELETE FROM cancelled WHERE subscription = ? AND seq = ?", subscription, seq)
+	return forgetCancelled(c, rowKey{subscription, seq})
 }
 
 // insertStaged appends events that belong to a disposition, except those that

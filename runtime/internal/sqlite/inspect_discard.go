@@ -24,7 +24,7 @@ func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscriptio
 		if err != nil {
 			return err
 		}
-		if err := forgetCancelled(c, seq); err != nil {
+		if err := forgetSettled(c); err != nil {
 			return err
 		}
 		all, err := readDeliveries(c, seq)
@@ -69,6 +69,9 @@ func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engin
 		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: only.name}
 		if u.Action != 0 {
 			entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
+		}
+		if err := forgetSettled(c); err != nil {
+			return err
 		}
 		found, err := chosenDiscards(c, u, only.id)
 		if err != nil {
@@ -132,7 +135,7 @@ func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found 
 // restoreDiscarded makes a delivery what it was: a dead letter, or due.
 func restoreDiscarded(c *database.Conn, one discardedRow) error {
 	if one.open {
-		return c.Exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+		return forgetCancelled(c, one.rowKey)
 	}
 	err := c.Exec(`
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)

@@ -72,7 +72,8 @@ func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 type deliveryState struct {
 	engine.DeliveryState
 	subscription int64
-	cancelled    bool // discarded, and not yet settled
+	cancelled    bool   // it is open, and is discarded when its turn comes
+	reason       string // for which it is
 }
 
 // readDeliveries lists the subscriptions that an event is for: those of its
@@ -99,13 +100,15 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		ORDER BY s.name`, func(s *sqlite3.Stmt) error {
 		one := deliveryState{subscription: s.ColumnInt64(0)}
 		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)
+		if one.State == engine.StateDiscarded || one.State == engine.StateRunning {
+			one.cancelled, one.reason = s.ColumnBool(9), s.ColumnText(7)
+		}
 		switch one.State {
 		case rowWaiting:
 			one.Due = database.Time(s, 2)
 		case rowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
 		case engine.StateDiscarded:
-			one.cancelled = s.ColumnBool(9)
 			one.Settled, one.Reason = database.Time(s, 6), s.ColumnText(7)
 		}
 		deliveries = append(deliveries, one)

@@ -100,6 +100,9 @@ func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		}
 		at := time.Now()
 		for _, p := range places {
+			if err := forgetCancelled(c, p); err != nil {
+				return err
+			}
 			err := c.Exec(`
 				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3, 1,
 					1 + (SELECT count(*) FROM attempts a WHERE a.seq = ?2 AND a.subscription = ?1))`, p.subscription, p.seq, at)

@@ -116,6 +116,9 @@ func revive(c *database.Conn, at rowKey, byHand bool) error {
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
 		return err
 	}
+	if err := forgetCancelled(c, at); err != nil {
+		return err
+	}
 	return c.Exec(`
 		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,

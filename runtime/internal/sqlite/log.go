@@ -227,11 +227,11 @@ func (l *Log) refresh(c *database.Conn) {
 	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.tellRequests(c) != nil {
 		return
 	}
-	asked, err := l.readCancelled(c)
+	asked, old, err := l.readCancelled(c)
 	if err != nil {
 		return
 	}
-	if len(asked) > 0 && l.writer.owns.Load() {
+	if (len(asked) > 0 || old) && l.writer.owns.Load() {
 		go l.answer(context.Background(), asked) // which needs the writer
 	}
 	for _, consumer := range l.all() {

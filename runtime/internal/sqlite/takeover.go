@@ -62,6 +62,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := endFormerRoutes(c, everySubscription); err != nil {
 			return err
 		}
+		if err := forgetSettled(c); err != nil {
+			return err
+		}
 		if err := c.Exec("UPDATE cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
 			return err
 		}
@@ -87,7 +90,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 				return err
 			}
 		}
-		if _, err := l.readCancelled(c); err != nil {
+		if _, _, err := l.readCancelled(c); err != nil {
 			return err
 		}
 		return count(c, found)

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// A row of cancelled may outlive its delivery, if another process has written it at the
+// moment at which the delivery was settled. It must not end what comes later.
+func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
+	dead := engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Ended: time.Now()}}
+	sweep := func(g *workerLog, spec engine.SweepSpec) {
+		steps, err := inspectFile(g.t, g.path).Sweep(g.t.Context(), spec)
+		must(g.t, err)
+		keys, err := steps.Step(g.t.Context(), 10)
+		if err != nil || len(keys) != 1 {
+			g.t.Fatalf("changed %v, %v", keys, err)
+		}
+	}
+	for name, one := range map[string]struct {
+		settled engine.Disposition
+		again   func(g *workerLog, r engine.Record)
+	}{
+		"replay": {engine.Disposition{Kind: engine.Done}, func(g *workerLog, r engine.Record) {
+			sweep(g, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker"})
+		}},
+		"retry": {dead, func(g *workerLog, r engine.Record) { sweep(g, engine.SweepSpec{Kind: engine.SweepRetry}) }},
+		"redrive": {dead, func(g *workerLog, r engine.Record) {
+			spec := engine.RedriveSpec{Subscription: "worker", Type: r.Type, DeadBefore: time.Now(), Max: 1, Limit: 10}
+			if n, err := g.Redrive(g.t.Context(), spec); n != 1 || err != nil {
+				g.t.Fatalf("redriven %d, %v", n, err)
+			}
+		}},
+		"undiscard": {engine.Disposition{Kind: engine.Discard, Reason: "a mistake"}, func(g *workerLog, r engine.Record) {
+			undone, err := inspectFile(g.t, g.path).Undiscard(g.t.Context(), engine.Undo{Event: r.ID})
+			if err != nil || undone.Due != 1 {
+				g.t.Fatalf("undone %+v, %v", undone, err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := openWithWorker(t)
+			r := g.publish("job.queued")
+			seq := g.settle(one.settled)[0]
+			must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+				return c.Exec("INSERT INTO cancelled (seq, subscription, reason, at) VALUES (?, 1, 'stale', 0)", seq)
+			}))
+			one.again(g, r)
+			must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+				_, _, err := g.readCancelled(c)
+				return err
+			}))
+			if reason, ok := g.consumer.Cancelled(seq); ok {
+				t.Errorf("it is cancelled again: %s", reason)
+			}
+		})
+	}
+}
