@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,34 @@ func (env *Env) TestAwaitSinceReturnsTheOldestEventThatMatches(t *testing.T) {
 		f.Publish(1)
 		if got := <-waiting; got.err != nil {
 			t.Error(got.err)
+		}
+	})
+}
+
+// Pruning leaves events out of the middle of the log.
+func (env *Env) TestAwaitFindsAnEventBeforeAGapThatPruningHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithRetention(time.Hour))
+		f.Handle("worker", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == 1 {
+				return runtime.Permanent(ErrBoom) // and so it is kept
+			}
+			return nil
+		})
+		f.MustStart()
+		since := time.Now()
+		f.Publish(Numbers(1, 9)...)
+		time.Sleep(2 * time.Hour)
+		f.Publish(10)
+		if kept := numbers(t, runtime.Find(t.Context(), f.Bus, PlacedType, runtime.Query{})); slices.Contains(kept, 5) {
+			t.Fatalf("nothing was pruned: the log has %v", kept)
+		}
+		waiting := f.await(t.Context(), runtime.Query{Since: since}, nil)
+		if len(waiting) == 0 {
+			t.Fatal("Await waits, and order 1 is in the log")
+		}
+		if got := <-waiting; got.err != nil || got.event.Payload.Number != 1 {
+			t.Errorf("got %+v, %v, want order 1", got.event, got.err)
 		}
 	})
 }

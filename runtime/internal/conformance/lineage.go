@@ -316,3 +316,30 @@ func (env *Env) TestChildrenAreListedNewestFirst(t *testing.T) {
 		}
 	})
 }
+
+// The keys of metadata are free, but for the bus's own: one with a quote makes no child
+// of an event, and hides none.
+func (env *Env) TestAMetadataKeyWithAQuoteMakesNoChildAndHidesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		other := f.Publish(1)[0].ID
+		forged := runtime.WithMetadata(map[string]string{`a"parent_id`: other.String(), `b,"parent_id`: other.String(), `c,`: `"parent_id":"` + other.String()})
+		f.pay("biller", forged)
+		f.MustStart()
+		parent, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: "A", Number: 2}, forged)
+		Must(t, err)
+		f.Idle()
+		for id, want := range map[uuid.UUID]int{parent.ID: 1, other: 0} {
+			tree, err := runtime.Tree(t.Context(), f.Bus, id)
+			Must(t, err)
+			if len(tree.Children) != want {
+				t.Errorf("event %s has %d children, want %d", id, len(tree.Children), want)
+			}
+			for _, one := range tree.Children {
+				if one.ParentID != id {
+					t.Errorf("event %s has the child %s, whose parent is %s", id, one.ID, one.ParentID)
+				}
+			}
+		}
+	})
+}

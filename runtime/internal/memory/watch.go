@@ -25,8 +25,15 @@ func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engin
 	}
 	defer l.mu.Unlock()
 	w := &watch{log: l, eventType: eventType, after: l.last}
-	for r := l.events[w.after]; !since.IsZero() && r != nil && r.CreatedAt.After(since.Add(-watchSlack)); r = l.events[w.after] {
-		w.after--
+	for seq := l.last; !since.IsZero() && seq >= l.oldest; seq-- {
+		r := l.events[seq]
+		if r == nil {
+			continue // it was pruned, and older ones may be kept
+		}
+		if !r.CreatedAt.After(since.Add(-watchSlack)) {
+			break
+		}
+		w.after = seq - 1
 	}
 	return w, nil
 }

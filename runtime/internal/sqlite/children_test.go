@@ -12,15 +12,16 @@ import (
 )
 
 // A file as busgen made it with schema version 4, whose events have metadata: one
-// that looks like that of a child, one with the words in a text, and one that
-// somebody has damaged.
+// that looks like that of a child, one with the words in a text, one that
+// somebody has damaged, and one with the words in a key.
 const rows4 = `
 	INSERT INTO types (id, name, written, version) VALUES (1, 'order.placed', 'order.placed', 1);
 	INSERT INTO log (seq, id, type, payload, metadata, created_at) VALUES
 	  (1, x'00000000000070008000000000000001', 1, '{"n":1}', NULL, 1),
 	  (2, x'00000000000070008000000000000002', 1, '{"n":2}', '{"hops":"1","parent_id":"00000000-0000-7000-8000-000000000001"}', 2),
 	  (3, x'00000000000070008000000000000003', 1, '{"n":3}', '{"note":"\"parent_id\":\"00000000-0000-7000-8000-000000000001\""}', 3),
-	  (4, x'00000000000070008000000000000004', 1, '{"n":4}', '{"parent_id":"cut', 4);
+	  (4, x'00000000000070008000000000000004', 1, '{"n":4}', '{"hops":"1","parent_id":"cut', 4),
+	  (5, x'00000000000070008000000000000005', 1, '{"n":5}', '{"a\"parent_id":"00000000-0000-7000-8000-000000000001","hops":"1"}', 5);
 	INSERT INTO subscriptions (id, name, pattern, start, cursor, created_at) VALUES (1, 'ship', 'order.*', 0, 3, 0);
 	INSERT INTO routes (type, subscription) VALUES (1, 1);
 	INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 1, 'dead', 4, 5, 'permanent')`
@@ -58,5 +59,29 @@ func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
 	}
 	if n, err := c.Int64("SELECT count(*) FROM deliveries WHERE replayed = 0"); err != nil || n != 1 {
 		t.Errorf("%d deliveries are no replays, %v", n, err)
+	}
+}
+
+// Metadata that somebody has damaged has no correlation id. It ends no search for one.
+func TestDamagedMetadataEndsNoSearchByCorrelationID(t *testing.T) {
+	path := fileOfVersion4(t)
+	log, err := Open(path, Options{})
+	must(t, err)
+	defer log.Close()
+	must(t, log.writer.do(t.Context(), func(c *database.Conn) error {
+		return c.ExecScript(`
+			UPDATE log SET metadata = '{"correlation_id":"trip"}' WHERE seq IN (1, 3);
+			UPDATE log SET metadata = '{"correlation_id":"trip' WHERE seq = 2;
+			INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 2, 'dead', 4, 5, 'permanent')`)
+	}))
+	inspection, filter := inspectFile(t, path), engine.Filter{CorrelationID: "trip"}
+	if events, _, err := inspection.Events(t.Context(), filter, engine.Page{Limit: 10}); err != nil || len(events) != 2 {
+		t.Errorf("found %d events, %v, want those at 1 and 3", len(events), err)
+	}
+	if letters, _, err := inspection.DeadLetters(t.Context(), filter, engine.Page{Limit: 10}, false); err != nil || len(letters) != 1 {
+		t.Errorf("found %d dead letters, %v, want that at 1", len(letters), err)
+	}
+	if steps, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "ship", Filter: filter}); err != nil || steps.Matched() != 1 {
+		t.Errorf("to replay: %v, %v, want that at 3", steps, err)
 	}
 }

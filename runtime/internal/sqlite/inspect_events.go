@@ -36,7 +36,7 @@ func listEvents(candidates string) string {
 	  AND l.created_at >= ?4 AND l.created_at < ?5
 	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
 	       OR EXISTS (SELECT 1 FROM attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
-	  AND (?7 IS NULL OR json_extract(l.metadata, '$.correlation_id') = ?7)
+	  AND (?7 IS NULL OR ` + correlationID + ` = ?7)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
 	ORDER BY l.seq DESC LIMIT ?11 OFFSET ?12`

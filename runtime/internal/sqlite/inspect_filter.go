@@ -81,7 +81,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		w.and("d.dead_at <= ?", f.Until)
 	}
 	if f.CorrelationID != "" {
-		w.and("json_extract((SELECT l.metadata FROM log l WHERE l.seq = d.seq), '$.correlation_id') = ?", f.CorrelationID)
+		w.and("(SELECT "+correlationID+" FROM log l WHERE l.seq = d.seq) = ?", f.CorrelationID)
 	}
 	if f.Text != "" {
 		w.and(`(EXISTS (SELECT 1 FROM log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
@@ -89,6 +89,10 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 	}
 	return w, err
 }
+
+// correlationID is the SQL expression for that of event l. Metadata that somebody has
+// damaged has none: json_extract alone would end the whole search.
+const correlationID = "iif(json_valid(l.metadata), json_extract(l.metadata, '$.correlation_id'), NULL)"
 
 // eventArgs are the parameters with which SQL chooses events.
 type eventArgs struct {

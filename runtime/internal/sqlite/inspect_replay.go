@@ -35,7 +35,7 @@ const replayable = `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
 	  AND (?7 IS NULL OR instr(l.payload, ?7) > 0 OR instr(l.metadata, ?7) > 0)
-	  AND (?8 IS NULL OR json_extract(l.metadata, '$.correlation_id') = ?8)
+	  AND (?8 IS NULL OR ` + correlationID + ` = ?8)
 	  AND (?9 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?9)))`
 
 // replay begins to give events again. What is handled from now on is not part of it.

@@ -50,12 +50,13 @@ CREATE TABLE log (
 CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
 
 -- The children of an event: those that its handlers published, which have its id as
--- parent_id in their metadata. The bus writes metadata without spaces, and in JSON a
--- quote within a text has a backslash, so these functions find what ->> would. They
--- know no invalid JSON, and each SQLite shell has them. Events without metadata cost
--- nothing.
-CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, '"parent_id":"') + 13, 36))
-  WHERE instr(metadata, '"parent_id":"') > 0;
+-- parent_id in their metadata. The bus writes metadata without spaces, its keys sorted,
+-- and with a key before this one. Within a text of JSON a quote has a backslash, so a
+-- comma and a quote begin a key: these functions find what ->> would, whatever the keys
+-- of publishers are. They know no invalid JSON, and each SQLite shell has them. Events
+-- without metadata cost nothing.
+CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, ',"parent_id":"') + 14, 36))
+  WHERE instr(metadata, ',"parent_id":"') > 0;
 
 -- Idempotency keys of published events, for as long as they are remembered.
 CREATE TABLE dedupe (
