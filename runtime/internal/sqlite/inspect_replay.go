@@ -23,20 +23,28 @@ type replay struct {
 	ledger       ledger
 }
 
-// replayable are the events that a subscription ?1 has handled: its cursor has
-// passed them, and nothing says that it was otherwise.
+// handled is the SQL condition that subscription s has handled event l: its cursor has
+// passed the event, and nothing says that it was otherwise.
+const handled = `
+	l.seq > s.start AND l.seq <= s.cursor
+	AND l.type IN (SELECT type FROM routes WHERE subscription = s.id)
+	AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)
+	AND NOT EXISTS (SELECT 1 FROM discarded x WHERE x.subscription = s.id AND x.seq = l.seq)
+	AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq AND o.subscription <> s.id)`
+
+// replayable are the events between two positions that a subscription ?1 has handled and
+// a filter chooses.
 const replayable = `
 	FROM log l JOIN subscriptions s ON s.id = ?1
-	WHERE l.seq > ?2 AND l.seq <= ?3 AND l.seq > s.start
-	  AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
-	  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)
-	  AND NOT EXISTS (SELECT 1 FROM discarded x WHERE x.subscription = ?1 AND x.seq = l.seq)
-	  AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq AND o.subscription <> ?1)
+	WHERE l.seq > ?2 AND l.seq <= ?3 AND ` + handled + `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
 	  AND (?7 IS NULL OR instr(l.payload, ?7) > 0 OR instr(l.metadata, ?7) > 0)
 	  AND (?8 IS NULL OR ` + correlationID + ` = ?8)
 	  AND (?9 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?9)))`
+
+// replayWindow is how many positions of the log a replay reads at once.
+const replayWindow = 4096
 
 // replay begins to give events again. What is handled from now on is not part of it.
 func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry engine.AuditEntry) (engine.Sweep, error) {
@@ -44,7 +52,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 		entry.EventID = spec.Filter.Events[0]
 	}
 	r := &replay{Inspection: i, ledger: ledger{AuditEntry: entry}}
-	return r, i.look(ctx, "read", func(c *database.Conn) error {
+	err := i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
@@ -64,18 +72,38 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 			}
 			r.last = max(r.last, from-1)
 		}
-		if r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription); err != nil {
+		r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription)
+		if err != nil || r.filter.ids == nil {
 			return err
 		}
-		matched, err := c.Int64("SELECT count(*)"+replayable+r.filter.children, r.args()...)
-		r.matched = int(matched)
-		return err
+		return c.Query("SELECT min(seq), max(seq) FROM log WHERE id IN (SELECT unhex(value) FROM json_each(?))", func(s *sqlite3.Stmt) error {
+			r.last, r.end = max(r.last, s.ColumnInt64(0)-1), min(r.end, s.ColumnInt64(1))
+			return nil
+		}, r.filter.ids)
 	})
+	for at := r.last; err == nil && at < r.end; {
+		at, err = r.window(ctx, at, func(c *database.Conn, args []any) error {
+			n, err := c.Int64("SELECT count(*)"+replayable+r.filter.children, args...)
+			r.matched += int(n)
+			return err
+		})
+	}
+	return r, err
 }
 
-func (r *replay) args() []any {
-	f := r.filter
-	return []any{r.subscription, r.last, r.end, f.types, f.since, f.until, f.text, f.correlation, f.ids, f.parent}
+// window reads the next positions of the log, and returns the last of them. Nobody who
+// writes waits for it, and nobody who reads for long.
+func (r *replay) window(ctx context.Context, after int64, f func(c *database.Conn, args []any) error) (end int64, err error) {
+	err = r.look(ctx, "read", func(c *database.Conn) error {
+		first, err := c.Int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq > ?1", after, r.end)
+		if err != nil {
+			return err
+		}
+		end = min(r.end, first-1+replayWindow)
+		a := r.filter
+		return f(c, []any{r.subscription, after, end, a.types, a.since, a.until, a.text, a.correlation, a.ids, a.parent})
+	})
+	return end, err
 }
 
 // Matched implements [engine.Sweep].
@@ -84,41 +112,77 @@ func (r *replay) Matched() int { return r.matched }
 // SpareCrashes implements [engine.Sweep]. Events that were handled did not crash.
 func (r *replay) SpareCrashes(bool) {}
 
-// Step implements [engine.Sweep].
+// Step implements [engine.Sweep]. It looks for events before it begins to write, so that
+// publishers wait only for what there is to write.
 func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
-	last := r.last
-	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
-		var places []rowKey
-		err := c.Query("SELECT l.id, l.seq"+replayable+r.filter.children+" ORDER BY l.seq LIMIT ?11", func(s *sqlite3.Stmt) error {
-			last = s.ColumnInt64(1)
-			replayed = append(replayed, engine.Key{EventID: database.UUID(s, 0), Subscription: r.name})
-			places = append(places, rowKey{r.subscription, last})
-			return nil
-		}, append(r.args(), limit)...)
-		if err != nil {
-			return err
+	for r.last < r.end && len(replayed) == 0 {
+		found, end, err := r.find(ctx, limit)
+		if err == nil && len(found) > 0 {
+			replayed, err = r.give(ctx, found)
 		}
+		if err != nil {
+			return nil, err
+		}
+		r.last = end
+	}
+	return replayed, nil
+}
+
+// replayed is an event that is to be given again.
+type replayed struct {
+	seq int64
+	id  uuid.UUID
+}
+
+// find returns events that match, and the position up to which there are no others.
+func (r *replay) find(ctx context.Context, limit int) (found []replayed, end int64, err error) {
+	end, err = r.window(ctx, r.last, func(c *database.Conn, args []any) error {
+		return c.Query("SELECT l.id, l.seq"+replayable+r.filter.children+" ORDER BY l.seq LIMIT ?11", func(s *sqlite3.Stmt) error {
+			found = append(found, replayed{s.ColumnInt64(1), database.UUID(s, 0)})
+			return nil
+		}, append(args, limit)...)
+	})
+	if len(found) == limit {
+		end = found[limit-1].seq
+	}
+	return found, end, err
+}
+
+// give makes those of the events due that are still handled, and returns them.
+func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key, err error) {
+	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		at := time.Now()
-		for _, p := range places {
-			if err := forgetCancelled(c, p); err != nil {
-				return err
-			}
+		var places []rowKey
+		for _, one := range found {
 			err := c.Exec(`
-				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted) VALUES (?1, ?2, 'waiting', 0, ?3, 0, ?3, 1,
-					1 + (SELECT count(*) FROM attempts a WHERE a.seq = ?2 AND a.subscription = ?1))`, p.subscription, p.seq, at)
+				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
+				SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1,
+					1 + (SELECT count(*) FROM attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
+				FROM log l JOIN subscriptions s ON s.id = ?1
+				WHERE l.seq = ?2 AND l.id = ?4 AND `+handled, r.subscription, one.seq, at, one.id[:])
 			if err != nil {
 				return err
 			}
+			if c.Changes() == 0 {
+				continue // another replay was faster, or it was pruned
+			}
+			place := rowKey{r.subscription, one.seq}
+			if err := forgetCancelled(c, place); err != nil {
+				return err
+			}
+			keys, places = append(keys, engine.Key{EventID: one.id, Subscription: r.name}), append(places, place)
+		}
+		if len(places) == 0 {
+			return nil
 		}
 		if err := r.ledger.add(c, len(places)); err != nil {
 			return err
 		}
 		return r.ledger.touch(c, places)
 	})
-	if err != nil || len(replayed) == 0 {
+	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	r.last = last
 	r.ledger.committed()
-	return replayed, nil
+	return keys, nil
 }
