@@ -20,7 +20,7 @@ import (
 //
 //   - the error of ctx, if it ends first
 //   - *[QueryError], *[UnknownTypeError]
-//   - [ErrShutdown], when the bus is shut down
+//   - [ErrShutdown], as soon as [Bus.Shutdown] begins
 //   - *[NotInspectableError], when the engine of the bus cannot list its events
 //   - *[StorageError], when the file cannot be read
 //

@@ -57,7 +57,7 @@ func (b *Bus) history(ctx context.Context) (engine.Inspection, error) {
 }
 
 // close closes the log, if it was opened. Whoever reads it at this moment gets
-// engine.ErrClosed.
+// engine.ErrClosed, and whoever changes it is waited for.
 func (h *history) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

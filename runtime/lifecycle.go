@@ -214,8 +214,9 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, b.config.shutdownTimeout)
 		defer cancel()
 	}
-	errs := make([]error, len(feeds))
+	errs := make([]error, len(feeds)+1)
 	var waiting sync.WaitGroup
+	waiting.Go(func() { errs[len(feeds)] = b.past.close() }) // which ends a Find that is under way
 	for i, f := range feeds {
 		waiting.Go(func() { errs[i] = f.stop(ctx) })
 	}
@@ -225,7 +226,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
 	b.observers.changes.Wait(ctx)
-	return errors.Join(errors.Join(errs...), b.past.close(), b.log.Close())
+	return errors.Join(errors.Join(errs...), b.log.Close())
 }
 
 // accepts returns ErrShutdown once Shutdown was called.

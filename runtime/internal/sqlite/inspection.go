@@ -20,6 +20,9 @@ type Inspection struct {
 
 	removing sync.Mutex // held by RemoveSubscription, which locks the file in steps
 
+	closing context.Context // ends when Close is called, which interrupts whoever reads
+	end     context.CancelFunc
+
 	mu     sync.Mutex
 	closed bool
 	visit
@@ -34,20 +37,27 @@ func (Engine) Inspect(ctx context.Context, target, actor string) (engine.Inspect
 	if err != nil {
 		return nil, err
 	}
-	return &Inspection{actor: actor, visit: v}, nil
+	i := &Inspection{actor: actor, visit: v}
+	i.closing, i.end = context.WithCancel(context.Background())
+	return i, nil
 }
 
-// Close implements [engine.Inspection].
+// Close implements [engine.Inspection]. It interrupts whoever reads, and waits for whoever
+// writes.
 func (i *Inspection) Close() error {
+	i.end()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
 	return i.shut()
 }
 
-// look runs f, which reads, all of it from one state of the file.
+// look runs f, which reads, all of it from one state of the file. Close interrupts it.
 func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Conn) error) error {
-	return i.run(ctx, op, i.reading, func(c *database.Conn) error {
+	looking, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(i.closing, end)()
+	err := i.run(looking, op, i.reading, func(c *database.Conn) error {
 		if err := c.Exec("BEGIN"); err != nil {
 			return err
 		}
@@ -58,6 +68,10 @@ func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Con
 		}
 		return err
 	}, i.read)
+	if err != nil && looking.Err() != nil && ctx.Err() == nil {
+		return engine.ErrClosed
+	}
+	return err
 }
 
 // change runs f in a transaction that is on disk when it returns.

@@ -70,3 +70,28 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)
 	}
 }
+
+// Whoever closes does not wait until a long search has come to its end.
+func TestCloseInterruptsWhoeverReads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	defer log.Close()
+	inspection := inspectFile(t, path)
+	reads, ended := make(chan bool), make(chan error)
+	go func() {
+		ended <- inspection.look(context.Background(), "count", func(c *database.Conn) error {
+			close(reads)
+			_, err := c.Int64("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n") // has no end
+			return err
+		})
+	}()
+	<-reads
+	must(t, inspection.Close())
+	if err := <-ended; !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("whoever read got %v", err)
+	}
+	if err := inspection.look(t.Context(), "count", func(*database.Conn) error { return nil }); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("whoever reads later gets %v", err)
+	}
+}
