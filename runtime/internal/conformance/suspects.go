@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -362,6 +363,33 @@ func (env *Env) TestSuspectsThatWaitLetOthersRun(t *testing.T) {
 		got := c.Ran.All()
 		slices.Sort(got)
 		if want := "[one 1.2 one 10.1 one 10.1 one 2.1 one again 1.2 two 1.2 two 10.1 two 10.1 two 2.1 two again 1.2]"; fmt.Sprint(got) != want {
+			t.Errorf("ran\n%v\nwant\n%v", got, want)
+		}
+	})
+}
+
+// Its turn to run alone has gone to others by then.
+func (env *Env) TestASuspectThatComesBackByForceLeavesTheBusToTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := env.Crowded(t, "one", "two", "three")
+		c.Handle("one", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == 1 {
+				short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				defer cancel()
+				if _, err := c.child(ctx, 10).Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the wait ends with %v", err)
+				}
+				time.Sleep(5 * time.Second) // longer than two
+			}
+			return c.Work("one")(ctx, e)
+		})
+		c.Handle("two", c.Work("two"))
+		c.Handle("three", c.Work("three"))
+		c.MustStart()
+		time.Sleep(time.Minute)
+		got := c.Ran.All()
+		slices.Sort(got)
+		if want := "[one 1.2 one 10.1 three 1.2 three 10.1 two 1.2 two 10.1]"; fmt.Sprint(got) != want {
 			t.Errorf("ran\n%v\nwant\n%v", got, want)
 		}
 	})

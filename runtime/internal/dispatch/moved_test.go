@@ -29,6 +29,8 @@ type source struct {
 	foreign  map[int64]bool
 	settled  map[int64]engine.DispositionKind
 	released []int64
+
+	pollEvent func(seq int64) (ok bool, err error) // nil for never
 }
 
 func (s *source) delivery(seq int64) *engine.Delivery {
@@ -61,7 +63,18 @@ func (s *source) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Deliv
 	return dst, nil
 }
 
-func (s *source) PollEvent(int64) (d *engine.Delivery, again time.Time, err error) { return }
+func (s *source) PollEvent(seq int64) (d *engine.Delivery, again time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pollEvent == nil {
+		return nil, time.Time{}, nil
+	}
+	ok, err := s.pollEvent(seq)
+	if ok {
+		d = s.delivery(seq)
+	}
+	return d, time.Time{}, err
+}
 
 func (s *source) SetWaiting(*engine.Delivery, bool) {}
 
@@ -122,12 +135,14 @@ func (silent) Abandoned(*dispatch.Attempt, int)                           {}
 
 // dispatching begins to handle what the source has, within one partition key.
 func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64) error) {
+	dispatchingAttempts(t, s, strict, func(a *dispatch.Attempt) error { return handle(a.Seq) })
+}
+
+func dispatchingAttempts(t *testing.T, s *source, strict bool, handle func(a *dispatch.Attempt) error) {
 	settings := &dispatch.Settings{Retry: retry.Default(), Timeout: time.Minute}
 	handlers := []*dispatch.Handler{{
 		Name: "billing", Count: silent{}, Settings: func(string) *dispatch.Settings { return settings },
-		Handle: func(a *dispatch.Attempt) error {
-			return handle(a.Seq)
-		},
+		Handle: handle,
 	}}
 	logger := slog.New(slog.DiscardHandler)
 	sub := dispatch.New(s, dispatch.Config{

@@ -122,9 +122,12 @@ func (a *Attempt) recall() {
 	}
 }
 
-// force ends a loan whoever has the place and the key. The caller holds the loans' mu.
+// force ends a loan whoever has the place and the key. A suspect is not alone any more: it
+// ends like any other delivery that those wait for who have to be alone. The caller holds
+// the loans' mu.
 func (s *Scheduler) force(l *loan) {
 	s.loans.withdraw(l)
+	l.attempt.run.alone = false
 	s.gate.active.Add(1)
 	s.closeLoan(l)
 	s.signal()

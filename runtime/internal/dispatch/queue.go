@@ -187,10 +187,20 @@ func (q *queue) suspected() bool {
 	return slices.ContainsFunc(q.ready[:], func(f fifo) bool { return !f.empty() && f.first().suspect() })
 }
 
-// putBack undoes the pop of a delivery that may not run yet.
+// putBack undoes the pop of a delivery that may not run yet. Handlers may have begun or
+// ended to wait for it meanwhile.
 func (q *queue) putBack(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.unpop(i)
+	if _, urgent := q.awaitedEvents[i.Seq]; urgent && !i.urgent {
+		q.raise(i.Seq)
+	} else if !urgent && i.urgent {
+		q.lower(i.Seq)
+	}
+}
+
+func (q *queue) unpop(i item) {
 	q.size++
 	p := q.keys[i.key] // nil if it has none, or the queue was drained
 	if p != nil {

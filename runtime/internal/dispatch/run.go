@@ -17,7 +17,7 @@ type run struct {
 	scheduler *Scheduler
 	settings  *Settings
 	tried     bool    // a handler was called
-	alone     bool    // nothing runs beside it
+	alone     bool    // nothing runs beside it, unless it waits; changed under the subscription's loans
 	guest     bool    // it runs in a place that was lent
 	initial   Attempt // the memory of the first attempt, outside of groups the only one
 	*members          // nil outside of groups

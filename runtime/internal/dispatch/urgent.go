@@ -29,10 +29,13 @@ func (s *Scheduler) calm(seq int64) {
 // pollAwaited polls urgent deliveries out of turn. If some are due later, it returns a
 // channel that says when.
 func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, later <-chan time.Time, err error) {
-	for _, seq := range s.queue.toPoll(time.Now()) {
+	seqs := s.queue.toPoll(time.Now())
+	for i, seq := range seqs {
 		d, again, err := s.consumer.PollEvent(seq)
 		if err != nil {
-			s.queue.pollAgain(seq, time.Now())
+			for _, left := range seqs[i:] {
+				s.queue.pollAgain(left, time.Now())
+			}
 			return dst, nil, err
 		}
 		if d != nil {
@@ -56,6 +59,11 @@ func (q *queue) hurry(seq int64) {
 		q.awaitedEvents = map[int64]time.Time{}
 	}
 	q.awaitedEvents[seq] = time.Now()
+	q.raise(seq)
+}
+
+// raise puts a delivery that waits among the urgent ones.
+func (q *queue) raise(seq int64) {
 	if i, ok := q.take(seq); ok {
 		q.pushUrgent(i)
 	}
@@ -115,6 +123,11 @@ func (q *queue) calm(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.awaitedEvents, seq)
+	q.lower(seq)
+}
+
+// lower takes a delivery out of the urgent ones.
+func (q *queue) lower(seq int64) {
 	at := slices.IndexFunc(q.urgent, func(i item) bool { return i.Seq == seq })
 	if at < 0 {
 		return

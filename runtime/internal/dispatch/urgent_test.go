@@ -109,13 +109,32 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 			},
 			"back": func(*rapid.T) { back() },
 			"put back": func(t *rapid.T) {
-				if i, ok := q.pop(rapid.Bool().Draw(t, "guest")); ok {
-					q.putBack(i)
+				i, ok := q.pop(rapid.Bool().Draw(t, "guest"))
+				if !ok {
+					return
 				}
+				switch rapid.SampledFrom([]string{"", "hurry", "calm"}).Draw(t, "meanwhile") {
+				case "hurry":
+					urgent[i.Seq], once[i.Seq] = true, true
+					q.hurry(i.Seq)
+				case "calm":
+					delete(urgent, i.Seq)
+					q.calm(i.Seq)
+				}
+				q.putBack(i)
 			},
 			"": func(t *rapid.T) {
 				if q.len() != len(keys)-len(popped) {
 					t.Fatalf("the queue says %d, want %d", q.len(), len(keys)-len(popped))
+				}
+				waiting := 0
+				for n := range urgent {
+					if _, pushed := keys[n]; pushed && !popped[n] {
+						waiting++
+					}
+				}
+				if len(q.urgent) != waiting || slices.ContainsFunc(q.urgent, func(i item) bool { return !i.urgent || !urgent[i.Seq] }) {
+					t.Fatalf("%v are in the queue as urgent, want %d of %v", q.urgent, waiting, urgent)
 				}
 			},
 		})
