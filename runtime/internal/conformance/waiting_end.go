@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -371,5 +372,67 @@ func (env *Env) TestAnOpenBreakerHoldsAwaitedEvents(t *testing.T) {
 		f.Idle()
 		// Event 2 is the probe of the breaker, and lets its child be it.
 		ran.wants(t, "1 0s", "2 1m0s", "12 1m0s", "2 ends <nil> 1m0s", "3 1m0s", "13 1m0s", "3 ends <nil> 1m0s")
+	})
+}
+
+// A goroutine of the handler comes back from its wait while others of it begin to wait. The
+// probe of the breaker is for what they wait for.
+func (env *Env) TestAHandlerIsNoProbeWhileOneOfItsGoroutinesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(FragileType, PaidType))
+		var ran Journal[string]
+		began := time.Now()
+		note := func(what string) { ran.Add(fmt.Sprintf("%s %v", what, time.Since(began).Round(time.Second))) }
+		long := runtime.WithTimeout(time.Hour)
+		_, err := runtime.Subscribe(f.Bus, PaidType, "other", func(context.Context, runtime.Event[OrderPaid]) error {
+			time.Sleep(time.Minute)
+			return nil
+		}, long)
+		Must(t, err)
+		_, err = runtime.Subscribe(f.Bus, FragileType, "first", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == 3 {
+				time.Sleep(10 * time.Minute)
+			}
+			return nil
+		}, runtime.InGroup("team"), long)
+		Must(t, err)
+		_, err = runtime.Subscribe(f.Bus, FragileType, "second", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			switch e.Payload.Number {
+			case 3:
+				note("3")
+				return nil
+			case 1:
+				return runtime.Permanent(ErrBoom)
+			}
+			note("2")
+			child, err := runtime.Publish(ctx, f.Bus, FragileType, OrderPlaced{OrderID: "A", Number: 3}, runtime.Immediately())
+			Must(t, err)
+			var goroutines sync.WaitGroup
+			defer goroutines.Wait()
+			goroutines.Go(func() {
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				child.Wait(short) // so that it begins
+			})
+			goroutines.Go(func() {
+				paid, err := runtime.Publish(ctx, f.Bus, PaidType, OrderPaid{}, runtime.Immediately())
+				if err == nil {
+					_, err = paid.Wait(ctx) // for a minute, and then for its place, which the child has
+				}
+				note(fmt.Sprintf("it goes on %v", err))
+			})
+			time.Sleep(2 * time.Minute)
+			_, err = child.Wait(ctx)
+			note(fmt.Sprintf("2 ends %v", err))
+			return err
+		}, runtime.InGroup("team"), runtime.WithBreaker(breaker.MinSamples(1), breaker.OpenFor(time.Minute)), long)
+		Must(t, err)
+		f.MustStart()
+		f.Fragile(1, 1) // which opens the breaker of the second
+		f.Idle()
+		time.Sleep(time.Minute)
+		f.Fragile(2, 2) // its probe
+		f.Idle()
+		ran.wants(t, "2 1m0s", "it goes on <nil> 3m0s", "3 11m0s", "2 ends <nil> 11m0s")
 	})
 }

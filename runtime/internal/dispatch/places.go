@@ -99,11 +99,16 @@ func (a *Attempt) takeBack(ctx context.Context) {
 }
 
 // askBreaker gets a permit for an attempt that gave its own back while it waited. Without
-// one its outcome says nothing to the breaker.
+// one its outcome says nothing to the breaker. While goroutines of the handler wait, it asks
+// for none: it would be the probe that they wait for.
 func (a *Attempt) askBreaker() {
-	a.mu.Lock()
+	s := a.run.scheduler
+	a.mu.Lock() // so that none begins to wait
 	defer a.mu.Unlock()
-	if b := a.handler.Breaker; b != nil && !a.over && a.permit == (breaker.Permit{}) {
+	s.loans.mu.Lock()
+	waits := a.loan != nil
+	s.loans.mu.Unlock()
+	if b := a.handler.Breaker; b != nil && !waits && !a.over && a.permit == (breaker.Permit{}) {
 		a.permit, _ = b.Acquire(time.Now(), a.Seq)
 	}
 }
