@@ -183,9 +183,14 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
 	defer a.release()
-	if !s.consumer.Begin(a.Delivery, worker, a.started) {
-		a.refused()
-		return false, true
+	for {
+		ok, cancelled := s.consumer.Begin(a.Delivery, worker, a.started)
+		if ok {
+			break
+		}
+		if a.refused(cancelled) {
+			return false, true
+		}
 	}
 	s.watch(a)
 
@@ -337,18 +342,22 @@ func (a *Attempt) withdraw() {
 }
 
 // refused ends an attempt whose handler is not called, because the delivery was cancelled or
-// is not this process's any more.
-func (a *Attempt) refused() {
-	reason, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+// is not this process's any more. It reports false if the cancel was undone meanwhile.
+func (a *Attempt) refused(cancelled bool) (over bool) {
 	if !cancelled {
 		a.drop()
-		return
+		return true
+	}
+	reason, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+	if !cancelled {
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 	a.withdraw()
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+	return true
 }
 
 // drop ends an attempt at a delivery of another process. Whoever has it now settles it.

@@ -30,6 +30,8 @@ type source struct {
 	settled  map[int64]engine.DispositionKind
 	released []int64
 
+	undiscarded int64 // it was cancelled when it was to begin, and no longer is
+
 	pollEvent func(seq int64) (ok bool, err error) // nil for never
 }
 
@@ -96,10 +98,14 @@ func (s *source) Cancelled(int64) (string, bool) { return "", false }
 func (s *source) Prepare(*engine.Delivery)       {}
 func (s *source) End(*engine.Delivery)           {}
 
-func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) bool {
+func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.foreign[d.Seq]
+	if s.undiscarded == d.Seq {
+		s.undiscarded = 0
+		return false, true
+	}
+	return !s.foreign[d.Seq], false
 }
 
 func (s *source) Settle(d *engine.Delivery, v engine.Disposition) {
@@ -292,5 +298,19 @@ func TestDeliveriesThatMoveAllTheTimeAreNotPolledAllTheTime(t *testing.T) {
 		if !slices.Equal(handled, []int64{1}) {
 			t.Errorf("handled %v, want 1", handled)
 		}
+	})
+}
+
+// Somebody undoes the discard just when the delivery is refused for it.
+func TestADeliveryThatIsUndiscardedWhenItBeginsIsHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{events: []int64{1, 2}, undiscarded: 1}
+		dispatching(t, s, false, func(int64) error { return nil })
+		synctest.Wait()
+		s.change(func() {
+			if s.settled[1] != engine.Done || s.settled[2] != engine.Done || len(s.settled) != 2 {
+				t.Errorf("settled are %v, want 1 and 2 as done", s.settled)
+			}
+		})
 	})
 }

@@ -55,9 +55,11 @@ type Settler interface {
 	// Begin says that one of the subscription's workers, numbered from 0,
 	// starts an attempt at d. The fact survives the death of the process. For a
 	// suspect it also survives a power cut. Begin returns false if the delivery must not
-	// be tried. If Cancelled says why, it is to be settled as discarded. Otherwise it is
-	// not this process's any more, and must be dropped, neither tried nor settled.
-	Begin(d *Delivery, worker int, started time.Time) bool
+	// be tried. If it was cancelled it is to be settled as discarded, as Cancelled says;
+	// if Cancelled says nothing that was undone meanwhile, and Begin is to be called again.
+	// Otherwise it is not this process's any more, and must be dropped, neither tried nor
+	// settled.
+	Begin(d *Delivery, worker int, started time.Time) (ok, cancelled bool)
 
 	// SetWaiting says that the handler which was called after Begin waits for other
 	// handlers, or no longer does. If the process dies while it waits and others are at

@@ -247,15 +247,15 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 func (c *consumer) Prepare(*engine.Delivery) {}
 
 // Begin implements [engine.Settler].
-func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) bool {
+func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	own := c.own(d)
 	if own == nil || own.cancelled {
-		return false
+		return false, own != nil
 	}
 	own.started = started
-	return true
+	return true, false
 }
 
 // SetWaiting implements [engine.Settler], and does as little as Prepare.

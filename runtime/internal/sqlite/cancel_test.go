@@ -30,7 +30,7 @@ func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
 	if err != nil || len(cancelled) != 1 {
 		t.Fatalf("cancelled for %v, %v", cancelled, err)
 	}
-	if consumer.Begin(polled[0], 0, time.Now()) {
+	if ok, _ := consumer.Begin(polled[0], 0, time.Now()); ok {
 		t.Error("an attempt begins after the cancel")
 	}
 	if reason, ok := consumer.Cancelled(polled[0].Seq); !ok || reason != "cancelled" {

@@ -272,16 +272,16 @@ func (c *consumer) stop() {
 }
 
 // Begin implements [engine.Consumer].
-func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool {
+func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (ok, cancelled bool) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	if c.ended || c.replaced {
 		c.mu.Unlock()
-		return false
+		return false, false
 	}
-	if _, cancelled := c.cancelled[d.Seq]; cancelled {
+	if _, cancelled = c.cancelled[d.Seq]; cancelled {
 		c.mu.Unlock()
-		return false
+		return false, true
 	}
 	own.started, own.place = started, c.place(worker)
 	c.look()
@@ -290,7 +290,7 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) bool
 	if d.Suspect {
 		c.log.claims.Sync(own.place)
 	}
-	return true
+	return true, false
 }
 
 // SetWaiting implements [engine.Consumer].

@@ -29,11 +29,11 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		}
 		first, d := open()
 		second, again := open()
-		if first.Begin(d, 0, time.Now()) {
+		if ok, _ := first.Begin(d, 0, time.Now()); ok {
 			t.Error("the first consumer may begin a delivery that the second has")
 		}
 		first.Settle(d, engine.Disposition{Kind: engine.Done})
-		if !second.Begin(again, 0, time.Now()) {
+		if ok, _ := second.Begin(again, 0, time.Now()); !ok {
 			t.Error("the second consumer may not begin its delivery")
 		}
 		second.Settle(again, retry)
