@@ -37,6 +37,8 @@ var brokenRules = []brokenRule{
 		"w.owns.Load() && w.back > 0", "w.back > 0"},
 	{"TestADelayedEventFollowsTheWallClock", "runtime/internal/sqlite/clock.go",
 		" AND wait IS NOT NULL", ""},
+	{"TestThePublisherCanShortenTheTimeoutOfAnEvent", "runtime/internal/dispatch/own.go",
+		"with.Timeout = tighter(s.Timeout, o.Timeout)", "with.Timeout = max(s.Timeout, o.Timeout)"},
 	{"TestAHandlerThatSnoozesForEverEndsInTheDeadLetters", "runtime/internal/dispatch/failure.go",
 		"a.Snoozes >= settings.MaxSnoozes", "a.Snoozes > settings.MaxSnoozes"},
 	{"TestTheCountOfSnoozesSurvivesRestartsAndFailures", "runtime/internal/sqlite/flush.go",

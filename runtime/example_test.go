@@ -141,6 +141,30 @@ func ExampleWithRetry() {
 	// attempt 3 of 5
 }
 
+// A publisher can say how one event is handled: here it goes first, and is not worth
+// handling any more after five minutes.
+func ExampleWithPriority() {
+	path, remove := exampleFile()
+	defer remove()
+	ctx := context.Background()
+	bus, _ := events.Open(ctx, path, silent)
+	defer bus.Shutdown(ctx)
+
+	events.SubscribeUserRegistered(bus, "welcome",
+		func(ctx context.Context, e runtime.Event[events.UserRegistered]) error {
+			fmt.Println("welcome,", e.Payload.Email)
+			return nil
+		})
+	events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "ada@example.org"})
+	events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "in-a-hurry@example.org"},
+		runtime.WithPriority(runtime.PriorityHigh), runtime.WithExpiry(5*time.Minute))
+	bus.Start(ctx)
+	bus.WaitIdle(ctx)
+	// Output:
+	// welcome, in-a-hurry@example.org
+	// welcome, ada@example.org
+}
+
 // What cannot be handled is set aside with its errors, and can be retried.
 func Example_deadLetters() {
 	path, remove := exampleFile()

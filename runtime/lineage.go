@@ -83,6 +83,9 @@ func noticeMetadata(d *engine.Delivery, subscription string) ([]byte, error) {
 	for key, value := range parent {
 		child[key] = value
 	}
+	for _, key := range engine.HandlingKeys() {
+		delete(child, key) // they are of the event, not of the notice
+	}
 	return encodeChild(child, parent, d, subscription, engine.LineageIn(parent).Hops+1)
 }
 

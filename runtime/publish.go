@@ -131,9 +131,10 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	metadata, err := encodeMetadata(bus, eventType, c.metadata)
+	given := c.own.Put(c.metadata)
+	metadata, err := encodeMetadata(bus, eventType, given)
 	if err == nil && b.attempt != nil {
-		metadata, err = bus.childMetadata(b.attempt, eventType, c.metadata)
+		metadata, err = bus.childMetadata(b.attempt, eventType, given)
 	}
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -15,6 +16,7 @@ type publishConfig struct {
 	metadata  map[string]string
 	dedupeKey string
 	due       time.Time
+	own       dispatch.Own
 	problem   error // the first option that is not valid
 
 	immediately bool
@@ -22,8 +24,9 @@ type publishConfig struct {
 
 // WithMetadata attaches texts that are not part of the payload, such as a
 // tenant or a trace id. Handlers find them in [Event]. Given twice, the later
-// value of a key wins. Keys and values are valid UTF-8. The keys parent_id, published_by
-// and hops are the bus's own, and refused with an *[OptionError]. Events that a handler
+// value of a key wins. Keys and values are valid UTF-8. The keys parent_id, published_by,
+// hops, busgen.priority, busgen.timeout and busgen.expires_after are the bus's own, and
+// refused with an *[OptionError]. Events that a handler
 // publishes with its context take traceparent and tracestate (W3C Trace Context) over from
 // the event it handles, unless they are given a traceparent.
 func WithMetadata(metadata map[string]string) PublishOption {
@@ -94,6 +97,43 @@ func WithPublishAt(at time.Time) PublishOption {
 			c.due = at
 		}
 	}
+}
+
+// WithPriority gives one event another priority than its type has, in all subscriptions.
+// An unknown priority is refused with an *[OptionError].
+func WithPriority(p Priority) PublishOption {
+	return func(c *publishConfig) {
+		said := dispatch.Priority(p)
+		if !said.Valid() {
+			c.refuse(&OptionError{"WithPriority", fmt.Sprintf("%d is none of the priorities: use a constant, such as PriorityHigh", int(p))})
+			return
+		}
+		c.own.Priority = &said
+	}
+}
+
+// WithAttemptTimeout limits how long one attempt at this event may take, in all
+// subscriptions. It can only shorten what the catalogue and [WithTimeout] allow: the
+// shorter limit holds. d must be positive, or Publish returns an *[OptionError].
+func WithAttemptTimeout(d time.Duration) PublishOption {
+	return func(c *publishConfig) { c.limit("WithAttemptTimeout", &c.own.Timeout, d) }
+}
+
+// WithExpiry lets the event expire d after its publication, or after its due time if it is
+// delayed. What is not handled by then becomes a dead letter with the reason expired, as
+// with the setting expires_after ([Settings].ExpiresAfter). Of the two the shorter one
+// holds. d must be positive, or Publish returns an *[OptionError].
+func WithExpiry(d time.Duration) PublishOption {
+	return func(c *publishConfig) { c.limit("WithExpiry", &c.own.ExpiresAfter, d) }
+}
+
+// limit sets a limit that an option gives.
+func (c *publishConfig) limit(option string, limit *time.Duration, d time.Duration) {
+	if d <= 0 {
+		c.refuse(&OptionError{option, fmt.Sprintf("the time %v is not positive", d)})
+		return
+	}
+	*limit = d
 }
 
 // lastYear is the last one that texts of times have four digits for. The file could

@@ -151,7 +151,7 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	}
 	*a = Attempt{
 		Delivery: r.Delivery, Number: r.Failures + r.Uncounted + 1,
-		run: r, handler: h, worker: worker, settings: h.Settings(r.Type), permit: permit, started: r.initial.started, first: !r.tried,
+		run: r, handler: h, worker: worker, settings: r.own.over(h.Settings(r.Type)), permit: permit, started: r.initial.started, first: !r.tried,
 	}
 	if s.cfg.Group {
 		a.started = time.Now()

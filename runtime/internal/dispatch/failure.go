@@ -130,7 +130,7 @@ func (a *Attempt) fail(f failure) {
 // next returns when to try again, or the reason not to, by the settings in
 // force now.
 func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) {
-	settings := a.run.scheduler.cfg.Settings(a.Type)
+	settings := a.run.inForce()
 	policy := settings.Retry
 	if f.rule != nil {
 		policy = f.rule.Retry
@@ -165,7 +165,7 @@ func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDel
 // has happened too often or the event would have expired by then.
 func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 	a.withdraw()
-	settings := a.run.scheduler.cfg.Settings(a.Type)
+	settings := a.run.inForce()
 	switch {
 	case settings.MaxSnoozes > 0 && a.Snoozes >= settings.MaxSnoozes:
 		failure.Error = fmt.Sprintf("it was snoozed %d times before, and max_snoozes allows no more (now: %s)", a.Snoozes, failure.Error)

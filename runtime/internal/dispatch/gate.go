@@ -72,7 +72,7 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 			s.settle(i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
 			continue
 		}
-		settings := s.cfg.Settings(i.Type)
+		settings := i.own.over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 			s.queue.putBack(i) // the one that runs will signal
 			return nil, nil, false

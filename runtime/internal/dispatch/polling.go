@@ -73,14 +73,14 @@ func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 	if s.cfg.Key == nil {
 		for _, d := range polled {
-			s.queue.push(item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
+			s.queue.push(s.item(d))
 		}
 		return true
 	}
 	items := append(s.items[:0], s.later...)
 	s.later = nil
 	for _, d := range polled {
-		items = append(items, item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority})
+		items = append(items, s.item(d))
 	}
 	for left := items; len(left) > 0; {
 		n := suspectsApart(left)

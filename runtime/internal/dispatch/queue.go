@@ -29,6 +29,7 @@ type item struct {
 	key      string // of its partition; empty for none
 	failure  error  // why the key could not be computed: the attempt fails with it
 	priority Priority
+	own      *Own // what the publisher has said; nil for nothing
 	awaited  bool // later deliveries of its key were held back for it
 	urgent   bool // a handler waits for its event
 }

@@ -16,13 +16,24 @@ const (
 	PublishedByKey = "published_by" // the subscription of that handler
 	HopsKey        = "hops"         // the parent's, and one more; decimal
 
+	// What a publisher says of the deliveries of an event, written by the bus itself too.
+	HandlingPrefix  = "busgen."
+	PriorityKey     = HandlingPrefix + "priority"
+	TimeoutKey      = HandlingPrefix + "timeout"
+	ExpiresAfterKey = HandlingPrefix + "expires_after"
+
 	// Those of the W3C Trace Context.
 	TraceParentKey = "traceparent"
 	TraceStateKey  = "tracestate"
 )
 
+// HandlingKeys returns the metadata keys of what a publisher says of the deliveries.
+func HandlingKeys() []string { return []string{PriorityKey, TimeoutKey, ExpiresAfterKey} }
+
 // OwnKeys returns the metadata keys that only the bus writes.
-func OwnKeys() []string { return []string{ParentKey, PublishedByKey, HopsKey} }
+func OwnKeys() []string {
+	return []string{ParentKey, PublishedByKey, HopsKey, PriorityKey, TimeoutKey, ExpiresAfterKey}
+}
 
 // Lineage is what the metadata of an event says of where it comes from. The zero value
 // is that of an event without metadata.

@@ -1,0 +1,123 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Own is what the publisher of an event has said about its deliveries, in all
+// subscriptions. The zero value says nothing. It is stored in the event's metadata,
+// under keys of the bus.
+type Own struct {
+	Priority     *Priority     // instead of that of the event type; nil if nothing is said
+	Timeout      time.Duration // of one attempt, if the settings allow more; 0 if nothing is said
+	ExpiresAfter time.Duration // if the settings allow more; 0 if nothing is said
+}
+
+// Put adds what o says to the metadata of an event, and returns it. The map may be nil, and
+// is not changed.
+func (o Own) Put(metadata map[string]string) map[string]string {
+	if o == (Own{}) {
+		return metadata
+	}
+	with := make(map[string]string, len(metadata)+3)
+	for key, value := range metadata {
+		with[key] = value
+	}
+	if o.Priority != nil {
+		with[engine.PriorityKey] = o.Priority.String()
+	}
+	if o.Timeout > 0 {
+		with[engine.TimeoutKey] = o.Timeout.String()
+	}
+	if o.ExpiresAfter > 0 {
+		with[engine.ExpiresAfterKey] = o.ExpiresAfter.String()
+	}
+	return with
+}
+
+// ownOf reads what the publisher of an event has said; nil for nothing. What does not have
+// the form in which Put writes it says nothing.
+func ownOf(d *engine.Delivery) *Own {
+	if !bytes.Contains(d.Metadata, ownPrefix) {
+		return nil
+	}
+	var texts map[string]string
+	json.Unmarshal(d.Metadata, &texts) // of a damaged file: the rest is read
+	o := Own{Timeout: positive(texts[engine.TimeoutKey]), ExpiresAfter: positive(texts[engine.ExpiresAfterKey])}
+	for p := range priorities {
+		if priorities[p] == texts[engine.PriorityKey] {
+			said := Priority(p)
+			o.Priority = &said
+		}
+	}
+	if o == (Own{}) {
+		return nil
+	}
+	return &o
+}
+
+// ownPrefix is what the keys begin with, in JSON as the bus writes it.
+var ownPrefix = []byte(`"` + engine.HandlingPrefix)
+
+func positive(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return max(d, 0)
+}
+
+// over returns settings with what the publisher has said. They are not changed; if nothing
+// is said they are returned as they are.
+func (o *Own) over(s *Settings) *Settings {
+	if o == nil {
+		return s
+	}
+	with := *s
+	if o.Priority != nil {
+		with.Priority = *o.Priority
+	}
+	with.Timeout = tighter(s.Timeout, o.Timeout)
+	with.ExpiresAfter = tighter(s.ExpiresAfter, o.ExpiresAfter)
+	return &with
+}
+
+// tighter returns the smaller of two limits, of which 0 is none.
+func tighter(one, other time.Duration) time.Duration {
+	if one == 0 || other == 0 {
+		return max(one, other)
+	}
+	return min(one, other)
+}
+
+// item returns the item of a delivery, without its key.
+func (s *Scheduler) item(d *engine.Delivery) item {
+	i := item{Delivery: d}
+	if len(d.Metadata) > 0 {
+		i.own = ownOf(d)
+	}
+	i.priority = i.own.over(s.cfg.Settings(d.Type)).Priority
+	return i
+}
+
+// inForce returns what applies to the delivery of a run at this moment.
+func (r *run) inForce() *Settings { return r.own.over(r.scheduler.cfg.Settings(r.Type)) }
+
+// priorities are the names of the priorities.
+var priorities = [...]string{Normal: "normal", High: "high", Low: "low"}
+
+// String returns the name of the priority, as in the catalogue.
+func (p Priority) String() string {
+	if p < 0 || int(p) >= len(priorities) {
+		return "Priority(" + strconv.Itoa(int(p)) + ")"
+	}
+	return priorities[p]
+}
+
+// Valid tells whether it is one of the constants.
+func (p Priority) Valid() bool { return p >= 0 && int(p) < len(priorities) }
