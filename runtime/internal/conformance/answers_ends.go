@@ -278,3 +278,50 @@ func (env *Env) TestAnAnswerThatIsNotValidIsAFailure(t *testing.T) {
 		}
 	})
 }
+
+// touchy is an answer whose Validate method does what it says.
+type touchy struct{ does string }
+
+func (a *touchy) Validate() error {
+	switch a.does {
+	case "panic":
+		panic(unprintable{})
+	case "return an error that panics":
+		return evilError{}
+	}
+	return nil
+}
+
+func (env *Env) TestAnAnswerWhoseValidatePanicsIsAFailure(t *testing.T) {
+	for does, want := range map[string]string{
+		"panic":                       "whose methods panic",
+		"return an error that panics": "is not valid",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := env.Open(t)
+			answer(f, "desk", func(context.Context, runtime.Event[OrderPlaced]) (*touchy, error) {
+				return &touchy{does}, nil
+			}, runtime.WithRetry(retry.MaxAttempts(1)))
+			f.MustStart()
+			_, err := runtime.Request[*touchy](t.Context(), f.Bus, PlacedType, OrderPlaced{})
+			var failed *runtime.AllFailedError
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) || errors.Is(err, ErrBoom) {
+				t.Errorf("%s: the error is %v", does, err)
+			}
+			if got, want := f.states(), "desk dead max_attempts"; got != want {
+				t.Errorf("%s: the deliveries are %s, want %s", does, got, want)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		answer(f, "desk", func(context.Context, runtime.Event[OrderPlaced]) (runtime.Payload, error) {
+			return (*touchy)(nil), nil
+		})
+		f.MustStart()
+		got, err := runtime.Request[runtime.Payload](t.Context(), f.Bus, PlacedType, OrderPlaced{})
+		if got != runtime.Payload((*touchy)(nil)) || err != nil {
+			t.Errorf("the answer is %v, the error %v, want a nil pointer in an interface", got, err)
+		}
+	})
+}
