@@ -59,6 +59,10 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 		if err != nil {
 			return err
 		}
+		if s.around != nil {
+			value, err := answerAround(a, s, payload)
+			return turn.returned(value, err)
+		}
 		value, err := handler(a, eventOf(a, name, payload))
 		if err == nil {
 			err = checkAnswer(t.spec.Name, value)
@@ -68,7 +72,39 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, opts)
+	return s.subscribe(handle, innermost(s, keepAnswer(t, handler)), opts)
+}
+
+// given is what a handler has answered, for who has called it through middleware.
+type given struct {
+	value any
+	ok    bool
+}
+
+type givenKey struct{}
+
+// answerAround calls the handler through its middleware.
+func answerAround[T any](a *dispatch.Attempt, s *Subscription, payload T) (value any, err error) {
+	var answer given
+	err = s.around(context.WithValue(a, givenKey{}, &answer), withPayload[T, any](eventOf(a, s.name, payload), payload))
+	if err == nil && !answer.ok {
+		err = ErrNoAnswer // the middleware says that the event is handled
+	}
+	return answer.value, err
+}
+
+// keepAnswer is what the middleware of an answering subscription is around.
+func keepAnswer[T Payload, R any](t *EventType[T], handler AnswerHandler[T, R]) Handler[T] {
+	return func(ctx context.Context, e Event[T]) error {
+		value, err := handler(ctx, e)
+		if err == nil {
+			err = checkAnswer(t.spec.Name, value)
+		}
+		if answer, _ := ctx.Value(givenKey{}).(*given); err == nil && answer != nil {
+			*answer = given{value, true}
+		}
+		return err
+	}
 }
 
 // checkAnswer calls the Validate method of an answer, if it has one.

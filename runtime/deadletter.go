@@ -43,12 +43,12 @@ func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Ha
 		if err != nil || a.Type != s.pattern {
 			return s.mismatch(a.Type)
 		}
-		return handler(a, eventOf(a, name, letter))
+		return call(a, s, letter, handler)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, opts)
+	return s.subscribe(handle, innermost(s, handler), opts)
 }
 
 // notice is the payload of a dead-letter notice: the event that announces a dead letter.

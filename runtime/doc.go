@@ -37,6 +37,9 @@
 // the error of each attempt; package [github.com/busgen/busgen/runtime/inspect]
 // lists, retries and purges dead letters, and shows everything else in the file.
 //
+// [WithMiddleware] puts functions around every handler: to measure, to trace, to check.
+// [Event.Logger] is a logger whose last lines are kept with an attempt that fails.
+//
 // # Publishing from a handler
 //
 // Events that are published with a handler's context are stored in the same

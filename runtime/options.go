@@ -27,7 +27,8 @@ type config struct {
 	classes         map[string]func(error) bool
 	observers       []Observer
 	health          Health
-	intercept       testhook.Intercept // nil outside of package runtimetest
+	middleware      []Middleware
+	intercept       testhook.Intercept // nil outside of tests
 	wall            func() time.Time   // nil outside of tests
 	engine          engine.Engine
 }

@@ -30,6 +30,7 @@ type Subscription struct {
 	dead      bool                   // it is for the dead letters of the event type
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
+	around    Next         // the handler within its middleware; nil without any
 	answers   reflect.Type // what the handler answers with; nil if it does not
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
@@ -54,12 +55,12 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 		if err != nil {
 			return err
 		}
-		return handler(a, eventOf(a, name, payload))
+		return call(a, s, payload, handler)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, opts)
+	return s.subscribe(handle, innermost(s, handler), opts)
 }
 
 // SubscribeNamespace calls handler for every event of the catalogue whose type
@@ -86,12 +87,12 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if !ok {
 			return s.mismatch(a.Type)
 		}
-		return handler(a, eventOf(a, name, typed))
+		return call(a, s, typed, handler)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, opts)
+	return s.subscribe(handle, innermost(s, handler), opts)
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type
@@ -102,12 +103,12 @@ func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
 	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
-		return handler(a, eventOf(a, name, slices.Clone(Raw(a.Payload))))
+		return call(a, s, slices.Clone(Raw(a.Payload)), handler)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, opts)
+	return s.subscribe(handle, innermost(s, handler), opts)
 }
 
 // mismatch is the error for an event that an earlier version of the program
@@ -118,7 +119,7 @@ func (s *Subscription) mismatch(eventType string) error {
 
 // subscribe checks everything, makes the durable subscription, and begins to
 // deliver if the bus is running.
-func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []SubscribeOption) (*Subscription, error) {
+func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner Next, opts []SubscribeOption) (*Subscription, error) {
 	for i, opt := range opts {
 		err := nilOption(i)
 		if opt != nil {
@@ -137,11 +138,14 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, opts []
 	if s.bus.config.intercept != nil {
 		handle = intercepted(s.bus.config.intercept, s.name, handle)
 	}
+	var err error
+	if s.around, err = s.wrap(inner); err != nil {
+		return nil, err
+	}
 	over := s.pattern
 	if s.dead {
 		over = over[len(engine.DeadType("")):]
 	}
-	var err error
 	if s.glob, err = glob.Parse(over); err != nil {
 		return nil, s.refuse(err.Error())
 	}

@@ -21,6 +21,7 @@ type subscribeConfig struct {
 	maxSnoozes      *int // nil: the event type's
 	failureThrottle *int // nil: the event type's
 	rules           []errorRule
+	middleware      []Middleware
 	group           string
 	groupAliases    []string
 	aliases         []string

@@ -66,7 +66,9 @@ func (t *EventType[T]) publish(ctx context.Context, bus *Bus, payload any) (*Rec
 	return Publish(ctx, bus, t, typed)
 }
 
-// intercepted lets package runtimetest stand between a delivery and its handler.
+// intercepted lets package runtimetest stand between a delivery and its handler. Unlike a
+// [Middleware] it is called before the payload is decoded, and before a handler that answers
+// takes its turn.
 func intercepted(intercept testhook.Intercept, subscription string, handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
 	return func(a *dispatch.Attempt) error {
 		return intercept(context.Context(a), subscription, func() error { return handle(a) })

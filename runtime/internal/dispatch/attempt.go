@@ -22,6 +22,9 @@ const Grace = time.Second
 // decided: it has timed out, or it has returned and left a goroutine behind.
 var ErrOver = errors.New("this attempt is over: events published through its context are not stored")
 
+// ErrEntered is returned by [Attempt.Enter] if the handler was called before.
+var ErrEntered = errors.New("the handler was called before in this attempt")
+
 // TimeoutError is the failure of an attempt that outlived its deadline, and
 // the cause with which its context is cancelled.
 type TimeoutError struct {
@@ -88,6 +91,7 @@ type Attempt struct {
 	cancel       context.CancelFunc
 	ended        bool // the context is over
 	over         bool // there is a disposition; whoever sets it makes it
+	entered      bool // the handler was called by a middleware
 	returned     bool // the handler is back
 	left         bool // the worker did not wait for it
 	handled      bool // well, and there are more handlers to come
@@ -128,6 +132,21 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}
 	a.staged = append(a.staged, records...)
+	return nil
+}
+
+// Enter says that a middleware calls the handler. It may do so once, and not after the
+// attempt is over.
+func (a *Attempt) Enter() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.over || a.late(time.Now()):
+		return ErrOver
+	case a.entered:
+		return ErrEntered
+	}
+	a.entered = true
 	return nil
 }
 
