@@ -73,7 +73,7 @@ func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, o
 		return err
 	}
 	fmt.Fprintf(out, "handled.\nIts status is %q now; %d dead letters remain.\n", status, left)
-	return nil
+	return s.printTree(ctx, key.EventID, out)
 }
 
 // printLetters prints the dead letters, grouped by cause.

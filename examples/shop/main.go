@@ -14,6 +14,7 @@
 //	world.go      the bank, the mail provider, the printer: where trouble comes from
 //	audit.go      a handler of every event
 //	dead.go       look at what failed for good, repair the cause, try again
+//	tree.go       what came of one order
 //	ledger.go     proof that nothing is lost; crash.go: the plug
 //	tune.go       settings that follow a file while the shop runs
 //	report.go     tables; progress.go: the line that moves

@@ -51,6 +51,8 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 
 	wantText(t, out, `for send-receipt … handled.`)
 	wantText(t, out, `Its status is "done" now; 2 dead letters remain.`)
+	wantText(t, out, "This is what came of the order:\n  order.placed\n    audit done\n")
+	wantText(t, out, "    send-receipt done after 3 failed attempts\n    payment.captured\n")
 	if got := query(t, db, "SELECT count(*) FROM dead_letters WHERE subscription = 'send-receipt'"); got != 1 {
 		t.Errorf("%d receipts are dead after one of two was retried, want 1", got)
 	}
