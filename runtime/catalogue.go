@@ -26,6 +26,9 @@ const (
 	PriorityNormal = Priority(dispatch.Normal)
 	PriorityHigh   = Priority(dispatch.High)
 	PriorityLow    = Priority(dispatch.Low)
+	// PriorityCritical goes ahead of PriorityHigh. A dead letter of it is an alert: see
+	// [Observer].Alert.
+	PriorityCritical = Priority(dispatch.Critical)
 )
 
 // Spec describes an event type. Generated code makes one for each.

@@ -180,7 +180,15 @@ func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAt
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {
 		tell(&c.bus.observers, toDead, DeadInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
+		if a.Critical() {
+			later(&c.bus.observers, toAlert, AlertInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
+		}
 	}
+}
+
+// started tells observers that a handler is about to be called.
+func (c *counter) started(a *dispatch.Attempt) {
+	tell(&c.bus.observers, toStarted, c.info(a, a.Started(), 0))
 }
 
 // Discarded implements [dispatch.Counter].

@@ -20,7 +20,7 @@ import (
 // Functions that are nil are not called.
 //
 // Published runs on the goroutine that publishes, before its call returns. The
-// functions from Handled to Slow run on the goroutines that deliver, at the same time for
+// functions from Started to Slow run on the goroutines that deliver, at the same time for
 // different deliveries. A delivery goes on when they return, so they must be quick. The
 // others run on one separate goroutine, one after the other, and may take their time: up
 // to 256 calls wait, and further changes are dropped with a warning in the log. A
@@ -35,6 +35,7 @@ type Observer struct {
 	// a handler publishes with its context that is when the handler succeeds.
 	Published func(PublishedInfo)
 
+	Started   func(AttemptInfo)   // a handler is about to be called; Took is 0
 	Handled   func(HandledInfo)   // a handler has succeeded
 	Failed    func(FailedInfo)    // an attempt has failed
 	Retrying  func(RetryingInfo)  // after Failed: there will be another attempt
@@ -42,6 +43,11 @@ type Observer struct {
 	Discarded func(DiscardedInfo) // a handler has returned [Discard]
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
 	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt
+
+	// Alert is called when an event of priority critical ([PriorityCritical]) becomes a dead
+	// letter, after Dead. The bus also logs an error with the attribute alert=critical, which
+	// is never dropped.
+	Alert func(AlertInfo)
 
 	BreakerChanged func(BreakerInfo)
 	// Paused and Resumed say what is no longer delivered and what is again, by
@@ -104,6 +110,13 @@ type DeadInfo struct {
 	LastError   string
 }
 
+// AlertInfo says which critical event has failed for good.
+type AlertInfo struct {
+	AttemptInfo        // the last one, as in [DeadInfo]
+	Reason      string // as in [DeadInfo]
+	LastError   string
+}
+
 // DiscardedInfo says why a handler has discarded an event.
 type DiscardedInfo struct {
 	AttemptInfo
@@ -139,7 +152,7 @@ func WithObserver(o Observer) Option {
 }
 
 func (o *Observer) empty() bool {
-	return o.Published == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
+	return o.Published == nil && o.Started == nil && o.Alert == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
 		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.BreakerChanged == nil &&
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
 }
@@ -161,6 +174,11 @@ func newObservers(all []Observer, logger *slog.Logger) observers {
 	return observers{all: all, logger: logger, changes: background.NewQueue(changesLimit)}
 }
 
+// starts says whether anyone is to be told that attempts start.
+func (o *observers) starts() bool {
+	return slices.ContainsFunc(o.all, func(one Observer) bool { return one.Started != nil })
+}
+
 // any says whether there is anyone to tell.
 func (o *observers) any() bool { return len(o.all) > 0 }
 
@@ -172,6 +190,8 @@ type told[T any] struct {
 
 var (
 	toPublished = told[PublishedInfo]{"Published", func(o *Observer) func(PublishedInfo) { return o.Published }}
+	toStarted   = told[AttemptInfo]{"Started", func(o *Observer) func(AttemptInfo) { return o.Started }}
+	toAlert     = told[AlertInfo]{"Alert", func(o *Observer) func(AlertInfo) { return o.Alert }}
 	toHandled   = told[HandledInfo]{"Handled", func(o *Observer) func(HandledInfo) { return o.Handled }}
 	toFailed    = told[FailedInfo]{"Failed", func(o *Observer) func(FailedInfo) { return o.Failed }}
 	toRetrying  = told[RetryingInfo]{"Retrying", func(o *Observer) func(RetryingInfo) { return o.Retrying }}

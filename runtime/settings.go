@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 type Settings struct {
 	// Retry says how often and when a failed event is tried again.
 	Retry retry.Policy
-	// Timeout is how long one attempt may take.
+	// Timeout is how long one attempt may take; 0 for as long as it likes. See [WithoutTimeout].
 	Timeout time.Duration
 	// SlowAfter is how long an attempt may take before it is logged as slow,
 	// once. 0 for never.
@@ -97,7 +98,7 @@ func (s Settings) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	require(s.Timeout > 0, "Timeout is %v: it must be positive", s.Timeout)
+	require(s.Timeout >= 0, "Timeout is %v: it must not be negative", s.Timeout)
 	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
@@ -123,7 +124,7 @@ func (s Settings) Validate() error {
 // texts. What is off is left out. A rule for errors has its whole retry policy.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
-		Retry: retryJSONOf(s.Retry), Timeout: durationText(s.Timeout), SlowAfter: durationText(s.SlowAfter),
+		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
 		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
 		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency,
 	}

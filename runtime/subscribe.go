@@ -173,6 +173,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
 	}
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	if b.observers.starts() {
+		s.handler.Started = (*counter)(s).started
+	}
 	if s.answers != nil {
 		b.interrupts.Store(true) // those that lose
 		s.handler.Count = answerCounter{(*counter)(s)}

@@ -14,7 +14,7 @@ type SubscribeOption func(*subscribeConfig) error
 
 type subscribeConfig struct {
 	retry           []retry.Option
-	timeout         time.Duration  // 0: the event type's
+	timeout         *time.Duration // nil: the event type's
 	slowAfter       *time.Duration // nil: the event type's
 	expiresAfter    *time.Duration // nil: the event type's
 	breaker         []breaker.Option
@@ -40,13 +40,28 @@ func WithRetry(overrides ...retry.Option) SubscribeOption {
 }
 
 // WithTimeout sets how long one attempt may take in this subscription, instead
-// of what the catalogue says for the event type.
+// of what the catalogue says for the event type. It must be positive; see [WithoutTimeout].
 func WithTimeout(d time.Duration) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if d <= 0 {
 			return fmt.Errorf("the timeout %v is not positive", d)
 		}
-		c.timeout = d
+		c.timeout = &d
+		return nil
+	}
+}
+
+// WithoutTimeout lets an attempt in this subscription take as long as it likes, as
+// timeout: off does in the catalogue.
+//
+// A handler that hangs then keeps its place, and its partition key, until the bus is shut
+// down: at the end of the shutdown timeout its context ends, and if it ignores that for a
+// second it counts as a failed attempt. After a crash, no other handler begins as long as
+// one that may have caused the crash runs. A handler without a timeout should end by itself,
+// and is worth a [WithSlowAfter]. ExpiresAfter still ends it, if the event type has that.
+func WithoutTimeout() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.timeout = new(time.Duration)
 		return nil
 	}
 }

@@ -78,8 +78,8 @@ func (s *Subscription) covers(eventType string) bool { return s.glob.Match(event
 func (c *subscribeConfig) over(s Settings) Settings {
 	s.Retry = s.Retry.With(c.retry...)
 	s.Breaker = s.Breaker.With(c.breaker...)
-	if c.timeout > 0 {
-		s.Timeout = c.timeout
+	if c.timeout != nil {
+		s.Timeout = *c.timeout
 	}
 	if c.slowAfter != nil {
 		s.SlowAfter = *c.slowAfter

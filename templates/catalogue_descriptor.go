@@ -37,6 +37,8 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	}
 	fields = append(fields, pair("Settings", settings(e.Settings)))
 	switch e.Settings.Priority.V {
+	case catalog.Critical:
+		fields = append(fields, pair("Priority", inRuntime("PriorityCritical")))
 	case catalog.High:
 		fields = append(fields, pair("Priority", inRuntime("PriorityHigh")))
 	case catalog.Low:

@@ -31,13 +31,13 @@ import (
 func settings(s catalog.Settings) *jen.Statement {
 	fields := []jen.Code{
 		pair("Retry", policy(s.Policy())),
-		pair("Timeout", duration(s.Timeout.V)),
 	}
 	add := func(on bool, field string, value jen.Code) {
 		if on {
 			fields = append(fields, pair(field, value))
 		}
 	}
+	add(s.Timeout.V > 0, "Timeout", duration(s.Timeout.V))
 	add(s.SlowAfter.V > 0, "SlowAfter", duration(s.SlowAfter.V))
 	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
 	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))

@@ -12,6 +12,8 @@ import (
 func policyWords(e *catalog.Event) string {
 	sentences := []string{settingWords(e.Settings)}
 	switch e.Settings.Priority.V {
+	case catalog.Critical:
+		sentences = append(sentences, "It goes ahead of events of every other priority, and a dead letter of it is an alert.")
 	case catalog.High:
 		sentences = append(sentences, "It goes ahead of events of normal priority.")
 	case catalog.Low:
@@ -25,7 +27,11 @@ func policyWords(e *catalog.Event) string {
 
 // settingWords tells how long an attempt may take, and what happens if it fails.
 func settingWords(s catalog.Settings) string {
-	sentences := []string{"An attempt may take " + catalog.Short(s.Timeout.V) + ".", retryWords(s.Policy())}
+	limit := "as long as it likes"
+	if s.Timeout.V > 0 {
+		limit = catalog.Short(s.Timeout.V)
+	}
+	sentences := []string{"An attempt may take " + limit + ".", retryWords(s.Policy())}
 	if s.ExpiresAfter.V > 0 {
 		sentences = append(sentences, "One that is not handled within "+catalog.Short(s.ExpiresAfter.V)+" is a dead letter too.")
 	}

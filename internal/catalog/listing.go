@@ -18,7 +18,7 @@ type Setting struct {
 // switched off is one setting with the value off.
 func (s Settings) List() []Setting {
 	list := []Setting{
-		{"timeout", Short(s.Timeout.V), s.Timeout.Pos},
+		{"timeout", shortOrOff(s.Timeout.V), s.Timeout.Pos},
 		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
 		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
 		{"max_snoozes", countOrOff(s.MaxSnoozes.V), s.MaxSnoozes.Pos},

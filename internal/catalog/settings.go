@@ -11,7 +11,7 @@ import (
 // where its value was written.
 type Settings struct {
 	Retry
-	Timeout         Value[time.Duration] // of one attempt
+	Timeout         Value[time.Duration] // of one attempt; 0 for none
 	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
 	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
@@ -110,10 +110,11 @@ const (
 	Normal Priority = iota
 	High
 	Low
+	Critical
 )
 
 // String returns the word of the catalogue language.
 func (p Priority) String() string { return PriorityWords[p] }
 
 // PriorityWords lists the words of the catalogue language, in the order of the constants.
-var PriorityWords = []string{"normal", "high", "low"}
+var PriorityWords = []string{"normal", "high", "low", "critical"}

@@ -53,7 +53,10 @@ func summary(s catalog.Settings) string {
 }
 
 func facts(s catalog.Settings) []fact {
-	all := []fact{{"Timeout", catalog.Short(s.Timeout.V) + " per attempt"}}
+	all := []fact{{"Timeout", "none"}}
+	if s.Timeout.V > 0 {
+		all[0].Text = catalog.Short(s.Timeout.V) + " per attempt"
+	}
 	add := func(name, text string) { all = append(all, fact{name, text}) }
 	add("Backoff", backoff(s.Retry))
 	if s.ExpiresAfter.V > 0 {

@@ -23,7 +23,7 @@ events:
   order.paid: { slow_after: off }`,
 	check: func(p *pass) {
 		p.eachSettings(func(s catalog.Settings) *flaw {
-			if !s.SlowAfter.Written() || s.SlowAfter.V == 0 || s.SlowAfter.V < s.Timeout.V {
+			if !s.SlowAfter.Written() || s.SlowAfter.V == 0 || s.Timeout.V == 0 || s.SlowAfter.V < s.Timeout.V {
 				return nil
 			}
 			return &flaw{

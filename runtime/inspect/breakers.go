@@ -33,7 +33,7 @@ type Breaker = engine.Breaker
 //		Type         string
 //		Attempt      int
 //		Started      time.Time // UTC
-//		Deadline     time.Time // when its context ends or ended; UTC
+//		Deadline     time.Time // when its context ends or ended; UTC. Zero without a timeout
 //		// Abandoned says that the handler has ignored its deadline: the attempt has
 //		// failed, its delivery is retried or dead, and another worker has replaced its
 //		// worker.

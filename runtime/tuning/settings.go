@@ -37,7 +37,8 @@ func concurrency(n int) int {
 }
 
 var priorities = map[catalog.Priority]runtime.Priority{
-	catalog.Normal: runtime.PriorityNormal,
-	catalog.High:   runtime.PriorityHigh,
-	catalog.Low:    runtime.PriorityLow,
+	catalog.Normal:   runtime.PriorityNormal,
+	catalog.High:     runtime.PriorityHigh,
+	catalog.Low:      runtime.PriorityLow,
+	catalog.Critical: runtime.PriorityCritical,
 }

@@ -21,10 +21,8 @@ var (
 	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "errors", "redrive"}
 )
 
-// There is no timeout "off": a handler that hangs must not hold its event for ever.
 var (
-	timeoutSpan = span{least: time.Millisecond, most: retry.LimitDelay}
-	patience    = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
+	patience = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
 )
 
 // builtin returns the settings of an event for which nothing is written.
@@ -70,7 +68,7 @@ func (r *reader) settings(o object) catalog.Settings {
 	if e, ok := o.entries["retry"]; ok {
 		s.Retry = r.retry(e, "retry of "+o.what)
 	}
-	s.Timeout = r.duration(o, "timeout", timeoutSpan)
+	s.Timeout = r.duration(o, "timeout", patience)
 	s.SlowAfter = r.duration(o, "slow_after", patience)
 	s.ExpiresAfter = r.duration(o, "expires_after", patience)
 	s.Breaker = r.breaker(o)

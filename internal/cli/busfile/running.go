@@ -51,16 +51,24 @@ func listRunning(c *call) (string, error) {
 		if r.Abandoned {
 			left = "left behind"
 		}
+		deadline := "none"
+		if !r.Deadline.IsZero() {
+			deadline = c.ago(r.Deadline)
+		}
 		table.Row(r.Subscription, strconv.Itoa(r.Worker), cli.ShortID(r.Event), r.Type, strconv.Itoa(r.Attempt),
-			c.ago(r.Started), c.ago(r.Deadline), left)
+			c.ago(r.Started), deadline, left)
 	}
 	return table.Render(c.screen), nil
 }
 
 // atWork describes a handler that is at work with the event.
 func (c *call) atWork(r inspect.Running) string {
-	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; its deadline is %s", terminal.Clean(r.Subscription),
-		r.Attempt, r.Worker, terminal.Time(r.Started, c.now), terminal.Time(r.Deadline, c.now))
+	deadline := "it has no timeout"
+	if !r.Deadline.IsZero() {
+		deadline = "its deadline is " + terminal.Time(r.Deadline, c.now)
+	}
+	text := fmt.Sprintf("%s is at work with it, attempt %d, worker %d, since %s; %s", terminal.Clean(r.Subscription),
+		r.Attempt, r.Worker, terminal.Time(r.Started, c.now), deadline)
 	if r.Abandoned {
 		text += c.screen.Paint(terminal.Red, ": left behind")
 	}

@@ -110,7 +110,11 @@ func policyInShort(s catalog.Settings) string {
 	if waits := steps[len(steps)-1].Total; waits > 0 {
 		text += " over " + catalog.Brief(waits)
 	}
-	text += ", " + catalog.Short(s.Timeout.V) + " each"
+	if s.Timeout.V > 0 {
+		text += ", " + catalog.Short(s.Timeout.V) + " each"
+	} else {
+		text += ", no timeout"
+	}
 	if s.Priority.V != catalog.Normal {
 		text += ", " + s.Priority.V.String()
 	}

@@ -153,9 +153,13 @@ func notes(s catalog.Settings) []string {
 	p := s.Policy()
 	schedule := attemptsOf(s, p)
 	waits := schedule[len(schedule)-1].at
-	attempts := fmt.Sprintf("%d attempts of at most %s", p.MaxAttempts, catalog.Short(s.Timeout.V))
+	limit := " without a timeout"
+	if s.Timeout.V > 0 {
+		limit = " of at most " + catalog.Short(s.Timeout.V)
+	}
+	attempts := fmt.Sprintf("%d attempts", p.MaxAttempts) + limit
 	if p.MaxAttempts == 1 {
-		attempts = "one attempt of at most " + catalog.Short(s.Timeout.V)
+		attempts = "one attempt" + limit
 	}
 	all := []string{"A dead letter after " + attempts + "."}
 	if waits > 0 {

@@ -53,14 +53,14 @@ func (env *Env) TestTuningIsAllOrNothing(t *testing.T) {
 	f.Handle("strange", func(context.Context, runtime.Event[OrderPlaced]) error { return nil }, runtime.WithRetry(retry.MaxDelay(5*time.Second)))
 	good := Within(time.Minute, Exact(retry.MaxAttempts(9)))
 	bad := good
-	bad.Timeout = 0
+	bad.Timeout = -1
 	tooLong := Within(time.Minute, Exact(retry.BaseDelay(10*time.Second)))
 	for name, test := range map[string]struct {
 		tuning runtime.Tuning
 		want   string
 	}{
 		"a type that is not in the catalogue": {runtime.Tuning{Types: map[string]runtime.Settings{"order.lost": good, "user.created": good}}, "order.lost"},
-		"settings that are not valid":         {runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": bad, "user.created": good}}, "Timeout is 0s"},
+		"settings that are not valid":         {runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": bad, "user.created": good}}, "Timeout is -1ns"},
 		"a subscription nobody declares":      {runtime.Tuning{Subscriptions: map[string]runtime.Settings{"strange": good}}, "strange"},
 		"settings that an override makes invalid": {
 			runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": tooLong, "user.created": good}}, "BaseDelay 10s is longer than MaxDelay 5s",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ type Attempt struct {
 	worker   int
 	settings *Settings // of the handler
 	started  time.Time
-	limit    time.Duration // how long the handler may take
+	limit    time.Duration // how long the handler may take; unlimited for as long as it likes
 	expires  bool          // because its event expires then
 	permit   breaker.Permit
 	first    bool  // of its run
@@ -108,6 +109,9 @@ func (a *Attempt) Max() int { return int(a.max.Load()) }
 
 // allow sets Max for a policy.
 func (a *Attempt) allow(maxAttempts int) { a.max.Store(int32(maxAttempts + a.Uncounted)) }
+
+// Critical tells whether a dead letter of the delivery is an alert.
+func (a *Attempt) Critical() bool { return a.run.priority == Critical }
 
 // Started returns when the handler was called.
 func (a *Attempt) Started() time.Time { return a.started }
@@ -175,7 +179,7 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	if s.cfg.Group {
 		a.started = time.Now()
 	}
-	a.limit = a.settings.Timeout
+	a.limit = cmp.Or(a.settings.Timeout, unlimited)
 	if after := r.settings.ExpiresAfter; after > 0 {
 		// No longer than all of it: the clock may have been set back.
 		if left := min(after, after-a.started.Sub(r.Since)); left < a.limit {
@@ -186,11 +190,21 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	return a
 }
 
-// deadline returns when the handler has to be done.
-func (a *Attempt) deadline() time.Time { return a.started.Add(a.limit) }
+// unlimited is the limit of an attempt that may take as long as it likes.
+const unlimited = time.Duration(math.MaxInt64)
+
+// deadline returns when the handler has to be done, or the zero time.
+func (a *Attempt) deadline() time.Time {
+	if a.limit == unlimited {
+		return time.Time{}
+	}
+	return a.started.Add(a.limit)
+}
 
 // late tells whether the deadline has passed.
-func (a *Attempt) late(now time.Time) bool { return now.Sub(a.started) >= a.limit }
+func (a *Attempt) late(now time.Time) bool {
+	return a.limit != unlimited && now.Sub(a.started) >= a.limit
+}
 
 // attempt calls a handler once. It reports handled when the run may go on to
 // the next member of its group; otherwise there is a disposition. It does not keep
@@ -237,6 +251,9 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 		}
 	}()
 	if err = r.failure; err == nil {
+		if h.Started != nil {
+			h.Started(a)
+		}
 		err = h.Handle(a)
 	}
 	returned = true

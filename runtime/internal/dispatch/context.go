@@ -19,7 +19,9 @@ func FromContext(ctx context.Context) *Attempt {
 }
 
 // Deadline implements [context.Context].
-func (a *Attempt) Deadline() (deadline time.Time, ok bool) { return a.deadline(), true }
+func (a *Attempt) Deadline() (deadline time.Time, ok bool) {
+	return a.deadline(), a.limit != unlimited
+}
 
 // Done implements [context.Context].
 func (a *Attempt) Done() <-chan struct{} { return a.context().Done() }
@@ -41,7 +43,11 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		a.ctx, a.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
+		if a.limit == unlimited {
+			a.ctx, a.cancel = context.WithCancel(a.interruptibleBase())
+		} else {
+			a.ctx, a.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
+		}
 		if a.ended {
 			a.endContext()
 		}

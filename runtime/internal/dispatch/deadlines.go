@@ -14,9 +14,10 @@ type alarm struct {
 	at    time.Time // zero while it is not set
 }
 
-// set makes the alarm go off at the given time, if it would not do so before.
+// set makes the alarm go off at the given time, if it would not do so before. It ignores the
+// zero time.
 func (a *alarm) set(at time.Time) {
-	if !a.at.IsZero() && !at.Before(a.at) {
+	if at.IsZero() || !a.at.IsZero() && !at.Before(a.at) {
 		return
 	}
 	a.at = at
@@ -41,7 +42,7 @@ func (s *Scheduler) watch(a *Attempt) {
 	s.alarm.set(a.alarmAt())
 }
 
-// alarmAt returns when the attempt needs attention next. The caller holds the
+// alarmAt returns when the attempt needs attention next, or the zero time. The caller holds the
 // subscription's mu.
 func (a *Attempt) alarmAt() time.Time {
 	if a.warned {
@@ -84,10 +85,18 @@ func (s *Scheduler) expire() {
 	}
 	s.mu.Unlock()
 	for _, a := range slow {
-		s.cfg.Logger.Warn("a handler is slow", a.logged("running", a.settings.SlowAfter, "timeout", a.settings.Timeout)...)
+		s.cfg.Logger.Warn("a handler is slow", a.logged("running", a.settings.SlowAfter, "timeout", timeoutText(a.settings.Timeout))...)
 		a.handler.Count.Slow(a, now.Sub(a.started))
 	}
 	for _, a := range late {
 		a.expire()
 	}
+}
+
+// timeoutText is what the log says about a timeout.
+func timeoutText(d time.Duration) any {
+	if d == 0 {
+		return "off"
+	}
+	return d
 }

@@ -237,7 +237,11 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
 	}
-	s.cfg.Logger.Error("event is dead-lettered", a.logged("reason", reason, "error", last.Error)...)
+	attributes := a.logged("reason", reason, "error", last.Error)
+	if a.Critical() {
+		attributes = append(attributes, "alert", "critical")
+	}
+	s.cfg.Logger.Error("event is dead-lettered", attributes...)
 	a.handler.Count.Dead(a, reason, last)
 	v := a.run.disposition(engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: reason,

@@ -17,6 +17,7 @@ const (
 	Normal Priority = iota
 	High
 	Low
+	Critical
 )
 
 // patience is how many deliveries may overtake a waiting one of a lower
@@ -43,8 +44,8 @@ func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
 // (urgent.go). It is safe for concurrent use.
 type queue struct {
 	mu      sync.Mutex
-	ready   [3]fifo               // by rank: high, normal, low
-	passed  [3]int                // by rank: how often it was overtaken since its last turn
+	ready   [4]fifo               // by rank: critical, high, normal, low
+	passed  [4]int                // by rank: how often it was overtaken since its last turn
 	keys    map[string]*partition // those that have anything to say
 	awaited map[int64]string      // keys by seqs that have to come again before anything else of the key
 	size    int                   // of all of it
@@ -67,12 +68,14 @@ type partition struct {
 // rank gives the order in which priorities are served.
 func rank(p Priority) int {
 	switch p {
-	case High:
+	case Critical:
 		return 0
-	case Low:
-		return 2
-	default:
+	case High:
 		return 1
+	case Low:
+		return 3
+	default:
+		return 2
 	}
 }
 

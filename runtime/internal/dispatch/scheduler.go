@@ -77,6 +77,9 @@ type Handler struct {
 	// is a *DecodeError says that the handler could not be called.
 	Handle func(a *Attempt) error
 
+	// Started is called before Handle, unless it is nil. It must not block.
+	Started func(a *Attempt)
+
 	// Settings returns what applies to an attempt: the timeouts.
 	Settings func(eventType string) *Settings
 
@@ -90,7 +93,7 @@ type Handler struct {
 // never changed, only replaced.
 type Settings struct {
 	Retry           retry.Policy
-	Timeout         time.Duration // of one attempt
+	Timeout         time.Duration // of one attempt; 0 for none
 	SlowAfter       time.Duration // 0 for never
 	ExpiresAfter    time.Duration // 0 for never
 	MaxSnoozes      int           // 0 for no limit

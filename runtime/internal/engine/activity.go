@@ -48,8 +48,8 @@ type Running struct {
 	Event        uuid.UUID `json:"event"`
 	Type         string    `json:"type"`
 	Attempt      int       `json:"attempt"`
-	Started      time.Time `json:"started"`  // UTC
-	Deadline     time.Time `json:"deadline"` // when its context ends or ended; UTC
+	Started      time.Time `json:"started"`           // UTC
+	Deadline     time.Time `json:"deadline,omitzero"` // when its context ends or ended; UTC. Zero without a timeout
 	// Abandoned says that the handler has ignored its deadline: the attempt has
 	// failed, its delivery is retried or dead, and another worker has replaced its
 	// worker.
