@@ -44,7 +44,7 @@ type Observer struct {
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
 	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt
 
-	// Alert is called when an event of priority critical ([PriorityCritical]) becomes a dead
+	// Alert is called when an event of priority critical ([PriorityCritical], [WithPriority]) becomes a dead
 	// letter, after Dead. The bus also logs an error with the attribute alert=critical, which
 	// is never dropped.
 	Alert func(AlertInfo)

@@ -68,20 +68,22 @@ func (env *Env) TestADeadLetterOfACriticalEventIsAnAlert(t *testing.T) {
 			_, err := runtime.Publish(t.Context(), f.Bus, types[word], UserCreated{})
 			Must(t, err)
 		}
+		_, err = runtime.Publish(t.Context(), f.Bus, types["normal"], UserCreated{}, runtime.WithPriority(runtime.PriorityCritical))
+		Must(t, err)
 		began := time.Now()
 		f.Idle()
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("the events were settled after %v", took)
 		}
-		time.Sleep(3 * time.Minute)
-		if got, want := alerts.All(), []string{"job.critical jobs #2 max_attempts: boom"}; !slices.Equal(got, want) {
+		time.Sleep(5 * time.Minute)
+		if got, want := alerts.All(), []string{"job.critical jobs #2 max_attempts: boom", "job.normal jobs #2 max_attempts: boom"}; !slices.Equal(got, want) {
 			t.Errorf("alerts are %q, want %q", got, want)
 		}
 		alerted := map[any]any{}
 		for _, line := range f.Log.Level(t, "ERROR") {
 			alerted[line["event_type"]] = line["alert"]
 		}
-		if len(alerted) != 3 || alerted["job.critical"] != "critical" || alerted["job.high"] != nil || alerted["job.low"] != nil {
+		if len(alerted) != 4 || alerted["job.normal"] != "critical" || alerted["job.critical"] != "critical" || alerted["job.high"] != nil || alerted["job.low"] != nil {
 			t.Errorf("errors in the log have the alerts %v", alerted)
 		}
 	})

@@ -109,7 +109,7 @@ func (s *Scheduler) item(d *engine.Delivery) item {
 func (r *run) inForce() *Settings { return r.own.over(r.scheduler.cfg.Settings(r.Type)) }
 
 // priorities are the names of the priorities.
-var priorities = [...]string{Normal: "normal", High: "high", Low: "low"}
+var priorities = [...]string{Normal: "normal", High: "high", Low: "low", Critical: "critical"}
 
 // String returns the name of the priority, as in the catalogue.
 func (p Priority) String() string {
