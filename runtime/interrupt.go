@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -46,17 +47,31 @@ func (b *Bus) interruptAttempts(seq int64, subscription string, cause error) (in
 // publishes from now on is cancelled by storedBy.
 func (b *Bus) abandon(a *dispatch.Attempt, cause error) {
 	children := a.Abandon(cause)
-	for _, child := range children {
-		_, err := b.log.Cancel(context.Background(), engine.Cancellation{Event: child.ID, Reason: cause.Error()})
-		var begun *engine.BegunError
-		var settled *engine.NotOpenError
-		if err != nil && !errors.As(err, &begun) && !errors.As(err, &settled) && !errors.Is(err, engine.ErrClosed) {
-			b.config.logger.Warn("an event that nobody needs any more could not be cancelled; it is handled",
-				"event_id", child.ID, "error", err)
-		}
+	var cancelling sync.WaitGroup
+	places := make(chan struct{}, cancelsAtOnce)
+	for _, child := range children { // at once, so that they share transactions
+		places <- struct{}{}
+		cancelling.Go(func() {
+			b.cancelChild(child, cause)
+			<-places
+		})
 	}
+	cancelling.Wait()
 	for _, child := range children { // after all are cancelled: the worker of one would begin the next
 		b.interrupt(child.Seq, "", cause)
+	}
+}
+
+// cancelsAtOnce is how many events are cancelled at the same time at most.
+const cancelsAtOnce = 64
+
+func (b *Bus) cancelChild(child dispatch.Child, cause error) {
+	_, err := b.log.Cancel(context.Background(), engine.Cancellation{Event: child.ID, Reason: cause.Error()})
+	var begun *engine.BegunError
+	var settled *engine.NotOpenError
+	if err != nil && !errors.As(err, &begun) && !errors.As(err, &settled) && !errors.Is(err, engine.ErrClosed) {
+		b.config.logger.Warn("an event that nobody needs any more could not be cancelled; it is handled",
+			"event_id", child.ID, "error", err)
 	}
 }
 

@@ -1,4 +1,8 @@
 -- What version 6 adds to version 5; schema.sql explains it.
+DROP INDEX log_parent; -- took a part of another key for its own
+CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, ',"parent_id":"') + 14, 36))
+  WHERE instr(metadata, ',"parent_id":"') > 0;
+
 ALTER TABLE attempts ADD COLUMN log TEXT;
 
 CREATE TABLE schedules (
