@@ -63,7 +63,7 @@ func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, m
 		case <-waiting.Done():
 		}
 	}()
-	watch, err := bus.log.Watch(waiting, t.Name(), q.Since)
+	watch, err := bus.log.Watch(waiting, engine.WatchSpec{Types: []string{t.Name()}, Since: q.Since})
 	if err != nil {
 		return none, public(err)
 	}
@@ -77,7 +77,7 @@ func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, m
 			return none, public(err)
 		}
 		for i := range records {
-			r := &records[i]
+			r := records[i]
 			if !q.covers(r) {
 				continue
 			}

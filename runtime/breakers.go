@@ -33,7 +33,9 @@ func (s *Subscription) breakerChanged(old, now breaker.Status) {
 	} else {
 		s.notClosed.Store(&now)
 	}
-	s.bus.showing.Changed()
+	if !s.config.ephemeral {
+		s.bus.showing.Changed()
+	}
 	s.bus.observers.breakerChanged(s, old, now)
 	log := s.bus.config.logger
 	switch now.State {

@@ -22,11 +22,11 @@ import (
 // Bus publishes events to a file and delivers them to subscriptions. Its
 // methods are safe for concurrent use.
 //
-// A bus that was not started only publishes. A second process that puts events into the
-// file of a service uses it that way.
+// A bus that was not started only publishes, and delivers to [Ephemeral] subscriptions. A
+// second process that puts events into the file of a service uses it that way.
 //
-// Every bus ends with [Bus.Shutdown]. One that was started goes on delivering
-// until then, whether or not the program still refers to it. One that was not,
+// Every bus ends with [Bus.Shutdown]. One that was started, or has ephemeral
+// subscriptions, goes on delivering until then, whether or not the program still refers to it. One that was not,
 // and that nothing refers to any more, is closed some time later, with a warning
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
@@ -50,12 +50,15 @@ type Bus struct {
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
-	feeds         []*feed       // replaced, never changed
+	feeds         []*feed // of durable names; replaced, never changed
+	ephemeral     map[*feed]struct{}
+	fleetings     uint64        // ephemeral subscriptions ever made
 	changed       chan struct{} // closed when feeds is replaced
 	tuning        Tuning
 	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
+	observing     bool          // observers are told of changes
 	renewing      bool          // the log was restored; nothing is started until the feeds are those of the log as it is
 	halt          func()        // ends what only the bus that dispatches does; nil before it does
 	stopRequested chan struct{} // closed when Shutdown begins

@@ -175,7 +175,9 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 
 // Dead implements [dispatch.Counter].
 func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) {
-	c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed, last.Error)
+	if !c.config.ephemeral {
+		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed, last.Error)
+	}
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {
@@ -231,7 +233,7 @@ func (c *counter) Abandoned(a *dispatch.Attempt, delta int) {
 // info describes an attempt to observers.
 func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) AttemptInfo {
 	return AttemptInfo{
-		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group,
+		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group, Ephemeral: c.config.ephemeral,
 		Attempt: a.Number, MaxAttempts: a.Max(), Started: started, Took: took,
 	}
 }

@@ -25,6 +25,7 @@ type feed struct {
 	group     bool
 	aliases   []string // the names it had before
 	consumer  engine.Consumer
+	fleeting  *fleeting           // of an ephemeral subscription; nil for a durable name
 	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
 	places    int                 // handlers that run at once since the scheduler was made; guarded by the bus's mu
 	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
@@ -268,8 +269,11 @@ func (f *feed) start() {
 		config.Key = f.partitionKey
 	}
 	f.places, f.pending = config.Concurrency, 0
+	config.Ephemeral = f.fleeting != nil
 	f.scheduler = dispatch.New(f.consumer, config)
-	f.bus.pausing.watch(f) // before the first delivery
+	if !config.Ephemeral {
+		f.bus.pausing.watch(f) // before the first delivery
+	}
 	f.scheduler.Start()
 }
 
@@ -300,7 +304,9 @@ func (f *feed) stop(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	f.bus.pausing.forget(f)
+	if f.fleeting == nil {
+		f.bus.pausing.forget(f)
+	}
 	if err := s.Stop(ctx, shutdownGrace); err != nil {
 		return fmt.Errorf("subscription %q: a running handler was interrupted: %w", f.name, err)
 	}

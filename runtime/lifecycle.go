@@ -58,8 +58,7 @@ func (b *Bus) dispatch(found engine.Recovery) error {
 	for _, f := range b.feeds {
 		f.start()
 	}
-	maintenance, end := context.WithCancel(context.Background())
-	b.maintenance.Go(func() { <-b.stopRequested; end() })
+	maintenance := b.untilShutdown()
 	var owner context.Context
 	owner, b.halt = context.WithCancel(maintenance)
 	if b.config.retention != Forever {
@@ -67,9 +66,24 @@ func (b *Bus) dispatch(found engine.Recovery) error {
 	}
 	b.maintenance.Go(func() { background.Redrive(owner, b.log, b.redriveRules, b.config.logger) })
 	b.maintenance.Go(func() { b.health.watch(owner) })
-	b.observers.changes.Run(maintenance)
+	b.runObservers()
 	b.showing.Start(b.log)
 	return nil
+}
+
+// untilShutdown returns a context that ends when Shutdown begins.
+func (b *Bus) untilShutdown() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	b.maintenance.Go(func() { <-b.stopRequested; end() })
+	return ctx
+}
+
+// runObservers begins to tell observers of changes. The caller holds mu.
+func (b *Bus) runObservers() {
+	if !b.observing {
+		b.observing = true
+		b.observers.changes.Run(b.untilShutdown())
+	}
 }
 
 // standbyDelay is how often a bus that stands by looks whether the owner is gone.
@@ -173,9 +187,18 @@ func (b *Bus) waitSettled(ctx context.Context, consumers []engine.Consumer, chan
 func (b *Bus) onWorker(f *feed) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.feeds, func(one *feed) bool {
+	on := func(one *feed) bool {
 		return (f == nil || one == f) && one.scheduler != nil && one.scheduler.OnWorker()
-	})
+	}
+	if f != nil {
+		return on(f)
+	}
+	for one := range b.ephemeral {
+		if on(one) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.feeds, on)
 }
 
 // Shutdown refuses new events, waits for the handlers that are running, writes
@@ -205,7 +228,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	b.state = stopping
 	b.dropped.Stop()
 	close(b.stopRequested)
-	feeds := b.feeds
+	feeds := append(b.ephemeralFeeds(), b.feeds...)
 	b.mu.Unlock()
 	defer close(b.stopped)
 
@@ -226,6 +249,11 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
 	b.observers.changes.Wait(ctx)
+	for _, f := range feeds {
+		if f.fleeting != nil {
+			f.fleeting.consumer.Close()
+		}
+	}
 	return errors.Join(errors.Join(errs...), b.log.Close())
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/histogram"
@@ -15,6 +16,9 @@ import (
 // WriteMetrics writes the statistics of the bus, its health, and where the
 // subscriptions of the file stand, in the text format of Prometheus
 // (text/plain; version=0.0.4). Names begin with busgen_, times are in seconds.
+//
+// [Ephemeral] subscriptions count for their event types only: there may be thousands, with
+// names that are not unique.
 //
 // It reads the file as [Bus.Lag] does; on an error of that nothing is written. A
 // bus that was shut down returns [ErrShutdown].
@@ -26,7 +30,7 @@ func (b *Bus) WriteMetrics(ctx context.Context, w io.Writer) error {
 	stats := b.Stats()
 	var m metrics
 	m.types(stats.Types)
-	m.subscriptions(stats.Subscriptions)
+	m.subscriptions(slices.DeleteFunc(stats.Subscriptions, func(s SubscriptionStats) bool { return s.Ephemeral }))
 	m.lags(lags, time.Now())
 	m.health(b.Health())
 	_, err = w.Write(m.Bytes())

@@ -39,7 +39,7 @@ type Observer struct {
 	Handled   func(HandledInfo)   // a handler has succeeded
 	Failed    func(FailedInfo)    // an attempt has failed
 	Retrying  func(RetryingInfo)  // after Failed: there will be another attempt
-	Dead      func(DeadInfo)      // after Failed, if anything was tried: a delivery becomes a dead letter
+	Dead      func(DeadInfo)      // after Failed, if anything was tried: a delivery becomes a dead letter, or an ephemeral one is dropped
 	Discarded func(DiscardedInfo) // a handler has returned [Discard]
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
 	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt
@@ -64,6 +64,7 @@ type AttemptInfo struct {
 	PublishedAt  time.Time // of the event; UTC
 	Subscription string    // whose handler it was; of a group the member
 	Group        string    // empty outside of groups
+	Ephemeral    bool      // the subscription was made with [Ephemeral]
 	Attempt      int       // 1 for the first
 	MaxAttempts  int
 	Started      time.Time     // when the handler was called; zero if it was not
@@ -136,6 +137,7 @@ type SlowInfo struct{ AttemptInfo }
 type BreakerInfo struct {
 	Subscription string // in a group the member
 	Group        string // empty outside of groups
+	Ephemeral    bool   // the subscription was made with [Ephemeral]
 	Old, New     breaker.Status
 }
 
@@ -255,7 +257,7 @@ func publishedInfo(r *engine.Record) PublishedInfo {
 
 // breakerChanged tells of a breaker that opens, tries or closes.
 func (o *observers) breakerChanged(s *Subscription, old, now breaker.Status) {
-	later(o, toBreaker, BreakerInfo{Subscription: s.name, Group: s.config.group, Old: old, New: now})
+	later(o, toBreaker, BreakerInfo{Subscription: s.name, Group: s.config.group, Ephemeral: s.config.ephemeral, Old: old, New: now})
 }
 
 // pausesChanged is called by the log with what is paused now.

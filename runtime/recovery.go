@@ -31,7 +31,7 @@ func (b *Bus) logChanged(what error) {
 		// The handlers that run belong to the log as it was: what they return
 		// is recorded nowhere.
 		b.mu.Lock()
-		feeds := b.feeds
+		feeds := append(b.ephemeralFeeds(), b.feeds...)
 		b.mu.Unlock()
 		interrupt(feeds)
 		if restored {
@@ -114,7 +114,15 @@ func (b *Bus) subscribeAnew() error {
 		}
 		f.consumer = position
 	}
+	for f := range b.ephemeral {
+		if err := f.watch(); err != nil {
+			return err
+		}
+	}
 	b.renewing = false
+	for f := range b.ephemeral {
+		f.start()
+	}
 	if b.state == running {
 		for _, f := range b.feeds {
 			f.start()

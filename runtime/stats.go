@@ -16,7 +16,7 @@ import (
 type Stats struct {
 	Recovery      Recovery            `json:"recovery"`      // what Start found; zero before
 	Types         []TypeStats         `json:"types"`         // in the order of the catalogue, then by name
-	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made
+	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
 }
 
 // Recovery says what [Bus.Start] found in the file.
@@ -42,6 +42,9 @@ type SubscriptionStats struct {
 	Name    string `json:"name"`
 	Pattern string `json:"pattern"`
 	Group   string `json:"group,omitempty"`
+	// Ephemeral says that it was made with [Ephemeral]: Name is a label that others may
+	// have, too, and Dead counts what was dropped.
+	Ephemeral bool `json:"ephemeral,omitempty"`
 	// Paused says that nothing is delivered: the subscription, its group, or all
 	// of its event types are paused.
 	Paused bool `json:"paused"`
@@ -87,6 +90,9 @@ func (b *Bus) Stats() Stats {
 	for _, s := range b.subscriptions {
 		stats.Subscriptions = append(stats.Subscriptions, s.stats(now))
 	}
+	for _, f := range b.ephemeralFeeds() {
+		stats.Subscriptions = append(stats.Subscriptions, (*f.members.Load())[0].stats(now))
+	}
 	return stats
 }
 
@@ -98,7 +104,7 @@ func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	}
 	return SubscriptionStats{
 		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(),
-		Name: s.name, Pattern: s.pattern, Group: s.config.group, Paused: s.feed.paused.Load(),
+		Name: s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
 	}

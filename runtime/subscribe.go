@@ -129,7 +129,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 			return nil, &SubscribeError{Subscription: s.name, Problem: err.Error(), Err: err}
 		}
 	}
-	if problem := nameProblem(s.name); problem != "" {
+	if problem := s.nameProblem(); problem != "" {
 		return nil, s.refuse(problem)
 	}
 	if handle == nil {
@@ -137,6 +137,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	}
 	if s.bus.config.intercept != nil {
 		handle = intercepted(s.bus.config.intercept, s.name, handle)
+	}
+	if s.config.ephemeral {
+		handle = s.storing(handle)
 	}
 	var err error
 	if s.around, err = s.wrap(inner); err != nil {
@@ -157,7 +160,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 		return nil, ErrShutdown
 	}
 	for _, other := range b.subscriptions {
-		if other.name == s.name {
+		if other.name == s.name && !s.config.ephemeral {
 			return nil, s.refuse("there is one of this name already")
 		}
 	}
@@ -168,13 +171,19 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
-	s.counts.byType = map[string]*counts{}
-	for eventType := range settings.types {
-		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
-	}
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if b.observers.starts() {
 		s.handler.Started = (*counter)(s).started
+	}
+	if s.config.ephemeral {
+		if err := b.joinEphemeral(s); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s.counts.byType = map[string]*counts{} // which stay for the name
+	for eventType := range settings.types {
+		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
 	}
 	if s.answers != nil {
 		b.interrupts.Store(true) // those that lose
@@ -195,6 +204,17 @@ func (s *Subscription) refuse(problem string) error {
 	return &SubscribeError{Subscription: s.name, Problem: problem}
 }
 
+// nameProblem says what is wrong with the name and what is said of it, or "".
+func (s *Subscription) nameProblem() string {
+	if !s.config.ephemeral {
+		return nameProblem(s.name)
+	}
+	if problem := s.ephemeralProblem(); problem != "" || s.name == "" {
+		return problem
+	}
+	return nameProblem(s.name)
+}
+
 func nameProblem(name string) string {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":
@@ -207,7 +227,7 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// Name returns the durable name.
+// Name returns the durable name, or the label of an [Ephemeral] subscription.
 func (s *Subscription) Name() string { return s.name }
 
 // Pattern returns the event type, or the pattern of event types, it is for.
@@ -219,7 +239,7 @@ func (s *Subscription) Group() string { return s.config.group }
 // Unsubscribe detaches the handler, and with it the other members of its group.
 // It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
 // its own. The durable name stays: its events wait in the file until it is subscribed
-// again, by this process or a later one.
+// again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
 //
 // A second call waits for the first, or for its own ctx, and returns nil. The error is
 // [ErrShutdown] after [Bus.Shutdown], and [ErrInsideHandler] in a handler that it would
@@ -246,6 +266,14 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	f.detached = make(chan struct{}) // so that it is not started from now on
 	b.mu.Unlock()
 	err := f.stop(ctx)
+	if f.fleeting != nil {
+		f.fleeting.consumer.Close()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.ephemeral, f)
+		close(f.detached)
+		return err
+	}
 	b.exchanges.gone(f)
 	flushErr := b.log.Flush(context.WithoutCancel(ctx))
 	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it

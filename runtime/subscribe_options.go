@@ -28,6 +28,7 @@ type subscribeConfig struct {
 	concurrency     int // 0: the event type's
 	fromBeginning   bool
 	strict          bool
+	ephemeral       bool
 }
 
 // WithRetry overrides single fields of the retry policy for this

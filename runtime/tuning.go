@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
@@ -27,6 +28,7 @@ type inForce struct {
 func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 	c := s.bus.catalogue
 	declared, known := c.declared[s.name]
+	known = known && !s.config.ephemeral // whose name is a label
 	if known && declared.eventType != s.pattern {
 		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
 	}
@@ -195,15 +197,19 @@ func (b *Bus) Tune(t Tuning) error {
 	if b.state == stopping {
 		return ErrShutdown
 	}
-	resolved := make([]*inForce, len(b.subscriptions))
-	for i, s := range b.subscriptions {
+	all := slices.Clip(b.subscriptions)
+	for f := range b.ephemeral {
+		all = append(all, *f.members.Load()...)
+	}
+	resolved := make([]*inForce, len(all))
+	for i, s := range all {
 		var err error
 		if resolved[i], err = s.resolve(t); err != nil {
 			return err
 		}
 	}
 	b.tuning = t
-	for i, s := range b.subscriptions {
+	for i, s := range all {
 		s.put(resolved[i])
 	}
 	for _, f := range b.feeds {

@@ -97,6 +97,7 @@ type Attempt struct {
 	left         bool // the worker did not wait for it
 	handled      bool // well, and there are more handlers to come
 	staged       []engine.Record
+	taken        bool          // by TakeStaged
 	interruption *interruption // nil unless something of it is needed
 }
 
@@ -128,7 +129,7 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.over || a.late(time.Now()):
+	case a.over || a.taken || a.late(time.Now()):
 		return ErrOver
 	case ended != nil:
 		return ended
@@ -152,6 +153,20 @@ func (a *Attempt) Enter() error {
 	}
 	a.entered = true
 	return nil
+}
+
+// TakeStaged returns what the handler, which has succeeded, has staged. The caller stores it
+// before the attempt succeeds; nothing more can be staged. If the attempt is over it
+// returns an error.
+func (a *Attempt) TakeStaged() ([]engine.Record, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.late(time.Now()) {
+		return nil, ErrOver
+	}
+	staged := a.staged
+	a.staged, a.taken = nil, true
+	return staged, nil
 }
 
 // endOf returns why a context of the attempt has ended, or nil. The attempt itself is
@@ -413,6 +428,9 @@ func (a *Attempt) logged(more ...any) []any {
 	attributes := []any{"event_id", a.ID, "event_type", a.Type, "subscription_id", a.handler.Name, "attempt", a.Number}
 	if a.run.scheduler.cfg.Group {
 		attributes = append(attributes, "group", a.run.scheduler.cfg.Name)
+	}
+	if a.run.scheduler.cfg.Ephemeral {
+		attributes = append(attributes, "ephemeral", true)
 	}
 	return append(attributes, more...)
 }

@@ -57,6 +57,10 @@ type Config struct {
 	// has it. It must not block, nor call the Scheduler. It is nil if nobody needs to know.
 	Settled func(event uuid.UUID, v engine.Disposition)
 
+	// Ephemeral says that the log does not know these deliveries. So nobody waits for
+	// them, and one that would become a dead letter is dropped.
+	Ephemeral bool
+
 	// Alone and Waits are shared by the subscriptions of a bus.
 	Alone *Alone
 	Waits *Waits
@@ -197,7 +201,9 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 // Start begins to deliver.
 func (s *Scheduler) Start() {
 	s.cfg.Alone.join(s)
-	s.cfg.Waits.join(s)
+	if !s.cfg.Ephemeral {
+		s.cfg.Waits.join(s)
+	}
 	for range max(s.cfg.Concurrency, 1) {
 		s.open(nil)
 	}

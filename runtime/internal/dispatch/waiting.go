@@ -114,16 +114,18 @@ func (w *Waits) leave(s *Scheduler) {
 func (w *Waits) begin(a *Attempt, seq int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if path := w.path(seq, a.Seq, map[int64]bool{}); path != nil || seq == a.Seq {
-		return &WaitCycleError{Path: append(append([]uuid.UUID{a.ID}, path...), a.ID)}
-	}
 	if w.by == nil {
 		w.by, w.awaited = map[int64]*waiter{}, map[int64]int{}
 	}
-	if w.by[a.Seq] == nil {
-		w.by[a.Seq] = &waiter{id: a.ID, targets: map[int64]int{}}
+	if !a.run.scheduler.cfg.Ephemeral { // else nobody waits for it, so it is in no circle
+		if path := w.path(seq, a.Seq, map[int64]bool{}); path != nil || seq == a.Seq {
+			return &WaitCycleError{Path: append(append([]uuid.UUID{a.ID}, path...), a.ID)}
+		}
+		if w.by[a.Seq] == nil {
+			w.by[a.Seq] = &waiter{id: a.ID, targets: map[int64]int{}}
+		}
+		w.by[a.Seq].targets[seq]++
 	}
-	w.by[a.Seq].targets[seq]++
 	if w.awaited[seq]++; w.awaited[seq] == 1 {
 		for _, s := range w.all {
 			s.hurry(seq)
@@ -155,12 +157,13 @@ func (w *Waits) path(from, to int64, seen map[int64]bool) []uuid.UUID {
 func (w *Waits) end(a *Attempt, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.by[a.Seq]
-	if one.targets[seq]--; one.targets[seq] == 0 {
-		delete(one.targets, seq)
-	}
-	if len(one.targets) == 0 {
-		delete(w.by, a.Seq)
+	if one := w.by[a.Seq]; !a.run.scheduler.cfg.Ephemeral {
+		if one.targets[seq]--; one.targets[seq] == 0 {
+			delete(one.targets, seq)
+		}
+		if len(one.targets) == 0 {
+			delete(w.by, a.Seq)
+		}
 	}
 	if w.awaited[seq]--; w.awaited[seq] == 0 {
 		delete(w.awaited, seq)

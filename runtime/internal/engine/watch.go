@@ -7,23 +7,42 @@ import (
 
 // Watcher follows what is appended to a log.
 type Watcher interface {
-	// Watch follows the events of a type, by any name that this process knows for it.
-	// The Watch has every event that is appended after the call, by this process or by
-	// another. With a time it begins before that, with the events of the log that were
-	// published then or later, and possibly with older ones.
-	Watch(ctx context.Context, eventType string, since time.Time) (Watch, error)
+	// Watch follows events. The Watch has every one that is appended after the call, by
+	// this process or by another.
+	Watch(ctx context.Context, spec WatchSpec) (Watch, error)
 }
 
-// Watch is a place in the log that moves forward. It is for one goroutine.
+// WatchSpec says which events a Watch has.
+type WatchSpec struct {
+	// Types are globs over event types, by any name that this process knows for one.
+	Types []string
+	// Since makes the Watch begin before the call, with the events of the log that were
+	// published then or later, and possibly with older ones. Zero for the call.
+	Since time.Time
+	// Deliverable leaves out events that were made for one subscription: those that an
+	// operator has edited or imported.
+	Deliverable bool
+}
+
+// Watch is a place in the log that moves forward. Next and Read are for one goroutine at
+// a time.
 type Watch interface {
 	// Next returns the events that follow, up to limit and the oldest first, and moves
 	// behind them. If there are none it waits for the next one: those of another process
 	// come within a moment. A context that ends moves nothing. When a backup is restored
 	// into the log Next returns ErrRestored, and when the log is closed ErrClosed.
 	//
-	// Of the records Seq, ID, Type, Version, Payload, Metadata and CreatedAt are set.
-	Next(ctx context.Context, limit int) ([]Record, error)
+	// Of the records Seq, ID, Type, Version, Payload, Metadata, CreatedAt and Due are set,
+	// and Memo if other deliveries share the record.
+	Next(ctx context.Context, limit int) ([]*Record, error)
 
-	// Close ends the watch. It must be called, once.
+	// Read is Next without the waiting. No events and no error mean that the log ends here.
+	Read(limit int) ([]*Record, error)
+
+	// Notify registers the function called when there may be something to read. It is
+	// called from the engine's goroutines and must not block.
+	Notify(wake func())
+
+	// Close ends the watch. It must be called, once. Afterwards nothing is called.
 	Close()
 }

@@ -72,6 +72,7 @@ type store struct {
 	since         time.Time
 	settled       chan struct{} // closed and replaced when a delivery is settled
 	arrived       chan struct{} // closed when an event is appended; nil while nobody waits for it
+	watches       map[*watch]struct{}
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
 	schemas       map[typenames.Key]engine.Schema // of payloads, by the types of programs
@@ -216,6 +217,9 @@ func (s *store) wake() {
 	if s.arrived != nil {
 		close(s.arrived)
 		s.arrived = nil
+	}
+	for w := range s.watches {
+		w.wake()
 	}
 	for _, l := range s.logs {
 		for _, c := range l.consumers {

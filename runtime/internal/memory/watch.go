@@ -6,43 +6,91 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // watchSlack covers publishers that took the time and stored their event later.
 const watchSlack = time.Minute
 
-// watch is a place in a log. It implements [engine.Watch].
+// watch is a place in a log. It implements [engine.Watch]. Nobody can edit or import
+// events of a log in memory, so all of them are deliverable.
 type watch struct {
-	log       *Log
-	eventType string
-	after     int64
+	log   *Log
+	spec  engine.WatchSpec
+	after int64
+	wake  func() // guarded by the store's mu
 }
 
 // Watch implements [engine.Watcher].
-func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engine.Watch, error) {
+func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	w := &watch{log: l, eventType: eventType, after: l.last}
-	for seq := l.last; !since.IsZero() && seq >= l.oldest; seq-- {
+	w := &watch{log: l, spec: spec, after: l.last, wake: func() {}}
+	for seq := l.last; !spec.Since.IsZero() && seq >= l.oldest; seq-- {
 		r := l.events[seq]
 		if r == nil {
 			continue // it was pruned, and older ones may be kept
 		}
-		if !r.CreatedAt.After(since.Add(-watchSlack)) {
+		if !r.CreatedAt.After(spec.Since.Add(-watchSlack)) {
 			break
 		}
 		w.after = seq - 1
 	}
+	if l.watches == nil {
+		l.watches = map[*watch]struct{}{}
+	}
+	l.watches[w] = struct{}{}
 	return w, nil
 }
 
 // Close implements [engine.Watch].
-func (w *watch) Close() {}
+func (w *watch) Close() {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	delete(w.log.watches, w)
+}
+
+// Notify implements [engine.Watch].
+func (w *watch) Notify(wake func()) {
+	w.log.mu.Lock()
+	w.wake = wake
+	w.log.mu.Unlock()
+	wake()
+}
+
+// Read implements [engine.Watch].
+func (w *watch) Read(limit int) ([]*engine.Record, error) {
+	if err := w.log.enter(); err != nil {
+		return nil, err
+	}
+	defer w.log.mu.Unlock()
+	return w.read(limit), nil
+}
+
+// read returns what follows. The caller holds the store's mu.
+func (w *watch) read(limit int) (found []*engine.Record) {
+	l := w.log
+	wanted := map[string]bool{}
+	for _, row := range l.types {
+		wanted[row.Written] = slices.ContainsFunc(w.spec.Types, func(glob string) bool {
+			ok, err := typenames.MatchesAny(glob, l.namesOf(row.Written))
+			return ok && err == nil
+		})
+	}
+	for ; w.after < l.last && len(found) < limit; w.after++ {
+		if r := l.events[w.after+1]; r != nil && wanted[r.Type] {
+			seen := *r
+			seen.Type = l.here[r.Type]
+			found = append(found, &seen)
+		}
+	}
+	return found
+}
 
 // Next implements [engine.Watch].
-func (w *watch) Next(ctx context.Context, limit int) (found []engine.Record, err error) {
+func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
 	l := w.log
 	for {
 		if err := ctx.Err(); err != nil {
@@ -51,17 +99,7 @@ func (w *watch) Next(ctx context.Context, limit int) (found []engine.Record, err
 		if err := l.enter(); err != nil {
 			return nil, err
 		}
-		wanted := map[string]bool{}
-		for _, row := range l.types {
-			wanted[row.Written] = slices.Contains(l.namesOf(row.Written), w.eventType)
-		}
-		for ; w.after < l.last && len(found) < limit; w.after++ {
-			if r := l.events[w.after+1]; r != nil && wanted[r.Type] {
-				seen := *r
-				seen.Type = l.here[r.Type]
-				found = append(found, seen)
-			}
-		}
+		found := w.read(limit)
 		if l.arrived == nil {
 			l.arrived = make(chan struct{})
 		}

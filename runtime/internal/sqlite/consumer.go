@@ -23,18 +23,16 @@ import (
 // oldest delivery on the way. When that one is slow it is given a row, so that
 // the cursor can pass it.
 type consumer struct {
-	log     *Log
-	id      int64
-	name    string
-	pattern string
+	log  *Log
+	id   int64
+	name string
 
 	cancels atomic.Bool // cancelled is not empty
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling sync.Mutex
 	buffer  []*logged
-	matches map[int64]bool // by type number, under polling
-	known   int64          // the changes of the type table that matches knows
+	types   typeMatcher // under polling
 
 	mu               sync.Mutex
 	ended            bool // its log is gone
@@ -110,8 +108,8 @@ const runningDelay = 5 * time.Millisecond
 // Consumer implements [engine.Log].
 func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
 	c := &consumer{
-		log: l, name: spec.Name,
-		wake: func() {}, matches: map[int64]bool{}, rows: map[int64]*delivery{}, nextDue: never,
+		log: l, name: spec.Name, types: typeMatcher{log: l},
+		wake: func() {}, rows: map[int64]*delivery{}, nextDue: never,
 	}
 	err := l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
 	if err == nil {
@@ -228,7 +226,7 @@ func (c *consumer) load(conn *database.Conn) error {
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
 	return conn.Query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
-		c.id, c.cursor, c.redelivered, c.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
+		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		return nil
 	}, c.name)

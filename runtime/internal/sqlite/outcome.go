@@ -24,6 +24,7 @@ type waiters struct {
 type waiter struct {
 	seq  int64
 	news chan struct{}
+	wake func() // called instead, if it is not nil; guarded by the mu of the waiters
 }
 
 // any says whether someone waits, so that dispositions are written at once.
@@ -46,6 +47,13 @@ func (w *waiters) remove(one *waiter) {
 	defer w.mu.Unlock()
 	delete(w.set, one)
 	w.count.Store(int32(len(w.set)))
+}
+
+// notify makes the waiter call a function, which must not block.
+func (w *waiters) notify(one *waiter, wake func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one.wake = wake
 }
 
 // settled tells those whose event is covered by what f has written: the cursor
@@ -75,6 +83,10 @@ func (w *waiters) tell(concerns func(seq int64) bool) {
 	defer w.mu.Unlock()
 	for one := range w.set {
 		if !concerns(one.seq) {
+			continue
+		}
+		if one.wake != nil {
+			one.wake()
 			continue
 		}
 		select {

@@ -8,7 +8,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
-	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // Poll implements [engine.Consumer].
@@ -250,7 +249,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	if from >= c.log.tail.end() {
 		return dst, nil
 	}
-	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.matchesType)
+	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.types.match)
 	if !held {
 		var err error
 		if events, next, err = c.readPage(events, from, limit); err != nil {
@@ -316,26 +315,4 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 		}, c.id, from, end, limit)
 	})
 	return dst, next, err
-}
-
-// matchesType tells whether the pattern covers a type. It runs under polling.
-func (c *consumer) matchesType(typeID int64) bool {
-	if changes := c.log.types.changes.Load(); changes != c.known {
-		c.known = changes
-		clear(c.matches)
-	}
-	matches, known := c.matches[typeID]
-	if known {
-		return matches
-	}
-	info, known := c.log.types.info(typeID)
-	if !known { // declared by the transaction that appended its first event
-		if c.log.read(c.log.types.load) != nil {
-			return true // the attempt will say what it is
-		}
-		info, _ = c.log.types.info(typeID)
-	}
-	matches, _ = typenames.MatchesAny(c.pattern, info.names) // parsed when it was subscribed
-	c.matches[typeID] = matches
-	return matches
 }

@@ -84,6 +84,21 @@ func (t *tail) evict(size int) {
 	}
 }
 
+// since is read with the delayed events among the others.
+func (t *tail) since(dst []*logged, from int64, limit int, match func(typeID int64) bool) (_ []*logged, next int64, held bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if from < t.first {
+		return dst, from, false
+	}
+	for ; from < t.next && len(dst) < limit; from++ {
+		if event := t.ring[from%tailEvents]; match(event.typeID) {
+			dst = append(dst, event)
+		}
+	}
+	return dst, from, true
+}
+
 func (t *tail) put(event *logged) {
 	at := int(event.Seq % tailEvents)
 	for len(t.ring) <= at {

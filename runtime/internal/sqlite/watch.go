@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -23,23 +24,27 @@ const watchSlack = time.Minute
 
 // watch is a place in the log. It implements [engine.Watch].
 type watch struct {
-	log        *Log
-	eventType  string
-	generation int64   // of the log
-	after      int64   // the events up to here have had their turn
-	news       *waiter // told when there may be more
+	log         *Log
+	deliverable bool
+	types       typeMatcher
+	generation  int64   // of the log
+	after       int64   // the events up to here have had their turn
+	news        *waiter // told when there may be more
 }
 
 // Watch implements [engine.Watcher]. The watch is told of new events before it looks
 // where the log ends, so that none is between.
-func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engine.Watch, error) {
-	w := &watch{log: l, eventType: eventType, generation: l.generation.Load(), news: l.arrivals.add(0)}
+func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, error) {
+	w := &watch{
+		log: l, deliverable: spec.Deliverable, types: typeMatcher{log: l, pattern: strings.Join(spec.Types, " ")},
+		generation: l.generation.Load(), news: l.arrivals.add(0),
+	}
 	l.writer.watchOthers()
 	err := l.read(func(c *database.Conn) (err error) {
-		if w.after, err = c.Int64("SELECT max(seq) FROM log"); err != nil || since.IsZero() {
+		if w.after, err = c.Int64("SELECT max(seq) FROM log"); err != nil || spec.Since.IsZero() {
 			return err
 		}
-		first, err := firstSince(c, since.Add(-watchSlack))
+		first, err := firstSince(c, spec.Since.Add(-watchSlack))
 		w.after = first - 1
 		return err
 	})
@@ -53,8 +58,14 @@ func (l *Log) Watch(_ context.Context, eventType string, since time.Time) (engin
 // Close implements [engine.Watch].
 func (w *watch) Close() { w.log.arrivals.remove(w.news) }
 
-// Next implements [engine.Watch].
-func (w *watch) Next(ctx context.Context, limit int) ([]engine.Record, error) {
+// Notify implements [engine.Watch].
+func (w *watch) Notify(wake func()) {
+	w.log.arrivals.notify(w.news, wake)
+	wake()
+}
+
+// Read implements [engine.Watch].
+func (w *watch) Read(limit int) ([]*engine.Record, error) {
 	for {
 		found, end, err := w.read(limit)
 		switch {
@@ -62,15 +73,26 @@ func (w *watch) Next(ctx context.Context, limit int) ([]engine.Record, error) {
 			return nil, engine.ErrRestored
 		case err != nil:
 			return nil, fault.Wrap("read", w.log.path, err)
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		}
 		last := w.after
-		if w.after = end; len(found) > 0 {
+		if w.after = end; len(found) > 0 || end == last {
 			return found, nil
 		}
-		if end > last {
-			continue // it may not be the end of the log
+		// It may not be the end of the log.
+	}
+}
+
+// Next implements [engine.Watch].
+func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
+	for {
+		before := w.after
+		found, err := w.Read(limit)
+		if err == nil && ctx.Err() != nil {
+			w.after = before
+			return nil, ctx.Err()
+		}
+		if len(found) > 0 || err != nil {
+			return found, err
 		}
 		select {
 		case <-w.news.news:
@@ -83,7 +105,17 @@ func (w *watch) Next(ctx context.Context, limit int) ([]engine.Record, error) {
 }
 
 // read returns what the next window of the log has, and the place behind it.
-func (w *watch) read(limit int) (found []engine.Record, end int64, err error) {
+func (w *watch) read(limit int) (found []*engine.Record, end int64, err error) {
+	if w.log.tail.end() <= w.after+1 {
+		return nil, w.after, w.log.read(func(*database.Conn) error { return nil })
+	}
+	events, next, held := w.log.tail.since(nil, w.after+1, limit, w.types.match)
+	if held {
+		for _, e := range events {
+			found = append(found, &e.Record)
+		}
+		return found, next - 1, nil
+	}
 	err = w.log.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM log")
 		if err != nil {
@@ -92,7 +124,7 @@ func (w *watch) read(limit int) (found []engine.Record, end int64, err error) {
 		if end = max(w.after, min(last, w.after+watchWindow)); end == w.after {
 			return nil
 		}
-		ids, err := typesMatching(c, []string{w.eventType})
+		ids, err := typesMatching(c, strings.Fields(w.types.pattern))
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -101,18 +133,23 @@ func (w *watch) read(limit int) (found []engine.Record, end int64, err error) {
 			return err
 		}
 		err = c.Query(`
-			SELECT seq, id, type, payload, metadata, created_at FROM log
-			WHERE seq > ? AND seq <= ? AND type IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			r := engine.Record{
+			SELECT seq, id, type, payload, metadata, created_at, due_at FROM log
+			WHERE seq > ?1 AND seq <= ?2 AND type IN (SELECT value FROM json_each(?3))
+			  AND NOT (?5 AND due_at IS NOT NULL AND EXISTS (SELECT 1 FROM origins o WHERE o.seq = log.seq))
+			ORDER BY seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
+			r := &engine.Record{
 				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
 				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
 			}
-			if err := w.log.types.resolve(c, s.ColumnInt64(2), &r); err != nil {
+			if s.ColumnType(6) != sqlite3.NULL {
+				r.Due = database.Time(s, 6)
+			}
+			if err := w.log.types.resolve(c, s.ColumnInt64(2), r); err != nil {
 				return err
 			}
 			found = append(found, r)
 			return nil
-		}, w.after, end, string(types), limit)
+		}, w.after, end, string(types), limit, w.deliverable)
 		if len(found) == limit {
 			end = found[limit-1].Seq
 		}

@@ -256,7 +256,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	took = time.Since(began)
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
-		w.log.tail.append(w.events, len(w.log.all()))
+		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
 	if len(w.flushes) > 0 {
 		w.report(err)

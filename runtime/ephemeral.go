@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ephemeral"
+)
+
+// Ephemeral makes a subscription short-lived: for a web socket, a live view, a test. It
+// gets the events that are published after Subscribe has returned, by this process or,
+// within 200 ms, by another; delayed ones when they are due. It ends with
+// [Subscription.Unsubscribe] or with the process, and leaves nothing in the file. To make
+// one and to end it costs microseconds.
+//
+// The name is a label for logs, [Bus.Stats] and observers. It may be empty, need not be
+// unique, and may be that of a durable subscription. The catalogue's settings of a declared
+// subscription of the name do not apply; those of the event type do.
+//
+// It delivers as soon as it is made: on a bus that was not started, that stands by, or
+// beside another process that dispatches from the file. Timeouts, retries, the breaker,
+// concurrency, keys and priorities are those of every subscription. What is different:
+//
+//   - The file knows nothing of its deliveries. [Receipt.Wait], [Bus.WaitIdle], [Bus.Lag], the
+//     status of an event, package inspect and WriteMetrics do not see them, [WithMaxPending]
+//     does not count them, and pauses and cancels do not stop them.
+//   - Retries wait in memory. After a crash, and after Unsubscribe, nothing is delivered again.
+//   - What would become a dead letter is logged as an error, told to observers and counted,
+//     with Ephemeral set, and dropped. There is no dead letter and no notice.
+//   - It reads the log at the pace of its handler, with at most 256 events in memory, and the
+//     same 1,024 more that wait for a retry or a snooze, and 1,024 delayed ones. A handler that
+//     is slow lags behind and misses nothing, unless events are pruned before it has read
+//     them ([WithRetention]): it passes over those. Of more delayed events the last to be due
+//     are dropped, with a warning in the log.
+//   - When a backup is restored into the file, it goes on at the end of that.
+//   - Events that the handler publishes with its context are stored in one transaction when
+//     the handler returns nil, before that counts as a success: if they cannot be stored, the
+//     attempt has failed. They are not stored if it fails.
+//
+// [FromBeginning], [InGroup] and [WithAliases] beside it are refused with a
+// *[SubscribeError], and so is Ephemeral for subscriptions to dead letters, whose notices
+// are for durable names only, and for those that answer.
+func Ephemeral() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.ephemeral = true
+		return nil
+	}
+}
+
+// Ephemeral reports whether the subscription was made with [Ephemeral].
+func (s *Subscription) Ephemeral() bool { return s.config.ephemeral }
+
+// ephemeralProblem says which option makes no sense with Ephemeral, or "".
+func (s *Subscription) ephemeralProblem() string {
+	c, option := &s.config, ""
+	switch {
+	case c.fromBeginning:
+		option = "FromBeginning: an ephemeral subscription begins with the next event"
+	case c.group != "":
+		option = "InGroup: the members of a group share what the file remembers, and it remembers nothing of an ephemeral subscription"
+	case len(c.aliases) > 0:
+		option = "WithAliases: the name of an ephemeral subscription is a label, under which the file has nothing"
+	case s.dead:
+		return "Ephemeral: notices of dead letters are stored for durable subscriptions only; leave it out"
+	case s.answers != nil:
+		return "Ephemeral: callers wait for the answers of durable subscriptions only; leave it out"
+	default:
+		return ""
+	}
+	return option + "; leave out FromBeginning, InGroup and WithAliases, or Ephemeral"
+}
+
+// fleeting is the engine's side of the feed of an ephemeral subscription.
+type fleeting struct {
+	number   uint64 // in the order in which they were made
+	consumer *ephemeral.Consumer
+}
+
+// joinEphemeral makes the feed of an ephemeral subscription, and begins to deliver. It
+// writes nothing. The caller holds the bus's mu.
+func (b *Bus) joinEphemeral(s *Subscription) error {
+	b.fleetings++
+	f := &feed{bus: b, name: s.name, all: []*dispatch.Handler{s.handler}, fleeting: &fleeting{number: b.fleetings}}
+	f.members.Store(&[]*Subscription{s})
+	if err := f.watch(); err != nil {
+		return public(err)
+	}
+	s.feed = f
+	if b.ephemeral == nil {
+		b.ephemeral = map[*feed]struct{}{}
+	}
+	b.ephemeral[f] = struct{}{}
+	if b.observers.any() {
+		b.runObservers() // they may be told of its breaker before the bus is started
+	}
+	f.start()
+	return nil
+}
+
+// watch makes the consumer begin at the end of the log.
+func (f *feed) watch() error {
+	watch, err := f.bus.log.Watch(context.Background(), engine.WatchSpec{Types: []string{(*f.members.Load())[0].pattern}, Deliverable: true})
+	if err != nil {
+		return err
+	}
+	if f.fleeting.consumer != nil {
+		f.fleeting.consumer.Close()
+	}
+	f.fleeting.consumer = ephemeral.New(watch, f.name, f.bus.config.logger)
+	f.consumer = f.fleeting.consumer
+	return nil
+}
+
+// ephemeralFeeds returns the feeds of ephemeral subscriptions, in the order in which they
+// were made. The caller holds the bus's mu.
+func (b *Bus) ephemeralFeeds() []*feed {
+	feeds := make([]*feed, 0, len(b.ephemeral))
+	for f := range b.ephemeral {
+		feeds = append(feeds, f)
+	}
+	slices.SortFunc(feeds, func(a, b *feed) int { return cmp.Compare(a.fleeting.number, b.fleeting.number) })
+	return feeds
+}
+
+// storing returns a handler that stores what the handler has published with its context.
+// Those of durable subscriptions have it stored with the record of their success.
+func (s *Subscription) storing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
+	return func(a *dispatch.Attempt) error {
+		if err := handle(a); err != nil {
+			return err
+		}
+		records, err := a.TakeStaged()
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		if err := s.bus.log.Append(a, records); err != nil {
+			return public(err)
+		}
+		s.bus.published(records)
+		return nil
+	}
+}

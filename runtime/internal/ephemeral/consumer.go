@@ -1,0 +1,294 @@
+// Package ephemeral makes a consumer of a watch: the engine's side of a subscription that
+// has no name in the log and ends with the process.
+//
+// Each [Consumer] reads the log from where its subscription began. What has to come again
+// (retries, snoozes, delayed events) is in memory, and bounded: while PutOffLimit
+// deliveries wait to be tried again nothing is read, so the subscription lags behind. It
+// writes nothing, and nobody but its dispatcher knows of its deliveries.
+package ephemeral
+
+import (
+	"container/heap"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+const (
+	// PutOffLimit is how many failed or snoozed deliveries may wait before reading pauses.
+	PutOffLimit = 1024
+	// DelayedLimit is how many delayed events wait until they are due. Of more, the one
+	// that is due last is dropped.
+	DelayedLimit = 1024
+	// wallLook is how often the wall clock is asked for events that are due by it.
+	wallLook = time.Minute
+)
+
+// Consumer implements [engine.Consumer].
+type Consumer struct {
+	watch  engine.Watch
+	name   string
+	logger *slog.Logger
+
+	reading sync.Mutex // held by those who read the watch; taken before mu
+
+	mu      sync.Mutex
+	wake    func()
+	closed  bool
+	full    bool // reading has paused, because too much waits
+	warned  bool // that delayed events are dropped
+	again   queue
+	delayed queue
+	timer   *time.Timer // wakes when one of them is due
+}
+
+// delivery is an engine.Delivery with what the consumer knows about it.
+type delivery struct {
+	engine.Delivery
+	due     time.Time
+	begun   bool
+	settled bool
+}
+
+// New returns a consumer of a watch, which it closes when it is closed.
+func New(watch engine.Watch, name string, logger *slog.Logger) *Consumer {
+	c := &Consumer{watch: watch, name: name, logger: logger, wake: func() {}}
+	c.timer = time.AfterFunc(time.Hour, c.ring)
+	c.timer.Stop()
+	return c
+}
+
+// Close ends the consumer: it hands nothing out any more.
+func (c *Consumer) Close() {
+	c.reading.Lock() // no read of the watch is under way
+	defer c.reading.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.closed, c.wake, c.again, c.delayed = true, func() {}, nil, nil
+	c.timer.Stop()
+	c.watch.Close()
+}
+
+// ring wakes whoever polls.
+func (c *Consumer) ring() {
+	c.mu.Lock()
+	wake := c.wake
+	c.mu.Unlock()
+	wake()
+}
+
+// Notify implements [engine.Source].
+func (c *Consumer) Notify(wake func()) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.wake = wake
+	c.mu.Unlock()
+	c.watch.Notify(wake)
+}
+
+// Poll implements [engine.Source].
+func (c *Consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	before := len(dst)
+	dst = c.pollDue(dst, limit)
+	for {
+		room := c.room(limit - (len(dst) - before))
+		if room == 0 {
+			return dst, nil
+		}
+		records, err := c.watch.Read(room)
+		if errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrClosed) {
+			return dst[:before], nil // the bus begins anew, or ends
+		}
+		if err != nil || len(records) == 0 {
+			return dst, err
+		}
+		for _, r := range records {
+			if d := c.take(r); d != nil {
+				dst = append(dst, &d.Delivery)
+			}
+		}
+	}
+}
+
+// PollRetries implements [engine.Source].
+func (c *Consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.pollDue(dst, limit), nil
+}
+
+// pollDue hands out what is due.
+func (c *Consumer) pollDue(dst []*engine.Delivery, limit int) []*engine.Delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, q := range []*queue{&c.again, &c.delayed} {
+		for len(*q) > 0 && limit > 0 && !(*q)[0].due.After(now) {
+			d := heap.Pop(q).(*delivery)
+			d.begun, d.settled = false, false
+			dst = append(dst, &d.Delivery)
+			limit--
+		}
+	}
+	c.arm()
+	return dst
+}
+
+// arm sets the timer. The caller holds mu.
+func (c *Consumer) arm() {
+	wait := time.Duration(-1)
+	if len(c.again) > 0 {
+		wait = time.Until(c.again[0].due)
+	}
+	if len(c.delayed) > 0 { // by the wall clock, which may be set
+		if until := min(time.Until(c.delayed[0].due), wallLook); wait < 0 || until < wait {
+			wait = until
+		}
+	}
+	if len(c.again)+len(c.delayed) > 0 {
+		c.timer.Reset(max(wait, 0))
+	}
+}
+
+// room returns how many events may be read, of those that there is room for.
+func (c *Consumer) room(limit int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room := min(limit, PutOffLimit-len(c.again))
+	if c.full = room < limit; c.closed || room <= 0 {
+		return 0
+	}
+	return room
+}
+
+// take makes an event a delivery. It returns nil for one that is not yet due.
+func (c *Consumer) take(r *engine.Record) *delivery {
+	d := &delivery{due: r.Due, Delivery: engine.Delivery{Record: r, Since: r.CreatedAt}}
+	d.Token = d
+	if r.Due.IsZero() {
+		return d
+	}
+	d.Since = r.Due
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.Due.After(time.Now()) {
+		return d
+	}
+	heap.Push(&c.delayed, d)
+	if len(c.delayed) > DelayedLimit {
+		last := c.delayed.last()
+		dropped := heap.Remove(&c.delayed, last).(*delivery)
+		if !c.warned {
+			c.warned = true
+			c.logger.Warn("an ephemeral subscription drops delayed events, those that are due last; this is logged once",
+				"subscription_id", c.name, "waiting", DelayedLimit, "event_id", dropped.ID, "due", dropped.due)
+		}
+	}
+	c.arm()
+	return nil
+}
+
+// PollEvent implements [engine.Source]. Nobody waits for these deliveries, so none is
+// taken out of turn.
+func (c *Consumer) PollEvent(int64) (*engine.Delivery, time.Time, error) {
+	return nil, time.Time{}, nil
+}
+
+// Failing implements [engine.Source]. There was no earlier life.
+func (c *Consumer) Failing(int64, int) ([]*engine.Delivery, error) { return nil, nil }
+
+// Cancelled implements [engine.Source]. Operators do not know these deliveries.
+func (c *Consumer) Cancelled(int64) (reason string, ok bool) { return "", false }
+
+// Prepare implements [engine.Settler]. Nothing survives the process.
+func (c *Consumer) Prepare(*engine.Delivery) {}
+
+// Begin implements [engine.Settler].
+func (c *Consumer) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.Token.(*delivery).begun = true
+	return !c.closed, false
+}
+
+// SetWaiting implements [engine.Settler].
+func (c *Consumer) SetWaiting(*engine.Delivery, bool) {}
+
+// End implements [engine.Settler].
+func (c *Consumer) End(*engine.Delivery) {}
+
+// Settle implements [engine.Settler]. It stores no records: the bus does that before an attempt succeeds.
+func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	own := d.Token.(*delivery)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || own.settled {
+		return
+	}
+	own.settled = true
+	switch v.Kind {
+	case engine.Done, engine.Discard, engine.Dead:
+	default:
+		// A new one, because the dispatcher may still look at the old.
+		next := &delivery{Delivery: own.Delivery, due: v.Due}
+		next.Token, next.Progress = next, v.Progress
+		if v.Attempt != nil {
+			next.Failures++
+		} else if own.begun {
+			next.Uncounted++
+		}
+		if v.Kind == engine.Retry {
+			next.MaxAttempts = v.MaxAttempts
+		}
+		if v.Asked {
+			next.Snoozes++
+		}
+		heap.Push(&c.again, next)
+		c.arm()
+	}
+	if c.full {
+		c.wake()
+	}
+}
+
+// queue has deliveries, the next one first. It implements [heap.Interface].
+type queue []*delivery
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].before(q[j]) }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(d any)        { *q = append(*q, d.(*delivery)) }
+
+func (q *queue) Pop() any {
+	old := *q
+	d := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return d
+}
+
+// last returns the index of the delivery that is due last.
+func (q queue) last() (at int) {
+	for i := range q {
+		if q[at].before(q[i]) {
+			at = i
+		}
+	}
+	return at
+}
+
+func (d *delivery) before(other *delivery) bool {
+	if c := d.due.Compare(other.due); c != 0 {
+		return c < 0
+	}
+	return d.Seq < other.Seq
+}
