@@ -295,7 +295,7 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	if batch.config.dedupeKey != "" {
 		return nil, &OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"}
 	}
-	if err := encode(batch, t, 0, payload); err != nil {
+	if err := encode(ctx, batch, t, 0, payload); err != nil {
 		return nil, err
 	}
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)

@@ -28,6 +28,7 @@ type config struct {
 	observers       []Observer
 	health          Health
 	middleware      []Middleware
+	publishing      []PublishMiddleware
 	intercept       testhook.Intercept // nil outside of tests
 	wall            func() time.Time   // nil outside of tests
 	engine          engine.Engine

@@ -25,6 +25,7 @@ import (
 //
 //   - *[InvalidPayloadError], *[PayloadTooLargeError]: the payload is refused
 //   - *[OptionError]: an option is not valid
+//   - *[RefusedError]: a [PublishMiddleware] has refused the event
 //   - *[ConflictError]: the dedupe key was used for another payload
 //   - *[UnknownTypeError]: the catalogue of the bus does not have the type
 //   - *[PendingError]: too much is pending ([WithMaxPending])
@@ -45,7 +46,7 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 		return nil, err
 	}
 	defer batch.free()
-	if err := encode(batch, t, 0, payload); err != nil {
+	if err := encode(ctx, batch, t, 0, payload); err != nil {
 		return nil, err
 	}
 	if err := batch.append(ctx); err != nil {
@@ -67,7 +68,7 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	}
 	defer batch.free()
 	for i := range payloads {
-		if err := encode(batch, t, i, payloads[i]); err != nil {
+		if err := encode(ctx, batch, t, i, payloads[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +194,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 }
 
 // encode checks a payload and puts it into the batch at i.
-func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
+func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, payload T) error {
 	encoded, err := t.validJSON(payload)
 	if err != nil {
 		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
@@ -208,6 +209,9 @@ func encode[T Payload](b *batch, t *EventType[T], i int, payload T) error {
 	if b.bus.storesKeys && t.partitioned() {
 		// A key that cannot be computed is left to the attempt, which says why.
 		b.records[i].Key, _ = t.partitionKey(payload)
+	}
+	if len(b.bus.config.publishing) > 0 {
+		return b.pass(ctx, i, payload)
 	}
 	return nil
 }

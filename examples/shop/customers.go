@@ -53,7 +53,8 @@ func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atom
 				if n > int64(o.publishers) {
 					sleep(ctx, pause)
 				}
-				if err := s.takeOrder(ctx, newOrder(last+n)); err != nil {
+				visit := inSession(ctx, fmt.Sprintf("visit-%d", last+n))
+				if err := s.takeOrder(visit, newOrder(last+n)); err != nil {
 					cancel(err)
 					return
 				}

@@ -13,6 +13,7 @@
 //	handlers.go   subscribe and handle; this is the shop
 //	world.go      the bank, the mail provider, the printer: where trouble comes from
 //	audit.go      a handler of every event
+//	middleware.go what happens around every handler and before every event is stored
 //	dead.go       look at what failed for good, repair the cause, try again
 //	tree.go       what came of one order
 //	ledger.go     proof that nothing is lost; crash.go: the plug
@@ -84,6 +85,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	logger := slog.New(slog.NewTextHandler(logFile, nil))
 
 	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger),
+		runtime.WithMiddleware(timed), runtime.WithPublishMiddleware(stamped),
 		// What kinds of errors mean is in the catalogue; which errors are of a kind, here.
 		runtime.WithErrorClass(events.ErrorRateLimited, runtime.ErrorIs(errRateLimited)),
 		runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
