@@ -44,6 +44,7 @@ type Bus struct {
 	admission   admission
 	maintenance sync.WaitGroup // goroutines of the bus that end with it
 	pausing     pausing
+	timetable   *timetable
 	alone       dispatch.Alone
 	waits       dispatch.Waits
 	interrupts  atomic.Bool // attempts can be interrupted
@@ -110,6 +111,10 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", target, err)
 		}
+	}
+	var err error
+	if b.timetable, err = newTimetable(b); err != nil {
+		return nil, fmt.Errorf("open %s: %w", target, err)
 	}
 	b.config.logger = guard.Logger(b.config.logger)
 	b.alone.Logger = b.config.logger

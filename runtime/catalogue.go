@@ -60,6 +60,8 @@ type Spec[T Payload] struct {
 	// Subscriptions are the names that the catalogue declares for this type.
 	// They exist from [Open] on.
 	Subscriptions []DeclaredSubscription
+	// Schedules say when the bus publishes events of this type.
+	Schedules []Schedule
 }
 
 // DeclaredSubscription is a durable name that the catalogue declares, with the
@@ -81,6 +83,7 @@ type AnyEventType interface {
 	Version() int
 	Aliases() []string
 	Subscriptions() []DeclaredSubscription
+	Schedules() []Schedule
 
 	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
@@ -131,10 +134,11 @@ type declared struct {
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
-// them, or two of the subscriptions they declare, have the same name; an alias is
-// a name too.
+// them, two of the subscriptions they declare, or two of their schedules have the same
+// name; an alias is a name too.
 func NewCatalogue(types ...AnyEventType) *Catalogue {
 	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
+	schedules := map[string]string{} // the event types, by name of the schedule
 	for _, t := range types {
 		for _, name := range append(t.Aliases(), t.Name()) {
 			if c.named[name] != nil {
@@ -147,6 +151,12 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
 			}
 			c.declared[s.Name] = declared{s, t.Name()}
+		}
+		for _, s := range t.Schedules() {
+			if other, taken := schedules[s.Name]; taken {
+				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both have a schedule %q", other, t.Name(), s.Name))
+			}
+			schedules[s.Name] = t.Name()
 		}
 	}
 	return c

@@ -59,6 +59,12 @@
 // [Receipt.WaitTree] waits for it, and [WithHopLimit] ends handlers that publish in a
 // circle.
 //
+// # Schedules
+//
+// The catalogue can have schedules: the bus publishes an event itself at the times of a
+// cron expression, or at an interval ([Schedule]). Each time is published once, also if it
+// was missed because no process ran.
+//
 // # Change over time
 //
 // Events outlive the program that published them. Each is stored with the version of

@@ -33,7 +33,13 @@ type Event[T any] struct {
 	ParentID    uuid.UUID
 	PublishedBy string
 	Hops        int
-	PublishedAt time.Time // UTC; order is that of the log, not of this
+	// Schedule is the schedule of the catalogue by which the bus has published the event,
+	// and ScheduledFor the time of the schedule that it is for (UTC): it may have been
+	// missed, and is then long ago. Both are zero for other events. Metadata does not
+	// have them.
+	Schedule     string
+	ScheduledFor time.Time
+	PublishedAt  time.Time // UTC; order is that of the log, not of this
 
 	Subscription string
 	// Attempt is 1 the first time. It counts the executions that may have happened,

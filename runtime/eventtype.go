@@ -51,6 +51,11 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %v", spec.Name, s.Name, err))
 		}
 	}
+	for _, s := range spec.Schedules {
+		if problem := s.problem(); problem != "" {
+			panic(fmt.Sprintf("runtime.Define(%s): schedule %q: %s", spec.Name, s.Name, problem))
+		}
+	}
 	_, clones := any(new(T)).(generated[T])
 	return &EventType[T]{spec: spec, codec: wire.NewCodec[T](), clones: clones}
 }
@@ -84,6 +89,9 @@ func (t *EventType[T]) Aliases() []string { return slices.Clone(t.spec.Aliases) 
 func (t *EventType[T]) Subscriptions() []DeclaredSubscription {
 	return slices.Clone(t.spec.Subscriptions)
 }
+
+// Schedules returns the schedules that publish events of this type.
+func (t *EventType[T]) Schedules() []Schedule { return slices.Clone(t.spec.Schedules) }
 
 func (t *EventType[T]) decode(r *engine.Record) (any, error) { return t.decodeTyped(r) }
 

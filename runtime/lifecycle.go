@@ -32,6 +32,9 @@ func (b *Bus) Start(ctx context.Context) error {
 	if err == nil {
 		err = b.log.WatchPauses(ctx, b.pausesChanged)
 	}
+	if err == nil {
+		err = b.timetable.declare(ctx)
+	}
 	if err != nil {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
@@ -66,6 +69,7 @@ func (b *Bus) dispatch(found engine.Recovery) error {
 	}
 	b.maintenance.Go(func() { background.Redrive(owner, b.log, b.redriveRules, b.config.logger) })
 	b.maintenance.Go(func() { b.health.watch(owner) })
+	b.maintenance.Go(func() { b.timetable.run(owner) })
 	b.runObservers()
 	b.showing.Start(b.log)
 	return nil

@@ -83,7 +83,7 @@ func noticeMetadata(d *engine.Delivery, subscription string) ([]byte, error) {
 	for key, value := range parent {
 		child[key] = value
 	}
-	for _, key := range engine.HandlingKeys() {
+	for _, key := range append(engine.HandlingKeys(), engine.ScheduleKey, engine.ScheduledForKey) {
 		delete(child, key) // they are of the event, not of the notice
 	}
 	return encodeChild(child, parent, d, subscription, engine.LineageIn(parent).Hops+1)
@@ -116,6 +116,7 @@ func (e *Event[T]) setLineage(stored []byte) {
 	}
 	l := engine.LineageIn(metadata)
 	e.CorrelationID, e.ParentID, e.PublishedBy, e.Hops = l.CorrelationID, l.ParentID, l.PublishedBy, l.Hops
+	e.Schedule, e.ScheduledFor = l.Schedule, l.ScheduledFor
 	if ownKey(metadata) != "" {
 		for _, key := range engine.OwnKeys() {
 			delete(metadata, key)

@@ -23,6 +23,7 @@ type config struct {
 	retention       time.Duration
 	maxPending      int
 	hopLimit        int
+	unscheduled     bool
 	whenFull        WhenFull
 	classes         map[string]func(error) bool
 	observers       []Observer

@@ -25,8 +25,8 @@ type publishConfig struct {
 // WithMetadata attaches texts that are not part of the payload, such as a
 // tenant or a trace id. Handlers find them in [Event]. Given twice, the later
 // value of a key wins. Keys and values are valid UTF-8. The keys parent_id, published_by,
-// hops, busgen.priority, busgen.timeout and busgen.expires_after are the bus's own, and
-// refused with an *[OptionError]. Events that a handler
+// hops, busgen.priority, busgen.timeout, busgen.expires_after, busgen.schedule and
+// busgen.scheduled_for are the bus's own, and refused with an *[OptionError]. Events that a handler
 // publishes with its context take traceparent and tracestate (W3C Trace Context) over from
 // the event it handles, unless they are given a traceparent.
 func WithMetadata(metadata map[string]string) PublishOption {

@@ -127,6 +127,7 @@ func (b *Bus) subscribeAnew() error {
 		for _, f := range b.feeds {
 			f.start()
 		}
+		b.timetable.renew()
 		b.config.logger.Info("event bus goes on with the restored file")
 	}
 	return nil

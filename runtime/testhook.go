@@ -29,6 +29,13 @@ func init() {
 		}
 		return receipt, err
 	}
+	testhook.WithSchedules = func() any {
+		return Option(func(c *config) error {
+			c.unscheduled = false
+			return nil
+		})
+	}
+	testhook.Fire = func(ctx context.Context, bus any, name string) (any, error) { return bus.(*Bus).fire(ctx, name) }
 	testhook.Flush = func(bus any) error { return bus.(*Bus).log.Flush(context.Background()) }
 	testhook.Append = func(ctx context.Context, bus any, eventType string, version int, payload []byte) (any, error) {
 		batch, err := newBatch(ctx, bus.(*Bus), eventType, version, 1, nil)

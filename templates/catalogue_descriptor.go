@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/payload/schema"
+	"github.com/busgen/busgen/internal/schedule"
 )
 
 // descriptorName returns the name of the variable that describes an event type to the runtime.
@@ -27,6 +28,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Shape:         "<digest>",
 //		Schema:        `<json>`,
 //		Subscriptions: <declared>,
+//		Schedules:     <schedules>,
 //	})
 //
 // without the fields that are empty.
@@ -60,6 +62,9 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	if len(e.Subscriptions) > 0 {
 		fields = append(fields, pair("Subscriptions", declared(e)))
 	}
+	if len(e.Schedules) > 0 {
+		fields = append(fields, pair("Schedules", schedules(e)))
+	}
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
 		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Define")).
 		Call(inRuntime("Spec").Types(jen.Id(e.GoName)).Custom(linesInBraces, fields...))
@@ -86,6 +91,48 @@ func declared(e *catalog.Event) *jen.Statement {
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
 	return jen.Index().Add(inRuntime("DeclaredSubscription")).Custom(linesInBraces, items...)
+}
+
+// schedules emits
+//
+//	[]runtime.Schedule{
+//		{
+//			Name:     "<name>",
+//			Doc:      "<doc>",
+//			Cron:     "<expression>",
+//			TimeZone: "<name>",
+//			Every:    <duration>,
+//			Missed:   runtime.Missed<…>,
+//			Payload:  `<json>`,
+//		},
+//	}
+//
+// without what is not written.
+func schedules(e *catalog.Event) *jen.Statement {
+	var items []jen.Code
+	for _, s := range e.Schedules {
+		fields := []jen.Code{pair("Name", jen.Lit(s.Name.V))}
+		if s.Doc != "" {
+			fields = append(fields, pair("Doc", jen.Lit(s.Doc)))
+		}
+		if s.Every.Written() {
+			fields = append(fields, pair("Every", duration(s.Every.V)))
+		} else {
+			fields = append(fields, pair("Cron", jen.Lit(s.Cron.V)))
+		}
+		if s.Zone.Written() {
+			fields = append(fields, pair("TimeZone", jen.Lit(s.Zone.V)))
+		}
+		switch s.Missed.V {
+		case schedule.Skip:
+			fields = append(fields, pair("Missed", inRuntime("MissedSkip")))
+		case schedule.All:
+			fields = append(fields, pair("Missed", inRuntime("MissedAll")))
+		}
+		fields = append(fields, pair("Payload", jen.Id("`"+escapeInJSON(string(s.Payload))+"`")))
+		items = append(items, jen.Custom(linesInBraces, fields...))
+	}
+	return jen.Index().Add(inRuntime("Schedule")).Custom(linesInBraces, items...)
 }
 
 // partition emits

@@ -7,6 +7,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // catalogues name time zones, and machines may have none
 
 	"github.com/busgen/busgen/internal/cli"
 )

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/plainjson"
+	"github.com/busgen/busgen/internal/schedule"
 )
 
 // A Value is a decoded value that remembers where it was written. A value
@@ -31,6 +33,7 @@ type Catalogue struct {
 	TestKit    bool          // a package for tests is generated, too
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
+	Schedules  []*Schedule   // in the order of Files
 	Namespaces []*Namespace  // sorted by name
 	Packages   []*Package    // those below that of the root, in the order of Files
 	Imports    []*Package    // the catalogues whose types it can use, in file order
@@ -238,6 +241,7 @@ type Event struct {
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
 	Subscriptions []*Subscription
+	Schedules     []*Schedule // that publish it, in the order of the files
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
@@ -280,6 +284,24 @@ type Subscription struct {
 	Aliases []Value[string] // the durable names it had before
 
 	Settings Settings // those of the event, where it has none of its own
+}
+
+// Schedule is an entry of `schedules:`: when the bus itself publishes an event. It belongs to the package of
+// the event.
+type Schedule struct {
+	Name    Value[string] // nightly-report; the durable name
+	Doc     string
+	Event   *Event
+	Cron    Value[string] // an expression; not written with Every
+	Every   Value[time.Duration]
+	Zone    Value[string]   // of Cron; not written for UTC
+	Missed  Value[string]   // once, skip or all
+	Payload json.RawMessage // as it travels, with the defaults of required fields
+}
+
+// Rule returns when the schedule is due.
+func (s *Schedule) Rule() schedule.Rule {
+	return schedule.Rule{Cron: s.Cron.V, Every: s.Every.V, Zone: s.Zone.V, Missed: s.Missed.V}
 }
 
 // Namespace is a proper prefix of event names: order.placed and order.paid

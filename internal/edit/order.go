@@ -46,11 +46,12 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events", "schedules"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
+			"schedules": {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},
 		},
 	}
 )

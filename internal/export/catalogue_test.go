@@ -56,6 +56,7 @@ var beyondASchema = []struct {
 	{rules.PolicyUnused, "", "keys in different places"},
 	{rules.DelayOrder, "", "values in different places"},
 	{rules.Partition, "", "what is declared elsewhere"},
+	{rules.Schedule, "", "expressions, time zones, and what is declared elsewhere"},
 	{rules.Example, "", "values by types that are declared elsewhere"},
 	{rules.Default, "", "values by types that are declared elsewhere"},
 	{rules.Constraint, "", "values by types that are declared elsewhere"},

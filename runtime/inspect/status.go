@@ -166,3 +166,23 @@ func (f *File) Subscriptions(ctx context.Context) ([]SubscriptionState, error) {
 
 // Names returns the names that filters can match.
 func (f *File) Names(ctx context.Context) (Names, error) { return f.log.Names(ctx) }
+
+// Schedule is where a schedule of the catalogue stands. Rule is its times, as JSON in the
+// words of the catalogue: cron and time_zone, or every, and missed.
+//
+//	type Schedule struct {
+//		Name   string
+//		Type   string          // of its events
+//		Rule   json.RawMessage // its times, in the words of the catalogue
+//		Since  time.Time       // when it was first declared; UTC
+//		Passed time.Time       // times up to this are published or were skipped; UTC
+//		Event  uuid.UUID       // the last one; zero for none
+//		At     time.Time       // the time that Event is for; UTC, zero for none
+//	}
+type Schedule = engine.Schedule
+
+// Schedules returns the schedules of the bus that dispatches, or that did so last, by
+// name. The program decides when they are due; the file knows which times are over.
+func (f *File) Schedules(ctx context.Context) ([]Schedule, error) {
+	return f.log.Schedules(ctx)
+}

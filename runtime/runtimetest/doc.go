@@ -34,6 +34,12 @@
 // does not fit into a bubble. [New] makes a kit outside of one: then time is real,
 // Deliver and Advance end the test, and Drain really waits.
 //
+// # Schedules
+//
+// The schedules of the catalogue are off. [Kit.Fire] publishes the event of one, and with
+// the option [WithSchedules] they are on: then a test lets their times come with
+// [Kit.Advance].
+//
 // # What happened
 //
 // [Published] and [DeadLetters] return what is in the file, typed. What is not

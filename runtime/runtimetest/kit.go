@@ -35,7 +35,7 @@ type Kit struct {
 }
 
 // New returns a kit with a bus that is not started yet. Its events are never
-// pruned, and it logs to t; opts can say otherwise. The same opts are used when
+// pruned, it publishes none of schedules ([WithSchedules]), and it logs to t; opts can say otherwise. The same opts are used when
 // another bus takes its place. Generated packages for tests have a New that passes
 // their catalogue.
 //

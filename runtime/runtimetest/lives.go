@@ -21,7 +21,7 @@ func (k *Kit) open() {
 	k.lives++
 	k.log = newTestLog(k.t, k.lives)
 	opts := []runtime.Option{
-		runtime.WithLogger(k.log.logger()), runtime.WithRetention(runtime.Forever),
+		runtime.WithLogger(k.log.logger()), runtime.WithRetention(runtime.Forever), runtime.WithoutSchedules(),
 		testhook.WithIntercept(k.intercept).(runtime.Option), runtime.WithObserver(k.attempts.observer()),
 	}
 	bus, err := runtime.Open(k.t.Context(), k.path, k.catalogue, append(opts, k.opts...)...)

@@ -123,3 +123,19 @@ func leftOf(l runtime.Lag) string {
 	}
 	return line
 }
+
+// Fire publishes the event of a schedule of the catalogue, as the bus does when its time
+// has come, and returns the receipt. The time of the schedule (Event.ScheduledFor) is the
+// present one. It does not matter whether schedules are on ([WithSchedules]), and their
+// times are not moved by it.
+func (k *Kit) Fire(schedule string) *runtime.Receipt {
+	k.t.Helper()
+	receipt, err := testhook.Fire(k.t.Context(), k.Bus, schedule)
+	k.must("fire", err)
+	return receipt.(*runtime.Receipt)
+}
+
+// WithSchedules makes the bus of a kit publish the events of the catalogue's schedules
+// when their times come. Without this option it publishes none, because hours pass in a
+// moment in a test, and the events would surprise it.
+func WithSchedules() runtime.Option { return testhook.WithSchedules().(runtime.Option) }

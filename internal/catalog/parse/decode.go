@@ -38,6 +38,7 @@ type object struct {
 var elsewhere = map[string]string{
 	"priority":      "priority belongs to an event, a policy or the defaults",
 	"subscriptions": "subscriptions are declared under their event",
+	"schedules":     "schedules are declared at the top of a file, beside the events",
 	"max_attempts":  "it belongs under retry",
 	"max_retries":   "it belongs under retry",
 	"backoff":       "it belongs under retry",

@@ -74,6 +74,7 @@ func (r *reader) event(e entry) *catalog.Event {
 	ev.Result = r.result(o)
 	ev.History = r.history(o, ev)
 	r.resolve()
+	r.brokenPayloads[ev] = !payloadOK
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
 	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
 	ev.Settings = r.settings(o)

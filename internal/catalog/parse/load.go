@@ -52,7 +52,8 @@ func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.F
 }
 
 func newReader(files Files, known *sources, root string) *reader {
-	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, subscribed: map[string]subscribed{}}
+	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, subscribed: map[string]subscribed{},
+		brokenPayloads: map[*catalog.Event]bool{}}
 }
 
 // A reader decodes one catalogue and collects what is wrong with it. Its
@@ -76,13 +77,14 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
-	inlines          []*catalog.Type       // the structs in place so far
-	initialisms      []string              // those of the catalogue
-	misspelt         int                   // unknown types and unused policies so far
-	later            []func()              // what has to wait until all types are known
-	subscribed       map[string]subscribed // the subscriptions so far, by name
-	classes          []*catalog.ErrorClass // the error classes so far
-	formerKeys       []*catalog.FormerKey  // the keys with their former names so far
+	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
+	inlines          []*catalog.Type         // the structs in place so far
+	initialisms      []string                // those of the catalogue
+	misspelt         int                     // unknown types and unused policies so far
+	later            []func()                // what has to wait until all types are known
+	subscribed       map[string]subscribed   // the subscriptions so far, by name
+	classes          []*catalog.ErrorClass   // the error classes so far
+	formerKeys       []*catalog.FormerKey    // the keys with their former names so far
 	findings         diag.Findings
 }
 
@@ -110,6 +112,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete
 	c.Events = r.eventSection(parts)
+	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventAliases(c.Events)
 	c.Imported = foreign(c)

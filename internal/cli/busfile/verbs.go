@@ -15,5 +15,5 @@ import "github.com/spf13/cobra"
 
 // Verbs returns the verbs in the order of the help.
 func Verbs() []*cobra.Command {
-	return []*cobra.Command{newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newRunning(), newAudit(), newCheckDB()}
+	return []*cobra.Command{newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newSchedules(), newRunning(), newAudit(), newCheckDB()}
 }

@@ -21,6 +21,7 @@
 //	Pauser      what is not delivered at the moment
 //	Reporter    what the dispatching process shows to operators, and what they ask of it
 //	Maintainer  deleting old events, giving space back, redriving dead letters
+//	Timetable   which times of schedules are over
 //
 // A [Consumer] is the engine's side of one subscription, a [Source] and a
 // [Settler]. The files are named after the concepts: record.go, delivery.go,

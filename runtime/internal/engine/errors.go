@@ -20,6 +20,9 @@ var ErrMoved = errors.New("the deliveries of this subscription have moved betwee
 // nothing.
 var ErrRestored = errors.New("a backup was restored into the file while it was in use")
 
+// ErrNotOwner is returned by what only the process that dispatches may do.
+var ErrNotOwner = errors.New("this process does not dispatch from the file")
+
 // ErrUnknownConsumer is returned for a durable consumer that does not exist.
 var ErrUnknownConsumer = errors.New("the file knows no such subscription")
 

@@ -38,6 +38,7 @@ type Inspector interface {
 	EventReader
 	DeadLetterReader
 	AuditReader
+	ScheduleReader
 	Checker
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -32,7 +33,7 @@ func HandlingKeys() []string { return []string{PriorityKey, TimeoutKey, ExpiresA
 
 // OwnKeys returns the metadata keys that only the bus writes.
 func OwnKeys() []string {
-	return []string{ParentKey, PublishedByKey, HopsKey, PriorityKey, TimeoutKey, ExpiresAfterKey}
+	return []string{ParentKey, PublishedByKey, HopsKey, PriorityKey, TimeoutKey, ExpiresAfterKey, ScheduleKey, ScheduledForKey}
 }
 
 // Lineage is what the metadata of an event says of where it comes from. The zero value
@@ -42,6 +43,8 @@ type Lineage struct {
 	ParentID      uuid.UUID
 	PublishedBy   string
 	Hops          int
+	Schedule      string    // that has published it; ScheduledFor is zero without
+	ScheduledFor  time.Time // UTC
 }
 
 // LineageOf reads the lineage in stored metadata. What does not have the form in which
@@ -65,6 +68,11 @@ func LineageIn(metadata map[string]string) (l Lineage) {
 		hops, err := strconv.Atoi(text)
 		if err == nil {
 			l.Hops = max(hops, 0)
+		}
+	}
+	if text, ok := metadata[ScheduledForKey]; ok {
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && metadata[ScheduleKey] != "" {
+			l.Schedule, l.ScheduledFor = metadata[ScheduleKey], at.UTC()
 		}
 	}
 	return l

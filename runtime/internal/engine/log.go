@@ -15,6 +15,7 @@ type Log interface {
 	Pauser
 	Reporter
 	Maintainer
+	Timetable
 
 	// Target returns what Inspectable.Inspect takes to open this log, whatever the working
 	// folder is by now.

@@ -28,6 +28,11 @@ var (
 	// Publish publishes a payload with a *runtime.Bus, if it is one of the type, a
 	// runtime.AnyEventType. The receipt is a *runtime.Receipt, or nil if it is not.
 	Publish func(ctx context.Context, bus, eventType, payload any) (receipt any, err error)
+	// WithSchedules returns a runtime.Option that undoes runtime.WithoutSchedules.
+	WithSchedules func() any
+	// Fire publishes the event of a schedule with a *runtime.Bus, as for the present time.
+	// The receipt is a *runtime.Receipt.
+	Fire func(ctx context.Context, bus any, schedule string) (receipt any, err error)
 	// Flush writes what a *runtime.Bus keeps in memory for a moment.
 	Flush func(bus any) error
 )

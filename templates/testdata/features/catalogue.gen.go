@@ -427,6 +427,42 @@ var AnsweredWithMuchType = runtime.Define(runtime.Spec[AnsweredWithMuch]{
 	Schema: `{"event":"answered.with_much","version":1,"payload":{}}`,
 })
 
+// ReportRequestedType describes report.requested to the runtime.
+var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
+	Name: "report.requested",
+	Doc:  "Something that only schedules publish.",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+		Timeout:    30 * time.Second,
+		SlowAfter:  10 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "bc6fd12240c3",
+	Schema: `{"event":"report.requested","version":1,"payload":{"kind":"string","pages":{"type":"int","default":10},"note":"string?"}}`,
+	Schedules: []runtime.Schedule{
+		{
+			Name:     "nightly-report",
+			Doc:      "*/ Asks for the report of the day /*",
+			Cron:     "0 3 * * *",
+			TimeZone: "Europe/Berlin",
+			Payload:  `{"kind":"\u0060x\u0060 \u2028","pages":10}`,
+		},
+		{
+			Name:    "often",
+			Every:   15 * time.Minute,
+			Missed:  runtime.MissedSkip,
+			Payload: `{"kind":"often","pages":1}`,
+		},
+		{
+			Name:    "weekly",
+			Cron:    "@weekly",
+			Missed:  runtime.MissedAll,
+			Payload: `{"kind":"weekly","pages":10}`,
+		},
+	},
+})
+
 // Catalogue holds every event type of features.yaml.
 var Catalogue = runtime.NewCatalogue(
 	PingType,
@@ -450,6 +486,7 @@ var Catalogue = runtime.NewCatalogue(
 	AnsweredWithAListType,
 	AnsweredWithAUnionType,
 	AnsweredWithMuchType,
+	ReportRequestedType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -546,6 +546,54 @@ func (p *AnsweredWithMuch) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p ReportRequested) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("kind")
+	w.String(p.Kind)
+	w.Key("pages")
+	w.Int(p.Pages)
+	if p.Note != nil {
+		w.Key("note")
+		w.String(*p.Note)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *ReportRequested) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("kind") {
+		p.Kind = r.String()
+	}
+	if r.Key("pages") {
+		p.Pages = r.Int()
+	} else {
+		p.Pages = 10
+	}
+	if r.Key("note") {
+		p.Note = wire.ReadOptional(r, r.String)
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored ReportRequested with present names
+// for renamed fields, and with the defaults of missing fields.
+func (ReportRequested) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "pages", Default: "10"},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *ReportRequested) UnmarshalJSON(data []byte) error {
+	type plain ReportRequested
+	return json.Unmarshal(p.UpgradeJSON(data), (*plain)(p))
+}
+
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Everything) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {

@@ -248,6 +248,20 @@ func (p AnsweredWithMuch) Clone() AnsweredWithMuch { return p }
 // Equal returns true: all values of AnsweredWithMuch are equal.
 func (AnsweredWithMuch) Equal(AnsweredWithMuch) bool { return true }
 
+// Clone returns a deep copy of p.
+func (p ReportRequested) Clone() ReportRequested {
+	p.Note = deep.Pointer(p.Note)
+	return p
+}
+
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
+func (p ReportRequested) Equal(other ReportRequested) bool {
+	return p.Kind == other.Kind &&
+		p.Pages == other.Pages &&
+		deep.EqualPointers(p.Note, other.Note)
+}
+
 // Clone returns a deep copy of v.
 func (v Everything) Clone() Everything {
 	v.SomeBytes = slices.Clone(v.SomeBytes)

@@ -333,6 +333,25 @@ type AnsweredWithMuch struct{}
 // Validate returns nil: every value of AnsweredWithMuch is valid.
 func (AnsweredWithMuch) Validate() error { return nil }
 
+// ReportRequested is the payload of report.requested.
+//
+// Something that only schedules publish.
+type ReportRequested struct {
+	Kind  string  `json:"kind"`
+	Pages int     `json:"pages"`
+	Note  *string `json:"note,omitempty"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p ReportRequested) Validate() error {
+	var problems checks.Problems
+	problems.Text("kind", p.Kind)
+	if p.Note != nil {
+		problems.Text("note", *p.Note)
+	}
+	return problems.Err()
+}
+
 // Everything has a field of every type.
 type Everything struct {
 	AString       string           `json:"a_string"`
@@ -1392,6 +1411,7 @@ func (AnsweredPlainly) isAnyEvent()    {}
 func (AnsweredWithAList) isAnyEvent()  {}
 func (AnsweredWithAUnion) isAnyEvent() {}
 func (AnsweredWithMuch) isAnyEvent()   {}
+func (ReportRequested) isAnyEvent()    {}
 
 // AnsweredEvent is the payload of an event of answered.*: AnsweredPlainly,
 // AnsweredWithAList, AnsweredWithAUnion or AnsweredWithMuch.
@@ -1476,6 +1496,14 @@ func (PartitionByInt32) isPartitionByEvent()  {}
 func (PartitionByUint64) isPartitionByEvent() {}
 func (PartitionByLevel) isPartitionByEvent()  {}
 func (PartitionByEnum) isPartitionByEvent()   {}
+
+// ReportEvent is the payload of an event of report.*: ReportRequested.
+type ReportEvent interface {
+	AnyEvent
+	isReportEvent()
+}
+
+func (ReportRequested) isReportEvent() {}
 
 // ShapeEvent is the payload of an event of shape.*: ShapeChanged.
 type ShapeEvent interface {

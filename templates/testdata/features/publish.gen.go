@@ -299,3 +299,18 @@ func PublishAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload Answ
 func PublishAnsweredWithMuchBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithMuch, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 	return runtime.PublishBatch(ctx, bus, AnsweredWithMuchType, payloads, opts...)
 }
+
+// PublishReportRequested publishes one report.requested. If it returns nil the
+// event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+//
+// Something that only schedules publish.
+func PublishReportRequested(ctx context.Context, bus *runtime.Bus, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, ReportRequestedType, payload, opts...)
+}
+
+// PublishReportRequestedBatch publishes one report.requested per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishReportRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, ReportRequestedType, payloads, opts...)
+}

@@ -428,3 +428,13 @@ func SampleAnsweredWithAUnion() AnsweredWithAUnion {
 func SampleAnsweredWithMuch() AnsweredWithMuch {
 	return wire.MustParse[AnsweredWithMuch](`{}`)
 }
+
+// SampleReportRequested returns a new, valid payload of report.requested with
+// made-up values.
+func SampleReportRequested() ReportRequested {
+	return wire.MustParse[ReportRequested](`{
+		"kind": "kind",
+		"pages": 1,
+		"note": "note"
+	}`)
+}

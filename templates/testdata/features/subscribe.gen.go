@@ -397,6 +397,22 @@ func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtim
 	return runtime.SubscribeDead(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
+// SubscribeReportRequested calls handler for every report.requested, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 4 times in all,
+// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
+}
+
+// SubscribeReportRequestedDead calls handler for every report.requested that
+// becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
+}
+
 // SubscribeAnswered calls handler for every event of answered.*, as the
 // subscription called name. Distinguish the events with a type switch over the
 // payload. Each is retried by the settings of its own type. See
@@ -449,6 +465,14 @@ func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[P
 // [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
+}
+
+// SubscribeReport calls handler for every event of report.*, as the
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
+// [runtime.SubscribeNamespace].
+func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
 }
 
 // SubscribeShape calls handler for every event of shape.*, as the subscription

@@ -1,0 +1,238 @@
+package busfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/schedule"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+func newSchedules() *cobra.Command {
+	c := &call{}
+	count, from := 5, ""
+	cmd := &cobra.Command{
+		Use:   "schedules [events.yaml | FILE]",
+		Short: "List schedules with their next times",
+		Long: `Schedules lists the schedules of a catalogue, or those of the file of a bus,
+with their next times.
+
+In a catalogue an interval (every) has no times yet: it is counted from the
+first start of a program with the schedule. It is shown as if that were now.
+
+Of a file it shows the schedules of the program that dispatches from it or did
+so last, as that program knows them, and the last event of each. A time that has
+come and is not yet published is shown as overdue: the next program that starts
+treats it as the schedule says. Pausing an event type does not stop its
+schedules; their events are held.
+
+Times are those of the schedule's time zone, with their distance from UTC.
+
+With --json: one line for each, with name, event, cron or every, time_zone,
+missed (once, skip or all) and next (the times); of a catalogue also doc and
+payload; of a file also since (when it was first started with), passed (times up
+to this are over), missed_since, last_event and last_time, if there are any.
+
+Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
+		Example: `  busgen schedules
+  busgen schedules -n 10 --from 2026-10-24
+  busgen schedules shop.db --utc`,
+		Args: cli.AtMostOne("catalogue or file"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{"yaml", "yml", "db"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
+	flags.BoolVar(&c.utc, "utc", false, "show times in UTC")
+	flags.VarP((*cli.Number)(&count), "times", "n", "show this many `times` of each")
+	flags.StringVar(&from, "from", "", "show the times after this `time`, as in 2026-03-29 or 2026-03-29T01:00:00Z (default now)")
+	cmd.RunE = cli.Report(func(args []string) (string, error) {
+		if err := noEmptyFlag(cmd); err != nil {
+			return "", err
+		}
+		if count < 0 || count > 1000 {
+			return "", fmt.Errorf("-n is %d: it must be between 0 and 1000", count)
+		}
+		c.cmd, c.screen, c.now = cmd, terminal.ScreenOf(cmd.OutOrStdout()), time.Now()
+		if from != "" {
+			var err error
+			if c.now, err = parseTime(from); err != nil {
+				return "", err
+			}
+		}
+		list, err := c.schedules(args, count)
+		if err != nil {
+			return "", err
+		}
+		if c.json {
+			return cli.Lines(list)
+		}
+		return c.scheduleTable(list), nil
+	})
+	return cmd
+}
+
+// parseTime reads the value of --from.
+func parseTime(text string) (at time.Time, err error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly, time.DateTime} {
+		if at, err = time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return at, fmt.Errorf("--from %q is not a time: write 2026-03-29 or 2026-03-29T01:00:00Z", text)
+}
+
+// listedSchedule is a line of the report. Its JSON is part of the manual.
+type listedSchedule struct {
+	Name        string          `json:"name"`
+	Doc         string          `json:"doc,omitempty"`
+	Event       string          `json:"event"`
+	Cron        string          `json:"cron,omitempty"`
+	Every       string          `json:"every,omitempty"`
+	TimeZone    string          `json:"time_zone,omitempty"`
+	Missed      string          `json:"missed"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	Next        []time.Time     `json:"next"`
+	Since       time.Time       `json:"since,omitzero"`
+	Passed      time.Time       `json:"passed,omitzero"`
+	MissedSince time.Time       `json:"missed_since,omitzero"`
+	LastEvent   uuid.UUID       `json:"last_event,omitzero"`
+	LastTime    time.Time       `json:"last_time,omitzero"`
+
+	zone *time.Location
+}
+
+// schedules reads those of a catalogue or of a file.
+func (c *call) schedules(args []string, count int) (list []listedSchedule, err error) {
+	list = []listedSchedule{}
+	if len(args) == 0 || slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0])) {
+		catalogue, err := cli.LoadCatalogue(args)
+		if err != nil {
+			return nil, cli.Refused(err)
+		}
+		for _, s := range catalogue.Schedules {
+			one := listedSchedule{Name: s.Name.V, Doc: s.Doc, Event: s.Event.Name.V, Payload: s.Payload}
+			if err := one.add(s.Rule(), c.now, c.now, count); err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+		return list, nil
+	}
+	c.path = args[0]
+	defer c.close()
+	if err := c.open(); err != nil {
+		return nil, classified(err)
+	}
+	stored, err := c.file.Schedules(c.context())
+	if err != nil {
+		return nil, classified(err)
+	}
+	for _, s := range stored {
+		one, err := c.storedSchedule(s, count)
+		if err != nil {
+			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func (c *call) storedSchedule(s inspect.Schedule, count int) (one listedSchedule, err error) {
+	var rule schedule.Rule
+	if err := json.Unmarshal(s.Rule, &rule); err != nil {
+		return one, fmt.Errorf("the file has a rule for it that this busgen cannot read: %w", err)
+	}
+	one = listedSchedule{Name: s.Name, Event: s.Type, Since: s.Since, Passed: s.Passed, LastEvent: s.Event, LastTime: s.At}
+	after := c.now
+	if s.Passed.After(after) {
+		after = s.Passed // the clock was set back
+	}
+	if err := one.add(rule, s.Since, after, count); err != nil {
+		return one, err
+	}
+	times, err := rule.Times(s.Since)
+	if next := times.Next(s.Passed); !next.IsZero() && !next.After(c.now) {
+		one.MissedSince = next
+	}
+	return one, err
+}
+
+// add adds the rule of a schedule and its next times.
+func (s *listedSchedule) add(rule schedule.Rule, since, after time.Time, count int) error {
+	times, err := rule.Times(since.Round(0))
+	if unknown, ok := errors.AsType[*schedule.ZoneError](err); ok {
+		return fmt.Errorf("schedule %s: %w; install the time zones of this machine", s.Name, unknown)
+	}
+	if err != nil {
+		return err
+	}
+	s.Cron, s.TimeZone, s.Missed, s.Next, s.zone = rule.Cron, rule.Zone, rule.Missed, []time.Time{}, time.UTC
+	if rule.Every != 0 {
+		s.Every = catalog.Short(rule.Every)
+	} else if s.zone, err = schedule.LoadZone(rule.Zone); err != nil {
+		return err
+	} else if s.TimeZone == "" {
+		s.TimeZone = "UTC"
+	}
+	for at := times.Next(after); len(s.Next) < count && !at.IsZero(); at = times.Next(at) {
+		s.Next = append(s.Next, at.UTC())
+	}
+	return nil
+}
+
+func (c *call) scheduleTable(list []listedSchedule) string {
+	if len(list) == 0 {
+		return "There are no schedules.\n"
+	}
+	var b strings.Builder
+	for i, s := range list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		when := "every " + s.Every
+		if s.Cron != "" {
+			when = s.Cron + " (" + s.TimeZone + ")"
+		}
+		fmt.Fprintf(&b, "%s\n  publishes  %s\n  at         %s\n  missed     %s\n", c.screen.Paint(terminal.Bold, terminal.Clean(s.Name)),
+			terminal.Clean(s.Event), terminal.Clean(when), s.Missed)
+		if !s.LastTime.IsZero() {
+			fmt.Fprintf(&b, "  last       %s, event %s\n", c.scheduled(s, s.LastTime), s.LastEvent)
+		}
+		if !s.MissedSince.IsZero() {
+			fmt.Fprintf(&b, "  overdue    since %s\n", c.scheduled(s, s.MissedSince))
+		}
+		for n, at := range s.Next {
+			title := "next"
+			if n > 0 {
+				title = ""
+			}
+			fmt.Fprintf(&b, "  %-10s %s\n", title, c.scheduled(s, at))
+		}
+	}
+	return b.String()
+}
+
+// scheduled formats a time of a schedule.
+func (c *call) scheduled(s listedSchedule, at time.Time) string {
+	zone := s.zone
+	if c.utc {
+		zone = time.UTC
+	}
+	return at.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")
+}

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Timetable keeps which times of schedules are over. Only the process that dispatches
+// publishes their events, so both methods fail in others: with ErrNotOwner.
+type Timetable interface {
+	// DeclareSchedules makes the schedules of the log those of the process that
+	// dispatches, and returns them in the order of the specs. A new one has no time
+	// before now. A known one keeps Since and Passed, whatever its rule was. Those that
+	// are not among the specs are removed.
+	DeclareSchedules(ctx context.Context, specs []ScheduleSpec, now time.Time) ([]Schedule, error)
+
+	// Pass moves Passed of a schedule and appends the events of the times up to there,
+	// in one transaction that is on disk when it returns. If Passed is not what the
+	// passage starts from, it changes nothing and reports false.
+	Pass(ctx context.Context, p Passage) (bool, error)
+}
+
+// ScheduleReader tells where the schedules of a log stand.
+type ScheduleReader interface {
+	// Schedules returns the schedules of the process that has dispatched last, by name.
+	Schedules(ctx context.Context) ([]Schedule, error)
+}
+
+// ScheduleSpec is a schedule as the program declares it.
+type ScheduleSpec struct {
+	Name string
+	Type string          // of the events
+	Rule json.RawMessage // when; only the bus and its tools read it
+}
+
+// Schedule is where a schedule stands.
+type Schedule struct {
+	Name   string          `json:"name"`
+	Type   string          `json:"type"`   // of its events
+	Rule   json.RawMessage `json:"rule"`   // its times, in the words of the catalogue
+	Since  time.Time       `json:"since"`  // when it was first declared; UTC
+	Passed time.Time       `json:"passed"` // times up to this are published or were skipped; UTC
+	Event  uuid.UUID       `json:"event"`  // the last one; zero for none
+	At     time.Time       `json:"at"`     // the time that Event is for; UTC, zero for none
+}
+
+// Passage moves a schedule.
+type Passage struct {
+	Name     string
+	From, To time.Time // Passed before and after
+	Records  []Record  // without idempotency keys and due times; Pass sets their Seq
+	At       time.Time // the time that the last record is for
+}
+
+// The bus writes these metadata keys for the events of schedules, and nobody else.
+const (
+	ScheduleKey     = "busgen.schedule"      // its name
+	ScheduledForKey = "busgen.scheduled_for" // the time of the schedule, as time.RFC3339Nano has it
+)
