@@ -287,6 +287,30 @@ func (env *Env) TestOnlyFailedAttemptsKeepWhatTheyLogged(t *testing.T) {
 	})
 }
 
+func (env *Env) TestWhatAnAttemptHasLoggedIsLostWithItsProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		log := func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			e.Logger().Info("one")
+			if e.Attempt == 1 {
+				return Hang(ctx, e)
+			}
+			return ErrBoom
+		}
+		f.Handle("reader", log, runtime.WithRetry(retry.MaxAttempts(2)))
+		f.MustStart()
+		f.Publish(1)
+		f = env.Reopen(t, f.Killed())
+		f.Handle("reader", log, runtime.WithRetry(retry.MaxAttempts(2)))
+		f.MustStart()
+		f.Idle()
+		attempts := env.Letter(t, f.Path).Attempts
+		if len(attempts) != 2 || attempts[0].Kind != "crash" || attempts[0].Log != "" || !strings.HasSuffix(attempts[1].Log, "level=INFO msg=one\n") {
+			t.Errorf("the attempts are %+v", attempts)
+		}
+	})
+}
+
 func (env *Env) TestAnEventThatNoBusHasDeliveredHasTheDefaultLogger(t *testing.T) {
 	if (runtime.Event[OrderPlaced]{}).Logger() != slog.Default() {
 		t.Error("it has another one")

@@ -45,6 +45,7 @@ var exceptions = map[string][]string{
 		"TestAnEventThatRanAtACrashIsCancelled",
 		"TestAttemptsRunningAtACrashAreInTheHistoryOfEach",
 		"TestAttemptsRunningAtACrashAreLoggedAndCountForNone",
+		"TestWhatAnAttemptHasLoggedIsLostWithItsProcess",
 	},
 	"due times are kept by the monotonic clock: steps of the wall clock do not move them": {
 		"TestADelayedEventFollowsTheWallClock",
