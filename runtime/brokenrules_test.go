@@ -113,6 +113,8 @@ var brokenRules = []brokenRule{
 		"range [][]Middleware{s.config.middleware, s.bus.config.middleware}", "range [][]Middleware{s.bus.config.middleware, s.config.middleware}"},
 	{"TestAMiddlewareCallsTheHandlerOnceAnAttemptWithWhatItWasGiven", "runtime/internal/dispatch/attempt.go",
 		"	a.entered = true\n", "	a.entered = false\n"},
+	{"TestASubscriptionThatIsRemovedIsGoneWithItsBacklogAndStartsAsNew", "runtime/remove.go",
+		"if f != nil && running {", "if f != nil && !running {"},
 	{"TestAnEphemeralSubscriptionRetriesAndThenDropsTheEvent", "runtime/internal/ephemeral/consumer.go",
 		"			next.Failures++\n", "			next.Uncounted++\n"},
 	{"TestWhatAnEphemeralHandlerPublishesIsStoredIfItSucceeds", "runtime/ephemeral.go",

@@ -77,7 +77,7 @@ type UnansweredError = engine.UnansweredError
 //	}
 type NotOpenError = engine.NotOpenError
 
-// NotFoundError says that the file does not have an event.
+// NotFoundError says that the file does not have an event, or a subscription.
 //
 //	type NotFoundError struct {
 //		Thing string   // event, subscription, pause, open circuit breaker, dead letter

@@ -17,6 +17,12 @@ type Registry interface {
 	// DeclareConsumers makes durable consumers exist before anyone polls them. It
 	// ignores ConsumerSpec.Parallel.
 	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
+
+	// RemoveConsumer forgets a durable consumer and all that is kept for it, with an entry
+	// of the actor in the audit. The Consumer of the name in this process, which nobody may
+	// poll any more, ends. For a name that the log does not have now it returns a
+	// *NotFoundError, and while another process dispatches an *OwnedError.
+	RemoveConsumer(ctx context.Context, name, actor string) (Removed, error)
 }
 
 // TypeSpec names an event type.

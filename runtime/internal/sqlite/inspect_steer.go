@@ -105,12 +105,16 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 		if err := lock.Forget(id); err != nil {
 			return err
 		}
-		return audit(c, engine.AuditEntry{
-			Actor: i.actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
-			Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
-		})
+		return auditRemoval(c, i.actor, name, removed)
 	})
 	return removed, err
+}
+
+func auditRemoval(c *database.Conn, actor, name string, removed engine.Removed) error {
+	return audit(c, engine.AuditEntry{
+		Actor: actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
+		Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
+	})
 }
 
 // presentSubscription returns the id of the subscription that has the name now, or a

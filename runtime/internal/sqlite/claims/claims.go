@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -308,7 +309,7 @@ func (c *File) moveTo(file *os.File) error {
 func (c *File) Forget(subscription int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	content, err := io.ReadAll(c.file)
+	content, err := io.ReadAll(io.NewSectionReader(c.file, 0, math.MaxInt64))
 	if err != nil {
 		return err
 	}
