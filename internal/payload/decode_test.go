@@ -104,6 +104,7 @@ var codecs = map[string]codec{
 	"order.moved":      codecOf[features.OrderMoved](),
 	"answered.plainly": codecOf[features.AnsweredPlainly](), "answered.with_a_list": codecOf[features.AnsweredWithAList](),
 	"answered.with_a_union": codecOf[features.AnsweredWithAUnion](), "answered.with_much": codecOf[features.AnsweredWithMuch](),
+	"report.requested": codecOf[features.ReportRequested](),
 }
 
 // A codec reads and writes payloads as a bus does.
