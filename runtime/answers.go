@@ -284,6 +284,9 @@ func (c *collectConfig) refuse(option, problem string) {
 // published.
 func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, c *collectConfig) (*said, error) {
 	attempt, opts := bus.attemptOf(ctx), c.publish
+	if attempt != nil && attempt.Batch() != nil {
+		return nil, ErrBatchWait
+	}
 	if attempt != nil {
 		opts = append(slices.Clip(opts), Immediately())
 	}

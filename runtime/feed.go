@@ -263,6 +263,9 @@ func (f *feed) start() {
 	if !f.group {
 		config.Breaker, config.BreakerChanged = members[0].breaker, members[0].breakerChanged
 	}
+	if members[0].batched != nil {
+		config.Batch = members[0].batchLimits
+	}
 	if config.Strict {
 		config.Key, config.Keyless = f.strictKey, strictKeyless
 	} else if reorders || config.Concurrency > 1 {

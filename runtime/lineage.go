@@ -62,16 +62,32 @@ var inherited = []string{CorrelationKey, engine.TraceParentKey, engine.TraceStat
 // publishes: what the caller has given, which may be nil, and where the event comes from.
 // It is not part of the limit of what a caller may give.
 func (b *Bus) childMetadata(a *dispatch.Attempt, eventType string, given map[string]string) ([]byte, error) {
-	parent := metadataOf(a.Metadata)
+	of := a.Delivery
+	if a.Whole() {
+		of = farthest(a.Batch())
+	}
+	parent := metadataOf(of.Metadata)
 	hops := engine.LineageIn(parent).Hops + 1
 	if hops > b.config.hopLimit {
-		return nil, &HopLimitError{EventType: eventType, Parent: a.ID, ParentType: a.Type, Hops: hops, Limit: b.config.hopLimit}
+		return nil, &HopLimitError{EventType: eventType, Parent: of.ID, ParentType: of.Type, Hops: hops, Limit: b.config.hopLimit}
 	}
 	child := make(map[string]string, len(given)+6)
 	for key, value := range given {
 		child[key] = value
 	}
-	return encodeChild(child, parent, a.Delivery, a.HandlerName(), hops)
+	return encodeChild(child, parent, of, a.HandlerName(), hops)
+}
+
+// farthest returns the delivery of a batch whose event is farthest from its root, the first
+// of several: so the limit of hops holds for what is published for the batch as a whole.
+func farthest(b *dispatch.Batch) (of *engine.Delivery) {
+	most := -1
+	for _, a := range b.Items() {
+		if hops := engine.LineageIn(metadataOf(a.Metadata)).Hops; hops > most {
+			of, most = a.Delivery, hops
+		}
+	}
+	return of
 }
 
 // noticeMetadata returns the metadata of a dead-letter notice: it belongs to the delivery

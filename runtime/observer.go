@@ -42,7 +42,10 @@ type Observer struct {
 	Dead      func(DeadInfo)      // after Failed, if anything was tried: a delivery becomes a dead letter, or an ephemeral one is dropped
 	Discarded func(DiscardedInfo) // a handler has returned [Discard]
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
-	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt
+	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt, and once per batch
+	// Batch is called when a batch is over ([SubscribeBatch]), after the functions above were
+	// called for each of its events.
+	Batch func(BatchInfo)
 
 	// Alert is called when an event of priority critical ([PriorityCritical], [WithPriority]) becomes a dead
 	// letter, after Dead. The bus also logs an error with the attribute alert=critical, which
@@ -133,6 +136,19 @@ type SnoozedInfo struct {
 // SlowInfo says which attempt is slow. Took is for how long it has been running.
 type SlowInfo struct{ AttemptInfo }
 
+// BatchInfo says what became of a batch. Events that are neither Done nor Failed were
+// snoozed, discarded or put back.
+type BatchInfo struct {
+	Subscription string
+	Type         string        // of the events
+	Size         int           // how many events the handler was given
+	Done         int           // of them, those that are handled
+	Failed       int           // of them, those that are tried again or are dead letters
+	TimedOut     bool          // the batch has outlived its deadline
+	Started      time.Time     // when the handler was called
+	Took         time.Duration // from then on until the batch was over
+}
+
 // BreakerInfo says how a circuit breaker has changed.
 type BreakerInfo struct {
 	Subscription string // in a group the member
@@ -155,7 +171,7 @@ func WithObserver(o Observer) Option {
 
 func (o *Observer) empty() bool {
 	return o.Published == nil && o.Started == nil && o.Alert == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
-		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.BreakerChanged == nil &&
+		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.Batch == nil && o.BreakerChanged == nil &&
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
 }
 
@@ -201,6 +217,7 @@ var (
 	toDiscarded = told[DiscardedInfo]{"Discarded", func(o *Observer) func(DiscardedInfo) { return o.Discarded }}
 	toSnoozed   = told[SnoozedInfo]{"Snoozed", func(o *Observer) func(SnoozedInfo) { return o.Snoozed }}
 	toSlow      = told[SlowInfo]{"Slow", func(o *Observer) func(SlowInfo) { return o.Slow }}
+	toBatch     = told[BatchInfo]{"Batch", func(o *Observer) func(BatchInfo) { return o.Batch }}
 	toBreaker   = told[BreakerInfo]{"BreakerChanged", func(o *Observer) func(BreakerInfo) { return o.BreakerChanged }}
 	toPaused    = told[Pause]{"Paused", func(o *Observer) func(Pause) { return o.Paused }}
 	toResumed   = told[Pause]{"Resumed", func(o *Observer) func(Pause) { return o.Resumed }}

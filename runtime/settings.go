@@ -44,6 +44,9 @@ type Settings struct {
 	// stands for 1. A subscription has it from when it begins to deliver until it ends. One
 	// that is for several event types has the smallest of theirs. See [WithConcurrency].
 	Concurrency int
+	// Batch says how large the batches of subscriptions are that handle events in batches
+	// ([SubscribeBatch]). The others do not use it.
+	Batch Batch
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
 	// Redrive says which dead letters are retried automatically.
@@ -104,6 +107,9 @@ func (s Settings) Validate() error {
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
 	require(s.Concurrency >= 0 && s.Concurrency <= maxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, maxConcurrency)
+	if err := s.Batch.validate(); err != nil {
+		problems = append(problems, err)
+	}
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")
 		if err := s.Retry.With(rule.Retry...).Validate(); err != nil && s.Retry.Validate() == nil {
@@ -128,6 +134,9 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
 		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency,
 	}
+	if s.Batch != (Batch{}) {
+		encoded.Batch = &batchJSON{s.Batch.size(), s.Batch.wait().String()}
+	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
 		if !rule.Permanent {
@@ -151,8 +160,14 @@ type settingsJSON struct {
 	Breaker         *breakerJSON    `json:"breaker,omitempty"`
 	FailureThrottle int             `json:"failure_throttle,omitempty"`
 	Concurrency     int             `json:"concurrency,omitempty"`
+	Batch           *batchJSON      `json:"batch,omitempty"`
 	Errors          []errorRuleJSON `json:"errors,omitempty"`
 	Redrive         *redriveJSON    `json:"redrive,omitempty"`
+}
+
+type batchJSON struct {
+	Size int    `json:"size"`
+	Wait string `json:"wait"`
 }
 
 type retryJSON struct {

@@ -62,6 +62,8 @@ type SubscriptionStats struct {
 	// Handler is the time that handlers took, whatever they returned. Of one that
 	// outlived its deadline it is the time until then.
 	Handler Histogram `json:"handler"`
+	// Batches counts the batches of a subscription that has them; nil for others.
+	Batches *BatchStats `json:"batches,omitempty"`
 	// Settings are in force at the moment, by event type: those of the catalogue
 	// or what it was tuned to, under the options of the subscription. A member of
 	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
@@ -105,6 +107,7 @@ func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	return SubscriptionStats{
 		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(),
 		Name: s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
+		Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
 	}

@@ -30,8 +30,10 @@ type Subscription struct {
 	dead      bool                   // it is for the dead letters of the event type
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
-	around    Next         // the handler within its middleware; nil without any
-	answers   reflect.Type // what the handler answers with; nil if it does not
+	around    Next                          // the handler within its middleware; nil without any
+	answers   reflect.Type                  // what the handler answers with; nil if it does not
+	batched   func(b *dispatch.Batch) error // the handler of batches; nil if it gets events one by one
+	batches   batchCounts
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
 	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
@@ -132,17 +134,23 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	if problem := s.nameProblem(); problem != "" {
 		return nil, s.refuse(problem)
 	}
-	if handle == nil {
+	if handle == nil && s.batched == nil {
 		return nil, s.refuse("the handler is nil")
 	}
-	if s.bus.config.intercept != nil {
-		handle = intercepted(s.bus.config.intercept, s.name, handle)
+	if problem := s.batchProblem(); problem != "" {
+		return nil, s.refuse(problem)
+	}
+	if intercept := s.bus.config.intercept; intercept != nil {
+		handle, s.batched = intercepted(intercept, s.name, handle), interceptedBatch(intercept, s.name, s.batched)
 	}
 	if s.config.ephemeral {
 		handle = s.storing(handle)
 	}
 	var err error
-	if s.around, err = s.wrap(inner); err != nil {
+	if s.batched == nil {
+		s.around, err = s.wrap(inner)
+	}
+	if err != nil {
 		return nil, err
 	}
 	over := s.pattern
@@ -174,6 +182,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if b.observers.starts() {
 		s.handler.Started = (*counter)(s).started
+	}
+	if s.batched != nil {
+		s.handler.HandleBatch, s.handler.BatchEnded = s.batched, s.batchEnded
 	}
 	if s.config.ephemeral {
 		if err := b.joinEphemeral(s); err != nil {

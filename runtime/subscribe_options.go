@@ -29,6 +29,7 @@ type subscribeConfig struct {
 	fromBeginning   bool
 	strict          bool
 	ephemeral       bool
+	batch           *Batch // nil: the catalogue's
 }
 
 // WithRetry overrides single fields of the retry policy for this

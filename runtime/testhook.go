@@ -73,6 +73,16 @@ func (t *EventType[T]) publish(ctx context.Context, bus *Bus, payload any) (*Rec
 	return Publish(ctx, bus, t, typed)
 }
 
+// interceptedBatch is intercepted for a handler of batches; nil stays nil.
+func interceptedBatch(intercept testhook.Intercept, subscription string, handle func(b *dispatch.Batch) error) func(b *dispatch.Batch) error {
+	if handle == nil {
+		return nil
+	}
+	return func(b *dispatch.Batch) error {
+		return intercept(b.Context(), subscription, func() error { return handle(b) })
+	}
+}
+
 // intercepted lets package runtimetest stand between a delivery and its handler. Unlike a
 // [Middleware] it is called before the payload is decoded, and before a handler that answers
 // takes its turn.

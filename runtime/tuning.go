@@ -98,6 +98,9 @@ func (c *subscribeConfig) over(s Settings) Settings {
 	if c.concurrency > 0 {
 		s.Concurrency = c.concurrency
 	}
+	if c.batch != nil {
+		s.Batch = *c.batch
+	}
 	return s
 }
 

@@ -22,6 +22,7 @@ import (
 //		Breaker:      <breaker>,
 //		FailureThrottle: <n>,
 //		Concurrency:  <n>,
+//		Batch:        runtime.Batch{Size: <n>, Wait: <duration>},
 //		Errors:       <error rules>,
 //		Redrive:      <redrive>,
 //	}
@@ -44,9 +45,17 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
 	add(s.FailureThrottle.V > 0, "FailureThrottle", jen.Lit(s.FailureThrottle.V))
 	add(s.Concurrency.V > 1, "Concurrency", jen.Lit(s.Concurrency.V))
+	add(s.Batch.Written(), "Batch", batch(s.Batch))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
 	return inRuntime("Settings").Custom(linesInBraces, fields...)
+}
+
+// batch emits
+//
+//	runtime.Batch{Size: <n>, Wait: <duration>}
+func batch(b catalog.Batch) *jen.Statement {
+	return inRuntime("Batch").Values(pair("Size", jen.Lit(b.Size.V)), pair("Wait", duration(b.Wait.V)))
 }
 
 // policy emits

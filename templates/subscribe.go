@@ -14,7 +14,7 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 		if len(e.Subscriptions) > 0 {
 			constructs = append(constructs, subscriptionNames(e))
 		}
-		constructs = append(constructs, subscribeEvent(e), subscribeDead(e))
+		constructs = append(constructs, subscribeEvent(e), subscribeBatch(e), subscribeDead(e))
 	}
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, subscribeNamespace(ns))
@@ -70,6 +70,22 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 		"See [runtime.Subscribe].", policyWords(e), deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+}
+
+// subscribeBatch emits
+//
+//	// Subscribe<Event>Batch calls handler for the <event.name> events, several at a time, …
+//	func Subscribe<Event>Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeBatch(bus, <Event>Type, name, handler, opts...)
+//	}
+func subscribeBatch(e *catalog.Event) *jen.Statement {
+	function := "Subscribe" + e.GoName + "Batch"
+	params := subscribeParams(e.GoName)
+	params[2] = jen.Id("handler").Add(inRuntime("BatchHandler")).Types(jen.Id(e.GoName))
+	return comment(function+" calls handler for the "+e.Name.V+" events, several at a time, as the subscription called name. "+
+		"See [runtime.SubscribeBatch].", deprecated(e.Deprecated)).
+		Func().Id(function).Params(params...).Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("SubscribeBatch").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
 
 // subscribeDead emits

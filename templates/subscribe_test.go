@@ -19,6 +19,13 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
+}
+
 // SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
 // a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

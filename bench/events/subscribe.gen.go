@@ -13,6 +13,12 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

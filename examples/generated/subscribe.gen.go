@@ -42,6 +42,12 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -56,6 +62,13 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 // partition key is order_id.
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
+}
+
+// SubscribeOrderShippedBatch calls handler for the order.shipped events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderShippedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderShippedType, name, handler, opts...)
 }
 
 // SubscribeOrderShippedDead calls handler for every order.shipped that becomes
@@ -73,6 +86,13 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
 }
 
+// SubscribeParcelPickupBatch calls handler for the parcel.pickup_requested
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeParcelPickupBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, ParcelPickupType, name, handler, opts...)
+}
+
 // SubscribeParcelPickupDead calls handler for every parcel.pickup_requested
 // that becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -88,6 +108,13 @@ func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Ha
 // partition key is order_id.
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
+}
+
+// SubscribeOrderCancelledBatch calls handler for the order.cancelled events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderCancelledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderCancelledType, name, handler, opts...)
 }
 
 // SubscribeOrderCancelledDead calls handler for every order.cancelled that
@@ -108,6 +135,13 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
 
+// SubscribePaymentCapturedBatch calls handler for the payment.captured events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePaymentCapturedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PaymentCapturedType, name, handler, opts...)
+}
+
 // SubscribePaymentCapturedDead calls handler for every payment.captured that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -124,6 +158,13 @@ func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime
 // (give or take 20 %). Its partition key is order_id.
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
+}
+
+// SubscribePaymentDeclinedBatch calls handler for the payment.declined events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePaymentDeclinedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
 // SubscribePaymentDeclinedDead calls handler for every payment.declined that
@@ -144,6 +185,13 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
 
+// SubscribePaymentRefundedBatch calls handler for the payment.refunded events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePaymentRefundedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PaymentRefundedType, name, handler, opts...)
+}
+
 // SubscribePaymentRefundedDead calls handler for every payment.refunded that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -161,6 +209,13 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
+// SubscribeUserRegisteredBatch calls handler for the user.registered events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeUserRegisteredBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, UserRegisteredType, name, handler, opts...)
+}
+
 // SubscribeUserRegisteredDead calls handler for every user.registered that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -176,6 +231,13 @@ func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.
 // partition key is user_id.
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
+}
+
+// SubscribeUserEmailChangedBatch calls handler for the user.email_changed
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeUserEmailChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, UserEmailChangedType, name, handler, opts...)
 }
 
 // SubscribeUserEmailChangedDead calls handler for every user.email_changed that
@@ -197,6 +259,13 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
+// SubscribeUserDeletionRequestedBatch calls handler for the
+// user.deletion_requested events, several at a time, as the subscription called
+// name. See [runtime.SubscribeBatch].
+func SubscribeUserDeletionRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, UserDeletionRequestedType, name, handler, opts...)
+}
+
 // SubscribeUserDeletionRequestedDead calls handler for every
 // user.deletion_requested that becomes a dead letter, as the subscription
 // called name. See [runtime.SubscribeDead].
@@ -215,6 +284,13 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
+}
+
 // SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
 // a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -230,6 +306,13 @@ func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // times. Its partition key is run_id.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
+}
+
+// SubscribeMLRunFinishedBatch calls handler for the ml.run.finished events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeMLRunFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLRunFinishedType, name, handler, opts...)
 }
 
 // SubscribeMLRunFinishedDead calls handler for every ml.run.finished that
@@ -250,6 +333,12 @@ func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
 }
 
+// SubscribeMLRunFailedBatch calls handler for the ml.run.failed events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeMLRunFailedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLRunFailedType, name, handler, opts...)
+}
+
 // SubscribeMLRunFailedDead calls handler for every ml.run.failed that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFailed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -264,6 +353,13 @@ func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Han
 // behind events of normal priority. Its partition key is run_id.
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
+}
+
+// SubscribeMLTrialStartedBatch calls handler for the ml.trial.started events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeMLTrialStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLTrialStartedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialStartedDead calls handler for every ml.trial.started that
@@ -281,6 +377,13 @@ func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.
 // behind events of normal priority. Its partition key is run_id.
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
+}
+
+// SubscribeMLTrialFinishedBatch calls handler for the ml.trial.finished events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeMLTrialFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialFinishedDead calls handler for every ml.trial.finished that
@@ -301,6 +404,13 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
+// SubscribeUICommandCartChangedBatch calls handler for the
+// ui.command.cart_changed events, several at a time, as the subscription called
+// name. See [runtime.SubscribeBatch].
+func SubscribeUICommandCartChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, UICommandCartChangedType, name, handler, opts...)
+}
+
 // SubscribeUICommandCartChangedDead calls handler for every
 // ui.command.cart_changed that becomes a dead letter, as the subscription
 // called name. See [runtime.SubscribeDead].
@@ -317,6 +427,13 @@ func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler ru
 // within 10s is a dead letter too. It goes ahead of events of normal priority.
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
+}
+
+// SubscribeUICommandCheckoutSubmittedBatch calls handler for the
+// ui.command.checkout_submitted events, several at a time, as the subscription
+// called name. See [runtime.SubscribeBatch].
+func SubscribeUICommandCheckoutSubmittedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCheckoutSubmittedDead calls handler for every
@@ -336,6 +453,13 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
+// SubscribeSystemBackupFinishedBatch calls handler for the
+// system.backup_finished events, several at a time, as the subscription called
+// name. See [runtime.SubscribeBatch].
+func SubscribeSystemBackupFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, SystemBackupFinishedType, name, handler, opts...)
+}
+
 // SubscribeSystemBackupFinishedDead calls handler for every
 // system.backup_finished that becomes a dead letter, as the subscription called
 // name. See [runtime.SubscribeDead].
@@ -351,6 +475,13 @@ func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler ru
 // ahead of events of normal priority.
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
+}
+
+// SubscribeSystemDiskFilledBatch calls handler for the system.disk_filled
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeSystemDiskFilledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
 // SubscribeSystemDiskFilledDead calls handler for every system.disk_filled that

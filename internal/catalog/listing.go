@@ -27,6 +27,10 @@ func (s Settings) List() []Setting {
 	list = append(list, s.Breaker.list()...)
 	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
 	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
+	if s.Batch.Written() { // else few subscriptions have batches
+		list = append(list, Setting{"batch.size", s.Batch.Size.V, s.Batch.Size.Pos})
+		list = append(list, Setting{"batch.wait", shortOrOff(s.Batch.Wait.V), s.Batch.Wait.Pos})
+	}
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}

@@ -16,8 +16,9 @@ type Settings struct {
 	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
 	Breaker         Breaker
-	FailureThrottle Value[int]   // failures in a row; 0 for never
-	Concurrency     Value[int]   // handlers of one subscription at once, from 1 on
+	FailureThrottle Value[int] // failures in a row; 0 for never
+	Concurrency     Value[int] // handlers of one subscription at once, from 1 on
+	Batch           Batch
 	Errors          []*ErrorRule // the first that matches decides
 	Redrive         Redrive
 	Priority        Value[Priority]
@@ -82,6 +83,15 @@ func (b Breaker) Policy() breaker.Policy {
 		OpenFor:    b.OpenFor.V,
 	}
 }
+
+// Batch says how large the batches are of subscriptions that have them.
+type Batch struct {
+	Size Value[int]           // events at most
+	Wait Value[time.Duration] // for more events after the first; 0 for not at all
+}
+
+// Written tells whether somebody has said something about batches.
+func (b Batch) Written() bool { return b.Size.Written() || b.Wait.Written() }
 
 // Redrive says which dead letters are tried again by themselves. While Off is
 // true, as it is if nothing is written, the rest means nothing.

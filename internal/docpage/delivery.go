@@ -84,6 +84,9 @@ func facts(s catalog.Settings) []fact {
 	if s.Concurrency.V > 1 {
 		add("Concurrency", fmt.Sprintf("up to %d handlers of a subscription at once", s.Concurrency.V))
 	}
+	if s.Batch.Written() {
+		add("Batches", fmt.Sprintf("of subscriptions that have them: up to %d events, after %s at the latest", s.Batch.Size.V, catalog.Short(s.Batch.Wait.V)))
+	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"
 		if len(s.Redrive.Reasons.V) > 0 {

@@ -14,9 +14,10 @@ var (
 	retryKeys    = &context{keys: []string{"max_attempts", "max_retries", "backoff", "base_delay", "multiplier", "max_delay", "jitter"}}
 	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for"}}
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
+	batchKeys    = &context{keys: []string{"size", "wait"}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
-	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "redrive": redriveKeys}
+	settingOrder = []string{"priority", "concurrency", "batch", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
+	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
 	fieldKeys = &context{keys: []string{
@@ -40,7 +41,7 @@ var (
 			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
-			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "redrive": redriveKeys,
+			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "redrive": redriveKeys,
 			"payload": fieldNames, "result": {keys: []string{"type", "doc"}}, "subscriptions": {each: subscriptionKeys},
 			"history": {each: &context{keys: []string{"doc", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},

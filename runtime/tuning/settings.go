@@ -17,6 +17,9 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 		FailureThrottle: s.FailureThrottle.V,
 		Concurrency:     concurrency(s.Concurrency.V),
 	}
+	if s.Batch.Written() { // generated code leaves out what is built in
+		settings.Batch = runtime.Batch{Size: s.Batch.Size.V, Wait: s.Batch.Wait.V}
+	}
 	for _, rule := range s.Errors {
 		settings.Errors = append(settings.Errors, runtime.ErrorRule{
 			Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options(),

@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "batch", "errors", "redrive"}
 )
 
 var (
@@ -34,6 +34,7 @@ func builtin() catalog.Settings {
 		MaxSnoozes:  catalog.Value[int]{V: 10_000},
 		Breaker:     builtinBreaker(),
 		Concurrency: catalog.Value[int]{V: 1},
+		Batch:       builtinBatch(),
 		Redrive:     builtinRedrive(),
 		Priority:    catalog.Value[catalog.Priority]{V: catalog.Normal},
 	}
@@ -49,6 +50,7 @@ func overlay(s, over catalog.Settings) catalog.Settings {
 	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
 	replace(&s.FailureThrottle, over.FailureThrottle)
 	replace(&s.Concurrency, over.Concurrency)
+	s.Batch = overlayBatch(s.Batch, over.Batch)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
 	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
 	replace(&s.Priority, over.Priority)
@@ -77,6 +79,7 @@ func (r *reader) settings(o object) catalog.Settings {
 	if e, ok := o.entries["concurrency"]; ok {
 		s.Concurrency = r.count(e, o.what, 1, limitConcurrency, "it is how many handlers of one subscription run at once")
 	}
+	s.Batch = r.batch(o)
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
 	s.Priority = oneOf(r, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {

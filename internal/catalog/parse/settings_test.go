@@ -73,6 +73,10 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 			OpenFor:    catalog.Value[time.Duration]{V: 30 * time.Second},
 		},
 		Concurrency: catalog.Value[int]{V: 1},
+		Batch: catalog.Batch{
+			Size: catalog.Value[int]{V: 100},
+			Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond},
+		},
 		Redrive: catalog.Redrive{
 			Off:   catalog.Value[bool]{V: true},
 			Every: catalog.Value[time.Duration]{V: time.Hour},

@@ -255,8 +255,12 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 			return nil
 		}, runtime.WithBreaker(breaker.MinSamples(4)))
 		Must(t, err)
+		_, err = runtime.SubscribeBatch(f.Bus, FragileType, "batches", func(context.Context, []runtime.Event[OrderPlaced]) error { return nil })
+		Must(t, err)
 		f.MustStart()
-		f.Fragile(1, 4)
+		f.Fragile(1, 3)
+		_, err = runtime.Publish(t.Context(), f.Bus, FragileType, OrderPlaced{OrderID: "A", Number: 4}, runtime.WithPriority(runtime.PriorityCritical))
+		Must(t, err)
 		time.Sleep(time.Minute)
 		Must(t, f.PauseSubscription(t.Context(), "reader"))
 		f.Fragile(5, 20)
@@ -273,11 +277,11 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 		for _, d := range f.peek().deliveries() {
 			states[d.State]++
 		}
-		if want := map[string]int{inspect.StateDead: 4, inspect.StateDiscarded: 1, inspect.StateDone: 15}; !maps.Equal(states, want) {
+		if want := map[string]int{inspect.StateDead: 4, inspect.StateDiscarded: 1, inspect.StateDone: 15 + 20}; !maps.Equal(states, want) {
 			t.Errorf("the deliveries are %v, want %v", states, want)
 		}
-		if n := len(after.All()); n != 15 {
-			t.Errorf("the observer behind the one that panics was called %d times, want 15", n)
+		if n := len(after.All()); n != 15+20 {
+			t.Errorf("the observer behind the one that panics was called %d times, want 35", n)
 		}
 		logged := map[any]int{}
 		for _, line := range f.Log.Level(t, "ERROR") {

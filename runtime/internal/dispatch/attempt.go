@@ -85,7 +85,8 @@ type Attempt struct {
 	lends    bool  // has lent something, at some time; guarded by mu
 	loan     *loan // that goes on; guarded by the subscription's loans
 	journal  atomic.Pointer[journal]
-	warned   bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+	warned   bool   // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
 
 	mu           sync.Mutex
 	ctx          context.Context // made when someone asks for more than the deadline
@@ -290,7 +291,7 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	a.over, a.returned = true, true
 	a.recall()
 	if !late {
-		a.judge(f)
+		a.judge(f, time.Now())
 	}
 	a.mu.Unlock()
 	s.unwatch(a, left)
@@ -306,9 +307,8 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 // judge gives the disposition on what the handler did. The caller holds mu, as for
 // every disposition: whoever finds the attempt over can rely on the engine having
 // it, so that a shutdown does not close the log before.
-func (a *Attempt) judge(f failure) {
+func (a *Attempt) judge(f failure, now time.Time) {
 	s := a.run.scheduler
-	now := time.Now()
 	interrupted := s.base.Err() != nil
 	switch {
 	case !interrupted && a.late(now):
@@ -341,6 +341,10 @@ func (a *Attempt) succeed(now time.Time) {
 
 // expire ends an attempt whose deadline has passed.
 func (a *Attempt) expire() {
+	if a.batch != nil {
+		a.batch.expire(a)
+		return
+	}
 	f := a.timeout()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -421,7 +425,13 @@ func (a *Attempt) drop() {
 }
 
 // settle gives the disposition on the delivery.
-func (a *Attempt) settle(v engine.Disposition) { a.run.scheduler.settle(a.run.item, v) }
+func (a *Attempt) settle(v engine.Disposition) {
+	if b := a.batch; b != nil && b.judging {
+		b.judged = append(b.judged, judged{a.run.item, v})
+		return
+	}
+	a.run.scheduler.settle(a.run.item, v)
+}
 
 // logged returns the attributes of a log line about the attempt.
 func (a *Attempt) logged(more ...any) []any {

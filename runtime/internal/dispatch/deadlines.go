@@ -69,13 +69,10 @@ func (s *Scheduler) expire() {
 	var late, slow []*Attempt
 	s.mu.Lock()
 	s.alarm.at = time.Time{}
-	for _, a := range s.running {
-		if a == nil {
-			continue
-		}
+	look := func(a *Attempt) {
 		if a.late(now) {
 			late = append(late, a)
-			continue
+			return
 		}
 		if !a.warned && !a.alarmAt().After(now) {
 			a.warned = true
@@ -83,9 +80,21 @@ func (s *Scheduler) expire() {
 		}
 		s.alarm.set(a.alarmAt())
 	}
+	for _, a := range s.running {
+		if a != nil && (a.batch == nil || a.expires) { // else its batch has the deadline
+			look(a)
+		}
+	}
+	for _, b := range s.batches {
+		look(&b.whole)
+	}
 	s.mu.Unlock()
 	for _, a := range slow {
-		s.cfg.Logger.Warn("a handler is slow", a.logged("running", a.settings.SlowAfter, "timeout", timeoutText(a.settings.Timeout))...)
+		attributes := []any{"running", a.settings.SlowAfter, "timeout", timeoutText(a.settings.Timeout)}
+		if a.batch != nil {
+			attributes = append(attributes, "batch", len(a.batch.begun))
+		}
+		s.cfg.Logger.Warn("a handler is slow", a.logged(attributes...)...)
 		a.handler.Count.Slow(a, now.Sub(a.started))
 	}
 	for _, a := range late {

@@ -108,6 +108,12 @@ func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bo
 	return !s.foreign[d.Seq], false
 }
 
+func (s *source) SettleAll(all []engine.Settled) {
+	for _, one := range all {
+		s.Settle(one.Delivery, one.Disposition)
+	}
+}
+
 func (s *source) Settle(d *engine.Delivery, v engine.Disposition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,6 +57,7 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
 // process has other deliveries of the subscription than before. The next fill begins
 // anew: with those that are failing, if the order is strict.
 func (s *Scheduler) giveBack(polled []*engine.Delivery) {
+	s.putBackGathered()
 	for _, i := range append(s.queue.reset(), s.later...) {
 		polled = append(polled, i.Delivery)
 	}

@@ -33,6 +33,7 @@ type item struct {
 	own      *Own // what the publisher has said; nil for nothing
 	awaited  bool // later deliveries of its key were held back for it
 	urgent   bool // a handler waits for its event
+	entered  bool // it is in a batch, and has its key
 }
 
 // suspect tells whether nothing may run beside the delivery.

@@ -170,6 +170,35 @@ func encodeProgress(done []string, before string) string {
 // settle hands a disposition to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
 func (s *Scheduler) settle(i item, v engine.Disposition) {
+	v = s.beforeSettling(i, v)
+	s.consumer.Settle(i.Delivery, v)
+	if s.settled(i, v) {
+		s.signal()
+	}
+	if s.cfg.Settled != nil {
+		s.cfg.Settled(i.ID, v)
+	}
+}
+
+// settleAll is settle for the deliveries of a batch: they are settled together.
+func (s *Scheduler) settleAll(all []judged) {
+	settled := make([]engine.Settled, len(all))
+	for i := range all {
+		all[i].Disposition = s.beforeSettling(all[i].item, all[i].Disposition)
+		settled[i] = engine.Settled{Delivery: all[i].Delivery, Disposition: all[i].Disposition}
+	}
+	s.consumer.SettleAll(settled)
+	more := false
+	for _, one := range all {
+		more = s.settled(one.item, one.Disposition) || more
+	}
+	if more {
+		s.signal()
+	}
+}
+
+// beforeSettling returns the disposition that is to be settled.
+func (s *Scheduler) beforeSettling(i item, v engine.Disposition) engine.Disposition {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
 			v.Kind, v.Reason = engine.Discard, reason
@@ -178,17 +207,17 @@ func (s *Scheduler) settle(i item, v engine.Disposition) {
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}
-	if s.cfg.Settled != nil {
-		defer s.cfg.Settled(i.ID, v)
-	}
-	s.consumer.Settle(i.Delivery, v)
+	return v
+}
+
+// settled frees the key of a delivery that is settled, and reports whether something may
+// have waited for that.
+func (s *Scheduler) settled(i item, v engine.Disposition) (more bool) {
 	again := false
 	switch v.Kind {
 	case engine.Done, engine.Discard, engine.Dead:
 	default:
 		again = s.queue.pollAgain(i.Seq, time.Now())
 	}
-	if s.queue.done(i.key, i.Seq) || again {
-		s.signal()
-	}
+	return s.queue.done(i.key, i.Seq) || again
 }

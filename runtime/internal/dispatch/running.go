@@ -7,7 +7,7 @@ import (
 )
 
 // Running appends the attempts that have been running for at least so long,
-// those included that were left behind. It does not wait for one that is being
+// those included that were left behind. A batch is one, with its first event. It does not wait for one that is being
 // settled: whoever takes down its log lines may take his time.
 func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Duration) []engine.Running {
 	group := ""
@@ -17,13 +17,21 @@ func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Durat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.running {
-		if a == nil || now.Sub(a.started) < long {
+		if a == nil || a.batch != nil || now.Sub(a.started) < long {
 			continue
 		}
 		all = append(all, engine.Running{
 			Subscription: a.handler.Name, Group: group, Worker: a.worker, Event: a.ID, Type: a.Type,
 			Attempt: a.Number, Started: a.started, Deadline: a.deadline(), Abandoned: s.on[a.worker] == 0,
 		})
+	}
+	for _, b := range s.batches {
+		if a := &b.whole; now.Sub(a.started) >= long {
+			all = append(all, engine.Running{
+				Subscription: b.handler.Name, Worker: b.worker, Event: a.ID, Type: a.Type,
+				Attempt: a.Number, Started: a.started, Deadline: a.deadline(), Abandoned: s.on[b.worker] == 0,
+			})
+		}
 	}
 	return all
 }

@@ -32,6 +32,11 @@ type Config struct {
 	// moment.
 	Settings func(eventType string) *Settings
 
+	// Batch returns how many deliveries a batch has at most, and how long it waits for
+	// them from the first one on. Nil for a subscription without batches. It is none for
+	// a group. Then the one handler has HandleBatch.
+	Batch func() (size int, wait time.Duration)
+
 	// Breaker stops the subscription while it is open. A group has none; its
 	// members have.
 	Breaker        *breaker.Breaker
@@ -83,6 +88,14 @@ type Handler struct {
 
 	// Started is called before Handle, unless it is nil. It must not block.
 	Started func(a *Attempt)
+
+	// HandleBatch runs the handler for a batch, in place of Handle. In all else it is
+	// Handle. A *[BatchError] says which attempts have failed.
+	HandleBatch func(b *Batch) error
+
+	// BatchEnded is called when a batch is over. It must not block. Nil if nobody needs to
+	// know.
+	BatchEnded func(e BatchEnd)
 
 	// Settings returns what applies to an attempt: the timeouts.
 	Settings func(eventType string) *Settings
@@ -166,12 +179,17 @@ type Scheduler struct {
 	held     int64  // up to here the queue knows; guarded by turn
 	runs     []run  // not yet used; guarded by turn
 
+	gathering gathering
+
 	base    context.Context // of all attempts
 	cancel  context.CancelCauseFunc
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	running []*Attempt        // by worker; nil for an idle one
+	running []*Attempt        // by worker, with batches by slot; nil for an idle one
+	batches []*Batch          // that run
+	slots   []int             // of running, that no batch has
+	slotted int               // how many slots there are
 	on      []uint64          // by worker: its goroutine
 	guests  []<-chan struct{} // by worker: closed when the loan of the guest ends; nil for those that are none
 	free    []int             // workers that came back
@@ -229,8 +247,10 @@ func (s *Scheduler) open(loan <-chan struct{}) {
 	if n := len(s.free); n > 0 {
 		worker, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		worker = len(s.running)
-		s.running = append(s.running, nil)
+		worker = len(s.on)
+		if worker == len(s.running) { // else it has a slot of this number
+			s.running = append(s.running, nil)
+		}
 		s.on = append(s.on, 0)
 		s.guests = append(s.guests, nil)
 	}
@@ -254,7 +274,10 @@ func isClosed(c <-chan struct{}) bool {
 // work handles one delivery after the other.
 func (s *Scheduler) work(worker int, loan <-chan struct{}) {
 	s.runsOn(worker, goroutine())
-	for {
+	if s.cfg.Batch != nil && !s.workBatches(worker) {
+		return // another worker has taken over
+	}
+	for s.cfg.Batch == nil {
 		r, ok := s.next(loan)
 		if !ok {
 			break

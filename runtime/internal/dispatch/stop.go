@@ -39,6 +39,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		left := s.queue.drain()
 		select {
 		case <-s.turn:
+			left = append(left, s.queue.drain()...) // what was gathered for a batch
 			left = append(left, s.later...)
 			s.turn <- struct{}{}
 		default: // a worker that did not end in time is about to poll
@@ -83,6 +84,10 @@ func (s *Scheduler) interruptAll(ignored time.Duration) {
 	}
 	s.mu.Unlock()
 	for _, a := range left {
-		a.interrupt(ignored)
+		if a.batch != nil {
+			a.batch.interrupt(ignored)
+		} else {
+			a.interrupt(ignored)
+		}
 	}
 }

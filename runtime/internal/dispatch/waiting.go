@@ -181,11 +181,14 @@ func (w *Waits) end(a *Attempt, seq int64) {
 //
 // It returns what wait does. If ctx has ended, that is its error, at once, whoever has
 // the place. In the other cases it is the cause of the attempt's end, or [ErrShutdown]. A
-// *[WaitCycleError] says that wait was not called. Several goroutines of a handler may
+// *[WaitCycleError] says that wait was not called, nor with [ErrBatchWait] in a batch. Several goroutines of a handler may
 // wait at once: they lend until the last of them is through. It is safe to call after the
 // attempt is over; then nothing is lent.
 func (a *Attempt) Await(ctx context.Context, seq int64, wait func(context.Context) error) error {
 	s := a.run.scheduler
+	if a.batch != nil {
+		return ErrBatchWait
+	}
 	if s.stopped.Load() {
 		return ErrShutdown
 	}

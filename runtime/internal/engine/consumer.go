@@ -76,4 +76,14 @@ type Settler interface {
 	// not block: dispositions reach the disk in groups. Staged records become visible
 	// in the transaction of the disposition.
 	Settle(d *Delivery, disposition Disposition)
+
+	// SettleAll is Settle for several deliveries, which the engine records in one
+	// transaction.
+	SettleAll(all []Settled)
+}
+
+// Settled is a delivery with its disposition.
+type Settled struct {
+	*Delivery
+	Disposition
 }

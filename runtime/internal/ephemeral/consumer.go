@@ -226,6 +226,13 @@ func (c *Consumer) SetWaiting(*engine.Delivery, bool) {}
 // End implements [engine.Settler].
 func (c *Consumer) End(*engine.Delivery) {}
 
+// SettleAll implements [engine.Settler].
+func (c *Consumer) SettleAll(all []engine.Settled) {
+	for _, one := range all {
+		c.Settle(one.Delivery, one.Disposition)
+	}
+}
+
 // Settle implements [engine.Settler]. It stores no records: the bus does that before an attempt succeeds.
 func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 	own := d.Token.(*delivery)

@@ -43,6 +43,7 @@ var exceptions = map[string][]string{
 		"TestSuspectsWithoutAHandlerBlockNoOthers",
 		"TestSuspectsThatWaitLetOthersRun",
 		"TestAnEventThatRanAtACrashIsCancelled",
+		"TestAfterACrashTheEventsOfABatchRunAloneAndTheCrashCountsForNone",
 		"TestAttemptsRunningAtACrashAreInTheHistoryOfEach",
 		"TestAttemptsRunningAtACrashAreLoggedAndCountForNone",
 		"TestWhatAnAttemptHasLoggedIsLostWithItsProcess",

@@ -274,9 +274,23 @@ func (c *consumer) own(d *engine.Delivery) *delivery {
 
 // Settle implements [engine.Settler].
 func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	c.log.store.mu.Lock()
+	defer c.log.store.mu.Unlock()
+	c.settle(d, v)
+}
+
+// SettleAll implements [engine.Settler].
+func (c *consumer) SettleAll(all []engine.Settled) {
+	c.log.store.mu.Lock()
+	defer c.log.store.mu.Unlock()
+	for _, one := range all {
+		c.settle(one.Delivery, one.Disposition)
+	}
+}
+
+// settle is Settle for who holds the store's mu.
+func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	s := c.log.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	own := c.own(d)
 	if own == nil {
 		return

@@ -342,9 +342,24 @@ func (c *consumer) place(worker int) *claims.Place {
 
 // Settle implements [engine.Consumer].
 func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
-	own := d.Token.(*delivery)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.settle(d, disposition)
+}
+
+// SettleAll implements [engine.Consumer]. The writer takes all that is settled at once, so
+// it takes all of these or none.
+func (c *consumer) SettleAll(all []engine.Settled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range all {
+		c.settle(all[i].Delivery, all[i].Disposition)
+	}
+}
+
+// settle is Settle for who holds mu.
+func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
+	own := d.Token.(*delivery)
 	if c.ended || c.replaced || own.settled {
 		return
 	}

@@ -13,6 +13,12 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
+// SubscribePingBatch calls handler for the ping events, several at a time, as
+// the subscription called name. See [runtime.SubscribeBatch].
+func SubscribePingBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PingType, name, handler, opts...)
+}
+
 // SubscribePingDead calls handler for every ping that becomes a dead letter, as
 // the subscription called name. See [runtime.SubscribeDead].
 func SubscribePingDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[Ping]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -55,6 +61,12 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -68,6 +80,12 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 // 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
+}
+
+// SubscribeOrderMovedBatch calls handler for the order.moved events, several at
+// a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeOrderMovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderMovedType, name, handler, opts...)
 }
 
 // SubscribeOrderMovedDead calls handler for every order.moved that becomes a
@@ -86,6 +104,13 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
 
+// SubscribeOrderLineAddedBatch calls handler for the order.line.added events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderLineAddedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderLineAddedType, name, handler, opts...)
+}
+
 // SubscribeOrderLineAddedDead calls handler for every order.line.added that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -101,6 +126,13 @@ func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.
 // error is out_of_stock: tried up to 6 times in all, 1h apart.
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
+}
+
+// SubscribeOrderLineRemovedBatch calls handler for the order.line.removed
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderLineRemovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
 // SubscribeOrderLineRemovedDead calls handler for every order.line.removed that
@@ -121,6 +153,14 @@ func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
 }
 
+// SubscribeOrderSettledBatch calls handler for the order.paid events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+//
+// Deprecated: use payment.settled
+func SubscribeOrderSettledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderSettledType, name, handler, opts...)
+}
+
 // SubscribeOrderSettledDead calls handler for every order.paid that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 //
@@ -136,6 +176,13 @@ func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Ha
 // 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
 func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
+}
+
+// SubscribeOrderComputedBatch calls handler for the order.computed events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderComputedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderComputedType, name, handler, opts...)
 }
 
 // SubscribeOrderComputedDead calls handler for every order.computed that
@@ -154,6 +201,13 @@ func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
 
+// SubscribeOrderLimitedBatch calls handler for the order.limited events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderLimitedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderLimitedType, name, handler, opts...)
+}
+
 // SubscribeOrderLimitedDead calls handler for every order.limited that becomes
 // a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLimited]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -167,6 +221,12 @@ func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
+}
+
+// SubscribeHostSeenBatch calls handler for the host.seen events, several at a
+// time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeHostSeenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, HostSeenType, name, handler, opts...)
 }
 
 // SubscribeHostSeenDead calls handler for every host.seen that becomes a dead
@@ -198,6 +258,12 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
+// SubscribeHostileTextBatch calls handler for the hostile.text events, several
+// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+func SubscribeHostileTextBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, HostileTextType, name, handler, opts...)
+}
+
 // SubscribeHostileTextDead calls handler for every hostile.text that becomes a
 // dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostileText]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -212,6 +278,13 @@ func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Han
 // partition key is key.
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
+}
+
+// SubscribePartitionByBoolBatch calls handler for the partition.by.bool events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByBoolBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByBoolType, name, handler, opts...)
 }
 
 // SubscribePartitionByBoolDead calls handler for every partition.by.bool that
@@ -231,6 +304,13 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
+// SubscribePartitionByIntBatch calls handler for the partition.by.int events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByIntBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByIntType, name, handler, opts...)
+}
+
 // SubscribePartitionByIntDead calls handler for every partition.by.int that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -246,6 +326,13 @@ func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.
 // partition key is key.
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
+}
+
+// SubscribePartitionByInt32Batch calls handler for the partition.by.int32
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByInt32Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
 // SubscribePartitionByInt32Dead calls handler for every partition.by.int32 that
@@ -265,6 +352,13 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
+// SubscribePartitionByUint64Batch calls handler for the partition.by.uint64
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByUint64Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByUint64Type, name, handler, opts...)
+}
+
 // SubscribePartitionByUint64Dead calls handler for every partition.by.uint64
 // that becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -282,6 +376,13 @@ func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
 }
 
+// SubscribePartitionByLevelBatch calls handler for the partition.by.level
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByLevelBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByLevelType, name, handler, opts...)
+}
+
 // SubscribePartitionByLevelDead calls handler for every partition.by.level that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -297,6 +398,13 @@ func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtim
 // partition key is key.
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
+}
+
+// SubscribePartitionByEnumBatch calls handler for the partition.by.enum events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribePartitionByEnumBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, PartitionByEnumType, name, handler, opts...)
 }
 
 // SubscribePartitionByEnumDead calls handler for every partition.by.enum that
@@ -323,6 +431,13 @@ func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
 
+// SubscribeShapeChangedBatch calls handler for the shape.changed events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeShapeChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, ShapeChangedType, name, handler, opts...)
+}
+
 // SubscribeShapeChangedDead calls handler for every shape.changed that becomes
 // a dead letter, as the subscription called name. See [runtime.SubscribeDead].
 func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ShapeChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -336,6 +451,13 @@ func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
+}
+
+// SubscribeAnsweredPlainlyBatch calls handler for the answered.plainly events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeAnsweredPlainlyBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
 // SubscribeAnsweredPlainlyDead calls handler for every answered.plainly that
@@ -352,6 +474,13 @@ func SubscribeAnsweredPlainlyDead(bus *runtime.Bus, name string, handler runtime
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAListBatch calls handler for the answered.with_a_list
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeAnsweredWithAListBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
 // SubscribeAnsweredWithAListDead calls handler for every answered.with_a_list
@@ -372,6 +501,15 @@ func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.
 	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
+// SubscribeAnsweredWithAUnionBatch calls handler for the answered.with_a_union
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+//
+// Deprecated: ask somebody else
+func SubscribeAnsweredWithAUnionBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, AnsweredWithAUnionType, name, handler, opts...)
+}
+
 // SubscribeAnsweredWithAUnionDead calls handler for every answered.with_a_union
 // that becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
@@ -388,6 +526,13 @@ func SubscribeAnsweredWithAUnionDead(bus *runtime.Bus, name string, handler runt
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithMuchBatch calls handler for the answered.with_much
+// events, several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeAnsweredWithMuchBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
 // SubscribeAnsweredWithMuchDead calls handler for every answered.with_much that

@@ -1,0 +1,234 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+)
+
+// BatchHandler handles several events of one type at once. They are in the order of the
+// log, each with its own Attempt. Nil means that all of them are handled. A *[BatchError],
+// as it is or wrapped, names those that have failed, by their index in events; the others
+// are handled. With any other error, a panic, or outliving ctx, all of them have failed.
+//
+// Each event that has failed is tried again by the retry policy, at a time of its own and in
+// whichever batch there is then. An event whose next attempt is its last, after it has failed
+// before, gets a batch of its own, so that it does not become a dead letter because of
+// others. [Permanent], [RetryAfter], [Snooze] and [Discard] work for one event in a
+// BatchError, and for all as the error of the handler.
+//
+// There is one timeout for the batch, and ctx ends with it. What is published with ctx is
+// stored if every event of the batch is handled, in the same transaction; its parent is the
+// event with the most hops, the first of several. What is published with [ItemContext] is
+// stored if that event is handled. [Receipt.Wait] and [Request] return [ErrBatchWait] with
+// ctx.
+//
+// An event that expires while the handler is at work becomes a dead letter, and ctx goes on
+// for the others. A handler that ignores the end of ctx is left behind like any [Handler].
+type BatchHandler[T any] func(ctx context.Context, events []Event[T]) error
+
+// Batch says how large batches are. A batch begins when it has Size events, or when Wait has
+// passed since its first event was taken. It begins at once if its event has a batch of its
+// own, or if a handler waits for it.
+type Batch struct {
+	Size int           // at most so many events, from 1 to 1000; 0 for 100
+	Wait time.Duration // for more events, from 0 to 1h; 0 with a Size of 0 is 100ms, and otherwise not to wait
+}
+
+// What holds where nothing is set, and what may be set.
+const (
+	defaultBatchSize = 100
+	defaultBatchWait = 100 * time.Millisecond
+	maxBatchSize     = 1000
+	maxBatchWait     = time.Hour
+)
+
+func (b Batch) size() int {
+	if b.Size == 0 {
+		return defaultBatchSize
+	}
+	return b.Size
+}
+
+func (b Batch) wait() time.Duration {
+	if b == (Batch{}) {
+		return defaultBatchWait
+	}
+	return b.Wait
+}
+
+func (b Batch) validate() error {
+	if b.Size < 0 || b.Size > maxBatchSize {
+		return fmt.Errorf("Batch has the Size %d: it must be from 1 to %d", b.Size, maxBatchSize)
+	}
+	if b.Wait < 0 || b.Wait > maxBatchWait {
+		return fmt.Errorf("Batch has the Wait %v: it must be from 0 to %v", b.Wait, maxBatchWait)
+	}
+	return nil
+}
+
+// WithBatch sets how many events a batch has at most, from 1 to 1000, and how long it waits
+// for more after the first, from 0 to 1h. It is for [SubscribeBatch], and overrides what the
+// catalogue says. The default is 100 events and 100 ms.
+func WithBatch(size int, wait time.Duration) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if size == 0 {
+			return fmt.Errorf("WithBatch: a batch of 0 events: it must be from 1 to %d", maxBatchSize)
+		}
+		b := Batch{Size: size, Wait: wait}
+		if err := b.validate(); err != nil {
+			return fmt.Errorf("WithBatch: %w", err)
+		}
+		c.batch = &b
+		return nil
+	}
+}
+
+// BatchError is returned by a [BatchHandler] to name the events that have failed. All others
+// of the batch are handled, so one that names no event means that all are. If an index is not
+// one of the batch, all events have failed.
+//
+//	var failed runtime.BatchError
+//	for i, e := range events {
+//		failed.Set(i, send(e))
+//	}
+//	return failed.Err()
+//
+// Err returns nil if nothing has failed.
+//
+//	type BatchError struct {
+//		// Items has the error of each that has failed, by its index in the batch, from 0. A nil
+//		// error says that the event has not failed.
+//		Items map[int]error
+//	}
+//
+//	func (e *BatchError) Err() error
+//	func (e *BatchError) Set(i int, err error)
+type BatchError = dispatch.BatchError
+
+// ErrBatchWait is returned by [Receipt.Wait], [Request] and [Collect] with the context of a
+// [BatchHandler]. Nothing was done.
+var ErrBatchWait = dispatch.ErrBatchWait
+
+// ItemContext returns the ctx of a [BatchHandler] for the event at index i of its batch: what
+// is published with it has that event as its parent, and is stored if that event is handled,
+// whatever becomes of the others. ctx may be derived from that of the handler. Any other
+// context is returned as it is, so that a test can call a handler directly. It panics if the
+// batch has no such event. It is safe for concurrent use.
+func ItemContext(ctx context.Context, i int) context.Context {
+	a := dispatch.FromContext(ctx)
+	if a == nil || a.Batch() == nil {
+		return ctx
+	}
+	if n := len(a.Batch().Items()); i < 0 || i >= n {
+		panic(fmt.Sprintf("runtime.ItemContext: there is no item %d in a batch of %d events", i, n))
+	}
+	return a.Batch().ItemContext(ctx, i)
+}
+
+// SubscribeBatch calls handler for the events of one type, several at a time. Generated code
+// has a typed function for each event type, Subscribe<Event>Batch, which calls this one.
+//
+// It is a subscription like any other: durable, retried, dead-lettered, with the same
+// options and errors as [Subscribe]; each event has its own attempts, retries and dead
+// letter. A *[SubscribeError] also refuses [InGroup], [Ephemeral], [WithHandlerMiddleware],
+// and [WithStrictOrder] for an event type without partition_by. A [Middleware] of the bus is around
+// handlers of one event, and is not called for batches.
+//
+// [WithConcurrency] lets several batches run at once. With it, events of one partition key
+// are in one batch, in the order of the log, or in batches that run one after the other. With
+// [WithStrictOrder] a batch has one event of each key.
+//
+// An event that cannot be decoded becomes a dead letter, and the handler gets the others.
+// When the subscription is paused, unsubscribed or shut down, or its circuit breaker opens,
+// events that wait for their batch to fill go back. Each event is a sample for the breaker.
+// After a crash the events of the batches that ran are handled one at a time, in batches of
+// one, until it is known which of them has caused it.
+func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
+	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
+	if handler != nil {
+		s.batched = func(b *dispatch.Batch) error {
+			events := make([]Event[T], 0, b.Size())
+			for a := range b.Prepare() {
+				payload, err := batchPayload(s, t, a)
+				if err != nil {
+					b.Reject(a, err)
+					continue
+				}
+				b.Hand(a)
+				events = append(events, eventOf(a, name, payload))
+			}
+			if len(events) == 0 {
+				return nil
+			}
+			return handler(b.Context(), events)
+		}
+	}
+	return s.subscribe(nil, nil, opts)
+}
+
+func batchPayload[T Payload](s *Subscription, t *EventType[T], a *dispatch.Attempt) (payload T, err error) {
+	if a.Type != t.spec.Name {
+		return payload, s.mismatch(a.Type)
+	}
+	return t.decodeTyped(a.Record)
+}
+
+// batchProblem says why the options do not go with batches, or without.
+func (s *Subscription) batchProblem() string {
+	switch t := s.bus.catalogue.Lookup(s.pattern); {
+	case s.batched == nil && s.config.batch != nil:
+		return "WithBatch is for subscriptions with batches: use SubscribeBatch, or leave it out"
+	case s.batched == nil:
+	case s.config.ephemeral:
+		return "an ephemeral subscription has no batches: collect the events in the handler"
+	case len(s.config.middleware) > 0:
+		return "WithHandlerMiddleware is around handlers of one event, and does not go with batches: wrap the function itself"
+	case s.config.group != "":
+		return "a subscription with batches cannot be in a group, whose members handle events one by one"
+	case s.config.strict && t != nil && !t.partitioned():
+		return "a strict order without partition_by would make batches of one event: use Subscribe, or partition the event type"
+	}
+	return ""
+}
+
+// batchLimits returns the size of batches and their wait, as they are in force.
+func (s *Subscription) batchLimits() (size int, wait time.Duration) {
+	b := s.inForce.Load().types[s.pattern].Batch
+	return b.size(), b.wait()
+}
+
+// BatchStats counts the batches of a subscription.
+type BatchStats struct {
+	Batches  uint64 `json:"batches"`   // that are over
+	Events   uint64 `json:"events"`    // that they had, each as often as it was tried
+	TimedOut uint64 `json:"timed_out"` // batches that outlived their deadline
+}
+
+type batchCounts struct{ batches, events, timedOut atomic.Uint64 }
+
+// batchStats returns nil for a subscription without batches.
+func (s *Subscription) batchStats() *BatchStats {
+	if s.batched == nil {
+		return nil
+	}
+	return &BatchStats{Batches: s.batches.batches.Load(), Events: s.batches.events.Load(), TimedOut: s.batches.timedOut.Load()}
+}
+
+// batchEnded counts a batch, and tells the observers.
+func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
+	s.batches.batches.Add(1)
+	s.batches.events.Add(uint64(e.Size))
+	if e.TimedOut {
+		s.batches.timedOut.Add(1)
+	}
+	if o := &s.bus.observers; o.any() {
+		tell(o, toBatch, BatchInfo{
+			Subscription: s.name, Type: s.pattern, Size: e.Size, Done: e.Done, Failed: e.Failed,
+			TimedOut: e.TimedOut, Started: e.Started, Took: e.Took,
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
+)
+
+// A handler gets three events at once, and fails for one of them.
+func ExampleSubscribeBatch() {
+	path, remove := exampleFile()
+	defer remove()
+	ctx := context.Background()
+	bus, _ := events.Open(ctx, path, silent)
+	defer bus.Shutdown(ctx)
+
+	events.SubscribeUserRegisteredBatch(bus, "newsletter", func(ctx context.Context, batch []runtime.Event[events.UserRegistered]) error {
+		fmt.Println("a batch of", len(batch))
+		var failed runtime.BatchError
+		for i, e := range batch {
+			fmt.Println(" ", e.Payload.Email, "attempt", e.Attempt)
+			if e.Payload.Email == "bob@example.org" && e.Attempt == 1 {
+				failed.Set(i, runtime.RetryAfter(10*time.Millisecond, errors.New("try later")))
+			}
+		}
+		return failed.Err()
+	}, runtime.WithBatch(3, 20*time.Millisecond))
+	for _, name := range []string{"ada", "bob", "eve"} {
+		events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: name + "@example.org"})
+	}
+	bus.Start(ctx)
+	bus.WaitIdle(ctx)
+	// Output:
+	// a batch of 3
+	//   ada@example.org attempt 1
+	//   bob@example.org attempt 1
+	//   eve@example.org attempt 1
+	// a batch of 1
+	//   bob@example.org attempt 2
+}

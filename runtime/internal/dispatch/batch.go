@@ -1,0 +1,588 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// ErrBatchWait is returned to a batch handler that waits for another event.
+var ErrBatchWait = errors.New("a batch handler cannot wait for an event: its place and the keys of its events cannot be lent; " +
+	"publish with the context and let another subscription go on")
+
+// BatchError names the events of a batch that have failed.
+type BatchError struct {
+	// Items has the error of each that has failed, by its index in the batch, from 0. A nil
+	// error says that the event has not failed.
+	Items map[int]error
+}
+
+// Set notes what the handler has got for an item. Nil errors are not kept.
+func (e *BatchError) Set(i int, err error) {
+	if err == nil {
+		return
+	}
+	if e.Items == nil {
+		e.Items = map[int]error{}
+	}
+	e.Items[i] = err
+}
+
+// Err returns e, or nil if no item has failed.
+func (e *BatchError) Err() error {
+	if len(e.failed()) == 0 {
+		return nil
+	}
+	return e
+}
+
+// failed returns the indexes of the items that have failed, in order.
+func (e *BatchError) failed() (indexes []int) {
+	for i, err := range e.Items {
+		if err != nil {
+			indexes = append(indexes, i)
+		}
+	}
+	slices.Sort(indexes)
+	return indexes
+}
+
+// Error says which items have failed, and how the first few have.
+func (e *BatchError) Error() string {
+	const shown = 5
+	indexes := e.failed()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d events of the batch have failed", len(indexes))
+	for at, i := range indexes {
+		if at == shown {
+			fmt.Fprintf(&text, "; and %d more", len(indexes)-shown)
+			break
+		}
+		words, _ := textOf(e.Items[i])
+		fmt.Fprintf(&text, "; item %d: %s", i, words)
+	}
+	return text.String()
+}
+
+// Unwrap returns the errors of the items, in their order.
+func (e *BatchError) Unwrap() (all []error) {
+	for _, i := range e.failed() {
+		all = append(all, e.Items[i])
+	}
+	return all
+}
+
+// BatchEnd says what became of a batch. Events that are neither done nor failed were
+// snoozed, discarded or put back.
+type BatchEnd struct {
+	Size     int // events that the handler was given
+	Done     int
+	Failed   int // they are retried, or dead
+	TimedOut bool
+	Started  time.Time
+	Took     time.Duration
+}
+
+// Batch is one execution of a handler for several deliveries. Each of them has an [Attempt]
+// of its own, with its claim and its disposition; the dispositions of a batch are settled
+// together. The handler's context is an attempt, too, which stands for the batch as a whole:
+// it has the deadline, and what is published with it is stored if all have succeeded.
+type Batch struct {
+	scheduler *Scheduler
+	alone     bool // nothing runs beside it
+	runs      []run
+	handler   *Handler
+	worker    int
+	begun     []*Attempt              // in the order of the log
+	handed    []*Attempt              // those of them that the handler was given
+	unfit     map[*Attempt]error      // why the others were not
+	preparing atomic.Pointer[Attempt] // code of the program is called for it, before the handler
+	whole     Attempt                 // its mu is taken before those of the others, and guards all decisions
+	judging   bool                    // dispositions are kept in judged; guarded by whole.mu
+	judged    []judged                // guarded by whole.mu
+}
+
+type judged struct {
+	item
+	engine.Disposition
+}
+
+// spared is the kind of the failure of attempts that another one has kept from being made.
+const spared = "spared"
+
+// Context returns the context of the handler.
+func (b *Batch) Context() context.Context { return &b.whole }
+
+// Prepare returns the attempts that are to be handed over, in the order of the log. What is
+// called for one of them before the next is asked for is called for it alone: if that ends
+// the goroutine or does not return, only this attempt has failed.
+func (b *Batch) Prepare() iter.Seq[*Attempt] {
+	return func(yield func(*Attempt) bool) {
+		for _, a := range b.begun {
+			if b.unfit[a] != nil {
+				continue
+			}
+			b.preparing.Store(a)
+			if !yield(a) {
+				break
+			}
+		}
+		b.preparing.Store(nil)
+	}
+}
+
+// Reject says that an attempt cannot be handed over.
+func (b *Batch) Reject(a *Attempt, err error) {
+	if b.unfit == nil {
+		b.unfit = map[*Attempt]error{}
+	}
+	b.unfit[a] = err
+}
+
+// Hand says that an attempt is handed over, as the next item of the batch.
+func (b *Batch) Hand(a *Attempt) { b.handed = append(b.handed, a) }
+
+// Size returns how many attempts there are, those that cannot be handed over included.
+func (b *Batch) Size() int { return len(b.begun) }
+
+// Items returns the attempts that were handed over.
+func (b *Batch) Items() []*Attempt { return b.handed }
+
+// Batch returns the batch that the attempt is part of or stands for; nil for others.
+func (a *Attempt) Batch() *Batch { return a.batch }
+
+// Whole tells whether the attempt stands for all of its batch.
+func (a *Attempt) Whole() bool { return a.batch != nil && a == &a.batch.whole }
+
+// itemContext is the context of a batch for one of its items.
+type itemContext struct {
+	context.Context
+	attempt *Attempt
+}
+
+// Value implements [context.Context].
+func (c itemContext) Value(key any) any {
+	if key == (attemptKey{}) {
+		return c.attempt
+	}
+	return c.Context.Value(key)
+}
+
+// ItemContext returns a context that is ctx, and belongs to one of the items of the batch.
+func (b *Batch) ItemContext(ctx context.Context, i int) context.Context {
+	return itemContext{ctx, b.handed[i]}
+}
+
+// workBatches handles one batch after the other. It reports false when the worker was
+// written off meanwhile.
+func (s *Scheduler) workBatches(worker int) (keep bool) {
+	for {
+		b, ok := s.nextBatch()
+		if !ok {
+			return true
+		}
+		if !s.runBatch(worker, b) {
+			return false
+		}
+		s.leaveBatch(b)
+	}
+}
+
+// leaveBatch is called when a batch that has passed the gate is settled.
+func (s *Scheduler) leaveBatch(b *Batch) {
+	s.leave(b.alone)
+	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
+		s.signal()
+	}
+}
+
+// runBatch calls the handler for a batch, as [Scheduler.attempt] does for one delivery.
+func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
+	slots := s.takeSlots(len(b.runs))
+	defer s.freeSlots(slots) // after the handler has returned, however late
+	b.begin(worker, slots)
+	if len(b.begun) == 0 {
+		return true
+	}
+	s.watchBatch(b)
+	defer b.whole.release()
+
+	returned := false
+	var err error
+	defer func() {
+		kind, stack := engine.KindError, ""
+		exit := false
+		switch cause := recover(); {
+		case cause != nil:
+			kind, stack = engine.KindPanic, string(debug.Stack())
+			err = newPanicked(cause)
+		case !returned:
+			kind, stack = engine.KindExit, string(debug.Stack())
+			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
+			exit = true
+		}
+		keep = b.finish(err, kind, stack)
+		if exit && keep {
+			s.leaveBatch(b)
+			s.replace(worker, true)
+		}
+	}()
+	if b.handler.Started != nil {
+		for _, a := range b.begun {
+			if b.unfit[a] == nil {
+				b.handler.Started(a)
+			}
+		}
+	}
+	err = b.handler.HandleBatch(b)
+	returned = true
+	return true // as the deferred function says
+}
+
+// begin makes the attempts. Those that may not be tried are settled.
+func (b *Batch) begin(worker int, slots []int) {
+	s := b.scheduler
+	b.worker, b.handler = worker, s.cfg.Handlers(b.runs[0].Type)[0]
+	b.begun, b.handed = make([]*Attempt, 0, len(b.runs)), make([]*Attempt, 0, len(b.runs))
+	for i := range b.runs {
+		r := &b.runs[i]
+		if s.refuse(slots[i], r) {
+			continue
+		}
+		a := s.newAttempt(slots[i], r, b.handler, r.initial.permit)
+		r.tried, a.batch, a.warned = true, b, true
+		if !b.claim(a) {
+			continue
+		}
+		b.begun = append(b.begun, a)
+		if r.failure != nil {
+			b.Reject(a, r.failure)
+		}
+	}
+	if len(b.begun) == 0 {
+		return
+	}
+	first := b.begun[0]
+	b.whole = Attempt{
+		Delivery: first.Delivery, Number: first.Number, run: first.run, handler: b.handler, worker: worker,
+		settings: first.settings, started: first.started, limit: unlimited, batch: b,
+	}
+	for _, a := range b.begun { // the shortest timeout holds for all
+		b.whole.limit = min(b.whole.limit, cmp.Or(a.settings.Timeout, unlimited))
+	}
+	for _, a := range b.begun {
+		a.limit = min(a.limit, b.whole.limit)
+	}
+	b.whole.max.Store(first.max.Load())
+	slow := first.settings.SlowAfter
+	b.whole.warned = slow == 0 || slow >= b.whole.limit
+}
+
+// claim begins an attempt, or reports false if its delivery must not be tried.
+func (b *Batch) claim(a *Attempt) bool {
+	for {
+		ok, cancelled := b.scheduler.consumer.Begin(a.Delivery, a.worker, a.started)
+		if ok || a.refused(cancelled) {
+			return ok
+		}
+	}
+}
+
+// finish takes what the handler did. It reports false when the worker was written off.
+func (b *Batch) finish(err error, kind, stack string) (keep bool) {
+	s, whole := b.scheduler, &b.whole
+	failures := b.failures(err, kind, stack) // runs the program's code; not while mu is held
+	for _, a := range b.begun {
+		s.consumer.End(a.Delivery)
+	}
+	whole.mu.Lock()
+	late, left := whole.over, whole.left
+	whole.over, whole.returned = true, true
+	if !late {
+		b.judge(failures, false)
+	}
+	whole.mu.Unlock()
+	s.unwatchBatch(b, left)
+	if late {
+		s.cfg.Logger.Debug("a handler returned after its attempt was over", b.logged("error", err)...)
+	}
+	if left {
+		b.handler.Count.Abandoned(whole, -1)
+	}
+	return !left
+}
+
+// failures returns how each attempt has failed, if it has; nil if none has.
+func (b *Batch) failures(err error, kind, stack string) []failure {
+	if err == nil && b.unfit == nil {
+		return nil
+	}
+	var named *BatchError
+	if kind == engine.KindError && err != nil {
+		named, _ = find[*BatchError](err)
+	}
+	if named != nil {
+		if problem := b.outOfRange(named); problem != nil {
+			named, err = nil, problem
+		}
+	}
+	preparing := b.preparing.Load()
+	failures := make([]failure, len(b.begun))
+	at := 0 // of the next item
+	for i, a := range b.begun {
+		unfit := b.unfit[a]
+		index := at
+		if unfit == nil {
+			at++
+		}
+		switch {
+		case unfit != nil:
+			failures[i] = a.classify(unfit, engine.KindError, "")
+		case err == nil:
+		case named != nil:
+			if failed := named.Items[index]; failed != nil {
+				failures[i] = a.classify(failed, engine.KindError, "")
+			}
+		case preparing != nil && preparing != a:
+			failures[i].kind = spared
+		default:
+			failures[i] = a.classify(err, kind, stack)
+		}
+	}
+	return failures
+}
+
+// outOfRange returns the error of a handler that names an item that the batch does not
+// have. It does not wrap what the handler has returned.
+func (b *Batch) outOfRange(named *BatchError) error {
+	wrong, found := 0, false
+	for i := range named.Items {
+		if (i < 0 || i >= len(b.handed)) && (!found || i < wrong) {
+			wrong, found = i, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return fmt.Errorf("the handler's BatchError names item %d of a batch of %d events, whose items are 0 to %d: "+
+		"nobody knows which events have failed, so all of them have; the error was: %s", wrong, len(b.handed), len(b.handed)-1, named.Error())
+}
+
+// judge gives the dispositions, and settles all of them together. The failures are those of
+// the attempts that have begun; nil if none has failed. With forced they are decided: the
+// batch has outlived its deadline or a shutdown. The caller holds whole.mu.
+func (b *Batch) judge(failures []failure, forced bool) {
+	s, whole := b.scheduler, &b.whole
+	now := time.Now()
+	if failures == nil {
+		failures = make([]failure, len(b.begun))
+	}
+	if len(whole.staged) > 0 && b.allSucceed(failures, now) {
+		last := b.handed[len(b.handed)-1]
+		last.mu.Lock()
+		last.staged = append(last.staged, whole.staged...)
+		last.mu.Unlock()
+	}
+	timedOut := !forced && s.base.Err() == nil && whole.late(now)
+	b.judging, b.judged = true, make([]judged, 0, len(b.begun))
+	for i, a := range b.begun {
+		a.mu.Lock()
+		if !a.over {
+			a.over, a.returned = true, true
+			switch {
+			case failures[i].kind == spared:
+				a.withdraw()
+				a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
+			case forced:
+				timedOut = timedOut || failures[i].kind == engine.KindTimeout
+				a.fail(failures[i])
+			default:
+				a.judge(failures[i], now)
+			}
+		}
+		a.mu.Unlock()
+	}
+	b.judging = false
+	end := BatchEnd{Size: len(b.handed), TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
+	for _, one := range b.judged {
+		switch one.Kind {
+		case engine.Done:
+			end.Done++
+		case engine.Retry, engine.Dead:
+			if b.unfit == nil || !b.isUnfit(one.Seq) {
+				end.Failed++
+			}
+		}
+	}
+	if b.handler.BatchEnded != nil && end.Size > 0 {
+		b.handler.BatchEnded(end) // first, so that a caller that waits for an event finds it counted
+	}
+	s.settleAll(b.judged)
+	b.judged = nil
+}
+
+func (b *Batch) isUnfit(seq int64) bool {
+	for a := range b.unfit {
+		if a.Seq == seq {
+			return true
+		}
+	}
+	return false
+}
+
+// allSucceed tells whether every event that was handed over is about to be done.
+func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
+	for i, a := range b.begun {
+		if b.unfit[a] != nil {
+			continue
+		}
+		a.mu.Lock()
+		failed := a.over || failures[i].kind != "" || b.scheduler.base.Err() == nil && a.late(now)
+		a.mu.Unlock()
+		if failed {
+			return false
+		}
+	}
+	return len(b.handed) > 0
+}
+
+// expire ends an attempt whose deadline has passed: one of an event that has expired, while
+// the handler goes on with the others, or all of them.
+func (b *Batch) expire(a *Attempt) {
+	if a != &b.whole {
+		b.expireItem(a)
+		return
+	}
+	preparing := b.preparing.Load()
+	failures := make([]failure, len(b.begun))
+	for i, a := range b.begun {
+		if failures[i].kind = spared; preparing == nil || preparing == a {
+			failures[i] = a.classify(&TimeoutError{After: a.settings.Timeout, Attempt: a.Number}, engine.KindTimeout, "")
+		}
+	}
+	b.force(failures)
+}
+
+func (b *Batch) expireItem(a *Attempt) {
+	f := a.timeout()
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.over {
+		a.over = true
+		a.fail(f)
+	}
+}
+
+// force decides the attempts of a batch whose handler has not returned.
+func (b *Batch) force(failures []failure) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over {
+		return
+	}
+	b.whole.over = true
+	b.judge(failures, true)
+	if failures[0].kind != engine.KindInterrupted {
+		time.AfterFunc(Grace, b.leave)
+	}
+}
+
+// interrupt is [Attempt.interrupt] for all of the batch.
+func (b *Batch) interrupt(ignored time.Duration) {
+	failures := make([]failure, len(b.begun))
+	for i, a := range b.begun {
+		failures[i] = a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "")
+	}
+	b.force(failures)
+}
+
+// leave writes the worker off if the handler still has not returned.
+func (b *Batch) leave() {
+	s, whole := b.scheduler, &b.whole
+	whole.mu.Lock()
+	left := !whole.returned
+	if whole.left = left; left {
+		s.runsOn(b.worker, 0)
+	}
+	whole.mu.Unlock()
+	if !left {
+		return
+	}
+	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", b.logged()...)
+	b.handler.Count.Abandoned(whole, 1)
+	s.leaveBatch(b)
+	s.replace(b.worker, false)
+}
+
+// logged returns the attributes of a log line about the batch: those of its first event, and
+// how many there are.
+func (b *Batch) logged(more ...any) []any {
+	return b.whole.logged(append([]any{"batch", len(b.begun)}, more...)...)
+}
+
+// takeSlots returns numbers for attempts that run at once, under which they are claimed. No
+// other attempt of the subscription has them until freeSlots.
+func (s *Scheduler) takeSlots(n int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slots := make([]int, 0, n)
+	for len(slots) < n && len(s.slots) > 0 {
+		last := len(s.slots) - 1
+		slots = append(slots, s.slots[last])
+		s.slots = s.slots[:last]
+	}
+	for len(slots) < n {
+		slots = append(slots, s.slotted)
+		s.slotted++
+	}
+	for len(s.running) < s.slotted {
+		s.running = append(s.running, nil)
+	}
+	return slots
+}
+
+func (s *Scheduler) freeSlots(slots []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots = append(s.slots, slots...)
+}
+
+// watchBatch makes sure that the batch ends at its deadline.
+func (s *Scheduler) watchBatch(b *Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = append(s.batches, b)
+	s.alarm.set(b.whole.alarmAt())
+	for _, a := range b.begun {
+		if s.running[a.worker] = a; a.expires {
+			s.alarm.set(a.deadline())
+		}
+	}
+}
+
+// unwatchBatch forgets the batch; its worker is free again if it was written off.
+func (s *Scheduler) unwatchBatch(b *Batch, left bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = slices.DeleteFunc(s.batches, func(other *Batch) bool { return other == b })
+	for _, a := range b.begun {
+		s.running[a.worker] = nil
+	}
+	if left {
+		s.free = append(s.free, b.worker)
+	}
+}

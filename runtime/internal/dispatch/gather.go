@@ -1,0 +1,339 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A subscription with [Config].Batch hands its deliveries over in batches. Whoever has the
+// turn gathers one: deliveries that are gathered have left the queue and have not begun.
+// They have no partition key, so that later deliveries of the same key can join them, and
+// they have not passed the gate, so that nothing waits for a batch that is not full. What
+// cannot begin goes back into the queue: the subscription or the event type is paused, the
+// breaker is open, the failure throttle or a suspect of a crash holds it, or it stops.
+//
+// Some deliveries have a batch of their own: a suspect of a crash, and a delivery that has
+// failed before and whose next attempt is the last one, so that none becomes a dead letter
+// because of others in its batch. With a strict order a batch has one delivery of each key.
+
+// gathering is what a subscription with batches gathers. It is guarded by the turn.
+type gathering struct {
+	items []item
+	since time.Time   // when the first of them was taken; zero for none
+	full  bool        // nothing is to be added
+	timer *time.Timer // ends the wait for more
+}
+
+// nextBatch waits for a batch that may run. It reports false when the subscription is
+// stopping.
+func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
+	select {
+	case <-s.turn:
+	case <-s.stopping:
+		return nil, false
+	}
+	defer func() {
+		if b == nil {
+			s.putBackGathered()
+		}
+		s.turn <- struct{}{}
+	}()
+	for {
+		if s.stopped.Load() {
+			return nil, false
+		}
+		pause := s.fill(s.extra.Load() > 0)
+		if s.stopped.Load() { // keys may be missing
+			return nil, false
+		}
+		b, reopens := s.takeBatch()
+		if b != nil {
+			return b, true
+		}
+		select {
+		case <-s.wake:
+			s.more = true
+		case <-pause:
+			s.more = true
+		case <-reopens:
+		case <-s.waitForMore():
+		case <-s.stopping:
+			return nil, false
+		}
+	}
+}
+
+// waitForMore returns a channel that says when the batch is to begin that is gathered; nil if
+// none is, or it cannot begin.
+func (s *Scheduler) waitForMore() <-chan time.Time {
+	g := &s.gathering
+	if len(g.items) == 0 || s.asks {
+		return nil
+	}
+	_, wait := s.cfg.Batch()
+	left := wait - time.Since(g.since)
+	if g.timer == nil {
+		g.timer = time.NewTimer(left)
+	} else {
+		g.timer.Reset(left)
+	}
+	return g.timer.C
+}
+
+// takeBatch gathers, and begins the batch if it is full or has waited for long enough. If
+// all deliveries have to wait for the breaker it says until when. The caller has the turn.
+func (s *Scheduler) takeBatch() (b *Batch, reopens <-chan time.Time) {
+	asks := s.asks // for a suspect, to run alone
+	if !asks {
+		b, reopens = s.gatherBatch(&asks)
+	}
+	if !asks && s.cfg.Alone.closed.Load() {
+		s.cfg.Alone.pass(s)
+	}
+	return b, reopens
+}
+
+func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time) {
+	g := &s.gathering
+	now := time.Now()
+	if s.gate.paused.Load() {
+		s.putBackGathered()
+		return nil, nil
+	}
+	if b := s.cfg.Breaker; b != nil {
+		if status := b.Status(now); status.State == breaker.Open && status.Until.After(now) {
+			s.putBackGathered()
+			return nil, reopening(b, now)
+		}
+	}
+	g.full = g.full || s.extra.Load() > 0 && s.queue.anyAwaited(g.items)
+	size, wait := s.cfg.Batch()
+	for len(g.items) < size && !g.full {
+		i, ok := s.queue.gather(s.cfg.Strict)
+		if !ok {
+			break
+		}
+		switch {
+		case s.dismiss(i):
+			continue
+		case !s.solo(i):
+			g.full = i.urgent // somebody waits for it
+		case len(g.items) > 0:
+			s.queue.giveBack(i)
+			g.full = true
+			continue
+		default:
+			g.full = true
+		}
+		if g.since.IsZero() {
+			g.since = now
+		}
+		g.items = append(g.items, i)
+	}
+	if len(g.items) == 0 || len(g.items) < size && !g.full && now.Sub(g.since) < wait {
+		return nil, nil
+	}
+	return s.beginBatch(now, asks)
+}
+
+// solo tells whether a delivery has a batch of its own.
+func (s *Scheduler) solo(i item) bool {
+	return i.Suspect || i.Failures > 0 && i.Failures+1 >= cmp.Or(i.MaxAttempts, s.cfg.Settings(i.Type).Retry.MaxAttempts)
+}
+
+// dismiss settles a delivery that was taken from the queue, if it must not be tried now:
+// somebody has cancelled it, or its event type is paused.
+func (s *Scheduler) dismiss(i item) bool {
+	v := engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
+	if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
+		v = engine.Disposition{Kind: engine.Discard, Reason: reason}
+	} else if held := s.gate.held.Load(); held == nil || !(*held)(i.Type) {
+		return false
+	}
+	s.queue.enter(&i)
+	s.settle(i, v)
+	return true
+}
+
+// putBackGathered undoes the gathering. The time since the first delivery was taken goes
+// on, if there is one.
+func (s *Scheduler) putBackGathered() {
+	s.queue.giveBack(s.gathering.items...)
+	s.gathering.drop()
+	s.gathering.full = false
+}
+
+// drop forgets the deliveries.
+func (g *gathering) drop() {
+	clear(g.items)
+	g.items = g.items[:0]
+}
+
+// beginBatch makes a batch of what is gathered, in the order of the log. It returns nil if
+// that may not run yet; then it is back in the queue.
+func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-chan time.Time) {
+	g := &s.gathering
+	slices.SortFunc(g.items, func(a, b item) int { return cmp.Compare(a.Seq, b.Seq) })
+	kept := g.items[:0]
+	for _, i := range g.items {
+		if !s.dismiss(i) { // that may have changed while they were gathered
+			kept = append(kept, i)
+		}
+	}
+	clear(g.items[len(kept):])
+	g.items = kept
+	if len(g.items) == 0 {
+		g.since, g.full = time.Time{}, false
+		return nil, nil
+	}
+	first := g.items[0]
+	settings := s.cfg.Settings(first.Type)
+	if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
+		s.putBackGathered() // the one that runs will signal
+		return nil, nil
+	}
+	permits := make([]breaker.Permit, 0, len(g.items))
+	if b := s.cfg.Breaker; b != nil {
+		for _, i := range g.items {
+			permit, ok := b.Acquire(now, i.Seq)
+			if !ok {
+				break
+			}
+			permits = append(permits, permit)
+		}
+		if len(permits) == 0 {
+			s.putBackGathered()
+			return nil, reopening(b, now)
+		}
+		s.queue.giveBack(g.items[len(permits):]...) // a half-open breaker is probed with one
+		clear(g.items[len(permits):])
+		g.items = g.items[:len(permits)]
+	}
+	if *asks = first.Suspect; !s.pass(first.Suspect) {
+		for _, permit := range permits {
+			permit.Release()
+		}
+		s.putBackGathered() // there will be a signal
+		return nil, nil
+	}
+	b = &Batch{scheduler: s, alone: first.Suspect, runs: make([]run, len(g.items))}
+	for at := range g.items {
+		r := &b.runs[at]
+		s.queue.enter(&g.items[at])
+		r.item, r.scheduler, r.alone = g.items[at], s, b.alone
+		r.settings = r.inForce()
+		r.initial.started = now
+		if permits != nil {
+			r.initial.permit = permits[at]
+		}
+	}
+	g.drop()
+	g.since, g.full = time.Time{}, false
+	return b, nil
+}
+
+// gather removes the next delivery that may join a batch. It has no key until enter, so
+// that the next one of the key may join it, but with onePerKey and for an urgent one.
+func (q *queue) gather(onePerKey bool) (item, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.urgent) > 0 && !q.suspected() {
+		if i, ok := q.popUrgent(); ok {
+			i.entered = true
+			return i, true
+		}
+	}
+	for {
+		r, ok := q.turn()
+		if !ok {
+			return item{}, false
+		}
+		i := q.ready[r].pop()
+		if i.key != "" {
+			p := q.keys[i.key]
+			p.ready = false
+			if p.taken() { // by a batch that runs
+				p.behind = slices.Insert(p.behind, 0, i)
+				continue
+			}
+			if onePerKey {
+				p.enter(i.Seq)
+				i.entered = true
+			} else if next, ok := p.next(); ok {
+				q.ready[rank(next.priority)].insert(next)
+			} else if p.idle() {
+				delete(q.keys, i.key)
+			}
+		}
+		q.size--
+		return i, true
+	}
+}
+
+// anyAwaited tells whether a handler waits for the event of one of these deliveries.
+func (q *queue) anyAwaited(items []item) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(items, func(i item) bool {
+		_, awaited := q.awaitedEvents[i.Seq]
+		return awaited
+	})
+}
+
+// enter gives a delivery that was gathered its key.
+func (q *queue) enter(i *item) {
+	if i.key == "" || i.entered {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.partition(i.key)
+	if p.ready { // the next one of the key was to join
+		q.withdraw(i.key, p)
+	}
+	p.enter(i.Seq)
+	i.entered = true
+}
+
+// giveBack undoes gather for deliveries, in the order in which they were taken.
+func (q *queue) giveBack(items ...item) {
+	if len(items) == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.size += len(items)
+	for _, i := range slices.Backward(items) {
+		entered := i.entered
+		i.entered = false
+		if i.key == "" {
+			if i.urgent {
+				q.urgent = slices.Insert(q.urgent, 0, i)
+			} else {
+				q.ready[rank(i.priority)].unpop(i)
+			}
+			continue
+		}
+		if p := q.keys[i.key]; p != nil && entered { // else the queue was drained
+			p.exit(i.Seq)
+		}
+		p := q.partition(i.key)
+		if i.urgent {
+			q.urgent = slices.Insert(q.urgent, 0, i)
+			continue
+		}
+		if p.ready {
+			q.withdraw(i.key, p)
+		}
+		p.behind = slices.Insert(p.behind, 0, i)
+	}
+	for _, i := range slices.Backward(items) {
+		if p := q.keys[i.key]; p != nil {
+			q.promote(i.key, p)
+		}
+	}
+}
