@@ -47,7 +47,8 @@ type Publication struct {
 // of Publish, of PublishBatch (one call for each event), of Request and Collect, also in
 // handlers. They are called in the order in which they are given, in one option and over
 // several; the first error ends the call. Events that do not come from a publisher are stored
-// without them: dead-letter notices, replays, redrives, and what the command busgen stores.
+// without them: dead-letter notices, those of a [Schedule], replays, redrives, and what the
+// command busgen stores.
 func WithPublishMiddleware(middleware ...PublishMiddleware) Option {
 	return func(c *config) error {
 		for i, m := range middleware {
