@@ -153,6 +153,8 @@ var brokenRules = []brokenRule{
 		"	case x.enough != \"\":\n", "	case false:\n"},
 	{"TestALoserThatPanicsOrOutlivesItsTimeHasNotFailed", "runtime/internal/dispatch/failure.go",
 		"if a.interruption.lost != \"\" {", "if false {"},
+	{"TestWhatALoserHasPublishedWithADedupeKeyIsHandled", "runtime/interrupt.go",
+		"r.Duplicate || r.Dedupe != nil", "r.Duplicate"},
 	{"TestNobodyHavingAnAnswerIsAnErrorOfItsOwn", "runtime/exchange.go",
 		"return fmt.Errorf(\"%s %s: %w\", s.typ, s.id, ErrNoAnswer)", "return &NoAnswererError{EventType: s.typ}"},
 }

@@ -82,9 +82,11 @@ func (b *Bus) storedBy(a *dispatch.Attempt, records []engine.Record) {
 	}
 	children := make([]dispatch.Child, 0, len(records))
 	for i := range records {
-		if !records[i].Duplicate { // else it is somebody else's
-			children = append(children, dispatch.Child{Seq: records[i].Seq, ID: records[i].ID})
+		r := &records[i]
+		if r.Duplicate || r.Dedupe != nil {
+			continue // it is somebody else's, or can become so: who publishes the key has published this event
 		}
+		children = append(children, dispatch.Child{Seq: r.Seq, ID: r.ID})
 	}
 	if cause := a.Stored(children...); cause != nil {
 		b.abandon(a, cause)

@@ -64,3 +64,51 @@ func (env *Env) TestTheChildrenOfALoserAreCancelledAndInterrupted(t *testing.T) 
 		}
 	})
 }
+
+// The loser publishes two orders at once, with keys: the handler of one runs, and the other
+// one waits. The winner publishes the same, and relies on them.
+func (env *Env) TestWhatALoserHasPublishedWithADedupeKeyIsHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		publish := func(ctx context.Context) (duplicates int) {
+			for number, key := range []string{"zero", "one"} {
+				r, err := runtime.Publish(ctx, f.Bus, PlacedType, OrderPlaced{Number: number}, runtime.Immediately(), runtime.WithDedupeKey(key))
+				Must(t, err)
+				if r.Duplicate {
+					duplicates++
+				}
+			}
+			return duplicates
+		}
+		_, err := runtime.SubscribeAnswer(f.Bus, UserType, "loser", func(ctx context.Context, _ runtime.Event[UserCreated]) (int, error) {
+			publish(ctx)
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		Must(t, err)
+		_, err = runtime.SubscribeAnswer(f.Bus, UserType, "winner", func(ctx context.Context, _ runtime.Event[UserCreated]) (int, error) {
+			time.Sleep(10 * time.Millisecond)
+			return publish(ctx), nil
+		})
+		Must(t, err)
+		handled := &Journal[int]{}
+		f.Handle("child", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second):
+			}
+			handled.Add(e.Payload.Number)
+			return nil
+		})
+		f.MustStart()
+		duplicates, err := runtime.Request[int](t.Context(), f.Bus, UserType, UserCreated{Name: "Ada"})
+		if err != nil || duplicates != 2 {
+			t.Fatalf("%d events of the winner are duplicates, and the error is %v", duplicates, err)
+		}
+		time.Sleep(10 * time.Second)
+		if all := handled.All(); len(all) != 2 {
+			t.Errorf("only %v are handled", all)
+		}
+	})
+}
