@@ -551,6 +551,13 @@ func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
 
+// SubscribeReportRequestedBatch calls handler for the report.requested events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
+}
+
 // SubscribeReportRequestedDead calls handler for every report.requested that
 // becomes a dead letter, as the subscription called name. See
 // [runtime.SubscribeDead].
