@@ -268,9 +268,10 @@ func (f *feed) start() {
 	}
 	if config.Strict {
 		config.Key, config.Keyless = f.strictKey, strictKeyless
-	} else if reorders || config.Concurrency > 1 {
+	} else {
 		config.Key = f.partitionKey
 	}
+	config.LateKeys = !config.Strict && !reorders && config.Concurrency == 1
 	f.places, f.pending = config.Concurrency, 0
 	config.Ephemeral = f.fleeting != nil
 	f.scheduler = dispatch.New(f.consumer, config)

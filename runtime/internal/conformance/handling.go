@@ -60,6 +60,41 @@ func (env *Env) TestAnEventWithAPriorityOfItsOwnOvertakesOthersOfItsType(t *test
 	}
 }
 
+func (env *Env) TestAnEventWithAPriorityOfItsOwnDoesNotOvertakeItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var seen Journal[int]
+		f.Handle("printer", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			seen.Add(e.Payload.Number)
+			return nil
+		})
+		say := func(number int, order string, opts ...runtime.PublishOption) {
+			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: order, Number: number}, opts...)
+			Must(t, err)
+		}
+		f.MustStart()
+		f.Idle()
+		_, err := runtime.Publish(t.Context(), f.Bus, PaidType, OrderPaid{})
+		Must(t, err)
+		f.Stop()
+		f = env.Reopen(t, f.Path)
+		say(1, "a")
+		say(2, "b")
+		say(3, "b", runtime.WithPriority(runtime.PriorityHigh))
+		say(4, "c", runtime.WithPriority(runtime.PriorityHigh))
+		say(5, "a")
+		f.Handle("printer", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			seen.Add(e.Payload.Number)
+			return nil
+		})
+		f.MustStart()
+		f.Idle()
+		if got, want := seen.All(), []int{4, 1, 2, 3, 5}; !slices.Equal(got, want) {
+			t.Errorf("they were handled in the order %v, want %v", got, want)
+		}
+	})
+}
+
 func (env *Env) TestThePublisherCanShortenTheTimeoutOfAnEvent(t *testing.T) {
 	for name, test := range map[string]struct {
 		says, subscription, want time.Duration

@@ -105,6 +105,9 @@ func (s *Scheduler) item(d *engine.Delivery) item {
 	return i
 }
 
+// overtakes tells whether the publisher has given the event a priority of its own.
+func (i item) overtakes() bool { return i.own != nil && i.own.Priority != nil }
+
 // inForce returns what applies to the delivery of a run at this moment.
 func (r *run) inForce() *Settings { return r.own.over(r.scheduler.cfg.Settings(r.Type)) }
 

@@ -83,6 +83,18 @@ func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 	for _, d := range polled {
 		items = append(items, s.item(d))
 	}
+	if s.cfg.LateKeys && !s.keyed {
+		if !slices.ContainsFunc(items, item.overtakes) {
+			for _, i := range items {
+				s.queue.push(i)
+			}
+			clear(items)
+			s.items = items
+			return true
+		}
+		items = append(s.queue.reset(), items...) // what is queued has no keys
+	}
+	s.keyed = true
 	for left := items; len(left) > 0; {
 		n := suspectsApart(left)
 		if !s.setKeysApart(left[:n]) {

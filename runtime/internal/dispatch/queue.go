@@ -293,8 +293,7 @@ func (q *queue) done(key string, seq int64) (more bool) {
 // promote makes the next delivery of a key ready, if there is one and the key is free.
 func (q *queue) promote(key string, p *partition) bool {
 	if next, ok := p.next(); ok {
-		// To the front: it is older than what was polled since.
-		q.ready[rank(next.priority)].unpop(next)
+		q.ready[rank(next.priority)].insert(next) // in the order of the log
 		return true
 	}
 	if p.idle() {

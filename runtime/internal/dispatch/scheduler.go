@@ -48,6 +48,10 @@ type Config struct {
 	// do anything. With an error the attempt at the delivery fails.
 	Key func(d *engine.Delivery) (string, error)
 
+	// LateKeys says that no delivery overtakes another, but for those whose publisher has
+	// given them a priority of their own. Keys are computed from the first of these on.
+	LateKeys bool
+
 	// Keyless is the key of deliveries whose own cannot be computed.
 	Keyless string
 
@@ -176,6 +180,7 @@ type Scheduler struct {
 	items    []item // memory of enqueue; guarded by turn
 	later    []item // polled, and waiting for their keys until no suspect runs, or they may run alone; guarded by turn
 	asks     bool   // the first of them, or of holdFailing, is a suspect; guarded by turn
+	keyed    bool   // what is in the queue has its keys; guarded by turn
 	held     int64  // up to here the queue knows; guarded by turn
 	runs     []run  // not yet used; guarded by turn
 
