@@ -56,7 +56,8 @@ type ReplayFilter struct {
 //
 // Events that the subscription has not handled yet, has as dead letters or has discarded
 // stay as they are, as do those from before it began; events that were pruned are gone.
-// Events that the subscription handles while Replay runs are not part of it.
+// Events that are published while Replay runs are not part of it. One that was open when
+// Replay began, and that the subscription handles before its turn, may be.
 //
 // Replay makes the deliveries due and does not wait for them; the process that dispatches
 // notices within 200 ms. It works in small transactions, so that publishers do not wait
@@ -118,21 +119,26 @@ func (b *Bus) sweep(ctx context.Context, spec engine.SweepSpec) (changed int, er
 	if err != nil {
 		return 0, public(err)
 	}
-	for left := steps.Matched(); left > 0; {
+	matched := steps.Matched()
+	if matched == 0 {
+		return 0, nil
+	}
+	// The number that matched is not the end: a step may find events that were handled since.
+	for {
 		keys, err := steps.Step(ctx, sweepStep)
 		if err != nil || len(keys) == 0 {
 			return changed, public(err)
 		}
-		changed, left = changed+len(keys), left-len(keys)
-		if left > 0 {
-			select {
-			case <-time.After(sweepPause):
-			case <-b.stopRequested:
-				return changed, ErrShutdown
-			case <-ctx.Done():
-				return changed, ctx.Err()
-			}
+		changed += len(keys)
+		if changed == matched {
+			continue // most likely the next step finds nothing
+		}
+		select {
+		case <-time.After(sweepPause):
+		case <-b.stopRequested:
+			return changed, ErrShutdown
+		case <-ctx.Done():
+			return changed, ctx.Err()
 		}
 	}
-	return changed, nil
 }

@@ -29,7 +29,7 @@ func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} 
 // Counts counts the selected deliveries by what happened to them.
 type Counts struct {
 	Matched int `json:"matched"` // how many there were when it began
-	Moved   int `json:"moved"`   // how many were changed
+	Moved   int `json:"moved"`   // how many were changed; of a replay it may be more than Matched
 	// Skipped counts keys that named no dead letter when the method began, and deliveries
 	// that no longer matched when it was their turn.
 	Skipped int `json:"skipped"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,8 +52,10 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 // Replay delivers handled events to one subscription again, in the order of the log,
 // each with a fresh count of attempts. Other subscriptions do not notice. Replay leaves
 // out events that the subscription has not handled yet, has as dead letters or has
-// discarded, and those from before it began. The filter chooses events, and takes no
-// Status.
+// discarded, and those from before it began. Events that are published while Replay runs
+// are not part of it. One that was open when Replay began, and that the subscription
+// handles before its turn, may be: then more events are moved than matched. The filter
+// chooses events, and takes no Status.
 //
 // It works in small transactions: when ctx ends or the process dies, each event was
 // replayed or not. A second call replays the same events once more. The counts are
@@ -123,7 +126,7 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 	if err != nil {
 		return Counts{}, err
 	}
-	w := &sweep{Selection: s, log: f.log, steps: steps}
+	w := &sweep{Selection: s, kind: spec.Kind, log: f.log, steps: steps}
 	w.counts.Matched = steps.Matched()
 	w.counts.Skipped = max(0, len(s.Filter.Keys)-steps.Matched())
 	if !s.DryRun {
@@ -135,6 +138,7 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 // sweep is a change to many deliveries that has begun.
 type sweep struct {
 	Selection
+	kind   engine.SweepKind
 	log    engine.Inspection
 	steps  engine.Sweep
 	counts Counts
@@ -150,10 +154,14 @@ func (w *sweep) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := w.move(ctx, wanted-w.counts.Moved); err != nil {
+	left := wanted - w.counts.Moved
+	if replays := w.kind == engine.SweepReplay || w.kind == engine.SweepRewind; replays && w.Limit == 0 && left > 0 {
+		left = math.MaxInt // a step may find events that were handled since the count: it is not the end
+	}
+	if _, err := w.move(ctx, left); err != nil {
 		return err
 	}
-	w.counts.Skipped += wanted - w.counts.Moved
+	w.counts.Skipped += max(0, wanted-w.counts.Moved)
 	return nil
 }
 
@@ -171,7 +179,8 @@ func (w *sweep) move(ctx context.Context, n int) (all []Key, err error) {
 		if w.Progress != nil {
 			w.Progress(w.counts)
 		}
-		if n > 0 {
+		// When all that matched are moved, most likely the next step finds nothing.
+		if n > 0 && w.counts.Moved != w.counts.Matched {
 			if err := sleep(ctx, pause); err != nil {
 				return all, err
 			}

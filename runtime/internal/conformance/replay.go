@@ -68,6 +68,46 @@ func (env *Env) TestABusRewindsAndReplaysToOneSubscriptionAtOnce(t *testing.T) {
 	})
 }
 
+// An event that is handled between the count and its turn does not take the place of one
+// that matched.
+func (env *Env) TestABusReplaysAllThatMatchedWhenAnotherIsHandledMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		const snoozed, last = 150, 201 // two steps without the snoozed one
+		var seen Journal[int]
+		f.Handle("worker", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Payload.Number == snoozed && e.Attempt == 1 {
+				return runtime.Snooze(time.Hour)
+			}
+			seen.Add(e.Payload.Number)
+			return nil
+		})
+		f.MustStart()
+		f.Publish(Numbers(1, last)...)
+		time.Sleep(time.Hour - time.Millisecond)
+		if got := len(seen.All()); got != last-1 {
+			t.Fatalf("handled %d, want %d: one waits", got, last-1)
+		}
+		n, err := f.Rewind(t.Context(), "worker", runtime.ToBeginning())
+		Must(t, err)
+		f.Idle()
+		times := map[int]int{}
+		for _, one := range seen.All() {
+			times[one]++
+		}
+		missing := 0
+		for one := 1; one <= last; one++ {
+			if one != snoozed && times[one] != 2 {
+				t.Errorf("order %d was handled %d times, want 2", one, times[one])
+				missing++
+			}
+		}
+		if want := last - 2 + times[snoozed]; n != want && missing == 0 {
+			t.Errorf("rewound %d, want %d", n, want)
+		}
+	})
+}
+
 // While a replay is under way, the events that are open are left to it.
 func (env *Env) TestARewindDuringARewindReplaysNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -226,7 +226,9 @@ type SweepSpec struct {
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one
 // transaction, so that publishers do not wait for long; all steps have one entry in
-// the audit. Deliveries that begin to match after Sweeper.Sweep are left alone.
+// the audit. Dead letters that die after Sweeper.Sweep are left alone, and so are events
+// that are published after it. A replay may find events that were open at that time and
+// handled since, so that all steps together change more than Matched.
 type Sweep interface {
 	// Matched returns how many deliveries matched when the sweep began.
 	Matched() int

@@ -46,7 +46,9 @@ const replayable = `
 // replayWindow is how many positions of the log a replay reads at once.
 const replayWindow = 4096
 
-// replay begins to give events again. What is handled from now on is not part of it.
+// replay begins to give events again. What the cursor passes from now on is not part of it.
+// What has a row now, and is handled before a step comes to it, is: a list of such rows
+// would grow with the backlog.
 func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry engine.AuditEntry) (engine.Sweep, error) {
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]

@@ -119,6 +119,42 @@ func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testin
 	})
 }
 
+// An event that is handled between the count and its turn does not take the place of one
+// that matched.
+func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var marks conformance.Journal[string]
+		_, err := runtime.Subscribe(f.Bus, PlacedType, "worker", func(_ context.Context, e runtime.Event[Order]) error {
+			if e.Payload.Number == 3 && e.Attempt == 1 {
+				return runtime.Snooze(time.Hour)
+			}
+			marks.Add(fmt.Sprintf("%d:%t", e.Payload.Number, e.Replayed))
+			return nil
+		})
+		Must(t, err)
+		Must(t, f.Start(t.Context()))
+		f.Publish(1, 2, 3, 4)
+		time.Sleep(time.Hour - 2*time.Minute - 500*time.Millisecond) // order 3 is due between the first step and the second
+		counts, err := f.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Rate: 1})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		got := marks.All()
+		extra := 0
+		if slices.Contains(got, "3:true") {
+			extra = 1
+		}
+		for _, want := range []string{"3:false", "1:true", "2:true", "4:true"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("the handler saw %q, want %s as well", got, want)
+			}
+		}
+		if want := (inspect.Counts{Matched: 3, Moved: 3 + extra}); counts != want {
+			t.Errorf("the counts are %+v, want %+v", counts, want)
+		}
+	})
+}
+
 // delivery returns where an order stands for worker.
 func (r *rewinder) delivery(t *testing.T, n int) inspect.DeliveryState {
 	t.Helper()
