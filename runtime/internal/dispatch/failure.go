@@ -237,15 +237,15 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
 	}
-	what := "event is dead-lettered"
-	if s.cfg.Ephemeral {
-		what = "an ephemeral subscription drops an event that its handler cannot handle"
-	}
 	attributes := a.logged("reason", reason, "error", last.Error)
 	if a.Critical() {
 		attributes = append(attributes, "alert", "critical")
 	}
-	s.cfg.Logger.Error(what, attributes...)
+	if s.cfg.Ephemeral {
+		s.cfg.Logger.Error("an ephemeral subscription drops an event that its handler cannot handle", attributes...)
+	} else {
+		s.cfg.Logger.Error("event is dead-lettered", attributes...)
+	}
 	a.handler.Count.Dead(a, reason, last)
 	v := a.run.disposition(engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: reason,
