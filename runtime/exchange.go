@@ -276,9 +276,9 @@ func (x *exchange) stopLosers(bus *Bus) {
 	if enough == "" {
 		return
 	}
-	for _, a := range losers {
-		a.Lose(ErrAnswered, answeredBy(enough))
-	}
+	losers = slices.DeleteFunc(losers, func(a *dispatch.Attempt) bool {
+		return !a.Lose(ErrAnswered, answeredBy(enough)) // it was over before, as one of the winner that has timed out
+	})
 	for _, a := range losers {
 		bus.abandon(a, ErrAnswered)
 	}

@@ -112,3 +112,38 @@ func (env *Env) TestWhatALoserHasPublishedWithADedupeKeyIsHandled(t *testing.T) 
 		}
 	})
 }
+
+// The first attempt publishes an order at once, and ignores that its time is up. The second
+// attempt answers while the handler of the first one still runs.
+func (env *Env) TestWhatAnEarlierAttemptOfTheWinnerHasPublishedIsHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		_, err := runtime.SubscribeAnswer(f.Bus, UserType, "winner", func(ctx context.Context, e runtime.Event[UserCreated]) (int, error) {
+			if e.Attempt == 1 {
+				_, err := runtime.Publish(ctx, f.Bus, PlacedType, OrderPlaced{}, runtime.Immediately())
+				Must(t, err)
+				time.Sleep(time.Minute)
+			}
+			return e.Attempt, nil
+		}, runtime.WithTimeout(time.Second))
+		Must(t, err)
+		ended := &Journal[error]{}
+		f.Handle("child", func(ctx context.Context, _ runtime.Event[OrderPlaced]) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(30 * time.Second):
+			}
+			ended.Add(ctx.Err())
+			return ctx.Err()
+		}, runtime.WithTimeout(time.Hour))
+		f.MustStart()
+		answer, err := runtime.Request[int](t.Context(), f.Bus, UserType, UserCreated{Name: "Ada"})
+		if err != nil || answer != 2 {
+			t.Fatalf("the answer is of attempt %d, and the error is %v", answer, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if all := ended.All(); len(all) != 1 || all[0] != nil {
+			t.Errorf("the handler of the order has returned %v", all)
+		}
+	})
+}

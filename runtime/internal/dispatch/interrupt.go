@@ -48,8 +48,9 @@ func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
 
 // Lose interrupts an attempt whose answer is not needed any more. If its handler fails
 // after that, in whatever way, the delivery is discarded for this reason, and in a group
-// the next member has its turn. Call it without locks that are taken to settle a delivery.
-func (a *Attempt) Lose(cause error, reason string) { a.interruptFor(cause, reason) }
+// the next member has its turn. It reports false if the attempt is over, or was interrupted
+// before. Call it without locks that are taken to settle a delivery.
+func (a *Attempt) Lose(cause error, reason string) bool { return a.interruptFor(cause, reason) }
 
 // interruptFor ends the context of the attempt. It reports false if the attempt is over,
 // or was interrupted before.
