@@ -59,3 +59,25 @@ func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
 		})
 	}
 }
+
+// Between the look for dead letters and the transaction that revives them, an operator may
+// retry one and then cancel it. That cancel is for the open delivery, and holds.
+func TestARedriveLeavesTheCancelOfAnOpenDelivery(t *testing.T) {
+	g := openWithWorker(t)
+	r := g.publish("job.queued")
+	seq := g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})[0]
+	spec := engine.RedriveSpec{Subscription: "worker", Type: r.Type, DeadBefore: time.Now(), Max: 1, Limit: 10}
+	must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+		if err := cancelDelivery(c, rowKey{1, seq}, "a mistake", false); err != nil {
+			return err
+		}
+		if n, err := redrive(c, spec, []rowKey{{1, seq}}); n != 0 || err != nil {
+			t.Errorf("redriven %d, %v, want none", n, err)
+		}
+		n, err := c.Int64("SELECT count(*) FROM cancelled WHERE seq = ? AND subscription = 1 AND reason = 'a mistake'", seq)
+		if n != 1 {
+			t.Error("the cancel is forgotten")
+		}
+		return err
+	}))
+}

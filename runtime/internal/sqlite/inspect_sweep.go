@@ -110,7 +110,8 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // revive makes a dead delivery due now, with a fresh count of attempts; those
 // it has behind it stay on record. One whose last attempt has ended with the
 // process still runs alone. By hand, the count of automatic redrives begins
-// again as well; else this is one of them.
+// again as well; else this is one of them. The caller has seen in this transaction that
+// it is dead.
 func revive(c *database.Conn, at rowKey, byHand bool) error {
 	now := time.Now()
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {

@@ -207,7 +207,7 @@ func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) e
 		return err
 	}
 	record := func(at time.Time, text string) error {
-		return c.Exec(insertAttempt, one.seq, one.subscription, engine.KindCrash, nil, at, text, nil, nil, nil)
+		return c.Exec(insertAttempt, one.seq, one.subscription, engine.KindCrash, nil, at, text, nil, nil, nil, nil)
 	}
 	for _, at := range earlier {
 		if err := record(at, togetherError); err != nil {

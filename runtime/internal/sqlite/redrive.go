@@ -61,10 +61,14 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 // redrive revives those of the letters that are still dead.
 func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
 	for _, one := range due {
-		if err := revive(c, one, false); err != nil {
+		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.subscription, one.seq)
+		if err == nil && dead != 0 { // else what is said of it, a cancel say, holds
+			err = revive(c, one, false)
+			n++
+		}
+		if err != nil {
 			return 0, err
 		}
-		n += int(c.Changes())
 	}
 	if n == 0 {
 		return 0, nil
