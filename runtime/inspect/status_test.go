@@ -43,7 +43,7 @@ func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 		}
 		minute := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
 		want := inspect.Status{
-			At: time.Now().UTC(), Path: f.Path, Size: got.Size, WAL: got.WAL, Schema: 5,
+			At: time.Now().UTC(), Path: f.Path, Size: got.Size, WAL: got.WAL, Schema: 6,
 			Owner:  &inspect.Owner{PID: os.Getpid(), Since: started, Alive: true},
 			Events: 4, Oldest: minute(0), Newest: minute(2),
 			Types: []inspect.TypeCount{
