@@ -142,7 +142,8 @@ func ExampleWithRetry() {
 }
 
 // A publisher can say how one event is handled: here it goes first, and is not worth
-// handling any more after five minutes.
+// handling any more after five minutes. It would not overtake an event of the same user,
+// which is its partition key.
 func ExampleWithPriority() {
 	path, remove := exampleFile()
 	defer remove()
@@ -156,7 +157,7 @@ func ExampleWithPriority() {
 			return nil
 		})
 	events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "ada@example.org"})
-	events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "in-a-hurry@example.org"},
+	events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: uuid.New(), Email: "in-a-hurry@example.org"},
 		runtime.WithPriority(runtime.PriorityHigh), runtime.WithExpiry(5*time.Minute))
 	bus.Start(ctx)
 	bus.WaitIdle(ctx)

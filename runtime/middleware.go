@@ -147,6 +147,7 @@ func withPayload[From, To any](e Event[From], payload To) Event[To] {
 	return Event[To]{
 		ID: e.ID, Type: e.Type, Version: e.Version, Payload: payload, Metadata: e.Metadata,
 		CorrelationID: e.CorrelationID, ParentID: e.ParentID, PublishedBy: e.PublishedBy, Hops: e.Hops, PublishedAt: e.PublishedAt,
+		Schedule: e.Schedule, ScheduledFor: e.ScheduledFor,
 		Subscription: e.Subscription, Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Replayed: e.Replayed,
 		attempt: e.attempt,
 	}
