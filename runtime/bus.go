@@ -48,6 +48,7 @@ type Bus struct {
 	alone       dispatch.Alone
 	waits       dispatch.Waits
 	interrupts  atomic.Bool // attempts can be interrupted
+	abandoning  abandoning
 
 	mu            sync.Mutex
 	subscriptions []*Subscription

@@ -16,17 +16,10 @@ import (
 // Attempts keep what it needs only while Bus.interrupts is true, which costs each of them
 // a little memory. Whoever will interrupt sets it before the first attempt that may lose.
 
-// interrupt ends the contexts of the handlers of this bus that run for the event at seq,
-// with a cause: of one subscription (a group by its own name) or, for an empty name, of
-// all. If they fail after that, their deliveries are discarded, with the text of the cause
-// as the reason. It abandons what these handlers have published. It does not wait for
-// handlers, but for the file; call it without locks that handlers need.
-func (b *Bus) interrupt(seq int64, subscription string, cause error) {
-	for _, a := range b.interruptAttempts(seq, subscription, cause) {
-		b.abandon(a, cause)
-	}
-}
-
+// interruptAttempts ends the contexts of the handlers of this bus that run for the event at
+// seq, with a cause: of one subscription (a group by its own name) or, for an empty name,
+// of all. If they fail after that, their deliveries are discarded, with the text of the
+// cause as the reason. It does not wait for handlers; call it without locks that they need.
 func (b *Bus) interruptAttempts(seq int64, subscription string, cause error) (interrupted []*dispatch.Attempt) {
 	var schedulers []*dispatch.Scheduler
 	b.mu.Lock()
@@ -42,31 +35,78 @@ func (b *Bus) interruptAttempts(seq int64, subscription string, cause error) (in
 	return interrupted
 }
 
+// abandoning is what goes on for [Bus.abandon]. A shutdown waits for it.
+type abandoning struct {
+	mu      sync.Mutex
+	ctx     context.Context // ends when a shutdown does not wait any longer
+	end     context.CancelFunc
+	closed  bool // nothing more begins
+	running sync.WaitGroup
+}
+
 // abandon cancels the events that the handler of an attempt has published at once, and
 // interrupts their handlers, and so on with what those have published. What the handler
-// publishes from now on is cancelled by storedBy.
+// publishes from now on is cancelled by storedBy. It does not wait for that: the file may
+// be slow, and a caller that has its answer has no use for it. What a shutdown does not wait
+// for is handled after the next start.
 func (b *Bus) abandon(a *dispatch.Attempt, cause error) {
 	children := a.Abandon(cause)
+	work := &b.abandoning
+	work.mu.Lock()
+	defer work.mu.Unlock()
+	if work.closed || len(children) == 0 {
+		return
+	}
+	if work.ctx == nil {
+		work.ctx, work.end = context.WithCancel(context.Background())
+	}
+	ctx := work.ctx
+	work.running.Go(func() { b.cancelAll(ctx, children, cause) })
+}
+
+// stop waits until nothing is being abandoned any more, or ctx ends.
+func (work *abandoning) stop(ctx context.Context) {
+	work.mu.Lock()
+	work.closed = true
+	end := work.end
+	work.mu.Unlock()
+	if end == nil {
+		return
+	}
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	work.running.Wait()
+}
+
+// cancelAll cancels events, and interrupts their handlers, until ctx ends.
+func (b *Bus) cancelAll(ctx context.Context, children []dispatch.Child, cause error) {
 	var cancelling sync.WaitGroup
 	places := make(chan struct{}, cancelsAtOnce)
-	for _, child := range children { // at once, so that they share transactions
+	for _, child := range children {
 		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		cancelling.Go(func() {
-			b.cancelChild(child, cause)
+			b.cancelChild(ctx, child, cause)
 			<-places
 		})
 	}
 	cancelling.Wait()
 	for _, child := range children { // after all are cancelled: the worker of one would begin the next
-		b.interrupt(child.Seq, "", cause)
+		for _, a := range b.interruptAttempts(child.Seq, "", cause) {
+			if more := a.Abandon(cause); len(more) > 0 {
+				b.cancelAll(ctx, more, cause)
+			}
+		}
 	}
 }
 
 // cancelsAtOnce is how many events are cancelled at the same time at most.
 const cancelsAtOnce = 64
 
-func (b *Bus) cancelChild(child dispatch.Child, cause error) {
-	_, err := b.log.Cancel(context.Background(), engine.Cancellation{Event: child.ID, Reason: cause.Error()})
+func (b *Bus) cancelChild(ctx context.Context, child dispatch.Child, cause error) {
+	_, err := b.log.Cancel(ctx, engine.Cancellation{Event: child.ID, Reason: cause.Error()})
 	var begun *engine.BegunError
 	var settled *engine.NotOpenError
 	if err != nil && !errors.As(err, &begun) && !errors.As(err, &settled) && !errors.Is(err, engine.ErrClosed) {

@@ -249,6 +249,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	}
 	waiting.Wait()
 	b.maintenance.Wait()
+	b.abandoning.stop(ctx)
 	if dispatched {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
