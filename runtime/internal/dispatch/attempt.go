@@ -411,7 +411,7 @@ func (a *Attempt) refused(cancelled bool) (over bool) {
 	defer a.mu.Unlock()
 	a.over = true
 	a.withdraw()
-	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true}))
 	return true
 }
 

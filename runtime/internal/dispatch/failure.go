@@ -84,7 +84,8 @@ func (a *Attempt) fail(f failure) {
 		a.withdraw() // it says nothing about the handler
 		reason, _ := textOf(cause)
 		a.handler.Count.Discarded(a, reason, now)
-		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
+		_, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
 	failure := &engine.FailedAttempt{
@@ -227,7 +228,7 @@ func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt)
 func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 	s := a.run.scheduler
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
-		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word}))
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word, Cancelled: true}))
 		return
 	}
 	last := failure

@@ -65,7 +65,7 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 			return nil, nil, false
 		}
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-			s.settle(i, engine.Disposition{Kind: engine.Discard, Reason: reason})
+			s.settle(i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
 			continue
 		}
 		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {

@@ -150,7 +150,7 @@ func (s *Scheduler) solo(i item) bool {
 func (s *Scheduler) dismiss(i item) bool {
 	v := engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
 	if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-		v = engine.Disposition{Kind: engine.Discard, Reason: reason}
+		v = engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true}
 	} else if held := s.gate.held.Load(); held == nil || !(*held)(i.Type) {
 		return false
 	}

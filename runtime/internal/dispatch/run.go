@@ -201,7 +201,7 @@ func (s *Scheduler) settleAll(all []judged) {
 func (s *Scheduler) beforeSettling(i item, v engine.Disposition) engine.Disposition {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
-			v.Kind, v.Reason = engine.Discard, reason
+			v.Kind, v.Reason, v.Cancelled = engine.Discard, reason, true
 		}
 	}
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {

@@ -32,6 +32,9 @@ type Disposition struct {
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words
+	// Cancelled of Discard says that it is only because of what Source.Cancelled has
+	// said. If that was undone meanwhile, the delivery begins anew instead.
+	Cancelled bool
 	// Fingerprint of Dead is the same for failures of the same kind.
 	Fingerprint string
 	// Progress of all but Done and Discard is handed out with the delivery

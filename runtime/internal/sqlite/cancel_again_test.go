@@ -81,3 +81,59 @@ func TestARedriveLeavesTheCancelOfAnOpenDelivery(t *testing.T) {
 		return err
 	}))
 }
+
+// The process that dispatches learns of a cancel, and settles the delivery for it. If another
+// process undoes the cancel before that is written, the delivery is due, as that has said.
+func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
+	for name, discard := range map[string]struct {
+		engine.Disposition
+		undone bool
+	}{
+		"for the cancel": {engine.Disposition{Kind: engine.Discard, Reason: "a mistake", Cancelled: true}, true},
+		"for the cancel, after an attempt": {engine.Disposition{
+			Kind: engine.Discard, Reason: "a mistake", Cancelled: true,
+			Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Ended: time.Now()},
+		}, true},
+		"by the handler": {engine.Disposition{Kind: engine.Discard, Reason: "no need"}, false},
+	} {
+		for _, undo := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				g := openWithWorker(t)
+				r := g.publish("job.queued")
+				deliveries, err := g.consumer.Poll(nil, 1)
+				if err != nil || len(deliveries) != 1 {
+					t.Fatalf("polled %v, %v", deliveries, err)
+				}
+				file := inspectFile(t, g.path)
+				_, err = file.DiscardEvent(t.Context(), r.ID, "", "a mistake")
+				must(t, err)
+				must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+					_, _, err := g.readCancelled(c)
+					return err
+				}))
+				if _, ok := g.consumer.Cancelled(r.Seq); !ok {
+					t.Fatal("it is not cancelled")
+				}
+				if undo {
+					undone, err := file.Undiscard(t.Context(), engine.Undo{Event: r.ID})
+					if err != nil || undone.Due != 1 {
+						t.Fatalf("undone %+v, %v", undone, err)
+					}
+				}
+				g.consumer.Settle(deliveries[0], discard.Disposition)
+				must(t, g.Flush(t.Context()))
+				again, err := g.consumer.Poll(nil, 1)
+				want := 0
+				if undo && discard.undone {
+					want = 1
+				}
+				if err != nil || len(again) != want {
+					t.Errorf("undone %t: polled %d again, %v, want %d", undo, len(again), err, want)
+				}
+				if len(again) == 1 && again[0].Failures != 0 {
+					t.Errorf("it begins with %d failures", again[0].Failures)
+				}
+			})
+		}
+	}
+}

@@ -76,6 +76,7 @@ type settledDelivery struct {
 	staged    []logged
 	begun     bool // a handler was called
 	cancelled bool // the file says so, and must not say so any more
+	undone    bool // it is a Discard that another process has undone before it was written
 }
 
 // uncounted returns Delivery.Uncounted after the disposition.
@@ -379,7 +380,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled})
+		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled, false})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

@@ -108,8 +108,8 @@ func (d *delivery) long(now time.Time) bool {
 // writeFlush writes f, within the writer's transaction.
 func (w *writer) writeFlush(f *flush) error {
 	id := f.consumer.id
-	for _, d := range f.dispositions {
-		if err := w.writeSettled(id, d); err != nil {
+	for i := range f.dispositions {
+		if err := w.writeSettled(id, &f.dispositions[i]); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ const insertAttempt = `
 	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
 
 // writeSettled writes what became of a delivery.
-func (w *writer) writeSettled(id int64, d settledDelivery) error {
+func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 	failures := d.Failures
 	if a := d.Attempt; a != nil {
 		failures++
@@ -162,10 +162,12 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 		return w.conn.Exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
 			due, dead, reason, fingerprint, text(d.Progress), wait, snoozes)
 	}
-	if d.cancelled {
+	d.undone = false
+	if d.cancelled || d.Cancelled {
 		if err := forgetCancelled(w.conn, rowKey{id, d.Seq}); err != nil {
 			return err
 		}
+		d.undone = d.Cancelled && w.conn.Changes() == 0
 	}
 	switch d.Kind {
 	case engine.Done:
@@ -174,7 +176,10 @@ func (w *writer) writeSettled(id int64, d settledDelivery) error {
 		}
 		return w.conn.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
-		return discard(w.conn, id, d.Seq, d.Reason)
+		if err := discard(w.conn, id, d.Seq, d.Reason); err != nil || !d.undone {
+			return err
+		}
+		return restoreDiscarded(w.conn, discardedRow{rowKey: rowKey{id, d.Seq}})
 	case engine.Retry, engine.Snooze:
 		due, left := w.log.clock.putOff(d.Due)
 		wait = left.Microseconds()
@@ -282,6 +287,10 @@ func (c *consumer) written(f flush) {
 			c.dueAt(due.UnixMicro())
 		case engine.Release, engine.Hold:
 			c.dueAt(0)
+		case engine.Discard:
+			if d.undone {
+				c.dueAt(0)
+			}
 		}
 	}
 	c.mu.Unlock()

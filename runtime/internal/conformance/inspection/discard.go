@@ -154,6 +154,34 @@ func (env *Env) TestACancelledDiscardIsUndoneBeforeItHappens(t *testing.T) {
 	})
 }
 
+// The process that runs the handler hears of the discard, and not yet that it was undone,
+// when the handler fails.
+func (env *Env) TestADiscardThatIsUndoneJustBeforeItsHandlerFailsStaysUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var h Handled
+		f.Subscribe("worker", func(n, attempt int) error {
+			if attempt == 1 {
+				time.Sleep(10*time.Second + 50*time.Millisecond) // between two looks at the file
+				return ErrBroken
+			}
+			return h.Handle(n, attempt)
+		})
+		f.MustStart()
+		receipt, err := runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: 1})
+		Must(t, err)
+		time.Sleep(time.Second)
+		Must(t, Second(f.File.DiscardEvent(t.Context(), receipt.ID, "", "a mistake")))
+		time.Sleep(9*time.Second + 49*time.Millisecond)
+		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Event: receipt.ID})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		if undone != (inspect.Undone{Due: 1}) || !slices.Equal(h.All(), []int{1}) {
+			t.Errorf("undone: %+v, handled %v", undone, h.All())
+		}
+	})
+}
+
 func (env *Env) TestAnEditedDeadLetterIsNotUndiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
