@@ -34,7 +34,7 @@ func (b *Bus) activity() (now engine.Activity) {
 			now.Attempts = f.scheduler.Running(now.Attempts, time.Now(), longRunning)
 		}
 	}
-	now.Unhandled = b.health.withoutHandler()
+	now.Unhandled, now.Saturated = b.health.withoutHandler(), b.health.saturatedNow()
 	slices.SortStableFunc(now.Attempts, func(a, b engine.Running) int { return a.Started.Compare(b.Started) })
 	return now
 }

@@ -85,6 +85,7 @@ func ExampleWithHealth() {
 	// duplicates 0.2
 	// unhandled 0
 	// unknown_types 0
+	// saturated 0
 }
 
 // The statistics among the other variables of a program, at /debug/vars.

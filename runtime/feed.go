@@ -31,11 +31,12 @@ type feed struct {
 	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
 	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
-	members  atomic.Pointer[[]*Subscription]                // replaced, never changed
-	settings atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
-	handlers atomic.Pointer[map[string][]*dispatch.Handler] // likewise
-	all      []*dispatch.Handler                            // outside of groups: the one
-	paused   atomic.Bool
+	members   atomic.Pointer[[]*Subscription]                // replaced, never changed
+	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
+	handlers  atomic.Pointer[map[string][]*dispatch.Handler] // likewise
+	all       []*dispatch.Handler                            // outside of groups: the one
+	paused    atomic.Bool
+	saturated atomic.Bool
 }
 
 // join adds a subscription to its feed, and makes the durable name. The

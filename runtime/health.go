@@ -28,6 +28,9 @@ type Health struct {
 	// UnknownTypes is how many event types may be published that are not in the
 	// catalogue and that no subscription is for.
 	UnknownTypes int
+	// Saturated is how many subscriptions there may be whose handlers are busy all the time
+	// while their backlog grows, for a minute. See docs/flow.md.
+	Saturated int
 	// Window is for how long something counts. It slides in steps of Every, or
 	// of a 60th where that is longer. At most 24h.
 	Window time.Duration
@@ -40,7 +43,7 @@ type Health struct {
 
 // DefaultHealth returns the thresholds of a bus that sets none: 10 % retries,
 // 100 dead letters, 5 % timeouts and 20 % duplicates, of at least 20 samples
-// within 5 minutes, no unhandled subscription and no unknown type, evaluated every 10
+// within 5 minutes, no unhandled subscription, no unknown type and no saturated subscription, evaluated every 10
 // seconds.
 func DefaultHealth() Health {
 	return Health{
@@ -67,6 +70,7 @@ func (h Health) Validate() error {
 	require(h.DeadLetters >= 0, "DeadLetters is %d: it must not be negative", h.DeadLetters)
 	require(h.Unhandled >= 0, "Unhandled is %d: it must not be negative", h.Unhandled)
 	require(h.UnknownTypes >= 0, "UnknownTypes is %d: it must not be negative", h.UnknownTypes)
+	require(h.Saturated >= 0, "Saturated is %d: it must not be negative", h.Saturated)
 	require(h.MinSamples >= 1, "MinSamples is %d: it must be at least 1", h.MinSamples)
 	require(h.Every >= time.Second, "Every is %v: it must be at least 1s", h.Every)
 	require(h.Window >= h.Every && h.Window <= 24*time.Hour, "Window is %v: it must be between Every, %v, and 24h", h.Window, h.Every)
@@ -101,6 +105,7 @@ const (
 	CheckDuplicates   = "duplicates"
 	CheckUnhandled    = "unhandled"
 	CheckUnknownTypes = "unknown_types"
+	CheckSaturated    = "saturated"
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
@@ -110,7 +115,7 @@ type HealthCheck struct {
 	Value     float64   `json:"value"`    // a share of Samples, or how many there are
 	Threshold float64   `json:"threshold"`
 	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window
-	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters or the oldest pending event
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 

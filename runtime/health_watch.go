@@ -16,17 +16,19 @@ type healthWatch struct {
 	readings    []reading // from the beginning of the window on; never empty
 	quiet       bool      // nothing has happened between the last two looks
 	unhandled   unhandledWatch
+	saturation  saturationWatch
 	deadLetters HealthCheck // of dead letters, as last counted
 	stale       bool        // there may be others now
 	rest        time.Time   // they are not counted again before
 	failing     bool        // they could not be counted the last time
 
-	mu        sync.Mutex
-	at        time.Time
-	checks    []HealthCheck
-	ended     error    // why the bus has stopped dispatching
-	started   int64    // the seq of the newest event when the bus began to dispatch
-	noHandler []string // subscriptions with pending events that this program does not handle
+	mu             sync.Mutex
+	at             time.Time
+	checks         []HealthCheck
+	ended          error    // why the bus has stopped dispatching
+	started        int64    // the seq of the newest event when the bus began to dispatch
+	saturatedNames []string // subscriptions, by name
+	noHandler      []string // subscriptions with pending events that this program does not handle
 }
 
 // stop records why the bus no longer dispatches, although it was not shut down.
@@ -67,6 +69,7 @@ func newHealthWatch(b *Bus, policy Health) *healthWatch {
 		h.deadLetters = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
 		h.unhandled.backlogs = HealthCheck{Name: CheckUnhandled, Threshold: float64(policy.Unhandled)}
 		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
+		h.saturation.check = HealthCheck{Name: CheckSaturated, Threshold: float64(policy.Saturated)}
 		h.checks = h.measure(reading{})
 	}
 	return h
@@ -112,6 +115,7 @@ func (h *healthWatch) check(ctx context.Context) {
 	}
 	h.countDead(ctx, quiet)
 	h.checkUnhandled(ctx)
+	h.checkSaturation(ctx)
 	h.quiet = quiet
 	h.slide(now)
 	for _, c := range h.update(now.at, h.measure(now)) {
@@ -186,6 +190,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		rate(CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
 		h.unhandled.backlogs,
 		h.unhandled.types,
+		h.saturation.check,
 	}
 }
 
@@ -223,5 +228,6 @@ var healthAdvice = map[string]string{
 	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
 	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
+	CheckSaturated:    "the log names each subscription, and the setting that would help",
 	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

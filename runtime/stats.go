@@ -52,8 +52,11 @@ type SubscriptionStats struct {
 	Concurrency int `json:"concurrency"`
 	// NextConcurrency is what it will be when the program subscribes again, because [Bus.Tune]
 	// has changed it. 0 if it stays.
-	NextConcurrency int           `json:"next_concurrency,omitempty"`
-	Breaker         BreakerStatus `json:"breaker"`
+	NextConcurrency int `json:"next_concurrency,omitempty"`
+	// Saturated says that its handlers, or those of its group, are busy all the time while its
+	// backlog grows, as the health checks saw it last.
+	Saturated bool          `json:"saturated,omitempty"`
+	Breaker   BreakerStatus `json:"breaker"`
 	Counts
 	Rates Rates `json:"rates"`
 	// Latency is the time from the publication of an event (its due time, if it
@@ -105,7 +108,7 @@ func (s *Subscription) stats(now time.Time) SubscriptionStats {
 		concurrency = concurrencyOf(*s.feed.members.Load())
 	}
 	return SubscriptionStats{
-		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(),
+		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), Saturated: s.feed.saturated.Load(),
 		Name: s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),

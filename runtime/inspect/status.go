@@ -69,6 +69,8 @@ type TypeCount = engine.TypeCount
 //		// Unhandled says that it has a backlog and that the dispatching process has
 //		// noticed that it has no handler for it. Only in a Status.
 //		Unhandled bool
+//		// Saturated says that its handlers are busy all the time while its backlog grows.
+//		Saturated bool
 //		// Backlog is how many events it has yet to settle, at most MaxBacklog. It
 //		// includes Running, Waiting and Held.
 //		Backlog int

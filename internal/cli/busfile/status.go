@@ -50,8 +50,9 @@ With --json: at (when it looked), path, size and wal (bytes), schema, owner
 (pid, since, alive; null if no bus was ever started), events, more (not all of
 them are counted), oldest, newest, types (name, unrouted: no subscription
 matches it, events, oldest, newest), subscriptions (name, pattern, paused,
-unhandled: it has a backlog and no handler, backlog, backlog_at_most, partial,
-running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
+unhandled: it has a backlog and no handler, saturated: its handlers are busy all
+the time while its backlog grows, backlog, backlog_at_most, partial, running,
+waiting, held, dead, oldest), dead_letters, pauses (subscription or
 types, since, actor, reason), breakers and running (as "busgen breakers list"
 and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
 --watch also rates (seconds since the look before, published per second), and in
@@ -207,6 +208,9 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) stri
 		}
 		if s.Unhandled {
 			notes = append(notes, "no handler")
+		}
+		if s.Saturated {
+			notes = append(notes, "saturated")
 		}
 		published, handled, died, drained := rates(s)
 		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest),

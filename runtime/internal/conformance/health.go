@@ -117,7 +117,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 				time.Sleep(Look)
 				p.RequireChanges(test.want...)
 				status := p.Health()
-				if status.Healthy != (test.want == nil) || len(status.Checks) != 6 {
+				if status.Healthy != (test.want == nil) || len(status.Checks) != 7 {
 					t.Errorf("the status is %+v", status)
 				}
 			})
@@ -363,6 +363,12 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
   },
   {
    "name": "unknown_types",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
+  },
+  {
+   "name": "saturated",
    "exceeded": false,
    "value": 0,
    "threshold": 0

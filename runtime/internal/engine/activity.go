@@ -26,6 +26,9 @@ type Activity struct {
 	// Unhandled are the names of durable consumers with open deliveries for which the
 	// process has no handler.
 	Unhandled []string
+	// Saturated are the names of durable consumers whose handlers are busy all the time while
+	// their backlog grows.
+	Saturated []string
 }
 
 // Breaker is a circuit breaker that is open or half-open.

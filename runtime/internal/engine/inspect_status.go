@@ -65,6 +65,8 @@ type SubscriptionState struct {
 	// Unhandled says that it has a backlog and that the dispatching process has
 	// noticed that it has no handler for it. Only in a [Status].
 	Unhandled bool `json:"unhandled,omitempty"`
+	// Saturated says that its handlers are busy all the time while its backlog grows.
+	Saturated bool `json:"saturated,omitempty"`
 	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
 	// includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`

@@ -66,6 +66,7 @@ func (in *inspection) Status(ctx context.Context, limit int, _ engine.Status) (e
 	for i := range status.Subscriptions {
 		s := &status.Subscriptions[i]
 		s.Unhandled = s.Backlog > 0 && slices.Contains(in.activity.Unhandled, s.Name)
+		s.Saturated = s.Backlog > 0 && slices.Contains(in.activity.Saturated, s.Name)
 		status.DeadLetters += s.Dead
 	}
 	for _, p := range in.pauses {

@@ -74,6 +74,14 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 	if err := c.Exec("DELETE FROM unhandled"); err != nil {
 		return err
 	}
+	if err := c.Exec("DELETE FROM saturated"); err != nil {
+		return err
+	}
+	for _, name := range a.Saturated {
+		if err := c.Exec("INSERT INTO saturated (subscription) VALUES (?)", name); err != nil {
+			return err
+		}
+	}
 	for _, name := range a.Unhandled {
 		if err := c.Exec("INSERT INTO unhandled (subscription) VALUES (?)", name); err != nil {
 			return err
@@ -176,7 +184,10 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Unhandled, err = texts(c, "SELECT subscription FROM unhandled ORDER BY subscription")
+	if a.Unhandled, err = texts(c, "SELECT subscription FROM unhandled ORDER BY subscription"); err != nil {
+		return a, err
+	}
+	a.Saturated, err = texts(c, "SELECT subscription FROM saturated ORDER BY subscription")
 	return a, err
 }
 

@@ -48,6 +48,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
 			one.Unhandled = one.Backlog > 0 && slices.Contains(activity.Unhandled, one.Name)
+			one.Saturated = one.Backlog > 0 && slices.Contains(activity.Saturated, one.Name)
 			status.DeadLetters += one.Dead
 		}
 		now, err := readMark(c, lags)

@@ -14,3 +14,7 @@ CREATE TABLE schedules (
   event  BLOB,
   at     INTEGER
 ) WITHOUT ROWID;
+
+CREATE TABLE saturated (
+  subscription TEXT PRIMARY KEY
+) WITHOUT ROWID;

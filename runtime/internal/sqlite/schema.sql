@@ -309,6 +309,12 @@ CREATE TABLE unhandled (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
+-- Subscriptions whose handlers are busy all the time while their backlog grows, as the
+-- process that dispatches saw it last.
+CREATE TABLE saturated (
+  subscription TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (
   one   INTEGER PRIMARY KEY CHECK (one = 1),
