@@ -248,7 +248,7 @@ func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 			p.Publish(failsOnce)
 		}
 		time.Sleep(time.Hour)
-		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 6 {
+		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 7 {
 			t.Errorf("before the start the status is %+v", status)
 		}
 		p.MustStart()
