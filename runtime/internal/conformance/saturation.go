@@ -114,10 +114,10 @@ func (env *Env) TestABusySubscriptionThatKeepsUpIsNotSaturated(t *testing.T) {
 		interval time.Duration
 		opts     []runtime.SubscribeOption
 	}{
-		"its backlog stays":       {200 * time.Millisecond, 300, 200 * time.Millisecond, nil},
-		"its backlog shrinks":     {200 * time.Millisecond, 600, 400 * time.Millisecond, nil},
-		"its backlog is small":    {200 * time.Millisecond, 0, 170 * time.Millisecond, nil},
-		"it has idle workers":     {200 * time.Millisecond, 0, 120 * time.Millisecond, []runtime.SubscribeOption{runtime.WithConcurrency(2)}},
+		"its backlog stays":    {200 * time.Millisecond, 300, 200 * time.Millisecond, nil},
+		"its backlog shrinks":  {200 * time.Millisecond, 600, 400 * time.Millisecond, nil},
+		"its backlog is small": {200 * time.Millisecond, 0, 170 * time.Millisecond, nil},
+		"it has idle workers":  {200 * time.Millisecond, 0, 120 * time.Millisecond, []runtime.SubscribeOption{runtime.WithConcurrency(2)}},
 		"its handler is quick": {time.Millisecond, 500, 100 * time.Millisecond, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
