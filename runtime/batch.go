@@ -208,7 +208,10 @@ type BatchStats struct {
 	TimedOut uint64 `json:"timed_out"` // batches that outlived their deadline
 }
 
-type batchCounts struct{ batches, events, timedOut atomic.Uint64 }
+type batchCounts struct {
+	batches, events, timedOut atomic.Uint64
+	took                      atomic.Int64 // all batches together, in nanoseconds
+}
 
 // batchStats returns nil for a subscription without batches.
 func (s *Subscription) batchStats() *BatchStats {
@@ -222,6 +225,7 @@ func (s *Subscription) batchStats() *BatchStats {
 func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
 	s.batches.batches.Add(1)
 	s.batches.events.Add(uint64(e.Size))
+	s.batches.took.Add(int64(e.Took))
 	if e.TimedOut {
 		s.batches.timedOut.Add(1)
 	}

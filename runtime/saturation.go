@@ -53,6 +53,10 @@ type backlogAt struct {
 // the bus was opened. The caller holds the bus's mu.
 func (f *feed) busyTime(now time.Time) (busy time.Duration) {
 	for _, m := range *f.members.Load() {
+		if m.batched != nil { // each event of a batch counts all of its time
+			busy += time.Duration(m.batches.took.Load())
+			continue
+		}
 		_, seconds := m.counts.handler.Snapshot()
 		busy += time.Duration(seconds * float64(time.Second))
 	}
@@ -133,7 +137,7 @@ func (h *healthWatch) checkSaturation(ctx context.Context) {
 		}
 		w.failing = false
 		for _, lag := range lags {
-			backlogs[lag.Name] = lag.AtMost
+			backlogs[lag.Name] = lag.AtMost - lag.Waiting - lag.Held // these need no worker yet
 		}
 	}
 	var saturated []string

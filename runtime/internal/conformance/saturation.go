@@ -133,6 +133,22 @@ func (env *Env) TestABusySubscriptionThatKeepsUpIsNotSaturated(t *testing.T) {
 	}
 }
 
+func (env *Env) TestEventsThatAreNotDueDoNotSaturate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openSaturable(t, 200*time.Millisecond)
+		f.Publish(make([]int, 300)...)
+		for range 475 {
+			f.Publish(1)
+			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: "A"}, runtime.WithDelay(time.Hour))
+			Must(t, err)
+			time.Sleep(200 * time.Millisecond)
+		}
+		if got := f.saturation(); got != nil {
+			t.Errorf("the log says %q", got)
+		}
+	})
+}
+
 func (env *Env) TestAHandlerThatTakesMinutesSaturatesWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openSaturable(t, 10*time.Minute, runtime.WithConcurrency(2), runtime.WithoutTimeout(), runtime.WithSlowAfter(0))
@@ -146,4 +162,33 @@ func (env *Env) TestAHandlerThatTakesMinutesSaturatesWhileItRuns(t *testing.T) {
 			t.Errorf("the log says %q, want %q", got, want)
 		}
 	})
+}
+
+func (env *Env) TestBatchesSaturateByTheTimeOfTheirHandler(t *testing.T) {
+	for name, test := range map[string]struct {
+		concurrency int
+		want        int // warnings
+	}{
+		"one worker is busy all the time":                          {1, 1},
+		"one of eight is, because the events have a key in common": {8, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &saturable{Fixture: env.Open(t)}
+				_, err := runtime.SubscribeBatch(f.Bus, PlacedType, "reader", func(ctx context.Context, _ []runtime.Event[OrderPlaced]) error {
+					select {
+					case <-time.After(5 * time.Second):
+					case <-ctx.Done():
+					}
+					return nil
+				}, runtime.WithBatch(25, 10*time.Second), runtime.WithConcurrency(test.concurrency))
+				Must(t, err)
+				f.MustStart()
+				f.publishEvery(100*time.Millisecond, 95*time.Second) // twice what one worker can handle
+				if got := f.saturation(); len(got) != test.want {
+					t.Errorf("the log says %q, want %d lines", got, test.want)
+				}
+			})
+		})
+	}
 }
