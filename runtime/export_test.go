@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/histogram"
@@ -14,3 +15,7 @@ func HistogramOf(durations ...time.Duration) Histogram {
 	}
 	return histogramOf(&r)
 }
+
+// NotedFor returns for how many events that a handler has published at once the bus
+// remembers that they are the handler's, and forgets them.
+func NotedFor(ctx context.Context, b *Bus) int { return len(b.attemptOf(ctx).Abandon(ErrAnswered)) }

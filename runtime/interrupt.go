@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -115,9 +116,19 @@ func (b *Bus) cancelChild(ctx context.Context, child dispatch.Child, cause error
 	}
 }
 
+// mayLose reports whether the handler of an attempt may be one that nobody needs any more:
+// somebody has asked for its event, or another handler has published that. What others
+// publish at once is not noted, however much it is.
+func (b *Bus) mayLose(a *dispatch.Attempt) bool {
+	return a.Whole() || bytes.Contains(a.Metadata, hopsKey) || b.exchanges.find(a.ID) != nil
+}
+
+// hopsKey is in the metadata of all events that handlers publish, as JSON.
+var hopsKey = []byte(`"` + engine.HopsKey + `"`)
+
 // storedBy is called with events that the handler of an attempt has published at once.
 func (b *Bus) storedBy(a *dispatch.Attempt, records []engine.Record) {
-	if !b.interrupts.Load() {
+	if !b.interrupts.Load() || !b.mayLose(a) {
 		return
 	}
 	children := make([]dispatch.Child, 0, len(records))

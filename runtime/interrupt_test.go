@@ -88,3 +88,32 @@ func TestARequestDoesNotWaitForWhatLosersHavePublishedAndAShutdownDoes(t *testin
 		})
 	}
 }
+
+// A handler that nobody can end publishes as many as it likes.
+func TestOnlyWhatMayBeCancelledIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "events.db"), conformance.Catalogue)
+		conformance.Must(t, err)
+		defer bus.Shutdown(context.Background())
+		noted := &conformance.Journal[int]{}
+		note := func(ctx context.Context) {
+			_, err := runtime.Publish(ctx, bus, conformance.PlacedType, conformance.OrderPlaced{}, runtime.Immediately())
+			conformance.Must(t, err)
+			noted.Add(runtime.NotedFor(ctx, bus))
+		}
+		_, err = runtime.SubscribeAnswer(bus, conformance.UserType, "answers", func(ctx context.Context, _ runtime.Event[conformance.UserCreated]) (int, error) {
+			note(ctx)
+			return 7, nil
+		})
+		conformance.Must(t, err)
+		conformance.Must(t, bus.Start(t.Context()))
+		_, err = runtime.Publish(t.Context(), bus, conformance.UserType, conformance.UserCreated{Name: "Ada"})
+		conformance.Must(t, err)
+		synctest.Wait()
+		_, err = runtime.Request[int](t.Context(), bus, conformance.UserType, conformance.UserCreated{Name: "Ada"})
+		conformance.Must(t, err)
+		if all := noted.All(); len(all) != 2 || all[0] != 0 || all[1] != 1 {
+			t.Errorf("noted are %v, want none for who was not asked, and one for who was", all)
+		}
+	})
+}
