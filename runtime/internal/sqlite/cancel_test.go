@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // A worker may have taken a delivery, and not begun it, when its event is cancelled.
@@ -35,6 +36,51 @@ func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
 	}
 	if reason, ok := consumer.Cancelled(polled[0].Seq); !ok || reason != "cancelled" {
 		t.Errorf("it is cancelled: %v, %q", ok, reason)
+	}
+}
+
+// Another process has cancelled a delayed event, which makes its deliveries due. This one
+// polls them, for another reason, before it has looked at what is cancelled.
+func TestACancelledDeliveryThatIsPolledBeforeItsMarkIsNotBegun(t *testing.T) {
+	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+	must(t, err)
+	defer log.Close()
+	_, err = log.TakeOver(t.Context())
+	must(t, err)
+	polling, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+	must(t, err)
+	now := time.Now()
+	records := []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: now, Due: now.Add(time.Hour)}}
+	must(t, log.Append(t.Context(), records))
+	for name, poll := range map[string]func() []*engine.Delivery{
+		"in its turn": func() []*engine.Delivery {
+			polled, err := polling.Poll(nil, 1)
+			must(t, err)
+			return polled
+		},
+		"out of turn": func() []*engine.Delivery {
+			polled, _, err := polling.PollEvent(records[0].Seq)
+			must(t, err)
+			return []*engine.Delivery{polled}
+		},
+	} {
+		c := polling.(*consumer)
+		must(t, log.writer.do(t.Context(), func(conn *database.Conn) error {
+			return cancelDelivery(conn, rowKey{c.id, records[0].Seq}, "not wanted", true)
+		}))
+		c.recheck()
+		polled := poll()
+		if len(polled) != 1 || polled[0] == nil {
+			t.Fatalf("%s: polled %v", name, polled)
+		}
+		if ok, cancelled := polling.Begin(polled[0], 0, time.Now()); ok || !cancelled {
+			t.Errorf("%s: an attempt begins although the event is cancelled", name)
+		}
+		if reason, ok := polling.Cancelled(polled[0].Seq); !ok || reason != "not wanted" {
+			t.Errorf("%s: it is cancelled: %v, %q", name, ok, reason)
+		}
+		polling.Settle(polled[0], engine.Disposition{Kind: engine.Release})
+		must(t, log.Flush(t.Context()))
 	}
 }
 

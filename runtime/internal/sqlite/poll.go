@@ -87,7 +87,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			if err != nil {
 				return err
 			}
-			if c.hold(own) {
+			if c.hold(own, s) {
 				dst = append(dst, &own.Delivery)
 				found++
 			}
@@ -114,7 +114,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 // selectDelivery returns rows for waitingRow.
 const selectDelivery = `
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
-			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed
+			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
+			       (SELECT x.reason FROM cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription)
 			FROM deliveries d JOIN log l ON l.seq = d.seq`
 
 // waitingRow makes the delivery of a row that waits.
@@ -171,7 +172,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 				return nil
 			}
 			own, err := c.waitingRow(conn, s)
-			if err == nil && c.hold(own) {
+			if err == nil && c.hold(own, s) {
 				d = &own.Delivery
 			}
 			return err
@@ -201,14 +202,23 @@ func (c *consumer) endReading(due int64) {
 	c.log.waiters.all() // they were told while it was held
 }
 
-// hold takes a delivery with a row, unless it is being handled already.
-func (c *consumer) hold(own *delivery) bool {
+// hold takes the delivery of a row of selectDelivery, unless it is being handled already.
+// It marks a delivery that the file says is cancelled: whoever has cancelled it has also
+// made it due, and the marks may be older than that.
+func (c *consumer) hold(own *delivery, s *sqlite3.Stmt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rows[own.Seq] != nil {
 		return false
 	}
 	c.rows[own.Seq] = own
+	if s.ColumnType(17) != sqlite3.NULL {
+		if c.cancelled == nil {
+			c.cancelled = map[int64]string{}
+		}
+		c.cancelled[own.Seq] = s.ColumnText(17)
+		c.cancels.Store(true)
+	}
 	return true
 }
 
