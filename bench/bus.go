@@ -35,16 +35,24 @@ func openBus(ctx context.Context, path string) (*bus, error) {
 
 // subscribe starts the bus with that many subscriptions, whose handlers do
 // nothing. Without any it only publishes, and needs no start.
-func (b *bus) subscribe(ctx context.Context, subscriptions int) error {
+func (b *bus) subscribe(ctx context.Context, subscriptions int, batched bool) error {
 	if subscriptions == 0 {
 		return nil
 	}
 	b.handled = make([]count, subscriptions)
 	for i := range b.handled {
-		err := b.handle(subscriptionName(i), func() error {
-			b.handled[i].Add(1)
-			return nil
-		})
+		var err error
+		if batched {
+			_, err = events.SubscribeOrderPlacedBatch(b.Bus, subscriptionName(i), func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
+				b.handled[i].Add(int64(len(batch)))
+				return nil
+			}, runtime.WithBatch(128, time.Millisecond))
+		} else {
+			err = b.handle(subscriptionName(i), func() error {
+				b.handled[i].Add(1)
+				return nil
+			})
+		}
 		if err != nil {
 			return err
 		}

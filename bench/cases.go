@@ -34,6 +34,8 @@ var cases = []benchCase{
 		endToEnd(1)},
 	{"e2e-10", "128 publishers until ten subscriptions have handled everything; limit: 128 rows per commit",
 		endToEnd(10)},
+	{"e2e-batch", "128 publishers until one handler of batches has handled everything; limit: e2e-1",
+		batched(128)},
 	{"fanout-100", "deliveries of 128 publishers to 100 subscriptions; limit: events of publish-128",
 		fanout(100)},
 	{"latency-idle", "from one publish to its handler while nothing else goes on; limit: one commit of 1 row",

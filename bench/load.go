@@ -13,12 +13,19 @@ import (
 type load struct {
 	// publish publishes for that long and returns how many events it was.
 	publish       func(ctx context.Context, b *bus, d time.Duration) (int, error)
-	subscriptions int // which have to handle all of them
+	subscriptions int  // which have to handle all of them
+	batched       bool // in batches
 }
 
 // handledBy is the load with handlers that do nothing.
 func (l load) handledBy(subscriptions int) load {
 	l.subscriptions = subscriptions
+	return l
+}
+
+// inBatches is the load with handlers of batches.
+func (l load) inBatches() load {
+	l.batched = true
 	return l
 }
 

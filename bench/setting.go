@@ -42,7 +42,7 @@ func (s *setting) bus(ctx context.Context, path string, l load) (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.subscribe(ctx, l.subscriptions); err != nil {
+	if err := b.subscribe(ctx, l.subscriptions, l.batched); err != nil {
 		return nil, err
 	}
 	return func(d time.Duration) (int, error) { return l.run(ctx, b, d) }, nil

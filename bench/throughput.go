@@ -55,6 +55,22 @@ func endToEnd(subscriptions int) runner {
 	}
 }
 
+// batched compares a handler that gets batches with one that gets the events one by one.
+func batched(n int) runner {
+	return func(ctx context.Context, s *setting) (result, error) {
+		together, err := s.bus(ctx, s.file(), publishers(n).handledBy(1).inBatches())
+		if err != nil {
+			return result{}, err
+		}
+		single, err := s.bus(ctx, s.file(), publishers(n).handledBy(1))
+		if err != nil {
+			return result{}, err
+		}
+		rounds, err := takeTurns(ctx, s.total, handledSlice, together, single)
+		return compare(rounds, 0, 1).result(), err
+	}
+}
+
 // fanout compares the deliveries to many subscriptions with the events of
 // publishing alone.
 func fanout(subscriptions int) runner {
