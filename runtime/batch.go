@@ -161,7 +161,10 @@ func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler B
 				b.Hand(a)
 				events = append(events, eventOf(a, name, payload))
 			}
-			if len(events) == 0 {
+			switch {
+			case b.Over(): // while the program's code decoded an event
+				return dispatch.ErrOver
+			case len(events) == 0:
 				return nil
 			}
 			return handler(b.Context(), events)

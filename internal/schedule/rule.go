@@ -74,6 +74,9 @@ func (r Rule) Times(since time.Time) (*Times, error) {
 		if r.Every < MinEvery {
 			return nil, fmt.Errorf("the interval %v is shorter than %v", r.Every, MinEvery)
 		}
+		if r.Every%time.Microsecond != 0 { // the file keeps no more digits
+			return nil, fmt.Errorf("the interval %v is no multiple of a microsecond", r.Every)
+		}
 		return t, nil
 	}
 	var err error

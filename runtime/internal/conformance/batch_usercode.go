@@ -93,6 +93,45 @@ func (env *Env) TestTheShortestTimeoutOfItsEventsHoldsForABatch(t *testing.T) {
 	})
 }
 
+func (env *Env) TestAShortTimeoutInABatchMakesNoOtherEventExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Batches("slow", func(ctx context.Context, events []runtime.Event[OrderPlaced]) error {
+			if events[0].Attempt > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, runtime.WithBatch(2, time.Second), runtime.WithExpiresAfter(20*time.Second), runtime.WithTimeout(30*time.Second))
+		f.MustStart()
+		f.Publish(1)
+		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 2}, runtime.WithAttemptTimeout(time.Second))
+		Must(t, err)
+		f.Idle()
+		if c := f.Stats().Subscriptions[0].Counts; c.Timeouts != 2 || c.Handled != 2 || c.Dead != 0 {
+			t.Errorf("the counts are %+v, want two timeouts and two events handled", c)
+		}
+	})
+}
+
+func (env *Env) TestABatchThatIsLargerThanAPageFillsFromTheBacklogAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var sizes Journal[int]
+		f.Batches("large", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
+			sizes.Add(len(events))
+			return nil
+		}, runtime.WithBatch(600, time.Hour))
+		f.Publish(Numbers(1, 600)...)
+		began := time.Now()
+		f.MustStart()
+		f.Idle()
+		if got := sizes.All(); len(got) != 1 || got[0] != 600 || time.Since(began) > time.Minute {
+			t.Errorf("after %v the batches have %v events, want 600", time.Since(began), got)
+		}
+	})
+}
+
 func (env *Env) TestTheSizeOfBatchesIsTunedWhileTheBusRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)

@@ -128,6 +128,9 @@ func (b *Batch) Context() context.Context { return &b.whole }
 func (b *Batch) Prepare() iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
 		for _, a := range b.begun {
+			if b.Over() {
+				break
+			}
 			if b.unfit[a] != nil {
 				continue
 			}
@@ -140,16 +143,36 @@ func (b *Batch) Prepare() iter.Seq[*Attempt] {
 	}
 }
 
-// Reject says that an attempt cannot be handed over.
+// Over tells whether the batch is decided, because it has outlived its deadline.
+func (b *Batch) Over() bool {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	return b.whole.over
+}
+
+// Reject says that an attempt cannot be handed over. It does nothing once the batch is
+// decided.
 func (b *Batch) Reject(a *Attempt, err error) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over {
+		return
+	}
 	if b.unfit == nil {
 		b.unfit = map[*Attempt]error{}
 	}
 	b.unfit[a] = err
 }
 
-// Hand says that an attempt is handed over, as the next item of the batch.
-func (b *Batch) Hand(a *Attempt) { b.handed = append(b.handed, a) }
+// Hand says that an attempt is handed over, as the next item of the batch. It does nothing
+// once the batch is decided.
+func (b *Batch) Hand(a *Attempt) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if !b.whole.over {
+		b.handed = append(b.handed, a)
+	}
+}
 
 // Size returns how many attempts there are, those that cannot be handed over included.
 func (b *Batch) Size() int { return len(b.begun) }
@@ -280,7 +303,9 @@ func (b *Batch) begin(worker int, slots []int) {
 		b.whole.limit = min(b.whole.limit, cmp.Or(a.settings.Timeout, unlimited))
 	}
 	for _, a := range b.begun {
-		a.limit = min(a.limit, b.whole.limit)
+		if b.whole.limit < a.limit {
+			a.limit, a.expires = b.whole.limit, false
+		}
 	}
 	b.whole.max.Store(first.max.Load())
 	slow := first.settings.SlowAfter
@@ -466,7 +491,7 @@ func (b *Batch) expire(a *Attempt) {
 	failures := make([]failure, len(b.begun))
 	for i, a := range b.begun {
 		if failures[i].kind = spared; preparing == nil || preparing == a {
-			failures[i] = a.classify(&TimeoutError{After: a.settings.Timeout, Attempt: a.Number}, engine.KindTimeout, "")
+			failures[i] = a.classify(&TimeoutError{After: b.whole.limit, Attempt: a.Number}, engine.KindTimeout, "")
 		}
 	}
 	b.force(failures)

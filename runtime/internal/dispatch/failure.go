@@ -60,7 +60,7 @@ func (a *Attempt) lateness() error {
 	if a.expires {
 		return &ExpiredError{a.run.settings.ExpiresAfter}
 	}
-	return &TimeoutError{After: a.settings.Timeout, Attempt: a.Number}
+	return &TimeoutError{After: a.limit, Attempt: a.Number}
 }
 
 // fail decides what becomes of an attempt that did not succeed: another one

@@ -54,6 +54,9 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		if b != nil {
 			return b, true
 		}
+		if pause == nil && reopens == nil && s.morePolled() {
+			continue
+		}
 		select {
 		case <-s.wake:
 			s.more = true
@@ -65,6 +68,13 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 			return nil, false
 		}
 	}
+}
+
+// morePolled tells whether the batch that is gathered may grow at once, because the last
+// poll has left something and there is room for it again.
+func (s *Scheduler) morePolled() bool {
+	return s.more && len(s.gathering.items) > 0 && !s.asks && s.later == nil && (s.ready || !s.cfg.Strict) &&
+		window-s.queue.len() >= window/2
 }
 
 // waitForMore returns a channel that says when the batch is to begin that is gathered; nil if
