@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// What becomes of those who have not answered when others have, and of what the bus keeps
+// What becomes of handlers that have not answered when others have, and of what the bus keeps
 // for them.
 
 // losers are ways in which a handler can end that was told that others have answered.
@@ -179,7 +179,7 @@ func (env *Env) TestALoserIsHandledOnceItsDiscardIsUndone(t *testing.T) {
 	})
 }
 
-// The bus remembers answered events for those who have not begun. It must not keep the
+// The bus remembers answered events for deliveries that have not begun. It must not keep the
 // answers alive, which may be large.
 func (env *Env) TestTheBusDoesNotKeepAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

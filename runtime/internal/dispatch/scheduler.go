@@ -48,7 +48,7 @@ type Config struct {
 	// do anything. With an error the attempt at the delivery fails.
 	Key func(d *engine.Delivery) (string, error)
 
-	// LateKeys says that no delivery overtakes another, but for those whose publisher has
+	// LateKeys says that no delivery overtakes another, except deliveries whose publisher has
 	// given them a priority of their own. Keys are computed from the first of these on.
 	LateKeys bool
 

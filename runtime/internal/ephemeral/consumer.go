@@ -33,7 +33,7 @@ type Consumer struct {
 	name   string
 	logger *slog.Logger
 
-	reading sync.Mutex // held by those who read the watch; taken before mu
+	reading sync.Mutex // held while the watch is read; taken before mu
 
 	mu      sync.Mutex
 	wake    func()

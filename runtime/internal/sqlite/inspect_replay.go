@@ -115,7 +115,7 @@ func (r *replay) Matched() int { return r.matched }
 func (r *replay) SpareCrashes(bool) {}
 
 // Step implements [engine.Sweep]. It looks for events before it begins to write, so that
-// publishers wait only for what there is to write.
+// publishers wait only while rows are written.
 func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
 	for r.last < r.end && len(replayed) == 0 {
 		found, end, err := r.find(ctx, limit)
