@@ -100,11 +100,12 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 				Must(t, log.Show(t.Context(), engine.Activity{Breakers: []engine.Breaker{{Subscription: "printer", State: "open", Since: time.Now()}}}, nil))
 				ctx, cancel := end(t.Context())
 				defer cancel()
-				if err := SQLite.Outside(t, path).CloseBreaker(ctx, "printer"); err == nil || ctx.Err() == nil && !strings.Contains(err.Error(), "has not answered within 3s") {
+				err = SQLite.Outside(t, path).CloseBreaker(ctx, "printer")
+				if err == nil || ctx.Err() == nil && !strings.Contains(err.Error(), "has not answered within 3s") {
 					t.Errorf("got %v", err)
 				}
 				if n := requests(t, path); n != "0" {
-					t.Errorf("%s requests are left", n)
+					t.Errorf("%s requests are left after %v", n, err)
 				}
 				late := []engine.BreakerRequest{{Subscription: "printer", Actor: "ada", At: time.Now()}}
 				Must(t, log.Show(t.Context(), engine.Activity{}, late))

@@ -203,7 +203,7 @@ func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r
 func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
-		answered = waiting == 0
+		answered = err == nil && waiting == 0
 		return err
 	})
 	return answered, err
