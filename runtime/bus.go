@@ -30,25 +30,26 @@ import (
 // and that nothing refers to any more, is closed some time later, with a warning
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct {
-	log         engine.Log
-	past        *history // the log as an operator sees it
-	storesKeys  bool     // the log keeps partition keys, so publishers compute them
-	catalogue   *Catalogue
-	config      config
-	counters    *counters
-	observers   observers
-	causes      causes
-	exchanges   exchanges
-	health      *healthWatch
-	showing     *background.Activity // to other processes
-	admission   admission
-	maintenance sync.WaitGroup // goroutines of the bus that end with it
-	pausing     pausing
-	timetable   *timetable
-	alone       dispatch.Alone
-	waits       dispatch.Waits
-	interrupts  atomic.Bool // attempts can be interrupted
-	abandoning  abandoning
+	log          engine.Log
+	past         *history // the log as an operator sees it
+	storesKeys   bool     // the log keeps partition keys, so publishers compute them
+	catalogue    *Catalogue
+	config       config
+	limitsByName map[string]Limit
+	counters     *counters
+	observers    observers
+	causes       causes
+	exchanges    exchanges
+	health       *healthWatch
+	showing      *background.Activity // to other processes
+	admission    admission
+	maintenance  sync.WaitGroup // goroutines of the bus that end with it
+	pausing      pausing
+	timetable    *timetable
+	alone        dispatch.Alone
+	waits        dispatch.Waits
+	interrupts   atomic.Bool // attempts can be interrupted
+	abandoning   abandoning
 
 	mu            sync.Mutex
 	subscriptions []*Subscription
@@ -112,6 +113,10 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", target, err)
 		}
+	}
+	b.limitsByName = catalogue.limitsWith(b.config.limits)
+	if err := catalogue.checkLimits(b.limitsByName); err != nil {
+		return nil, fmt.Errorf("open %s: %w", target, err)
 	}
 	var err error
 	if b.timetable, err = newTimetable(b); err != nil {

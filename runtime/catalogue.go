@@ -40,6 +40,9 @@ type Spec[T Payload] struct {
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
 	PartitionBy func(T) string
+	// LimitKeys return the values by which limits are kept apart, by the path of the field
+	// ([LimitUse].By). Like PartitionBy they run code of the payload only.
+	LimitKeys map[string]func(T) string
 	// Version is that of the payload, from 1 on; 0 stands for 1. It is stored with
 	// every event.
 	Version int
@@ -90,6 +93,7 @@ type AnyEventType interface {
 	zero() any // a payload
 	partitioned() bool
 	partitionKey(value any) (string, error)
+	limitPaths() []string
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable
@@ -98,6 +102,7 @@ type Catalogue struct {
 	types    []AnyEventType
 	named    map[string]AnyEventType // by name and by alias
 	declared map[string]declared     // by name of the subscription
+	limits   []Limit
 }
 
 // Types returns the event types, in the order of the catalogue file.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -54,6 +55,11 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	for _, s := range spec.Schedules {
 		if problem := s.problem(); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): schedule %q: %s", spec.Name, s.Name, problem))
+		}
+	}
+	for path, key := range spec.LimitKeys {
+		if path == "" || key == nil {
+			panic(fmt.Sprintf("runtime.Define(%s): the limit key %q: a path and a function are needed", spec.Name, path))
 		}
 	}
 	_, clones := any(new(T)).(generated[T])
@@ -183,6 +189,9 @@ func (t *EventType[T]) partitionKey(value any) (key string, err error) {
 	}()
 	return t.spec.PartitionBy(typed), nil
 }
+
+// limitPaths returns the paths of the fields by which limits can be kept apart, sorted.
+func (t *EventType[T]) limitPaths() []string { return slices.Sorted(maps.Keys(t.spec.LimitKeys)) }
 
 // Upcast turns payloads of one version into those of the next. [UpcastFrom] makes
 // one.

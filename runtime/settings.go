@@ -47,6 +47,9 @@ type Settings struct {
 	// Batch says how large the batches of subscriptions are that handle events in batches
 	// ([SubscribeBatch]). The others do not use it.
 	Batch Batch
+	// Limits are those that a delivery needs to begin, each once. A subscription to dead letters does not
+	// have those of the event type. See [Limit] and [WithLimits].
+	Limits []LimitUse
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
 	// Redrive says which dead letters are retried automatically.
@@ -110,6 +113,8 @@ func (s Settings) Validate() error {
 	if err := s.Batch.validate(); err != nil {
 		problems = append(problems, err)
 	}
+	problem := usesProblem(s.Limits)
+	require(problem == "", "Limits: %s", problem)
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")
 		if err := s.Retry.With(rule.Retry...).Validate(); err != nil && s.Retry.Validate() == nil {
@@ -137,6 +142,9 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	if s.Batch != (Batch{}) {
 		encoded.Batch = &batchJSON{s.Batch.size(), s.Batch.wait().String()}
 	}
+	for _, use := range s.Limits {
+		encoded.Limits = append(encoded.Limits, limitUseJSON(use))
+	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
 		if !rule.Permanent {
@@ -161,8 +169,14 @@ type settingsJSON struct {
 	FailureThrottle int             `json:"failure_throttle,omitempty"`
 	Concurrency     int             `json:"concurrency,omitempty"`
 	Batch           *batchJSON      `json:"batch,omitempty"`
+	Limits          []limitUseJSON  `json:"limits,omitempty"`
 	Errors          []errorRuleJSON `json:"errors,omitempty"`
 	Redrive         *redriveJSON    `json:"redrive,omitempty"`
+}
+
+type limitUseJSON struct {
+	Limit string `json:"limit"`
+	By    string `json:"by,omitempty"`
 }
 
 type batchJSON struct {

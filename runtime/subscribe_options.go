@@ -30,6 +30,8 @@ type subscribeConfig struct {
 	strict          bool
 	ephemeral       bool
 	batch           *Batch // nil: the catalogue's
+	limits          []LimitUse
+	limitsSet       bool // else they are the catalogue's
 }
 
 // WithRetry overrides single fields of the retry policy for this

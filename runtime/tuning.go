@@ -44,10 +44,16 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if known {
 			settings = tuning.ofDeclared(declared.DeclaredSubscription)
 		}
+		if s.dead {
+			settings.Limits = nil // they are for its events
+		}
 		settings = s.config.over(settings)
 		settings.Concurrency = max(settings.Concurrency, 1)
 		if err := settings.Validate(); err != nil {
 			return nil, s.refuse(fmt.Sprintf("its settings for %s: %v", t.Name(), err))
+		}
+		if problem := s.limitsProblem(t, settings.Limits); problem != "" {
+			return nil, s.refuse(problem)
 		}
 		if f.concurrency == 0 || settings.Concurrency < f.concurrency {
 			f.concurrency = settings.Concurrency
@@ -97,6 +103,9 @@ func (c *subscribeConfig) over(s Settings) Settings {
 	}
 	if c.concurrency > 0 {
 		s.Concurrency = c.concurrency
+	}
+	if c.limitsSet {
+		s.Limits = c.limits
 	}
 	if c.batch != nil {
 		s.Batch = *c.batch

@@ -62,10 +62,14 @@ var (
 	PlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "order.placed", Doc: "A customer placed an order.", Settings: Within(30*time.Second, Exact()),
 		PartitionBy: func(p OrderPlaced) string { return p.OrderID },
+		LimitKeys:   map[string]func(OrderPlaced) string{"order_id": func(p OrderPlaced) string { return p.OrderID }},
 	})
 	PaidType = runtime.Define(runtime.Spec[OrderPaid]{
 		Name: "order.paid", Settings: Within(30*time.Second, Exact()),
 	})
-	UserType  = runtime.Define(runtime.Spec[UserCreated]{Name: "user.created", Settings: Within(30*time.Second, Exact())})
+	UserType = runtime.Define(runtime.Spec[UserCreated]{
+		Name: "user.created", Settings: Within(30*time.Second, Exact()),
+		LimitKeys: map[string]func(UserCreated) string{"name": func(p UserCreated) string { return p.Name }},
+	})
 	Catalogue = runtime.NewCatalogue(PlacedType, PaidType, UserType)
 )
