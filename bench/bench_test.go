@@ -46,7 +46,7 @@ func BenchmarkHandleByTen(b *testing.B) { benchmarkHandle(b, 10) }
 
 func benchmarkHandle(b *testing.B, subscriptions int) {
 	bus := benchBus(b)
-	if err := bus.subscribe(b.Context(), subscriptions, false); err != nil {
+	if err := bus.subscribe(b.Context(), subscriptions, false, nil); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

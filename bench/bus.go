@@ -33,20 +33,33 @@ func openBus(ctx context.Context, path string) (*bus, error) {
 	return &bus{Bus: b}, nil
 }
 
-// subscribe starts the bus with that many subscriptions, whose handlers do
-// nothing. Without any it only publishes, and needs no start.
-func (b *bus) subscribe(ctx context.Context, subscriptions int, batched bool) error {
+// subscribe starts the bus with that many subscriptions. Their handlers do nothing, or write
+// to a read model; with batched they get up to 128 events at once. Without any subscription
+// the bus only publishes, and needs no start.
+func (b *bus) subscribe(ctx context.Context, subscriptions int, batched bool, model *readModel) error {
 	if subscriptions == 0 {
 		return nil
 	}
 	b.handled = make([]count, subscriptions)
 	for i := range b.handled {
+		handle := func(all ...runtime.Event[events.OrderPlaced]) error {
+			if model != nil {
+				if err := model.write(all...); err != nil {
+					return err
+				}
+			}
+			b.handled[i].Add(int64(len(all)))
+			return nil
+		}
 		var err error
 		if batched {
 			_, err = events.SubscribeOrderPlacedBatch(b.Bus, subscriptionName(i), func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
-				b.handled[i].Add(int64(len(batch)))
-				return nil
+				return handle(batch...)
 			}, runtime.WithBatch(128, time.Millisecond))
+		} else if model != nil {
+			_, err = events.SubscribeOrderPlaced(b.Bus, subscriptionName(i), func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+				return handle(e)
+			})
 		} else {
 			err = b.handle(subscriptionName(i), func() error {
 				b.handled[i].Add(1)

@@ -18,7 +18,7 @@ func fill(ctx context.Context, path string, events int, handled bool, limit time
 	}
 	defer func() { err = errors.Join(err, b.Shutdown(context.WithoutCancel(ctx))) }()
 	if handled {
-		err = b.subscribe(ctx, 1, false)
+		err = b.subscribe(ctx, 1, false, nil)
 	} else {
 		err = b.handle(subscriptionName(0), func() error { return errors.New("the bus was not started") })
 	}

@@ -70,7 +70,11 @@ func (l *limit) prepare() (err error) {
 		return errors.Join(row.Err(), errors.New("the log has no event to copy"))
 	}
 	l.id, l.typeID, l.payload = uuid.UUID(row.ColumnBlob(0, nil)), row.ColumnInt64(1), row.ColumnBlob(2, nil)
+	return l.statements()
+}
 
+// statements prepares the statements.
+func (l *limit) statements() (err error) {
 	for _, s := range []struct {
 		stmt **sqlite3.Stmt
 		sql  string
@@ -115,6 +119,16 @@ func (l *limit) insertFor(d time.Duration, rows int) (total int, err error) {
 		}
 	}
 	return total, nil
+}
+
+// insertRows inserts so many rows, in transactions of at most each.
+func (l *limit) insertRows(total, each int) error {
+	for ; total > 0; total -= each {
+		if err := l.transaction(min(total, each)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *limit) transaction(rows int) error {

@@ -27,7 +27,13 @@ var bounds = []bound{
 	{"latency-idle", "from a publish to its handler, 99 % within", func(r result) float64 { return r.P99 / 1e3 }, true, 10, 20, "ms"},
 	{"dead-letters-10k", "a page of 100 of 10,000 dead letters", func(r result) float64 { return r.FirstPage }, true, 50, 4, "ms"},
 	{"recover-100", "recovery of 100 interrupted events", func(r result) float64 { return r.Recover }, true, 500, 8, "ms"},
+	{"e2e-batch", "batches written to a table, against event by event", func(r result) float64 { return r.Ratio }, false, 1.5, 2, "×"},
+	{"events-50k", "what 50,000 events leave on the heap", heapOf, true, 1, 4, "MiB"},
+	{"buses-500", "what 500 buses leave on the heap", heapOf, true, 1, 4, "MiB"},
+	{"ephemeral-50k", "what 50,000 ephemeral subscriptions leave there", heapOf, true, 1, 4, "MiB"},
 }
+
+func heapOf(r result) float64 { return *r.Heap }
 
 // boundTries is how often a case is measured until it is within its bound: what
 // else runs on the machine comes and goes, and a bus that has become slow stays

@@ -15,6 +15,7 @@ type load struct {
 	publish       func(ctx context.Context, b *bus, d time.Duration) (int, error)
 	subscriptions int  // which have to handle all of them
 	batched       bool // in batches
+	writes        bool // by writing to a read model
 }
 
 // handledBy is the load with handlers that do nothing.
@@ -26,6 +27,12 @@ func (l load) handledBy(subscriptions int) load {
 // inBatches is the load with handlers of batches.
 func (l load) inBatches() load {
 	l.batched = true
+	return l
+}
+
+// written is the load with a handler that writes each event to a read model.
+func (l load) written() load {
+	l.subscriptions, l.writes = 1, true
 	return l
 }
 

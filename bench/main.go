@@ -16,7 +16,8 @@
 // cases.go lists what is measured. throughput.go holds the cases about events
 // per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
 // lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go have
-// cases that measure times too, and limits.go says how slow they may be. codec.go has the
+// cases that measure times too, many.go says what those have in common that do something
+// fifty thousand times, and limits.go how slow cases may be. codec.go has the
 // cases about JSON alone, generate.go the one about the generator, and report.go prints.
 package main
 
@@ -46,11 +47,11 @@ func main() {
 const (
 	normalTime   = 10 * time.Second
 	normalEvents = 1_000_000
-	shortTime    = 1200 * time.Millisecond
+	shortTime    = time.Second
 	shortEvents  = 200_000
-	// shortFill bounds how long a short run makes such a file: on a slow disk
-	// it has fewer events.
-	shortFill = 4 * time.Second
+	// shortFill bounds how long a short run makes such a file, or does what it is to do many
+	// times: on a slow disk there are fewer events.
+	shortFill = 3 * time.Second
 )
 
 // run returns the exit code: 0, 1 when a case could not be measured, or 2 when
@@ -64,8 +65,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
 		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
-		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1.2s)")
-		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in four seconds)")
+		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1s)")
+		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds)")
 		folder  = flags.String("dir", "", "make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some systems keep in memory)")
 	)
 	switch err := flags.Parse(args); {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/metrics"
 	"strings"
 	"time"
 )
@@ -13,8 +15,22 @@ const memoryInterval = 2 * time.Millisecond
 
 // watchMemory watches the resident memory of this process until stop is called, which
 // returns the largest increase in MiB, or 0 on a system that does not report it.
-func watchMemory() (stop func() float64) {
-	idle := residentMemory()
+func watchMemory() (stop func() float64) { return watch(residentMemory) }
+
+// watchHeap watches what is alive on the heap, as each collection finds it, until stop is
+// called, which returns the largest increase in MiB. A collection at the beginning and one at
+// the end make sure that garbage does not count.
+func watchHeap() (stop func() float64) {
+	runtime.GC()
+	peak := watch(liveHeap)
+	return func() float64 {
+		runtime.GC()
+		return peak()
+	}
+}
+
+func watch(read func() float64) (stop func() float64) {
+	idle := read()
 	done, peak := make(chan struct{}), make(chan float64)
 	go func() {
 		ticker := time.NewTicker(memoryInterval)
@@ -22,9 +38,9 @@ func watchMemory() (stop func() float64) {
 		for highest := idle; ; {
 			select {
 			case <-ticker.C:
-				highest = max(highest, residentMemory())
+				highest = max(highest, read())
 			case <-done:
-				peak <- highest
+				peak <- max(highest, read())
 				return
 			}
 		}
@@ -46,4 +62,12 @@ func residentMemory() float64 {
 	var kib float64
 	fmt.Sscan(text, &kib) // stays 0
 	return kib / 1024
+}
+
+// liveHeap returns what the last collection has found alive, in MiB. Reading it does not
+// stop the program.
+func liveHeap() float64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return float64(live[0].Value.Uint64()) / (1 << 20)
 }

@@ -28,12 +28,19 @@ type result struct {
 	P99    float64 `json:"p99_us,omitempty"`
 	Commit float64 `json:"commit_us,omitempty"`
 
-	// Of backlog-1m and history-1m: how many there really were.
+	// Of cases that are about many events: how many there really were.
 	Events int `json:"events,omitempty"`
 
 	// Of backlog-1m.
 	First float64 `json:"first_ms,omitempty"`
-	RSS   float64 `json:"rss_mb,omitempty"` // MiB, the peak above idle; 0 where the system does not tell
+	// Also of events-50k, buses-500 and ephemeral-50k.
+	RSS float64 `json:"rss_mb,omitempty"` // MiB, the peak above idle; 0 where the system does not tell
+
+	// Of the same: what is alive on the heap, in MiB.
+	Heap *float64 `json:"heap_mb,omitempty"`
+
+	// Of ephemeral-50k: to make a subscription and to end it.
+	Subscribe float64 `json:"subscribe_us,omitempty"`
 
 	// Of recover-100.
 	Recover float64 `json:"recover_ms,omitempty"`
@@ -60,11 +67,14 @@ type lines struct{ w io.Writer }
 func (l *lines) begin() {}
 
 func (l *lines) add(r result) error {
-	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS, &r.Generate, &r.Again} {
+	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS, &r.Generate, &r.Again, &r.Subscribe} {
 		*number = math.Round(*number*10) / 10
 	}
 	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
 		*number = math.Round(*number*1000) / 1000
+	}
+	if r.Heap != nil {
+		*r.Heap = math.Round(*r.Heap*1000) / 1000
 	}
 	return json.NewEncoder(l.w).Encode(r)
 }
@@ -106,7 +116,12 @@ func note(r result) string {
 	add(r.P50 > 0, "p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))
 	add(r.Events > 0, "%s events", thousands(float64(r.Events)))
 	add(r.First > 0, "the first after %.1f ms", r.First)
-	add(r.RSS > 0, "%.0f MiB above idle", r.RSS)
+	add(r.Subscribe > 0, "made and ended in %.0f µs", r.Subscribe)
+	if r.Heap != nil {
+		add(true, "the heap has grown by %.1f MiB", *r.Heap)
+	} else {
+		add(r.RSS > 0, "%.0f MiB above idle", r.RSS)
+	}
 	add(r.Recover > 0, "recovered in %.1f ms", r.Recover)
 	add(r.FirstPage > 0, "first page %.2f ms, last page %.2f ms", r.FirstPage, r.LastPage)
 	add(r.Generate > 0, "all in %.0f ms, and for nothing in %.0f ms", r.Generate, r.Again)

@@ -42,7 +42,13 @@ func (s *setting) bus(ctx context.Context, path string, l load) (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.subscribe(ctx, l.subscriptions, l.batched); err != nil {
+	var model *readModel
+	if l.writes {
+		if model, err = s.readModel(); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.subscribe(ctx, l.subscriptions, l.batched, model); err != nil {
 		return nil, err
 	}
 	return func(d time.Duration) (int, error) { return l.run(ctx, b, d) }, nil
