@@ -214,6 +214,7 @@ type BatchStats struct {
 type batchCounts struct {
 	batches, events, timedOut atomic.Uint64
 	took                      atomic.Int64 // all batches together, in nanoseconds
+	alarm                     batchAlarm
 }
 
 // batchStats returns nil for a subscription without batches.
@@ -232,10 +233,12 @@ func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
 	if e.TimedOut {
 		s.batches.timedOut.Add(1)
 	}
-	if o := &s.bus.observers; o.any() {
-		tell(o, toBatch, BatchInfo{
-			Subscription: s.name, Type: s.pattern, Size: e.Size, Done: e.Done, Failed: e.Failed,
-			TimedOut: e.TimedOut, Started: e.Started, Took: e.Took,
-		})
+	info := BatchInfo{
+		Subscription: s.name, Type: s.pattern, Size: e.Size, Done: e.Done, Failed: e.Failed,
+		TimedOut: e.TimedOut, Started: e.Started, Took: e.Took,
 	}
+	if o := &s.bus.observers; o.any() {
+		tell(o, toBatch, info)
+	}
+	s.alertBatch(info)
 }

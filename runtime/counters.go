@@ -163,6 +163,9 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 	}
 	c.counts.attemptFailed(failure.Kind, retried)
 	c.ofType(a).attemptFailed(failure.Kind, retried)
+	if a.Batch() != nil {
+		c.batches.alarm.failed(a.Critical(), failure.Error)
+	}
 	if !c.bus.observers.any() {
 		return
 	}

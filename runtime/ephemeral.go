@@ -33,8 +33,9 @@ import (
 //   - It reads the log at the pace of its handler, with at most 256 events in memory, and the
 //     same 1,024 more that wait for a retry or a snooze, and 1,024 delayed ones. A handler that
 //     is slow lags behind and misses nothing, unless events are pruned before it has read
-//     them ([WithRetention]): it passes over those. Of more delayed events the last to be due
-//     are dropped, with a warning in the log.
+//     them ([WithRetention]): it passes over those, with a warning in the log, and says how
+//     many they were when it is at the end of the log again. Of more delayed events the last
+//     to be due are dropped, with a warning in the log.
 //   - When a backup is restored into the file, it goes on at the end of that.
 //   - Events that the handler publishes with its context are stored in one transaction when
 //     the handler returns nil, before that counts as a success: if they cannot be stored, the

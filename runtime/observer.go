@@ -48,8 +48,9 @@ type Observer struct {
 	Batch func(BatchInfo)
 
 	// Alert is called when an event of priority critical ([PriorityCritical], [WithPriority]) becomes a dead
-	// letter, after Dead. The bus also logs an error with the attribute alert=critical, which
-	// is never dropped.
+	// letter, after Dead. It is also called, with Batch set, when all events of a batch of critical ones
+	// have failed: for the first such batch of the subscription, and then not before one has handled
+	// something. The bus also logs an error with the attribute alert=critical, which is never dropped.
 	Alert func(AlertInfo)
 
 	BreakerChanged func(BreakerInfo)
@@ -114,11 +115,15 @@ type DeadInfo struct {
 	LastError   string
 }
 
-// AlertInfo says which critical event has failed for good.
+// AlertInfo says which critical event has failed for good, or which batch of critical
+// events has failed as a whole.
 type AlertInfo struct {
-	AttemptInfo        // the last one, as in [DeadInfo]
-	Reason      string // as in [DeadInfo]
-	LastError   string
+	AttemptInfo        // the last one, as in [DeadInfo]; of a batch its Type, Subscription, Started and Took
+	Reason      string // as in [DeadInfo]; of a batch "batch"
+	LastError   string // of a batch that of one of its events
+	// Batch is the batch that has failed: its events are tried again, or are dead letters. It
+	// is nil for a dead letter.
+	Batch *BatchInfo
 }
 
 // DiscardedInfo says why a handler has discarded an event.

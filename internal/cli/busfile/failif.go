@@ -22,7 +22,7 @@ type threshold struct {
 }
 
 // thresholdFields lists the numbers of status that a condition can compare.
-var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "dispatchers"}
+var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "dispatchers"}
 
 var (
 	thresholdForm = regexp.MustCompile(`^(?:(.+):)?([a-z_]+)\s*(>=|<=|>|<|=)\s*(.+)$`)
@@ -87,6 +87,10 @@ func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 			value += float64(s.Running)
 		case "unhandled":
 			if s.Unhandled {
+				value++
+			}
+		case "saturated":
+			if s.Saturated {
 				value++
 			}
 		case "oldest":

@@ -63,9 +63,10 @@ For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
 named before a colon. unhandled is the number of subscriptions with "no
-handler"; dispatchers is 1 if a process dispatches, else 0. A backlog that is
-not counted to its end counts as its upper limit. With --watch, status ends at
-the first look at which a condition holds.
+handler", and saturated the number of saturated ones; dispatchers is 1 if a
+process dispatches, else 0. A backlog that is not counted to its end counts as
+its upper limit. With --watch, status ends at the first look at which a
+condition holds.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,

@@ -273,6 +273,58 @@ func (env *Env) TestASlowEphemeralHandlerLagsBehindAndMissesNothing(t *testing.T
 	})
 }
 
+func (env *Env) TestAnEphemeralSubscriptionSaysHowManyPrunedEventsItHasPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithDurability(runtime.Normal), runtime.WithRetention(time.Hour))
+		f.MustStart()
+		var seen Journal[int]
+		var gate atomic.Bool // is closed
+		f.Publish(Numbers(1, 300)...)
+		time.Sleep(2 * time.Hour) // these are pruned before it is there
+		f.Handle("live", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			for gate.Load() {
+				time.Sleep(time.Minute)
+			}
+			seen.Add(e.Payload.Number)
+			return nil
+		}, runtime.Ephemeral(), runtime.WithTimeout(10*time.Hour))
+		passes := func() (events []float64) {
+			for _, level := range []string{"WARN", "INFO"} {
+				for _, line := range f.Log.Level(t, level) {
+					if msg := line["msg"].(string); strings.Contains(msg, "ephemeral") && strings.Contains(msg, "pruned") && line["subscription_id"] == "live" {
+						events = append(events, line["events"].(float64))
+					}
+				}
+			}
+			return events
+		}
+		const events = 12_000 // more than are kept in memory
+		publish := func() {
+			payloads := make([]OrderPlaced, events)
+			_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, payloads)
+			Must(t, err)
+			synctest.Wait()
+		}
+		publish()
+		if got := passes(); got != nil || len(seen.All()) != events {
+			t.Fatalf("a subscription that is quick has handled %d events, and passed over %v", len(seen.All()), got)
+		}
+		for episode := 1; episode <= 2; episode++ {
+			before := len(seen.All())
+			gate.Store(true)
+			publish()
+			time.Sleep(3 * time.Hour)
+			gate.Store(false)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			missed := float64(events - (len(seen.All()) - before))
+			if got := passes(); missed == 0 || len(got) != 2*episode || got[2*episode-1] != missed || got[episode-1] > missed {
+				t.Errorf("in episode %d it missed %v events, and said %v: first what it knew then, at last all", episode, missed, got)
+			}
+		}
+	})
+}
+
 func (env *Env) TestAnEphemeralSubscriptionGetsDelayedEventsWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)

@@ -24,8 +24,8 @@ type WatchSpec struct {
 	Deliverable bool
 }
 
-// Watch is a place in the log that moves forward. Next and Read are for one goroutine at
-// a time.
+// Watch is a place in the log that moves forward. Next, Read and PassedOver are for one
+// goroutine at a time.
 type Watch interface {
 	// Next returns the events that follow, up to limit and the oldest first, and moves
 	// behind them. If there are none it waits for the next one: those of another process
@@ -38,6 +38,10 @@ type Watch interface {
 
 	// Read is Next without the waiting. No events and no error mean that the log ends here.
 	Read(limit int) ([]*Record, error)
+
+	// PassedOver returns how many events, of any type, were pruned after the watch began and
+	// before it came to them, since the last call.
+	PassedOver() int64
 
 	// Notify registers the function called when there may be something to read. It is
 	// called from the engine's goroutines and must not block.

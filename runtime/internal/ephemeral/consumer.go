@@ -34,6 +34,7 @@ type Consumer struct {
 	logger *slog.Logger
 
 	reading sync.Mutex // held while the watch is read; taken before mu
+	missed  int64      // events that were pruned before they were read, since it last reached the end of the log; guarded by reading
 
 	mu      sync.Mutex
 	wake    func()
@@ -110,14 +111,33 @@ func (c *Consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, 
 		if errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrClosed) {
 			return dst[:before], nil // the bus begins anew, or ends
 		}
-		if err != nil || len(records) == 0 {
+		if err != nil {
 			return dst, err
+		}
+		c.notePruned(c.watch.PassedOver(), len(records) == 0)
+		if len(records) == 0 {
+			return dst, nil
 		}
 		for _, r := range records {
 			if d := c.take(r); d != nil {
 				dst = append(dst, &d.Delivery)
 			}
 		}
+	}
+}
+
+// notePruned says that events are missing because they were pruned before they were read:
+// once when it happens, and how many they were when the end of the log is reached. The
+// caller holds reading.
+func (c *Consumer) notePruned(missed int64, atEnd bool) {
+	if missed > 0 && c.missed == 0 {
+		c.logger.Warn("an ephemeral subscription is so slow that events were pruned before it has read them; it passes over them",
+			"subscription_id", c.name, "events", missed)
+	}
+	if c.missed += missed; atEnd && c.missed > 0 {
+		c.logger.Info("an ephemeral subscription has passed over pruned events, and is at the end of the log again",
+			"subscription_id", c.name, "events", c.missed)
+		c.missed = 0
 	}
 }
 

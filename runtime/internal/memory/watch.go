@@ -18,7 +18,10 @@ type watch struct {
 	log   *Log
 	spec  engine.WatchSpec
 	after int64
+	began int64  // the newest event when it was made
 	wake  func() // guarded by the store's mu
+
+	passed int64 // events that were pruned before their turn
 }
 
 // Watch implements [engine.Watcher].
@@ -27,7 +30,7 @@ func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, err
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	w := &watch{log: l, spec: spec, after: l.last, wake: func() {}}
+	w := &watch{log: l, spec: spec, after: l.last, began: l.last, wake: func() {}}
 	for seq := l.last; !spec.Since.IsZero() && seq >= l.oldest; seq-- {
 		r := l.events[seq]
 		if r == nil {
@@ -60,6 +63,12 @@ func (w *watch) Notify(wake func()) {
 	wake()
 }
 
+// PassedOver implements [engine.Watch].
+func (w *watch) PassedOver() (n int64) {
+	n, w.passed = w.passed, 0
+	return n
+}
+
 // Read implements [engine.Watch].
 func (w *watch) Read(limit int) ([]*engine.Record, error) {
 	if err := w.log.enter(); err != nil {
@@ -80,7 +89,11 @@ func (w *watch) read(limit int) (found []*engine.Record) {
 		})
 	}
 	for ; w.after < l.last && len(found) < limit; w.after++ {
-		if r := l.events[w.after+1]; r != nil && wanted[r.Type] {
+		r := l.events[w.after+1]
+		if r == nil && w.after >= w.began {
+			w.passed++
+		}
+		if r != nil && wanted[r.Type] {
 			seen := *r
 			seen.Type = l.here[r.Type]
 			found = append(found, &seen)

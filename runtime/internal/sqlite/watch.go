@@ -29,6 +29,8 @@ type watch struct {
 	types       typeMatcher
 	generation  int64   // of the log
 	after       int64   // the events up to here have had their turn
+	began       int64   // the newest event when it was made; those before may have been pruned long ago
+	passed      int64   // events that were pruned before their turn
 	news        *waiter // told when there may be more
 }
 
@@ -41,7 +43,8 @@ func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, err
 	}
 	l.writer.watchOthers()
 	err := l.read(func(c *database.Conn) (err error) {
-		if w.after, err = c.Int64("SELECT max(seq) FROM log"); err != nil || spec.Since.IsZero() {
+		w.began, err = c.Int64("SELECT max(seq) FROM log")
+		if w.after = w.began; err != nil || spec.Since.IsZero() {
 			return err
 		}
 		first, err := firstSince(c, spec.Since.Add(-watchSlack))
@@ -64,10 +67,16 @@ func (w *watch) Notify(wake func()) {
 	wake()
 }
 
+// PassedOver implements [engine.Watch].
+func (w *watch) PassedOver() (n int64) {
+	n, w.passed = w.passed, 0
+	return n
+}
+
 // Read implements [engine.Watch].
 func (w *watch) Read(limit int) ([]*engine.Record, error) {
 	for {
-		found, end, err := w.read(limit)
+		found, end, passed, err := w.read(limit)
 		switch {
 		case w.log.generation.Load() != w.generation:
 			return nil, engine.ErrRestored
@@ -75,6 +84,7 @@ func (w *watch) Read(limit int) ([]*engine.Record, error) {
 			return nil, fault.Wrap("read", w.log.path, err)
 		}
 		last := w.after
+		w.passed += passed
 		if w.after = end; len(found) > 0 || end == last {
 			return found, nil
 		}
@@ -104,17 +114,18 @@ func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
 	}
 }
 
-// read returns what the next window of the log has, and the place behind it.
-func (w *watch) read(limit int) (found []*engine.Record, end int64, err error) {
+// read returns what the next window of the log has, the place behind it, and how many of
+// its events were pruned. The tail has none of these.
+func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err error) {
 	if w.log.tail.end() <= w.after+1 {
-		return nil, w.after, w.log.read(func(*database.Conn) error { return nil })
+		return nil, w.after, 0, w.log.read(func(*database.Conn) error { return nil })
 	}
 	events, next, held := w.log.tail.since(nil, w.after+1, limit, w.types.match)
 	if held {
 		for _, e := range events {
 			found = append(found, &e.Record)
 		}
-		return found, next - 1, nil
+		return found, next - 1, 0, nil
 	}
 	err = w.log.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM log")
@@ -153,9 +164,14 @@ func (w *watch) read(limit int) (found []*engine.Record, end int64, err error) {
 		if len(found) == limit {
 			end = found[limit-1].Seq
 		}
+		if first := max(w.after, w.began); err == nil && first < end {
+			var left int64
+			left, err = c.Int64("SELECT count(*) FROM log WHERE seq > ? AND seq <= ?", first, end)
+			passed = end - first - left
+		}
 		return err
 	})
-	return found, end, err
+	return found, end, passed, err
 }
 
 // wakeAll wakes everyone who waits for deliveries or events: another process has
