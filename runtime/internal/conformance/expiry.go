@@ -194,8 +194,8 @@ func (env *Env) TestAGroupStopsWhenItsEventExpires(t *testing.T) {
 				if l.Reason != "expired" || len(l.Attempts) != test.count {
 					t.Errorf("the dead letter is %+v", l)
 				}
-				env.Redrive(t, f.Path, l.Key) // goes on with what is left
 				before := len(ran.All())
+				env.Redrive(t, f.Path, l.Key) // goes on with what is left
 				time.Sleep(time.Second)
 				if got := ran.All()[before:]; test.first < 12*time.Second && !slices.Equal(got, []string{"second"}) {
 					t.Errorf("after a redrive ran %v, want the second", got)
