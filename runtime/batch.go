@@ -182,7 +182,7 @@ func batchPayload[T Payload](s *Subscription, t *EventType[T], a *dispatch.Attem
 
 // batchProblem says why the options do not go with batches, or without.
 func (s *Subscription) batchProblem() string {
-	switch t := s.bus.catalogue.Lookup(s.pattern); {
+	switch {
 	case s.batched == nil && s.config.batch != nil:
 		return "WithBatch is for subscriptions with batches: use SubscribeBatch, or leave it out"
 	case s.batched == nil:
@@ -192,8 +192,6 @@ func (s *Subscription) batchProblem() string {
 		return "WithHandlerMiddleware is around handlers of one event, and does not go with batches: wrap the function itself"
 	case s.config.group != "":
 		return "a subscription with batches cannot be in a group, whose members handle events one by one"
-	case s.config.strict && t != nil && !t.partitioned():
-		return "a strict order without partition_by would make batches of one event: use Subscribe, or partition the event type"
 	}
 	return ""
 }

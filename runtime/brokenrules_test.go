@@ -29,6 +29,8 @@ var brokenRules = []brokenRule{
 		"const patience = 8", "const patience = 12"},
 	{"TestTheCatalogueSaysHowManyHandlersRunAtOnce", "runtime/tuning.go",
 		"settings.Concurrency < f.concurrency", "settings.Concurrency > f.concurrency"},
+	{"TestTheCatalogueSaysWhichSubscriptionsHaveAStrictOrder", "runtime/tuning.go",
+		"f.strict || settings.StrictOrder", "settings.StrictOrder"},
 	{"TestAnAttemptWithoutATimeoutMayTakeAsLongAsItLikes", "runtime/internal/dispatch/attempt.go",
 		"cmp.Or(a.settings.Timeout, unlimited)", "cmp.Or(a.settings.Timeout, time.Minute)"},
 	{"TestADeadLetterOfACriticalEventIsAnAlert", "runtime/internal/dispatch/attempt.go",

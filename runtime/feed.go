@@ -29,6 +29,8 @@ type feed struct {
 	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
 	places    int                 // handlers that run at once since the scheduler was made; guarded by the bus's mu
 	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
+	strict    bool                // it has a strict order since the scheduler was made; guarded by the bus's mu
+	switches  bool                // that the next start changes that was logged; guarded by the bus's mu
 	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members   atomic.Pointer[[]*Subscription]                // replaced, never changed
@@ -253,12 +255,12 @@ func (f *feed) start() {
 		Handlers: f.handlersOf, Settings: f.settingsOf, Notice: f.notice,
 		Alone: &f.bus.alone, Waits: &f.bus.waits, Interrupts: &f.bus.interrupts, Logger: f.bus.config.logger,
 	}
+	config.Strict = strictOf(members)
 	reorders := false
 	for _, m := range members {
 		if m.answers != nil {
 			config.Settled = f.answersSettled
 		}
-		config.Strict = config.Strict || m.config.strict
 		reorders = reorders || m.reorders()
 	}
 	if !f.group {
@@ -274,6 +276,7 @@ func (f *feed) start() {
 	}
 	config.LateKeys = !config.Strict && !reorders && config.Concurrency == 1
 	f.places, f.pending = config.Concurrency, 0
+	f.strict, f.switches = config.Strict, false
 	config.Ephemeral = f.fleeting != nil
 	f.scheduler = dispatch.New(f.consumer, config)
 	if !config.Ephemeral {
@@ -299,6 +302,30 @@ func (f *feed) reportPlaces() {
 		f.bus.config.logger.Warn("a tuned concurrency needs a restart", "subscription_id", f.name, "concurrency", f.places, "tuned", next)
 	}
 	f.pending = next
+}
+
+// strictOf tells whether a feed with these members has a strict order: if a member has.
+func strictOf(members []*Subscription) bool {
+	return slices.ContainsFunc(members, func(m *Subscription) bool { return m.inForce.Load().strict })
+}
+
+// nextStrict tells whether it has a strict order after the next start, and returns nil if that is
+// as now. The caller holds the bus's mu.
+func (f *feed) nextStrict() *bool {
+	if next := strictOf(*f.members.Load()); f.scheduler != nil && next != f.strict {
+		return &next
+	}
+	return nil
+}
+
+// reportStrict logs that a tuned strict order has to wait for a restart, once. The caller holds
+// the bus's mu.
+func (f *feed) reportStrict() {
+	next := f.nextStrict()
+	if next != nil && !f.switches {
+		f.bus.config.logger.Warn("a tuned strict order needs a restart", "subscription_id", f.name, "strict_order", f.strict, "tuned", *next)
+	}
+	f.switches = next != nil
 }
 
 // stop ends the deliveries, if they have begun, and prevents a later start.

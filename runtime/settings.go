@@ -44,6 +44,11 @@ type Settings struct {
 	// stands for 1. A subscription has it from when it begins to deliver until it ends. One
 	// that is for several event types has the smallest of theirs. See [WithConcurrency].
 	Concurrency int
+	// StrictOrder makes a failing event hold back the later ones of its partition key until it
+	// is settled: see [WithStrictOrder]. A subscription has it from when it begins to deliver
+	// until it ends. One that is for several event types has it if one of them does. Those for
+	// dead letters have it by that option alone.
+	StrictOrder bool
 	// Batch says how large the batches of subscriptions are that handle events in batches
 	// ([SubscribeBatch]). The others do not use it.
 	Batch Batch
@@ -137,7 +142,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
 		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
-		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency,
+		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
 		encoded.Batch = &batchJSON{s.Batch.size(), s.Batch.wait().String()}
@@ -168,6 +173,7 @@ type settingsJSON struct {
 	Breaker         *breakerJSON    `json:"breaker,omitempty"`
 	FailureThrottle int             `json:"failure_throttle,omitempty"`
 	Concurrency     int             `json:"concurrency,omitempty"`
+	StrictOrder     bool            `json:"strict_order,omitempty"`
 	Batch           *batchJSON      `json:"batch,omitempty"`
 	Limits          []limitUseJSON  `json:"limits,omitempty"`
 	Errors          []errorRuleJSON `json:"errors,omitempty"`

@@ -53,6 +53,11 @@ type SubscriptionStats struct {
 	// NextConcurrency is what it will be when the program subscribes again, because [Bus.Tune]
 	// has changed it. 0 if it stays.
 	NextConcurrency int `json:"next_concurrency,omitempty"`
+	// StrictOrder says that the subscription, or its group, has a strict order.
+	StrictOrder bool `json:"strict_order,omitempty"`
+	// NextStrictOrder says whether it will have one when the program subscribes again, because
+	// [Bus.Tune] has changed it. Nil if it stays.
+	NextStrictOrder *bool `json:"next_strict_order,omitempty"`
 	// Saturated says that its handlers, or those of its group, are busy all the time while its
 	// backlog grows, as the health checks saw it last.
 	Saturated bool          `json:"saturated,omitempty"`
@@ -103,13 +108,15 @@ func (b *Bus) Stats() Stats {
 
 func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
-	concurrency := s.feed.places
+	concurrency, strict := s.feed.places, s.feed.strict
 	if s.feed.scheduler == nil {
-		concurrency = concurrencyOf(*s.feed.members.Load())
+		members := *s.feed.members.Load()
+		concurrency, strict = concurrencyOf(members), strictOf(members)
 	}
 	return SubscriptionStats{
-		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), Saturated: s.feed.saturated.Load(),
-		Name: s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
+		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
+		Saturated: s.feed.saturated.Load(),
+		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),

@@ -27,8 +27,8 @@ type subscribeConfig struct {
 	aliases         []string
 	concurrency     int // 0: the event type's
 	fromBeginning   bool
-	strict          bool
 	ephemeral       bool
+	strict          *bool  // nil: the event type's
 	batch           *Batch // nil: the catalogue's
 	limits          []LimitUse
 	limitsSet       bool // else they are the catalogue's
@@ -158,9 +158,24 @@ func WithConcurrency(n int) SubscribeOption {
 //
 // The order is that of first attempts: delayed events, and dead letters
 // that are retried by hand, are exempt from it.
+//
+// The default is that of the event type: none unless the catalogue has a strict_order. See
+// [WithoutStrictOrder].
 func WithStrictOrder() SubscribeOption {
 	return func(c *subscribeConfig) error {
-		c.strict = true
+		strict := true
+		c.strict = &strict
+		return nil
+	}
+}
+
+// WithoutStrictOrder lets the later events of a key go on while one waits for a retry, also if
+// the catalogue says strict_order. A subscription by pattern may need it: without it, it has a
+// strict order if one of its event types has. In a group, a strict order of another member holds
+// all the same.
+func WithoutStrictOrder() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.strict = new(bool)
 		return nil
 	}
 }

@@ -20,6 +20,7 @@ type inForce struct {
 	// concurrency is the smallest of the catalogue's or, if the subscription has one, that of
 	// its option. At least 1.
 	concurrency int
+	strict      bool // a failing event holds back the later ones of its key
 }
 
 // resolve computes what applies to each event type of the catalogue: the
@@ -45,7 +46,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 			settings = tuning.ofDeclared(declared.DeclaredSubscription)
 		}
 		if s.dead {
-			settings.Limits = nil // they are for its events
+			settings.Limits, settings.StrictOrder = nil, false // they are for its events
 		}
 		settings = s.config.over(settings)
 		settings.Concurrency = max(settings.Concurrency, 1)
@@ -57,6 +58,10 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		}
 		if f.concurrency == 0 || settings.Concurrency < f.concurrency {
 			f.concurrency = settings.Concurrency
+		}
+		f.strict = f.strict || settings.StrictOrder
+		if s.batched != nil && f.strict && !t.partitioned() {
+			return nil, s.refuse("a strict order without partition_by would make batches of one event: use Subscribe, or partition the event type")
 		}
 		if len(f.types) == 0 {
 			f.breaker = settings.Breaker
@@ -106,6 +111,9 @@ func (c *subscribeConfig) over(s Settings) Settings {
 	}
 	if c.limitsSet {
 		s.Limits = c.limits
+	}
+	if c.strict != nil {
+		s.StrictOrder = *c.strict
 	}
 	if c.batch != nil {
 		s.Batch = *c.batch
@@ -173,8 +181,8 @@ func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
 
 // Tune replaces settings while the bus runs, all of them or, on an error, none.
 // They apply to attempts and failures from now on; what was decided before, such
-// as the time of a retry that waits, stays. So does the concurrency of a subscription that
-// delivers already: the bus logs that it needs a restart. The options of a subscription
+// as the time of a retry that waits, stays. So do the concurrency and the strict order of a
+// subscription that delivers already: the bus logs that they need a restart. The options of a subscription
 // override them as they override the catalogue. Each call starts from the
 // generated code: Tune(Tuning{}) undoes those before.
 //
@@ -227,6 +235,7 @@ func (b *Bus) Tune(t Tuning) error {
 	for _, f := range b.feeds {
 		f.merge()
 		f.reportPlaces()
+		f.reportStrict()
 	}
 	b.reportClasses()
 	return nil

@@ -22,6 +22,7 @@ import (
 //		Breaker:      <breaker>,
 //		FailureThrottle: <n>,
 //		Concurrency:  <n>,
+//		StrictOrder:  true,
 //		Batch:        runtime.Batch{Size: <n>, Wait: <duration>},
 //		Errors:       <error rules>,
 //		Redrive:      <redrive>,
@@ -45,6 +46,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
 	add(s.FailureThrottle.V > 0, "FailureThrottle", jen.Lit(s.FailureThrottle.V))
 	add(s.Concurrency.V > 1, "Concurrency", jen.Lit(s.Concurrency.V))
+	add(s.StrictOrder.V, "StrictOrder", jen.True())
 	add(s.Batch.Written(), "Batch", batch(s.Batch))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/busgen/busgen/internal/diag"
@@ -27,6 +28,9 @@ func (s Settings) List() []Setting {
 	list = append(list, s.Breaker.list()...)
 	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
 	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
+	if s.StrictOrder.Written() { // else it is off, as nearly everywhere
+		list = append(list, Setting{"strict_order", strconv.FormatBool(s.StrictOrder.V), s.StrictOrder.Pos})
+	}
 	if s.Batch.Written() { // else few subscriptions have batches
 		list = append(list, Setting{"batch.size", s.Batch.Size.V, s.Batch.Size.Pos})
 		list = append(list, Setting{"batch.wait", shortOrOff(s.Batch.Wait.V), s.Batch.Wait.Pos})

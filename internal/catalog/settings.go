@@ -18,6 +18,7 @@ type Settings struct {
 	Breaker         Breaker
 	FailureThrottle Value[int] // failures in a row; 0 for never
 	Concurrency     Value[int] // handlers of one subscription at once, from 1 on
+	StrictOrder     Value[bool]
 	Batch           Batch
 	Errors          []*ErrorRule // the first that matches decides
 	Redrive         Redrive

@@ -84,6 +84,9 @@ func facts(s catalog.Settings) []fact {
 	if s.Concurrency.V > 1 {
 		add("Concurrency", fmt.Sprintf("up to %d handlers of a subscription at once", s.Concurrency.V))
 	}
+	if s.StrictOrder.V {
+		add("Strict order", "an event that fails holds back the later ones of its key until it is settled")
+	}
 	if s.Batch.Written() {
 		add("Batches", fmt.Sprintf("of subscriptions that have them: up to %d events, after %s at the latest", s.Batch.Size.V, catalog.Short(s.Batch.Wait.V)))
 	}

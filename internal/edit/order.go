@@ -16,7 +16,7 @@ var (
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
 	batchKeys    = &context{keys: []string{"size", "wait"}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "batch", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
+	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 

@@ -15,6 +15,6 @@ func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
 		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation,
-		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, oneBudget,
+		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, strictWithoutKey, oneBudget,
 	}
 }

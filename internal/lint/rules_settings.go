@@ -144,6 +144,28 @@ events:
 	},
 }
 
+var strictWithoutKey = Rule{
+	Rule: rules.StrictWithoutKey,
+	Bad: `
+events:
+  order.placed: { strict_order: true }`,
+	Good: `
+events:
+  order.placed: { strict_order: true, partition_by: order_id, payload: { order_id: uuid } }
+  order.paid: { strict_order: false }`,
+	check: func(p *pass) {
+		p.eachSettingsOf(func(e *catalog.Event, s catalog.Settings) *flaw {
+			if !s.StrictOrder.V || e.PartitionBy != nil {
+				return nil
+			}
+			return &flaw{
+				at: s.StrictOrder.Pos, what: "%s has a strict order and no partition key, so an event that fails holds back all later ones",
+				hint: "add partition_by, or remove strict_order",
+			}
+		})
+	},
+}
+
 // A flaw is a problem in the settings of one event or subscription.
 type flaw struct {
 	at       diag.Position // of the setting to change
@@ -156,6 +178,11 @@ type flaw struct {
 // eachSettings checks the settings of every event and subscription. Settings are inherited: a flaw that
 // comes from the same lines is reported once, for all events and subscriptions that have it.
 func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
+	p.eachSettingsOf(func(_ *catalog.Event, s catalog.Settings) *flaw { return judge(s) })
+}
+
+// eachSettingsOf is eachSettings with the event.
+func (p *pass) eachSettingsOf(judge func(*catalog.Event, catalog.Settings) *flaw) {
 	type origin struct{ at, also diag.Position }
 	type group struct {
 		flaw           *flaw
@@ -164,8 +191,8 @@ func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
 	}
 	var order []origin
 	groups := map[origin]*group{}
-	add := func(subject, who string, s catalog.Settings) {
-		f := judge(s)
+	add := func(e *catalog.Event, who string, s catalog.Settings) {
+		subject, f := e.Name.V, judge(e, s)
 		if f == nil || p.excepted(subject) {
 			return
 		}
@@ -178,9 +205,9 @@ func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
 		order = append(order, from)
 	}
 	for _, e := range p.Events {
-		add(e.Name.V, "event "+e.Name.V, e.Settings)
+		add(e, "event "+e.Name.V, e.Settings)
 		for _, s := range e.Subscriptions {
-			add(e.Name.V, "subscription "+s.Name.V+" of event "+e.Name.V, s.Settings)
+			add(e, "subscription "+s.Name.V+" of event "+e.Name.V, s.Settings)
 		}
 	}
 	for _, from := range order {

@@ -10,13 +10,13 @@
 //	err = bus.Start(ctx)
 //
 // What can be tuned is how events are delivered: retry, timeout, slow_after,
-// expires_after, breaker, failure_throttle, concurrency, batch, errors and redrive, of event types and of the
+// expires_after, breaker, failure_throttle, concurrency, strict_order, batch, errors and redrive, of event types and of the
 // subscriptions that the catalogue declares. New settings apply from the next
 // attempt and the next failure on; a retry that waits keeps its time. Options of
 // the call that subscribes override them, as they override generated code.
 //
-// A concurrency applies to subscriptions that begin to deliver afterwards: in a bus
-// that runs, the [Report] lists it as needing a restart, and the bus logs that.
+// A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
+// a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
 // What is compiled in cannot be tuned: names, payloads, partition keys,
 // priorities, new and removed events. If the file differs there, the settings

@@ -16,6 +16,7 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 		Breaker:         s.Breaker.Policy(),
 		FailureThrottle: s.FailureThrottle.V,
 		Concurrency:     concurrency(s.Concurrency.V),
+		StrictOrder:     s.StrictOrder.V,
 	}
 	if s.Batch.Written() { // generated code leaves out what is built in
 		settings.Batch = runtime.Batch{Size: s.Batch.Size.V, Wait: s.Batch.Wait.V}

@@ -20,7 +20,7 @@ type Report struct {
 	// is generated and built again, each with its position in the file.
 	NeedsBuild []string
 	// NeedsRestart describes the settings that take effect only for subscriptions that begin
-	// to deliver afterwards: concurrency. The program has to be restarted, and to apply the
+	// to deliver afterwards: concurrency and strict_order. The program has to be restarted, and to apply the
 	// file before [runtime.Bus.Start], or to be generated and built again.
 	NeedsRestart []string
 }
@@ -52,19 +52,26 @@ func apply(bus *runtime.Bus, file *watch.Snapshot) (Report, runtime.Tuning, erro
 	return report, tuning, nil
 }
 
-// needRestart describes the concurrencies that are tuned and not in force.
+// needRestart describes the concurrencies and strict orders that are tuned and not in force.
 func needRestart(bus *runtime.Bus) (all []string) {
 	for _, s := range bus.Stats().Subscriptions {
-		if s.NextConcurrency == 0 {
-			continue
-		}
 		name := "subscription " + s.Name
 		if s.Group != "" {
 			name = "group " + s.Group
 		}
-		line := fmt.Sprintf("%s has concurrency %d, and %d after a restart", name, s.Concurrency, s.NextConcurrency)
-		if !slices.Contains(all, line) { // each member of a group has it
-			all = append(all, line)
+		note := func(format string, args ...any) {
+			line := name + fmt.Sprintf(format, args...)
+			if !slices.Contains(all, line) { // each member of a group has it
+				all = append(all, line)
+			}
+		}
+		if s.NextConcurrency != 0 {
+			note(" has concurrency %d, and %d after a restart", s.Concurrency, s.NextConcurrency)
+		}
+		if s.NextStrictOrder != nil && *s.NextStrictOrder {
+			note(" has no strict order, and will have one after a restart")
+		} else if s.NextStrictOrder != nil {
+			note(" has a strict order, and none after a restart")
 		}
 	}
 	return all

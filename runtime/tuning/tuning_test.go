@@ -188,3 +188,23 @@ func TestATunedConcurrencyIsReported(t *testing.T) {
 		t.Errorf("in a bus that runs (-want +got):\n%s", diff)
 	}
 }
+
+func TestATunedStrictOrderIsReported(t *testing.T) {
+	f := newFixture(t)
+	_, err := events.SubscribeOrderPlaced(f.bus, events.OnOrderPlacedChargeCard, func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
+	f.must(err)
+	apply := func(text string, want ...string) {
+		t.Helper()
+		f.edit("failure_throttle: 5", text)
+		report, err := tuning.Apply(f.bus, f.path)
+		f.must(err)
+		if diff := cmp.Diff(want, report.NeedsRestart); diff != "" || len(report.Tuned) != 1 {
+			t.Errorf("%s: tuned %q, needs a restart (-want +got):\n%s", text, report.Tuned, diff)
+		}
+	}
+	apply("strict_order: true")
+	f.must(f.bus.Start(t.Context()))
+	apply("strict_order: true")
+	apply("failure_throttle: 6", "subscription charge-card has a strict order, and none after a restart")
+	f.must(f.bus.Tune(runtime.Tuning{})) // as it was built
+}

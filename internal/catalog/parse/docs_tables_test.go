@@ -124,8 +124,8 @@ func TestTheReferenceShowsTheDefaultsOfSettings(t *testing.T) {
 	settings := func(yaml string) catalog.Settings {
 		return parsed(t, "version: 1\npackage: events\nevents: { e: "+yaml+" }\n").Events[0].Settings
 	}
-	batch := settings("{}").Batch // which is not listed unless it is written
-	want := map[string]string{"redrive": "off", "batch: size": fmt.Sprint(batch.Size.V), "batch: wait": catalog.Short(batch.Wait.V)}
+	batch := settings("{}").Batch // which is not listed unless it is written, as strict_order
+	want := map[string]string{"redrive": "off", "strict_order": fmt.Sprint(settings("{}").StrictOrder.V), "batch: size": fmt.Sprint(batch.Size.V), "batch: wait": catalog.Short(batch.Wait.V)}
 	for _, setting := range settings("{ redrive: {} }").List() {
 		want[strings.Replace(setting.Key, ".", ": ", 1)] = fmt.Sprint(setting.Value)
 	}

@@ -77,6 +77,8 @@ func (r *reader) event(e entry) *catalog.Event {
 	r.brokenPayloads[ev] = !payloadOK
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
 	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
+	_, keyed := o.entries["partition_by"]
+	r.brokenKeys[ev] = keyed && ev.PartitionBy == nil
 	ev.Settings = r.settings(o)
 	ev.Subscriptions = r.subscriptions(o, ev.GoName)
 	if nameErr != nil {

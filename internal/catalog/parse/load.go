@@ -53,7 +53,7 @@ func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.F
 
 func newReader(files Files, known *sources, root string) *reader {
 	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, subscribed: map[string]subscribed{},
-		brokenPayloads: map[*catalog.Event]bool{}}
+		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}
 }
 
 // A reader decodes one catalogue and collects what is wrong with it. Its
@@ -78,6 +78,7 @@ type reader struct {
 	// the one that a policy is for.
 	eventsIncomplete bool
 	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
+	brokenKeys       map[*catalog.Event]bool // events with findings about their partition_by
 	inlines          []*catalog.Type         // the structs in place so far
 	initialisms      []string                // those of the catalogue
 	misspelt         int                     // unknown types and unused policies so far

@@ -122,9 +122,26 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 		layers = append(layers, e.Settings)
 		e.Settings = r.effective("event "+e.Name.V, layers, orders)
 		for _, s := range e.Subscriptions {
-			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Name.V, append(layers, s.Settings), orders)
+			own := s.Settings
+			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Name.V, append(layers, own), orders)
+			r.checkStrictBatches(e, s, own)
 		}
 	}
+}
+
+// checkStrictBatches reports a subscription with batches whose strict order would make batches of one event. Settings
+// of batches that are inherited do not say that it has batches.
+func (r *reader) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, own catalog.Settings) {
+	if !s.Settings.StrictOrder.V || !own.Batch.Written() || e.PartitionBy != nil || r.brokenKeys[e] {
+		return
+	}
+	at := own.Batch.Size.Pos
+	if !at.IsKnown() {
+		at = own.Batch.Wait.Pos
+	}
+	r.report(r.wordAt(at), rules.Partition, "subscription %s of event %s has batches and a strict order, but no partition key", s.Name.V, e.Name.V).
+		See(r.wordAt(s.Settings.StrictOrder.Pos), "strict_order is here").
+		Hint = "each batch would have one event: add partition_by to the event, or remove one of the two"
 }
 
 // policyTie reports two policies of which neither can be said to go first.

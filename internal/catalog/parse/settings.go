@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "batch", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "errors", "redrive"}
 )
 
 var (
@@ -50,6 +50,7 @@ func overlay(s, over catalog.Settings) catalog.Settings {
 	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
 	replace(&s.FailureThrottle, over.FailureThrottle)
 	replace(&s.Concurrency, over.Concurrency)
+	replace(&s.StrictOrder, over.StrictOrder)
 	s.Batch = overlayBatch(s.Batch, over.Batch)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
 	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
@@ -78,6 +79,9 @@ func (r *reader) settings(o object) catalog.Settings {
 	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
 	if e, ok := o.entries["concurrency"]; ok {
 		s.Concurrency = r.count(e, o.what, 1, limitConcurrency, "it is how many handlers of one subscription run at once")
+	}
+	if e, ok := o.entries["strict_order"]; ok {
+		s.StrictOrder = r.truth(e, o.what)
 	}
 	s.Batch = r.batch(o)
 	s.Errors = r.errorRules(o)

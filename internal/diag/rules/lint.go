@@ -26,6 +26,7 @@ var (
 	NeverRetried         = lint(diag.Note, "never-retried", "With one attempt and no redrive, a short outage makes a dead letter that a person has to handle.")
 	NoJitter             = lint(diag.Note, "no-jitter", "Without jitter, deliveries that failed together are tried again together, and fail together again.")
 	RetryDelays          = lint(diag.Note, "retry-delays", "First waits of 100ms to 5s and longest waits of 10s to 10m fit most failures. Shorter ones give no rest, longer ones waste time.")
+	StrictWithoutKey     = lint(diag.Note, "strict-without-key", "In a strict order an event without a partition key that fails holds back all later ones of its subscription.")
 	OneBudget            = lint(diag.Note, "one-budget", "A person who waits needs a quick failure, and expensive work needs patience: one retry policy does not fit all events.")
 )
 

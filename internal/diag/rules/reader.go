@@ -44,7 +44,7 @@ var (
 	Constraint    = reader("constraint", "Constraints fit the type of their field, and one another.")
 	History       = reader("history", "Every version before the present one has its payload.")
 	Accepted      = reader("accepted-finding", "Accepted keys have the form of keys of busgen breaking, each with a reason.")
-	Partition     = reader("partition-key", "Every event has the field that partition_by names, with a type that can be a key.")
+	Partition     = reader("partition-key", "Every event has the field that partition_by names, with a type that can be a key. Batches in strict order need one.")
 )
 
 func reader(id, doc string) *diag.Rule { return add(diag.Reader, diag.Error, id, doc) }
