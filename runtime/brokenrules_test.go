@@ -30,7 +30,7 @@ var brokenRules = []brokenRule{
 	{"TestTheCatalogueSaysHowManyHandlersRunAtOnce", "runtime/tuning.go",
 		"settings.Concurrency < f.concurrency", "settings.Concurrency > f.concurrency"},
 	{"TestTheCatalogueSaysWhichSubscriptionsHaveAStrictOrder", "runtime/tuning.go",
-		"f.strict || settings.StrictOrder", "settings.StrictOrder"},
+		"f.strict || settings.StrictOrder", "f.strict"},
 	{"TestAnAttemptWithoutATimeoutMayTakeAsLongAsItLikes", "runtime/internal/dispatch/attempt.go",
 		"cmp.Or(a.settings.Timeout, unlimited)", "cmp.Or(a.settings.Timeout, time.Minute)"},
 	{"TestADeadLetterOfACriticalEventIsAnAlert", "runtime/internal/dispatch/attempt.go",
