@@ -15,10 +15,11 @@ import (
 // are handled. With any other error, a panic, or outliving ctx, all of them have failed.
 //
 // Each event that has failed is tried again by the retry policy, at a time of its own and in
-// whichever batch there is then. An event whose next attempt is its last, after it has failed
-// before, gets a batch of its own, so that it does not become a dead letter because of
-// others. [Permanent], [RetryAfter], [Snooze] and [Discard] work for one event in a
-// BatchError, and for all as the error of the handler.
+// whichever batch there is then. An event that has failed before gets a batch of its own if
+// its next attempt may be the last one, by the policy, that of a class of errors or the
+// expiry: so it does not become a dead letter because of others. [Permanent], [RetryAfter],
+// [Snooze] and [Discard] work for one event in a BatchError, and for all as the error of the
+// handler.
 //
 // There is one timeout for the batch, and ctx ends with it. What is published with ctx is
 // stored if every event of the batch is handled, in the same transaction; its parent is the
@@ -27,7 +28,8 @@ import (
 // ctx.
 //
 // An event that expires while the handler is at work becomes a dead letter, and ctx goes on
-// for the others. A handler that ignores the end of ctx is left behind like any [Handler].
+// for the others; when all have expired it ends. A handler that ignores the end of ctx is
+// left behind like any [Handler].
 type BatchHandler[T any] func(ctx context.Context, events []Event[T]) error
 
 // Batch says how large batches are. A batch begins when it has Size events, or when Wait has

@@ -72,6 +72,9 @@ func (t Trap) spring(place string) {
 		goruntime.Goexit()
 	case "hang":
 		<-Hanging
+	case "hang and fail":
+		<-Hanging
+		panic(ErrBoom)
 	case "kill":
 		process, _ := os.FindProcess(os.Getpid())
 		process.Kill()

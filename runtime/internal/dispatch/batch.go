@@ -107,6 +107,7 @@ type Batch struct {
 	unfit     map[*Attempt]error      // why the others were not
 	preparing atomic.Pointer[Attempt] // code of the program is called for it, before the handler
 	whole     Attempt                 // its mu is taken before those of the others, and guards all decisions
+	expired   int                     // attempts that were over before the batch was; guarded by whole.mu
 	judging   bool                    // dispositions are kept in judged; guarded by whole.mu
 	judged    []judged                // guarded by whole.mu
 }
@@ -307,9 +308,23 @@ func (b *Batch) begin(worker int, slots []int) {
 			a.limit, a.expires = b.whole.limit, false
 		}
 	}
+	b.whole.limitByExpiry()
 	b.whole.max.Store(first.max.Load())
 	slow := first.settings.SlowAfter
 	b.whole.warned = slow == 0 || slow >= b.whole.limit
+}
+
+// limitByExpiry ends the batch as a whole when the last of its events expires, if all of them
+// do so before the timeout: nobody needs what the handler does after that.
+func (whole *Attempt) limitByExpiry() {
+	var last time.Duration
+	for _, a := range whole.batch.begun {
+		if !a.expires {
+			return
+		}
+		last = max(last, a.limit)
+	}
+	whole.limit, whole.expires = last, true
 }
 
 // claim begins an attempt, or reports false if its delivery must not be tried.
@@ -417,7 +432,7 @@ func (b *Batch) judge(failures []failure, forced bool) {
 		last.staged = append(last.staged, whole.staged...)
 		last.mu.Unlock()
 	}
-	timedOut := !forced && s.base.Err() == nil && whole.late(now)
+	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires
 	b.judging, b.judged = true, make([]judged, 0, len(b.begun))
 	for i, a := range b.begun {
 		a.mu.Lock()
@@ -426,9 +441,9 @@ func (b *Batch) judge(failures []failure, forced bool) {
 			switch {
 			case failures[i].kind == spared:
 				a.withdraw()
-				a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
+				a.spare(now)
 			case forced:
-				timedOut = timedOut || failures[i].kind == engine.KindTimeout
+				timedOut = timedOut || failures[i].kind == engine.KindTimeout && !whole.expires
 				a.fail(failures[i])
 			default:
 				a.judge(failures[i], now)
@@ -437,7 +452,7 @@ func (b *Batch) judge(failures []failure, forced bool) {
 		a.mu.Unlock()
 	}
 	b.judging = false
-	end := BatchEnd{Size: len(b.handed), TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
+	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
 	for _, one := range b.judged {
 		switch one.Kind {
 		case engine.Done:
@@ -464,6 +479,15 @@ func (b *Batch) isUnfit(seq int64) bool {
 	return false
 }
 
+// spare settles an attempt that another one has kept from being made.
+func (a *Attempt) spare(now time.Time) {
+	if a.run.scheduler.base.Err() != nil {
+		a.settle(a.run.release())
+	} else {
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
+	}
+}
+
 // allSucceed tells whether every event that was handed over is about to be done.
 func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
 	for i, a := range b.begun {
@@ -487,16 +511,19 @@ func (b *Batch) expire(a *Attempt) {
 		b.expireItem(a)
 		return
 	}
-	preparing := b.preparing.Load()
-	failures := make([]failure, len(b.begun))
-	for i, a := range b.begun {
-		if failures[i].kind = spared; preparing == nil || preparing == a {
-			failures[i] = a.classify(&TimeoutError{After: b.whole.limit, Attempt: a.Number}, engine.KindTimeout, "")
+	decided := b.force(func(a *Attempt) failure {
+		if a.expires {
+			return a.timeout()
 		}
+		return a.classify(&TimeoutError{After: b.whole.limit, Attempt: a.Number}, engine.KindTimeout, "")
+	})
+	if decided {
+		time.AfterFunc(Grace, b.leave)
 	}
-	b.force(failures)
 }
 
+// expireItem ends the attempt of an event that has expired. If it is not even read, the batch
+// goes no further.
 func (b *Batch) expireItem(a *Attempt) {
 	f := a.timeout()
 	b.whole.mu.Lock()
@@ -505,34 +532,51 @@ func (b *Batch) expireItem(a *Attempt) {
 		return
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if !a.over {
 		a.over = true
 		a.fail(f)
+		b.expired++
 	}
-}
-
-// force decides the attempts of a batch whose handler has not returned.
-func (b *Batch) force(failures []failure) {
-	b.whole.mu.Lock()
-	defer b.whole.mu.Unlock()
-	if b.whole.over {
-		return
-	}
-	b.whole.over = true
-	b.judge(failures, true)
-	if failures[0].kind != engine.KindInterrupted {
+	a.mu.Unlock()
+	if b.preparing.Load() == a {
+		failures := make([]failure, len(b.begun))
+		for i := range failures {
+			failures[i].kind = spared
+		}
+		b.decide(failures)
 		time.AfterFunc(Grace, b.leave)
 	}
 }
 
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
+	b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") })
+}
+
+// force decides the attempts of a batch whose handler has not returned. If code of the
+// program is called for one of them, the others are spared. It reports false if the batch was
+// decided before.
+func (b *Batch) force(failed func(a *Attempt) failure) bool {
+	preparing := b.preparing.Load()
 	failures := make([]failure, len(b.begun))
 	for i, a := range b.begun {
-		failures[i] = a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "")
+		if failures[i].kind = spared; preparing == nil || preparing == a {
+			failures[i] = failed(a) // runs the program's code; not while mu is held
+		}
 	}
-	b.force(failures)
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over {
+		return false
+	}
+	b.decide(failures)
+	return true
+}
+
+// decide ends the batch before its handler has returned. The caller holds whole.mu.
+func (b *Batch) decide(failures []failure) {
+	b.whole.over = true
+	b.judge(failures, true)
 }
 
 // leave writes the worker off if the handler still has not returned.

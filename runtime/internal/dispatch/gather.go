@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // A subscription with [Config].Batch hands its deliveries over in batches. Whoever has the
@@ -17,8 +18,9 @@ import (
 // breaker is open, the failure throttle or a suspect of a crash holds it, or it stops.
 //
 // Some deliveries have a batch of their own: a suspect of a crash, and a delivery that has
-// failed before and whose next attempt is the last one, so that none becomes a dead letter
-// because of others in its batch. With a strict order a batch has one delivery of each key.
+// failed before and whose next attempt may be the last one, so that none becomes a dead
+// letter because of others in its batch. With a strict order a batch has one delivery of
+// each key.
 
 // gathering is what a subscription with batches gathers. It is guarded by the turn.
 type gathering struct {
@@ -130,7 +132,7 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 		switch {
 		case s.dismiss(i):
 			continue
-		case !s.solo(i):
+		case !s.solo(i, now.Add(wait)):
 			g.full = i.urgent // somebody waits for it
 		case len(g.items) > 0:
 			s.queue.giveBack(i)
@@ -150,9 +152,34 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 	return s.beginBatch(now, asks)
 }
 
-// solo tells whether a delivery has a batch of its own.
-func (s *Scheduler) solo(i item) bool {
-	return i.Suspect || i.Failures > 0 && i.Failures+1 >= cmp.Or(i.MaxAttempts, s.cfg.Settings(i.Type).Retry.MaxAttempts)
+// solo tells whether a delivery has a batch of its own. The batch begins at the given time at
+// the latest.
+func (s *Scheduler) solo(i item, begins time.Time) bool {
+	if i.Suspect || i.Failures == 0 {
+		return i.Suspect
+	}
+	settings := i.own.over(s.cfg.Settings(i.Type))
+	// Which policy decides is known when the handler has failed.
+	if s.isLast(i, settings, settings.Retry, begins) {
+		return true
+	}
+	for _, rule := range settings.Errors {
+		if !rule.Permanent && s.isLast(i, settings, rule.Retry, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLast tells whether a policy allows no attempt after one that begins at the given time,
+// or one that would come when the event has expired.
+func (s *Scheduler) isLast(i item, settings *Settings, policy retry.Policy, begins time.Time) bool {
+	failures := i.Failures + 1
+	if policy.Exhausted(failures) {
+		return true
+	}
+	due := begins.Add(policy.Jittered(failures+1, i.ID, s.cfg.Name))
+	return settings.ExpiresAfter > 0 && due.Sub(i.Since) >= settings.ExpiresAfter
 }
 
 // dismiss settles a delivery that was taken from the queue, if it must not be tried now:
