@@ -32,6 +32,7 @@ func Compare(before, after State) (diag.Findings, error) {
 	}
 	c.newEvents()
 	c.allSubscriptions()
+	c.allSchedules()
 	return c.findings(before, after)
 }
 

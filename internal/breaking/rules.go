@@ -12,8 +12,8 @@ type Rule struct {
 	Good      string
 }
 
-// Rules lists the rules: events, versions, fields, types, delivery, subscriptions, and the events stored in
-// a file.
+// Rules lists the rules: events, versions, fields, types, delivery, subscriptions, schedules, and the
+// events stored in a file.
 func Rules() []Rule {
 	return []Rule{
 		eventRemoved, eventAdded, aliasRemoved, aliasMoved,
@@ -22,6 +22,7 @@ func Rules() []Rule {
 		typeChanged, customChanged, enumValueRemoved, enumValueAdded, enumRenumbered, variantRemoved, variantAdded, discriminatorChanged,
 		constraintTightened, defaultChanged, partitionChanged, expiresSooner,
 		subscriptionRemoved, subscriptionMoved,
+		scheduleRemoved, scheduleMoved,
 		StoredRows,
 	}
 }

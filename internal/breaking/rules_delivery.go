@@ -60,6 +60,48 @@ events:
   order.paid: { subscriptions: { send-invoice: {} } }`,
 }
 
+var scheduleRemoved = Rule{
+	Rule: rules.ScheduleRemoved, Direction: diag.Backward,
+	Before: `
+events:
+  report.requested: {}
+schedules:
+  nightly-report: { event: report.requested, cron: "0 3 * * *" }`,
+	Bad: `
+events:
+  report.requested: {}
+schedules:
+  report-of-the-day: { event: report.requested, cron: "0 3 * * *" }`,
+	Good: `
+events:
+  report.asked: { aliases: [report.requested] }
+schedules:
+  nightly-report: { event: report.asked, every: 12h }`,
+}
+
+var scheduleMoved = Rule{
+	Rule: rules.ScheduleMoved, Direction: diag.Backward,
+	Before: `
+events:
+  report.requested: {}
+  cache.expired: {}
+schedules:
+  nightly: { event: report.requested, cron: "0 3 * * *" }`,
+	Bad: `
+events:
+  report.requested: {}
+  cache.expired: {}
+schedules:
+  nightly: { event: cache.expired, cron: "0 3 * * *" }`,
+	Good: `
+events:
+  report.requested: {}
+  cache.expired: {}
+schedules:
+  nightly: { event: report.requested, cron: "0 4 * * *" }
+  nightly-cache: { event: cache.expired, cron: "0 3 * * *" }`,
+}
+
 // StoredRows is the rule for events in a file that the code of the catalogue cannot
 // decode. It has no example.
 var StoredRows = Rule{

@@ -10,11 +10,11 @@ type Rule struct {
 	check func(*pass)
 }
 
-// Rules lists the rules: documentation, names, payloads, settings.
+// Rules lists the rules: documentation, names, payloads, schedules, settings.
 func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
-		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation,
-		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, neverRetried, noJitter, retryDelays, strictWithoutKey, oneBudget,
+		secretField, floatMoney, unusedType, sampleOfCustom, partitionGap, flowCorrelation, scheduleUnhandled,
+		slowAfterUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, batchBeyondExpiry, batchOneAttempt, neverRetried, noJitter, retryDelays, strictWithoutKey, oneBudget,
 	}
 }

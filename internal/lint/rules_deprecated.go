@@ -26,6 +26,11 @@ events:
 					"subscription %s is for event %s, which is deprecated", s.Name.V, e.Name.V)
 				p.see(f, e.Deprecated.Pos, "the reason is here")
 			}
+			for _, s := range e.Schedules {
+				f := p.report(e.Name.V, s.Name.Pos, "let it publish the event that is to be used instead",
+					"schedule %s publishes event %s, which is deprecated", s.Name.V, e.Name.V)
+				p.see(f, e.Deprecated.Pos, "the reason is here")
+			}
 		}
 	},
 }

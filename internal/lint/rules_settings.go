@@ -154,7 +154,7 @@ events:
   order.placed: { strict_order: true, partition_by: order_id, payload: { order_id: uuid } }
   order.paid: { strict_order: false }`,
 	check: func(p *pass) {
-		p.eachSettingsOf(func(e *catalog.Event, s catalog.Settings) *flaw {
+		p.eachOwner(func(e *catalog.Event, _ *catalog.Subscription, s catalog.Settings) *flaw {
 			if !s.StrictOrder.V || e.PartitionBy != nil {
 				return nil
 			}
@@ -178,11 +178,11 @@ type flaw struct {
 // eachSettings checks the settings of every event and subscription. Settings are inherited: a flaw that
 // comes from the same lines is reported once, for all events and subscriptions that have it.
 func (p *pass) eachSettings(judge func(catalog.Settings) *flaw) {
-	p.eachSettingsOf(func(_ *catalog.Event, s catalog.Settings) *flaw { return judge(s) })
+	p.eachOwner(func(_ *catalog.Event, _ *catalog.Subscription, s catalog.Settings) *flaw { return judge(s) })
 }
 
-// eachSettingsOf is eachSettings with the event.
-func (p *pass) eachSettingsOf(judge func(*catalog.Event, catalog.Settings) *flaw) {
+// eachOwner does so with the event and the subscription, which is nil for the event itself.
+func (p *pass) eachOwner(judge func(*catalog.Event, *catalog.Subscription, catalog.Settings) *flaw) {
 	type origin struct{ at, also diag.Position }
 	type group struct {
 		flaw           *flaw
@@ -191,8 +191,7 @@ func (p *pass) eachSettingsOf(judge func(*catalog.Event, catalog.Settings) *flaw
 	}
 	var order []origin
 	groups := map[origin]*group{}
-	add := func(e *catalog.Event, who string, s catalog.Settings) {
-		subject, f := e.Name.V, judge(e, s)
+	add := func(subject, who string, f *flaw) {
 		if f == nil || p.excepted(subject) {
 			return
 		}
@@ -205,9 +204,9 @@ func (p *pass) eachSettingsOf(judge func(*catalog.Event, catalog.Settings) *flaw
 		order = append(order, from)
 	}
 	for _, e := range p.Events {
-		add(e, "event "+e.Name.V, e.Settings)
+		add(e.Name.V, "event "+e.Name.V, judge(e, nil, e.Settings))
 		for _, s := range e.Subscriptions {
-			add(e, "subscription "+s.Name.V+" of event "+e.Name.V, s.Settings)
+			add(e.Name.V, "subscription "+s.Name.V+" of event "+e.Name.V, judge(e, s, s.Settings))
 		}
 	}
 	for _, from := range order {

@@ -2,8 +2,8 @@ package rules
 
 import "github.com/busgen/busgen/internal/diag"
 
-// The rules of busgen breaking: events, versions, fields, types, delivery, subscriptions, and the
-// events stored in a file. The severity is the worst that the rule reports.
+// The rules of busgen breaking: events, versions, fields, types, delivery, subscriptions, schedules,
+// and the events stored in a file. The severity is the worst that the rule reports.
 var (
 	EventRemoved         = breaking(diag.Error, "event-removed", "Nobody can decode stored events of a type that is not in the catalogue: they stay pending or become dead letters.")
 	EventAdded           = breaking(diag.Note, "event-added", "Old programs that subscribe to a pattern make dead letters of events that they do not know.")
@@ -35,6 +35,8 @@ var (
 	ExpiresSooner        = breaking(diag.Note, "expires-sooner", "Pending events that are older become dead letters at the first start.")
 	SubscriptionRemoved  = breaking(diag.Warning, "subscription-removed", "A file does not forget a subscription: its deliveries stay pending forever, unless the program still handles them.")
 	SubscriptionMoved    = breaking(diag.Error, "subscription-moved", "Pending events of the former type become dead letters of the subscription.")
+	ScheduleRemoved      = breaking(diag.Note, "schedule-removed", "The event is not published any more, and times that were missed are forgotten. A renamed schedule begins anew.")
+	ScheduleMoved        = breaking(diag.Note, "schedule-moved", "Times that were missed are published as the other event.")
 	StoredRows           = breaking(diag.Error, "stored-rows", "The file has open events or dead letters that code of this catalogue cannot decode (--db).")
 )
 
