@@ -43,6 +43,7 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 		{"order.*", 3, retry.Exponential},
 		{"parcel.*", 3, retry.Exponential},
 		{"payment.*", 5, retry.Linear},
+		{"report.*", 3, retry.Exponential},
 		{"user.registered", 3, retry.Exponential},
 		{"user.email_changed", 3, retry.Exponential},
 		{"user.deletion_requested", 10, retry.Exponential},

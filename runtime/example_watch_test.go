@@ -138,5 +138,7 @@ func ExampleBus_Lag() {
 	// charge-card 0 false
 	// send-receipt 0 false
 	// print-gift-card 0 false
+	// keep-books 0 false
+	// write-report 0 false
 	// welcome-mail 1 true
 }

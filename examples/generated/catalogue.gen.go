@@ -157,6 +157,22 @@ var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
 	Shape:       "3925c1de840b",
 	Schema:      `{"event":"payment.captured","version":1,"payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnPaymentCapturedKeepBooks,
+			Settings: runtime.Settings{
+				Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:    10 * time.Second,
+				SlowAfter:  5 * time.Second,
+				MaxSnoozes: 10000,
+				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				Batch:      runtime.Batch{Size: 100, Wait: 200 * time.Millisecond},
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+				},
+			},
+		},
+	},
 })
 
 // PaymentDeclinedType describes payment.declined to the runtime.
@@ -367,6 +383,57 @@ var UICommandCheckoutSubmittedType = runtime.Define(runtime.Spec[UICommandChecko
 	Schema:   `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
 })
 
+// ReportRequestedType describes report.requested to the runtime.
+var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
+	Name: "report.requested",
+	Doc:  "It is time to add up what was sold.",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:    30 * time.Second,
+		SlowAfter:  5 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "cfff63c03857",
+	Schema: `{"event":"report.requested","version":1,"payload":{"days":{"type":"int","min":"1"}}}`,
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnReportRequestedWriteReport,
+			Settings: runtime.Settings{
+				Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:    30 * time.Second,
+				SlowAfter:  5 * time.Second,
+				MaxSnoozes: 10000,
+				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+			},
+		},
+	},
+	Schedules: []runtime.Schedule{
+		{
+			Name:     "nightly-report",
+			Doc:      "The sales of the day, for everybody who gets up early.",
+			Cron:     "0 3 * * *",
+			TimeZone: "Europe/Berlin",
+			Payload:  `{"days":1}`,
+		},
+	},
+})
+
+// ReportWrittenType describes report.written to the runtime.
+var ReportWrittenType = runtime.Define(runtime.Spec[ReportWritten]{
+	Name: "report.written",
+	Doc:  "The sales of some days are added up.",
+	Settings: runtime.Settings{
+		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
+		Timeout:    30 * time.Second,
+		SlowAfter:  5 * time.Second,
+		MaxSnoozes: 10000,
+		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+	},
+	Shape:  "eeb36aadf00e",
+	Schema: `{"event":"report.written","version":1,"payload":{"since":"time","until":"time","payments":"int","sums":"map[string]int64"}}`,
+})
+
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
 var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]{
 	Name: "system.backup_finished",
@@ -416,6 +483,8 @@ var Catalogue = runtime.NewCatalogue(
 	MLTrialFinishedType,
 	UICommandCartChangedType,
 	UICommandCheckoutSubmittedType,
+	ReportRequestedType,
+	ReportWrittenType,
 	SystemBackupFinishedType,
 	SystemDiskFilledType,
 )

@@ -558,6 +558,59 @@ func (p *UICommandCheckoutSubmitted) ReadJSON(r *wire.Reader) {
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p ReportRequested) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("days")
+	w.Int(p.Days)
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *ReportRequested) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("days") {
+		p.Days = r.Int()
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
+func (p ReportWritten) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("since")
+	w.Time(p.Since)
+	w.Key("until")
+	w.Time(p.Until)
+	w.Key("payments")
+	w.Int(p.Payments)
+	w.Key("sums")
+	wire.WriteMap(w, p.Sums, w.Int64)
+	w.EndObject()
+}
+
+// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
+func (p *ReportWritten) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("since") {
+		p.Since = r.Time()
+	}
+	if r.Key("until") {
+		p.Until = r.Time()
+	}
+	if r.Key("payments") {
+		p.Payments = r.Int()
+	}
+	if r.Key("sums") {
+		p.Sums = wire.ReadMap(r, r.Int64)
+	}
+	r.EndObject()
+}
+
+// WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p SystemBackupFinished) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return

@@ -213,6 +213,29 @@ func (p UICommandCheckoutSubmitted) Equal(other UICommandCheckoutSubmitted) bool
 }
 
 // Clone returns a deep copy of p.
+func (p ReportRequested) Clone() ReportRequested { return p }
+
+// Equal reports whether p and other have the same content.
+func (p ReportRequested) Equal(other ReportRequested) bool {
+	return p == other
+}
+
+// Clone returns a deep copy of p.
+func (p ReportWritten) Clone() ReportWritten {
+	p.Sums = maps.Clone(p.Sums)
+	return p
+}
+
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
+func (p ReportWritten) Equal(other ReportWritten) bool {
+	return p.Since.Equal(other.Since) &&
+		p.Until.Equal(other.Until) &&
+		p.Payments == other.Payments &&
+		maps.Equal(p.Sums, other.Sums)
+}
+
+// Clone returns a deep copy of p.
 func (p SystemBackupFinished) Clone() SystemBackupFinished {
 	p.Tables = maps.Clone(p.Tables)
 	return p

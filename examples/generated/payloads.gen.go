@@ -427,6 +427,44 @@ func (p UICommandCheckoutSubmitted) Validate() error {
 	return problems.Err()
 }
 
+// ReportRequested is the payload of report.requested.
+//
+// It is time to add up what was sold.
+type ReportRequested struct {
+	// How many days the report is about.
+	Days int `json:"days"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p ReportRequested) Validate() error {
+	var problems checks.Problems
+	checks.AtLeast(&problems, "days", p.Days, 1)
+	return problems.Err()
+}
+
+// ReportWritten is the payload of report.written.
+//
+// The sales of some days are added up.
+type ReportWritten struct {
+	// The beginning of the first day.
+	Since time.Time `json:"since"`
+	// The end of the last.
+	Until time.Time `json:"until"`
+	// How many payments there were.
+	Payments int `json:"payments"`
+	// What they add up to, in the smallest unit, by currency.
+	Sums map[string]int64 `json:"sums"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p ReportWritten) Validate() error {
+	var problems checks.Problems
+	for key := range p.Sums {
+		problems.Key("sums", key)
+	}
+	return problems.Err()
+}
+
 // SystemBackupFinished is the payload of system.backup_finished.
 //
 // A backup is complete.
@@ -1111,6 +1149,8 @@ func (MLTrialStarted) isAnyEvent()             {}
 func (MLTrialFinished) isAnyEvent()            {}
 func (UICommandCartChanged) isAnyEvent()       {}
 func (UICommandCheckoutSubmitted) isAnyEvent() {}
+func (ReportRequested) isAnyEvent()            {}
+func (ReportWritten) isAnyEvent()              {}
 func (SystemBackupFinished) isAnyEvent()       {}
 func (SystemDiskFilled) isAnyEvent()           {}
 
@@ -1177,6 +1217,16 @@ type PaymentEvent interface {
 func (PaymentCaptured) isPaymentEvent() {}
 func (PaymentDeclined) isPaymentEvent() {}
 func (PaymentRefunded) isPaymentEvent() {}
+
+// ReportEvent is the payload of an event of report.*: ReportRequested or
+// ReportWritten.
+type ReportEvent interface {
+	AnyEvent
+	isReportEvent()
+}
+
+func (ReportRequested) isReportEvent() {}
+func (ReportWritten) isReportEvent()   {}
 
 // SystemEvent is the payload of an event of system.*: SystemBackupFinished or
 // SystemDiskFilled.

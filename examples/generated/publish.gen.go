@@ -260,6 +260,36 @@ func PublishUICommandCheckoutSubmittedBatch(ctx context.Context, bus *runtime.Bu
 	return runtime.PublishBatch(ctx, bus, UICommandCheckoutSubmittedType, payloads, opts...)
 }
 
+// PublishReportRequested publishes one report.requested. If it returns nil the
+// event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+//
+// It is time to add up what was sold.
+func PublishReportRequested(ctx context.Context, bus *runtime.Bus, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, ReportRequestedType, payload, opts...)
+}
+
+// PublishReportRequestedBatch publishes one report.requested per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishReportRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, ReportRequestedType, payloads, opts...)
+}
+
+// PublishReportWritten publishes one report.written. If it returns nil the
+// event is on disk; if it returns an error nothing was stored. See
+// [runtime.Publish].
+//
+// The sales of some days are added up.
+func PublishReportWritten(ctx context.Context, bus *runtime.Bus, payload ReportWritten, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, bus, ReportWrittenType, payload, opts...)
+}
+
+// PublishReportWrittenBatch publishes one report.written per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishReportWrittenBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportWritten, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, bus, ReportWrittenType, payloads, opts...)
+}
+
 // PublishSystemBackupFinished publishes one system.backup_finished. If it
 // returns nil the event is on disk; if it returns an error nothing was stored.
 // See [runtime.Publish].

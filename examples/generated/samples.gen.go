@@ -231,6 +231,27 @@ func SampleUICommandCheckoutSubmitted() UICommandCheckoutSubmitted {
 	}`)
 }
 
+// SampleReportRequested returns a new, valid payload of report.requested with
+// made-up values.
+func SampleReportRequested() ReportRequested {
+	return wire.MustParse[ReportRequested](`{
+		"days": 1
+	}`)
+}
+
+// SampleReportWritten returns a new, valid payload of report.written with
+// made-up values.
+func SampleReportWritten() ReportWritten {
+	return wire.MustParse[ReportWritten](`{
+		"since": "2024-02-29T12:30:00Z",
+		"until": "2024-02-29T12:30:00Z",
+		"payments": 1,
+		"sums": {
+			"key": 1
+		}
+	}`)
+}
+
 // SampleSystemBackupFinished returns a new, valid payload of
 // system.backup_finished with made-up values.
 func SampleSystemBackupFinished() SystemBackupFinished {

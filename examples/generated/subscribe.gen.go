@@ -124,6 +124,17 @@ func SubscribeOrderCancelledDead(bus *runtime.Bus, name string, handler runtime.
 	return runtime.SubscribeDead(bus, OrderCancelledType, name, handler, opts...)
 }
 
+// The subscriptions of payment.captured that the catalogue declares. They exist
+// from Open on: each keeps its events until SubscribePaymentCaptured is called
+// with its name.
+const (
+	// OnPaymentCapturedKeepBooks is the subscription keep-books of
+	// payment.captured.
+	//
+	// Writes payments into the books.
+	OnPaymentCapturedKeepBooks string = "keep-books"
+)
+
 // SubscribePaymentCaptured calls handler for every payment.captured, as the
 // subscription called name. See [runtime.Subscribe].
 //
@@ -443,6 +454,63 @@ func SubscribeUICommandCheckoutSubmittedDead(bus *runtime.Bus, name string, hand
 	return runtime.SubscribeDead(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
+// The subscriptions of report.requested that the catalogue declares. They exist
+// from Open on: each keeps its events until SubscribeReportRequested is called
+// with its name.
+const (
+	// OnReportRequestedWriteReport is the subscription write-report of
+	// report.requested.
+	//
+	// Adds up the books.
+	OnReportRequestedWriteReport string = "write-report"
+)
+
+// SubscribeReportRequested calls handler for every report.requested, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 3 times in all,
+// 1s and 2s apart (give or take 20 %), and then kept as a dead letter.
+func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
+}
+
+// SubscribeReportRequestedBatch calls handler for the report.requested events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
+}
+
+// SubscribeReportRequestedDead calls handler for every report.requested that
+// becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
+}
+
+// SubscribeReportWritten calls handler for every report.written, as the
+// subscription called name. See [runtime.Subscribe].
+//
+// An attempt may take 30s. An event that fails is tried up to 3 times in all,
+// 1s and 2s apart (give or take 20 %), and then kept as a dead letter.
+func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
+}
+
+// SubscribeReportWrittenBatch calls handler for the report.written events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeReportWrittenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, ReportWrittenType, name, handler, opts...)
+}
+
+// SubscribeReportWrittenDead calls handler for every report.written that
+// becomes a dead letter, as the subscription called name. See
+// [runtime.SubscribeDead].
+func SubscribeReportWrittenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportWritten]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, ReportWrittenType, name, handler, opts...)
+}
+
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
 // as the subscription called name. See [runtime.Subscribe].
 //
@@ -534,6 +602,14 @@ func SubscribeParcel(bus *runtime.Bus, name string, handler runtime.Handler[Parc
 // [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "payment.*", name, handler, opts...)
+}
+
+// SubscribeReport calls handler for every event of report.*, as the
+// subscription called name. Distinguish the events with a type switch over the
+// payload. Each is retried by the settings of its own type. See
+// [runtime.SubscribeNamespace].
+func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
 }
 
 // SubscribeSystem calls handler for every event of system.*, as the

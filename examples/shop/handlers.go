@@ -19,6 +19,7 @@ type shop struct {
 	bank   bank
 	mail   mailProvider
 	audit  audit
+	books  *books
 
 	schedule *schedule // nil unless the settings follow a file
 }
@@ -43,8 +44,10 @@ func (s *shop) subscribe() error {
 		_, err := events.AnswerParcelPickup(s.bus, "pickup-"+string(c.name), c.offer, soon, runtime.WithConcurrency(8))
 		carriers = append(carriers, err)
 	}
+	_, booked := events.SubscribePaymentCapturedBatch(s.bus, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
+	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(append(carriers, charge, receipt, gift, ship, audit)...)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, report, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries

@@ -18,7 +18,7 @@ import (
 func inShop(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit)) {
 	t.Helper()
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
-		kit.Setup(func(bus *runtime.Bus) error { return (&shop{bus: bus}).subscribe() })
+		kit.Setup(func(bus *runtime.Bus) error { return (&shop{bus: bus, books: &books{}}).subscribe() })
 		f(t, kit)
 	}, runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
 }
@@ -95,7 +95,7 @@ func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
 
 func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
-		s := &shop{bus: kit.Bus}
+		s := &shop{bus: kit.Bus, books: &books{}}
 		if err := s.subscribe(); err != nil {
 			t.Fatal(err)
 		}

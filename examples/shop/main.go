@@ -13,6 +13,7 @@
 //	handlers.go   subscribe and handle; this is the shop
 //	world.go      the bank, the mail provider, the printer: where trouble comes from
 //	audit.go      a handler of every event
+//	books.go      a handler of batches, and one of a schedule
 //	middleware.go what happens around every handler and before every event is stored
 //	dead.go       look at what failed for good, repair the cause, try again
 //	tree.go       what came of one order
@@ -33,6 +34,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+	_ "time/tzdata" // the schedule has a time zone, and this machine may know none
 
 	"github.com/google/uuid"
 
@@ -101,7 +103,13 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer ledger.Close()
 
-	s := &shop{bus: bus, ledger: ledger}
+	books, err := openBooks(o.db, isNew)
+	if err != nil {
+		return err
+	}
+	defer books.Close()
+
+	s := &shop{bus: bus, ledger: ledger, books: books}
 	if o.crash {
 		s.bank.plug = &plug{after: max(1, int64(o.orders)/2), db: o.db, ledger: ledger, out: out}
 	}
@@ -129,6 +137,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	printSummary(out, bus.Stats())
 	s.audit.print(out)
+	s.books.print(out)
 	if err := ledger.prove(ctx, out); err != nil {
 		return err
 	}
@@ -186,6 +195,6 @@ after -crash, and see that nothing is lost. With -tune it sells for half a minut
 and shows when receipts that cannot be sent are tried again.
 
 Beside FILE it writes FILE.acked, a list of every order that was acknowledged,
-and FILE.log, what the bus logs.
+FILE.books, a line for every payment, and FILE.log, what the bus logs.
 
 `

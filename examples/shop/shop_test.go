@@ -37,11 +37,16 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "order.placed", 100, 4*100-3, 10*2+(2+1)*2, 3)
 	wantRow(t, out, "order.shipped", 98, 98, 0, 0)
 	wantRow(t, out, "order.cancelled", 2, 2, 0, 0)
-	wantRow(t, out, "payment.captured", 98, 2*98, 0, 0)
+	wantRow(t, out, "payment.captured", 98, 3*98, 0, 0)
 	wantRow(t, out, "payment.declined", 2, 2*2, 0, 0)
 	wantRow(t, out, "user.registered", 20, 20, 0, 0)
 	wantRow(t, out, "charge-card", 100, 20, 0)
 	wantRow(t, out, "send-receipt", 98, 4, 2)
+	wantRow(t, out, "keep-books", 98, 0, 0)
+	wantText(t, out, "The books have 98 payments.")
+	if lines, batches := 98, number(t, out, `(\d+) batches were written`); batches < 1 || batches >= lines {
+		t.Errorf("%d payments were written in %d batches", lines, batches)
+	}
 	wantRow(t, out, "print-gift-card", 99, 2, 1)
 	wantRow(t, out, "audit", 100+98+2+98+2+20+98, 0, 0) // the last are questions who fetches a parcel
 	wantText(t, out, "The audit saw 100 orders")

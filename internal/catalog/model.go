@@ -304,6 +304,17 @@ func (s *Schedule) Rule() schedule.Rule {
 	return schedule.Rule{Cron: s.Cron.V, Every: s.Every.V, Zone: s.Zone.V, Missed: s.Missed.V}
 }
 
+// When says in a few words when the schedule is due: 0 3 * * * (Europe/Berlin), or every 15m.
+func (s *Schedule) When() string {
+	switch {
+	case s.Cron.V == "":
+		return "every " + Short(s.Every.V)
+	case s.Zone.V == "":
+		return s.Cron.V + " (UTC)"
+	}
+	return s.Cron.V + " (" + s.Zone.V + ")"
+}
+
 // Namespace is a proper prefix of event names: order.placed and order.paid
 // are in order, ml.run.started is in ml and in ml.run.
 type Namespace struct {

@@ -88,7 +88,7 @@ func facts(s catalog.Settings) []fact {
 		add("Strict order", "an event that fails holds back the later ones of its key until it is settled")
 	}
 	if s.Batch.Written() {
-		add("Batches", fmt.Sprintf("of subscriptions that have them: up to %d events, after %s at the latest", s.Batch.Size.V, catalog.Short(s.Batch.Wait.V)))
+		add("Batches", batches(s.Batch))
 	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"
@@ -131,4 +131,14 @@ func jitter(r catalog.Retry) string {
 
 func percent(fraction float64) string {
 	return strconv.FormatFloat(fraction*100, 'g', 4, 64) + " %"
+}
+
+func batches(b catalog.Batch) string {
+	text := fmt.Sprintf("up to %d events, ", b.Size.V)
+	if b.Wait.V == 0 {
+		text += "without waiting for more"
+	} else {
+		text += "at the latest " + catalog.Short(b.Wait.V) + " after the first"
+	}
+	return text + ", if the program handles batches"
 }

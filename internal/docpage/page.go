@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/schedule"
 )
 
 // A view is what the template shows.
@@ -52,7 +53,14 @@ type eventView struct {
 	PartitionBy   string
 	Result        *fieldView
 	Subscriptions []subscriptionView
+	Schedules     []scheduleView
 	At            string
+}
+
+// A scheduleView has no next times: nobody knows when the page is read.
+type scheduleView struct {
+	Name, When, Missed, Payload string
+	Doc                         []paragraph
 }
 
 // An oldView is a payload that an event had, the newest first.
@@ -112,10 +120,11 @@ type variantView struct {
 
 func viewOf(c *catalog.Catalogue, title string) view {
 	v := view{Title: title, Source: filepath.Base(c.File), Flow: flowOf(c)}
-	subscriptions := 0
+	subscriptions, schedules := 0, 0
 	for _, e := range c.Events {
 		v.add(eventViewOf(c, e))
 		subscriptions += len(e.Subscriptions)
+		schedules += len(e.Schedules)
 		if len(e.Subscriptions) == 0 {
 			v.Without++
 		}
@@ -127,7 +136,10 @@ func viewOf(c *catalog.Catalogue, title string) view {
 		one.UsedBy = users[t]
 		v.Types = append(v.Types, one)
 	}
-	for _, one := range []count{{len(c.Events), "event"}, {len(types), "type"}, {subscriptions, "declared subscription"}} {
+	for _, one := range []count{{len(c.Events), "event"}, {len(types), "type"}, {subscriptions, "declared subscription"}, {schedules, "schedule"}} {
+		if one.N == 0 && one.Noun == "schedule" {
+			continue
+		}
 		if one.N != 1 {
 			one.Noun += "s"
 		}
@@ -191,7 +203,21 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
 	}
+	for _, s := range e.Schedules {
+		one := scheduleView{Name: s.Name.V, When: s.When(), Missed: missed[s.Missed.V], Doc: paragraphs(s.Doc)}
+		if len(e.Fields) > 0 {
+			one.Payload = string(s.Payload)
+		}
+		v.Schedules = append(v.Schedules, one)
+	}
 	return v
+}
+
+// missed says what becomes of times at which no process could publish.
+var missed = map[string]string{
+	schedule.Once: "The newest missed time is published.",
+	schedule.Skip: "Missed times are skipped.",
+	schedule.All:  "Every missed time is published.",
 }
 
 func texts(values []catalog.Value[string]) (all []string) {

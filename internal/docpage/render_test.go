@@ -128,6 +128,37 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 	}
 }
 
+func TestAPageShowsSchedulesAndBatches(t *testing.T) {
+	page := rendered(t, parsed(t, `version: 1
+package: shop
+events:
+  report.requested:
+    payload: { kind: string }
+    subscriptions: { write-report: { batch: { size: 25, wait: 2s } }, print-report: { batch: { wait: off } } }
+  cache.expired: {}
+schedules:
+  nightly: { doc: Asks for the <report>., event: report.requested, cron: "0 3 * * *", time_zone: Europe/Berlin, payload: { kind: "<day>" } }
+  expire: { event: cache.expired, every: 90m, missed: skip }
+`))
+	for id, all := range map[string][]string{
+		"event-report.requested": {
+			`Published by the bus nightly 0 3 * * * (Europe/Berlin) with {"kind":"<day>"} . The newest missed time is published. Asks for the <report>.`,
+			"Batches up to 25 events, at the latest 2s after the first, if the program handles batches",
+			"Batches up to 100 events, without waiting for more, if the program handles batches",
+		},
+		"event-cache.expired": {"Published by the bus expire every 1h30m . Missed times are skipped."},
+	} {
+		for _, want := range all {
+			if text := said(entryOf(t, page, id)); !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", id, want, text)
+			}
+		}
+	}
+	if text := said(page); !strings.Contains(text, "2 events · 0 types · 2 declared subscriptions · 2 schedules") {
+		t.Errorf("the schedules are not counted:\n%.300s", text)
+	}
+}
+
 // pages are those of the catalogues in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()

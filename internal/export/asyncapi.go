@@ -99,9 +99,29 @@ func (d dialect) message(e *catalog.Event) object {
 		result.text("description", e.Result.Doc)
 		own.set("result", result)
 	}
+	if len(e.Schedules) > 0 {
+		own.set("schedules", schedules(e.Schedules))
+	}
 	own.set("settings", settings(e.Settings))
 	s.set("x-busgen", own)
 	return s
+}
+
+// schedules returns what publishes an event, with the keys of the catalogue.
+func schedules(list []*catalog.Schedule) (all []object) {
+	for _, s := range list {
+		one := object{{"name", s.Name.V}}
+		one.text("doc", s.Doc)
+		one.text("cron", s.Cron.V)
+		if s.Every.V > 0 {
+			one.set("every", catalog.Short(s.Every.V))
+		}
+		one.text("time_zone", s.Zone.V)
+		one.set("missed", s.Missed.V)
+		one.set("payload", s.Payload)
+		all = append(all, one)
+	}
+	return all
 }
 
 func reference(to string) object { return object{{"$ref", to}} }

@@ -91,7 +91,11 @@ events:
     doc: A customer placed an order.
     partition_by: order_id
     payload: { order_id: uuid, size: { type: Size, doc: How big. } }
-    subscriptions: { charge-card: { doc: Takes the money., timeout: 7s } }
+    subscriptions: { charge-card: { doc: Takes the money., timeout: 7s, batch: { size: 25 } } }
+  shop.closed: {}
+schedules:
+  closing-time: { doc: The doors are locked., event: shop.closed, cron: "0 20 * * *", time_zone: Europe/Berlin, missed: skip }
+  often: { event: shop.closed, every: 1h }
 `), export.Info{Title: "The shop", Version: "3"})
 	if err != nil {
 		t.Fatal(err)
@@ -107,9 +111,14 @@ events:
 			"action": "send", "channel": map[string]any{"$ref": "#/channels/order.placed"}, "description": "A customer placed an order.",
 			"messages": []any{map[string]any{"$ref": "#/channels/order.placed/messages/order.placed"}},
 		},
-		"#/operations/handle.charge-card/action":                                  "receive",
-		"#/operations/handle.charge-card/description":                             "Takes the money.",
-		"#/operations/handle.charge-card/x-busgen/settings/timeout":               "7s",
+		"#/operations/handle.charge-card/action":                       "receive",
+		"#/operations/handle.charge-card/description":                  "Takes the money.",
+		"#/operations/handle.charge-card/x-busgen/settings/timeout":    "7s",
+		"#/operations/handle.charge-card/x-busgen/settings/batch.size": 25.0,
+		"#/components/messages/shop.closed/x-busgen/schedules": []any{
+			map[string]any{"name": "closing-time", "doc": "The doors are locked.", "cron": "0 20 * * *", "time_zone": "Europe/Berlin", "missed": "skip", "payload": map[string]any{}},
+			map[string]any{"name": "often", "every": "1h", "missed": "once", "payload": map[string]any{}},
+		},
 		"#/components/messages/order.placed/x-busgen/partition_by":                "order_id",
 		"#/components/messages/order.placed/x-busgen/settings/retry.max_attempts": 4.0,
 		// Draft 07 ignores what is beside a $ref.

@@ -61,6 +61,7 @@ func (r *asyncReader) messageEvent(n *node, name string, at diag.Place, payload 
 	}
 	e.name = r.events.Content[len(r.events.Content)-2].Value
 	r.settings(e.body, e.settings, builtIn())
+	r.schedulesOf(e.name, n.get("x-busgen").get("schedules"))
 	return []*asyncEvent{e}
 }
 

@@ -74,3 +74,24 @@ func (r *asyncReader) settings(body *yaml.Node, settings *node, base map[string]
 		}
 	}
 }
+
+// schedulesOf adds the schedules that publish an event, as busgen exports them.
+func (r *asyncReader) schedulesOf(event string, list *node) {
+	for _, n := range list.elements() {
+		name := n.str("name")
+		if name == "" || find(r.schedules, name) >= 0 {
+			r.note(n.place, "a schedule of %s has no name, or that of another schedule; it is left out", event)
+			continue
+		}
+		body := mapping()
+		r.addText(body, "doc", n.str("doc"), n.at("doc"))
+		r.add(body, "event", textNode(event), n.place)
+		for _, key := range []string{"cron", "every", "time_zone", "missed"} {
+			r.addText(body, key, n.str(key), n.at(key))
+		}
+		if payload := n.get("payload"); payload.is(object) && len(payload.members) > 0 {
+			r.add(body, "payload", r.yamlOf(payload), n.at("payload"))
+		}
+		r.add(r.schedules, name, body, n.place)
+	}
+}

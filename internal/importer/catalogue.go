@@ -57,6 +57,9 @@ func (im *importer) document() *yaml.Node {
 		set(root, "types", types)
 	}
 	set(root, "events", im.events)
+	if len(im.schedules.Content) > 0 {
+		set(root, "schedules", im.schedules)
+	}
 	return root
 }
 

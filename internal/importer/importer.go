@@ -53,6 +53,7 @@ type importer struct {
 	resources  resources
 	events     *yaml.Node // name → event
 	eventNames names
+	schedules  *yaml.Node // name → schedule
 	types      []*typeDraft
 	typeNames  names
 	drafts     map[*node]*typeDraft // by definition, or by what was written in place
@@ -86,7 +87,7 @@ type typeDraft struct {
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
 		Options: o, file: file, resources: newResources(),
-		places: map[*yaml.Node]diag.Place{}, events: mapping(),
+		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
 		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, renamed: map[*node]string{},
 	}

@@ -77,6 +77,10 @@ func (m *repairer) repair(f *diag.Finding) {
 	if slices.ContainsFunc(path, func(s step) bool { return m.gone[s.value] }) {
 		return
 	}
+	if len(path) > 0 && path[0].key.Value == "schedules" {
+		m.take(path[min(1, len(path)-1)], f, "is left out")
+		return
+	}
 	if (f.Rule == rules.Collision || f.Rule == rules.Reserved) && m.rename(path) {
 		return
 	}

@@ -99,3 +99,44 @@ func TestASettingByItsFormerNameIsImportedByItsPresentOne(t *testing.T) {
 		t.Errorf("imported:\n%s", text)
 	}
 }
+
+// A schedule that does not fit is left out, and the rest is imported.
+func TestAScheduleThatDoesNotFitIsLeftOut(t *testing.T) {
+	c, findings := parse.Text("events.yaml", []byte(`version: 1
+package: events
+events:
+  report.requested: { payload: { kind: string } }
+schedules:
+  nightly: { event: report.requested, cron: "0 3 * * *", payload: { kind: day } }
+  weekly: { event: report.requested, cron: "0 4 * * 1", payload: { kind: week } }
+`))
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	document, err := export.AsyncAPI(c, export.Info{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, replacement := range map[string]string{
+		`"0 3 * * *"`:       `"0 99 * * *"`,
+		`"kind": "day"`:     `"sort": "day"`,
+		`"name": "nightly"`: `"name": ""`,
+		`"nightly"`:         `"Not A Name"`,
+	} {
+		changed := strings.Replace(string(document), old, replacement, 1)
+		if changed == string(document) {
+			t.Fatalf("%s is not in\n%s", old, document)
+		}
+		result := importer.AsyncAPI("export.json", []byte(changed), importer.Options{Package: "events"})
+		requireLoads(t, result)
+		if text := string(result.Catalogue); !strings.Contains(text, "weekly:") || strings.Contains(text, "0 3 * * *") || len(result.Findings) == 0 {
+			t.Errorf("%s: %v\n%s", replacement, result.Findings, text)
+		}
+	}
+	twice := strings.Replace(string(document), `"weekly"`, `"nightly"`, 1)
+	result := importer.AsyncAPI("export.json", []byte(twice), importer.Options{Package: "events"})
+	requireLoads(t, result)
+	if text := string(result.Catalogue); strings.Count(text, "nightly") != 1 || len(result.Findings) == 0 {
+		t.Errorf("of a name that is there twice: %v\n%s", result.Findings, text)
+	}
+}

@@ -1,8 +1,11 @@
 package tuning
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
@@ -72,6 +75,7 @@ func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 		c.needsBuild(e.Settings.Priority.Pos, "event type %s has another priority", t.Name())
 	}
 	c.subscriptions(t, e)
+	c.schedules(t, e)
 }
 
 // learn remembers the error classes that settings of the program name.
@@ -99,6 +103,47 @@ func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event) {
 			c.needsBuild(s.Name.Pos, "subscription %s of event type %s is newly declared", s.Name.V, t.Name())
 		}
 	}
+}
+
+// schedules reports the differences between schedules: all of them need a build.
+func (c *comparison) schedules(t runtime.AnyEventType, e *catalog.Event) {
+	built := map[string]runtime.Schedule{}
+	for _, s := range t.Schedules() {
+		built[s.Name] = s
+	}
+	for _, s := range e.Schedules {
+		was, ok := built[s.Name.V]
+		delete(built, s.Name.V)
+		missed := cmp.Or(was.Missed, runtime.MissedOnce)
+		switch {
+		case !ok:
+			c.needsBuild(s.Name.Pos, "schedule %s of event type %s is new", s.Name.V, t.Name())
+		case was.Cron != s.Cron.V || was.Every != s.Every.V || was.TimeZone != s.Zone.V:
+			c.needsBuild(s.Name.Pos, "schedule %s of event type %s has other times", s.Name.V, t.Name())
+		case string(missed) != s.Missed.V:
+			c.needsBuild(s.Name.Pos, "schedule %s of event type %s has another rule for missed times", s.Name.V, t.Name())
+		case !sameJSON(was.Payload, string(s.Payload)):
+			c.needsBuild(s.Name.Pos, "schedule %s of event type %s has another payload", s.Name.V, t.Name())
+		}
+	}
+	for _, s := range t.Schedules() {
+		if _, ok := built[s.Name]; ok {
+			c.needsBuild(e.Name.Pos, "schedule %s of event type %s is gone", s.Name, t.Name())
+		}
+	}
+}
+
+// sameJSON compares values: generated code writes some characters in another way.
+func sameJSON(a, b string) bool {
+	decoded := func(text string) (value any) {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if d.Decode(&value) != nil {
+			return text
+		}
+		return value
+	}
+	return reflect.DeepEqual(decoded(a), decoded(b))
 }
 
 // tuned returns the settings of the file, and reports them if they are new.

@@ -19,7 +19,7 @@
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
 // What is compiled in cannot be tuned: names, payloads, partition keys,
-// priorities, new and removed events. If the file differs there, the settings
+// priorities, schedules, new and removed events. If the file differs there, the settings
 // that fit are applied, and the [Report] lists the rest as needing a build.
 //
 // A file that cannot be read, or that has findings, changes nothing: the settings

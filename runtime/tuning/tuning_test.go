@@ -51,16 +51,18 @@ func TestAnUnchangedFileTunesNothingAndNeedsNoBuild(t *testing.T) {
 
 func TestTunedTypesAndSubscriptionsAreReported(t *testing.T) {
 	for edit, want := range map[string]string{
-		"priority: high\n    timeout: 2s>priority: high\n    timeout: 3s": "ui.command.cart_changed ui.command.checkout_submitted",
-		"slow_after: 4m>slow_after: off":                                  "ml.run.started ml.run.finished ml.run.failed",
-		"expires_after: 10s>expires_after: off":                           "ui.command.cart_changed ui.command.checkout_submitted",
-		"breaker: off >breaker: { open_for: 1s }":                         "ui.command.cart_changed ui.command.checkout_submitted",
-		"failure_throttle: 5>failure_throttle: 6":                         "charge-card",
-		"text_too_long: permanent>text_too_long: { retry: {} }":           "print-gift-card",
-		"[timeout, crash], every>[crash], every":                          "ml.run.started ml.run.finished ml.run.failed",
-		"doc: Writes to the customer.>timeout: 1s":                        "send-receipt",
-		"base_delay: 1m, max_delay: 12h>max_delay: 12h":                   "user.deletion_requested",
-		"doc: A customer placed an order.>doc: Other.":                    "",
+		"priority: high\n    timeout: 2s>priority: high\n    timeout: 3s":   "ui.command.cart_changed ui.command.checkout_submitted",
+		"slow_after: 4m>slow_after: off":                                    "ml.run.started ml.run.finished ml.run.failed",
+		"expires_after: 10s>expires_after: off":                             "ui.command.cart_changed ui.command.checkout_submitted",
+		"breaker: off >breaker: { open_for: 1s }":                           "ui.command.cart_changed ui.command.checkout_submitted",
+		"failure_throttle: 5>failure_throttle: 6":                           "charge-card",
+		"batch: { size: 100, wait: 200ms }>batch: { size: 100, wait: off }": "keep-books",
+		"batch: { size: 100, wait: 200ms }>concurrency: 2":                  "keep-books",
+		"text_too_long: permanent>text_too_long: { retry: {} }":             "print-gift-card",
+		"[timeout, crash], every>[crash], every":                            "ml.run.started ml.run.finished ml.run.failed",
+		"doc: Writes to the customer.>timeout: 1s":                          "send-receipt",
+		"base_delay: 1m, max_delay: 12h>max_delay: 12h":                     "user.deletion_requested",
+		"doc: A customer placed an order.>doc: Other.":                      "",
 	} {
 		f := newFixture(t)
 		old, replacement, _ := strings.Cut(edit, ">")
@@ -110,6 +112,15 @@ func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 			{"smudged:", "error class smudged is new: no error is of this class before the program registers it"},
 		}},
 		{"{ type: uuid, doc: Identifies the order everywhere. }", "uuid", nil},
+		{"  nightly-report:\n", "  report-of-the-day:\n", []difference{
+			{"report-of-the-day:\n", "schedule report-of-the-day of event type report.requested is new"},
+			{"report.requested:\n", "schedule nightly-report of event type report.requested is gone"},
+		}},
+		{`"0 3 * * *"`, `"0 4 * * *"`, []difference{{"nightly-report:\n", "schedule nightly-report of event type report.requested has other times"}}},
+		{"time_zone: Europe/Berlin", "time_zone: Europe/Paris", []difference{{"nightly-report:\n", "schedule nightly-report of event type report.requested has other times"}}},
+		{"missed: once ", "missed: skip ", []difference{{"nightly-report:\n", "schedule nightly-report of event type report.requested has another rule for missed times"}}},
+		{"payload: { days: 1 }", "payload: { days: 7 }", []difference{{"nightly-report:\n", "schedule nightly-report of event type report.requested has another payload"}}},
+		{"    doc: The sales of the day, for everybody who gets up early.\n", "", nil},
 	}
 	for _, tt := range tests {
 		f := newFixture(t)

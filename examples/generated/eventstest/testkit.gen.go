@@ -48,6 +48,8 @@ func Samples() []runtime.Payload {
 		events.SampleMLTrialFinished(),
 		events.SampleUICommandCartChanged(),
 		events.SampleUICommandCheckoutSubmitted(),
+		events.SampleReportRequested(),
+		events.SampleReportWritten(),
 		events.SampleSystemBackupFinished(),
 		events.SampleSystemDiskFilled(),
 	}

@@ -24,14 +24,17 @@ such as order.* chooses some. The name of one event shows it in full; "busgen
 policy" has its settings in detail.
 
 POLICY is the number of attempts, the sum of the waits between them and the
-timeout of each; then the priority, the expiry and the redrive, if they are set.
+timeout of each; then the priority, the expiry and the redrive, if they are set,
+and the concurrency and the batches of declared subscriptions. REMARKS says if a
+schedule publishes the event.
 
 With --json the output is a list with an object for each event: name, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
 result (type, optional, doc), payload (name, type, optional, doc, deprecated,
 was, default of each field), reserved, history (version, doc, payload),
-subscriptions (name, doc, aliases), settings (by name, each with value and
-from) and examples.
+subscriptions (name, doc, aliases), schedules (name, doc, cron or every,
+time_zone, missed, payload), settings (by name, each with value and from) and
+examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
@@ -135,9 +138,28 @@ func declaredNames(e *catalog.Event) string {
 	return strings.Join(names, ", ")
 }
 
-func remarks(e *catalog.Event) string {
-	if e.Deprecated.Written() {
-		return "deprecated"
+// deliveryInShort is policyInShort, and how a subscription handles several events at once.
+func deliveryInShort(s catalog.Settings) string {
+	text := policyInShort(s)
+	if s.Concurrency.V > 1 {
+		text += ", " + strconv.Itoa(s.Concurrency.V) + " at once"
 	}
-	return ""
+	if s.Batch.Written() {
+		text += ", batches of up to " + strconv.Itoa(s.Batch.Size.V)
+		if s.Batch.Wait.V > 0 {
+			text += " within " + catalog.Short(s.Batch.Wait.V)
+		}
+	}
+	return text
+}
+
+func remarks(e *catalog.Event) string {
+	var all []string
+	if e.Deprecated.Written() {
+		all = append(all, "deprecated")
+	}
+	if len(e.Schedules) > 0 {
+		all = append(all, "scheduled")
+	}
+	return strings.Join(all, ", ")
 }

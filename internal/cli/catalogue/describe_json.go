@@ -24,6 +24,7 @@ type (
 		Reserved      []string                 `json:"reserved,omitempty"`
 		History       []oldObject              `json:"history,omitempty"`
 		Subscriptions []declaredObject         `json:"subscriptions,omitempty"`
+		Schedules     []scheduleObject         `json:"schedules,omitempty"`
 		Settings      map[string]settingObject `json:"settings"`
 		Examples      []json.RawMessage        `json:"examples,omitempty"`
 	}
@@ -46,6 +47,15 @@ type (
 		Version int           `json:"version"`
 		Doc     string        `json:"doc,omitempty"`
 		Payload []fieldObject `json:"payload"`
+	}
+	scheduleObject struct {
+		Name     string          `json:"name"`
+		Doc      string          `json:"doc,omitempty"`
+		Cron     string          `json:"cron,omitempty"`
+		Every    string          `json:"every,omitempty"`
+		TimeZone string          `json:"time_zone,omitempty"`
+		Missed   string          `json:"missed"`
+		Payload  json.RawMessage `json:"payload"`
 	}
 	declaredObject struct {
 		Name    string   `json:"name"`
@@ -78,6 +88,16 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	for _, s := range e.Subscriptions {
 		o.Subscriptions = append(o.Subscriptions, declaredObject{s.Name.V, s.Doc, texts(s.Aliases)})
+	}
+	for _, s := range e.Schedules {
+		one := scheduleObject{s.Name.V, s.Doc, s.Cron.V, "", s.Zone.V, s.Missed.V, s.Payload}
+		switch {
+		case s.Cron.V == "":
+			one.Every = catalog.Short(s.Every.V)
+		case s.Zone.V == "":
+			one.TimeZone = "UTC"
+		}
+		o.Schedules = append(o.Schedules, one)
 	}
 	for _, example := range e.Examples {
 		o.Examples = append(o.Examples, example.JSON)

@@ -28,6 +28,9 @@ func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	if len(e.Subscriptions) > 0 {
 		b.WriteString("\n" + subscriptionTable(e.Subscriptions).Render(screen))
 	}
+	if len(e.Schedules) > 0 {
+		b.WriteString("\n" + timesTable(e.Schedules).Render(screen))
+	}
 	for _, example := range e.Examples {
 		var pretty bytes.Buffer
 		json.Indent(&pretty, example.JSON, "", "  ") // the reader has checked it
@@ -120,7 +123,17 @@ func subscriptionTable(subscriptions []*catalog.Subscription) *terminal.Table {
 		if len(s.Aliases) > 0 {
 			doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
 		}
-		table.Row(s.Name.V, policyInShort(s.Settings), doc)
+		table.Row(s.Name.V, deliveryInShort(s.Settings), doc)
+	}
+	return table
+}
+
+func timesTable(schedules []*catalog.Schedule) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SCHEDULE", Least: 12}, {Title: "AT", Least: 16}, {Title: "MISSED"}, {Title: "PAYLOAD", Least: 12}, {Title: "DOC", Least: 20},
+	}}
+	for _, s := range schedules {
+		table.Row(s.Name.V, s.When(), s.Missed.V, string(s.Payload), s.Doc)
 	}
 	return table
 }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -109,6 +110,64 @@ audit         4× over 7s, 30s each  Formerly books, log. Keeps the books.
 		t.Errorf("%+v", e)
 	}
 }
+
+func TestDescribeShowsBatchesAndSchedules(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": `version: 1
+package: shop
+events:
+  report.requested:
+    payload: { kind: string }
+    subscriptions:
+      write-report: { concurrency: 3, batch: { size: 25, wait: 2s } }
+      print-report: { batch: { wait: off } }
+  cache.expired: { deprecated: use nothing }
+schedules:
+  nightly: { doc: Asks for the report., event: report.requested, cron: "0 3 * * *", time_zone: Europe/Berlin, payload: { kind: day } }
+  weekly: { event: report.requested, cron: "@weekly", missed: all, payload: { kind: week } }
+  expire: { event: cache.expired, every: 90m, missed: skip }
+`})
+	busgen(t, "describe report.requested").Wants(t, 0, `report.requested
+
+policy       4× over 7s, 30s each
+declared at  events.yaml:4
+in Go        ReportRequested
+
+FIELD  TYPE
+kind   string
+
+SUBSCRIPTION  POLICY
+write-report  4× over 7s, 30s each, 3 at once, batches of up to 25 within 2s
+print-report  4× over 7s, 30s each, batches of up to 100
+
+SCHEDULE  AT                         MISSED  PAYLOAD          DOC
+nightly   0 3 * * * (Europe/Berlin)  once    {"kind":"day"}   Asks for the report.
+weekly    @weekly (UTC)              all     {"kind":"week"}
+`, "")
+	busgen(t, "describe").Wants(t, 0, `EVENT             FIELDS  POLICY                SUBSCRIPTIONS               REMARKS
+report.requested       1  4× over 7s, 30s each  write-report, print-report  scheduled
+cache.expired          0  4× over 7s, 30s each                              deprecated, scheduled
+`, "")
+	var got []eventObject
+	if err := json.Unmarshal([]byte(busgen(t, "describe --json").Stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]scheduleObject{
+		{
+			{Name: "nightly", Doc: "Asks for the report.", Cron: "0 3 * * *", TimeZone: "Europe/Berlin", Missed: "once", Payload: json.RawMessage(`{"kind":"day"}`)},
+			{Name: "weekly", Cron: "@weekly", TimeZone: "UTC", Missed: "all", Payload: json.RawMessage(`{"kind":"week"}`)},
+		},
+		{{Name: "expire", Every: "1h30m", Missed: "skip", Payload: json.RawMessage("{}")}},
+	}
+	if diff := cmp.Diff(want, [][]scheduleObject{got[0].Schedules, got[1].Schedules}, compactJSON); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+var compactJSON = cmp.Transformer("compact", func(text json.RawMessage) string {
+	var b bytes.Buffer
+	json.Compact(&b, text)
+	return b.String()
+})
 
 func TestDescribeFitsTheScreen(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
