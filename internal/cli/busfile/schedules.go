@@ -209,8 +209,12 @@ func (c *call) scheduleTable(list []listedSchedule) string {
 		if s.Cron != "" {
 			when = s.Cron + " (" + s.TimeZone + ")"
 		}
-		fmt.Fprintf(&b, "%s\n  publishes  %s\n  at         %s\n  missed     %s\n", c.screen.Paint(terminal.Bold, terminal.Clean(s.Name)),
-			terminal.Clean(s.Event), terminal.Clean(when), s.Missed)
+		b.WriteString(c.screen.Paint(terminal.Bold, terminal.Clean(s.Name)) + "\n")
+		if s.Doc != "" {
+			b.WriteString("  " + terminal.Clean(s.Doc) + "\n")
+		}
+		fmt.Fprintf(&b, "  publishes  %s\n  at         %s\n  missed     %s\n",
+			strings.TrimSpace(terminal.Clean(s.Event)+" "+payloadOf(s)), terminal.Clean(when), s.Missed)
 		if !s.LastTime.IsZero() {
 			fmt.Fprintf(&b, "  last       %s, event %s\n", c.scheduled(s, s.LastTime), s.LastEvent)
 		}
@@ -226,6 +230,14 @@ func (c *call) scheduleTable(list []listedSchedule) string {
 		}
 	}
 	return b.String()
+}
+
+// payloadOf returns the payload unless it is empty or, of a file, not known.
+func payloadOf(s listedSchedule) string {
+	if text := string(s.Payload); text != "{}" {
+		return terminal.Clean(text)
+	}
+	return ""
 }
 
 // scheduled formats a time of a schedule.

@@ -27,14 +27,15 @@ func TestTheSchedulesOfACatalogueAreListedWithTheirNextTimes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("events.yaml", []byte(catalogueWithSchedules), 0o600))
 	want := `nightly-report
-  publishes  report.requested
+  Asks for the report of the day.
+  publishes  report.requested {"kind":"nightly"}
   at         30 2 * * * (Europe/Berlin)
   missed     once
   next       Sun 2026-10-25 02:30:00 +02:00
              Mon 2026-10-26 02:30:00 +01:00
 
 often
-  publishes  report.requested
+  publishes  report.requested {"kind":"often"}
   at         every 1h30m
   missed     skip
   next       Sat 2026-10-24 11:30:00 +00:00
