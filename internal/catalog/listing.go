@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/busgen/busgen/internal/diag"
@@ -11,7 +10,7 @@ import (
 // Setting is one setting that is in force.
 type Setting struct {
 	Key   string        // as a path: retry.max_attempts, errors.card_declined
-	Value any           // a number, a list of texts, or a text as the language writes it
+	Value any           // a number, true or false, a list of texts, or a text as the language writes it
 	Pos   diag.Position // zero for what is built in
 }
 
@@ -29,7 +28,7 @@ func (s Settings) List() []Setting {
 	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
 	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
 	if s.StrictOrder.Written() { // else it is off, as nearly everywhere
-		list = append(list, Setting{"strict_order", strconv.FormatBool(s.StrictOrder.V), s.StrictOrder.Pos})
+		list = append(list, Setting{"strict_order", s.StrictOrder.V, s.StrictOrder.Pos})
 	}
 	if s.Batch.Written() { // else few subscriptions have batches
 		list = append(list, Setting{"batch.size", s.Batch.Size.V, s.Batch.Size.Pos})
