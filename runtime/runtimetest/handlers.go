@@ -48,7 +48,7 @@ func Hangs() Fault {
 const Always = -1
 
 // Break puts a fault in front of a handler, for the next n deliveries to its
-// subscription; each retry counts as one. The faults of several calls come one after
+// subscription; each retry counts as one, and each batch of a handler of batches. The faults of several calls come one after
 // the other. Break can be called from any goroutine, also before the subscription is
 // made. The test fails if its end comes before n deliveries have met the fault, unless
 // n is [Always].
