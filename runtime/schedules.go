@@ -48,7 +48,9 @@ type Missed string
 const (
 	MissedOnce = Missed(schedule.Once) // the newest of them is published, as soon as it can be
 	MissedSkip = Missed(schedule.Skip) // none of them is published
-	MissedAll  = Missed(schedule.All)  // each of them is published, in order, up to 100 in a transaction
+	// MissedAll publishes each of them, in order, up to 100 in a transaction. If more than
+	// 10,000 were missed the clock was wrong: then it publishes the newest, and logs an error.
+	MissedAll = Missed(schedule.All)
 )
 
 func (s Schedule) rule() schedule.Rule {

@@ -21,6 +21,9 @@ const (
 	skipAfter = time.Minute
 	// passLimit is how many events one transaction publishes.
 	passLimit = 100
+	// missedLimit is how many missed times MissedAll publishes. If there are more, the clock was
+	// wrong before, or is now.
+	missedLimit = 10_000
 	// passAgain is the pause after events could not be published.
 	passAgain = time.Second
 )
@@ -46,6 +49,7 @@ type scheduled struct {
 	passed    time.Time // times up to this are published or skipped
 	next      time.Time // the first time after that; zero for none
 	ahead     bool      // passed is in the future
+	counted   time.Time // up to this the missed times are no more than missedLimit
 }
 
 // newTimetable checks the schedules of the catalogue.
@@ -122,6 +126,7 @@ func (t *timetable) declare(ctx context.Context) error {
 			return err
 		}
 		s.pass(state.Passed)
+		s.counted = time.Time{}
 	}
 	return nil
 }
@@ -213,7 +218,15 @@ func (t *timetable) checkAhead(s *scheduled, now time.Time) {
 // publish publishes events of a schedule that is due, and moves it.
 func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) error {
 	times := []time.Time{s.next}
-	if s.Missed == MissedAll {
+	leftOut := 0
+	if s.Missed == MissedAll && s.next.After(s.counted) {
+		if n := s.times.Count(s.passed, now); n > missedLimit {
+			leftOut = n - 1
+		} else {
+			s.counted = now
+		}
+	}
+	if s.Missed == MissedAll && leftOut == 0 {
 		for next := s.times.Next(s.next); !next.IsZero() && !next.After(now) && len(times) < passLimit; next = s.times.Next(next) {
 			times = append(times, next)
 		}
@@ -222,7 +235,6 @@ func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) er
 	}
 	last := times[len(times)-1]
 	skipped := s.Missed == MissedSkip && now.Sub(last) > skipAfter
-	t.tellMissed(s, now, last, skipped)
 	p := engine.Passage{Name: s.Name, From: s.passed, To: last, At: last}
 	if skipped {
 		times = nil
@@ -242,6 +254,7 @@ func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) er
 		t.stale = true
 		return nil
 	}
+	t.tellMissed(s, now, last, skipped, leftOut)
 	s.pass(last)
 	t.bus.published(p.Records)
 	return nil
@@ -262,12 +275,16 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	}, err
 }
 
-// tellMissed logs that times of a schedule were missed.
-func (t *timetable) tellMissed(s *scheduled, now, last time.Time, skipped bool) {
-	if s.next.Equal(last) && now.Sub(last) <= skipAfter {
-		return
+// tellMissed logs that times of a schedule were missed, up to last. With leftOut they are too
+// many to be published.
+func (t *timetable) tellMissed(s *scheduled, now, last time.Time, skipped bool, leftOut int) {
+	logger := t.bus.config.logger.With("schedule", s.Name, "event_type", s.eventType.Name(), "from", s.next, "to", last)
+	switch {
+	case leftOut > 0:
+		logger.Error("a schedule has missed too many times; only the newest of them is published", "left_out", leftOut, "limit", missedLimit)
+	case !s.next.Equal(last) || now.Sub(last) > skipAfter:
+		logger.Info("a schedule has missed times", "missed", s.rule.Missed, "published", !skipped)
 	}
-	t.bus.config.logger.Info("a schedule has missed times", "schedule", s.Name, "event_type", s.eventType.Name(), "from", s.next, "to", last, "missed", s.rule.Missed, "published", !skipped)
 }
 
 // report logs when publishing begins to fail, and when it works again.

@@ -69,7 +69,7 @@ func (r Rule) Times(since time.Time) (*Times, error) {
 	if (r.Cron == "") == (r.Every == 0) {
 		return nil, errors.New("a schedule has either an expression or an interval")
 	}
-	t := &Times{every: r.Every, since: since.UTC().Round(0)}
+	t := &Times{every: r.Every, since: since.UTC().Truncate(time.Microsecond)}
 	if r.Every != 0 {
 		if r.Every < MinEvery {
 			return nil, fmt.Errorf("the interval %v is shorter than %v", r.Every, MinEvery)
@@ -96,36 +96,49 @@ func (t *Times) Next(after time.Time) time.Time {
 		}
 		return next.UTC()
 	}
-	return t.since.Add((max(0, after.Sub(t.since)/t.every) + 1) * t.every)
+	return t.nth(max(0, t.passed(after)) + 1)
 }
 
 // Last returns the last time after the first one given and not after the second, in UTC;
-// zero if there is none.
+// zero if there is none. It takes no longer if there are many.
 func (t *Times) Last(after, until time.Time) (last time.Time) {
-	if !until.After(after) {
+	switch {
+	case !until.After(after):
 		return last
-	}
-	if t.every != 0 {
-		last = t.since.Add(until.Sub(t.since) / t.every * t.every)
-		if !last.After(after) || !last.After(t.since) {
-			return time.Time{}
-		}
-		return last
-	}
-	// Those of the last hour, or day, and so on are found sooner than all of them.
-	for span := time.Hour; ; span *= 24 {
-		from := until.Add(-span)
-		all := span > 1<<30*time.Second || !from.After(after)
-		if all {
-			from = after
-		}
-		for next := t.Next(from); !next.IsZero() && !next.After(until); next = t.Next(next) {
-			last = next
-		}
-		if all || !last.IsZero() {
+	case t.every == 0:
+		if last = t.cron.Last(after, until, t.zone); last.IsZero() {
 			return last
 		}
+		return last.UTC()
 	}
+	last = t.nth(t.passed(until))
+	if !last.After(after) || !last.After(t.since) {
+		return time.Time{}
+	}
+	return last
+}
+
+// Count returns how many times there are after the first one given and not after the second.
+// It takes a moment for a hundred years.
+func (t *Times) Count(after, until time.Time) int {
+	switch {
+	case !until.After(after):
+		return 0
+	case t.every == 0:
+		return t.count(after, until)
+	}
+	return int(max(0, t.passed(until)) - max(0, t.passed(after)))
+}
+
+// passed returns how many intervals are over. A [time.Duration] would hold no more than 292
+// years of them.
+func (t *Times) passed(at time.Time) (intervals int64) {
+	return (at.UnixMicro() - t.since.UnixMicro()) / t.every.Microseconds()
+}
+
+// nth returns when an interval is over.
+func (t *Times) nth(interval int64) time.Time {
+	return time.UnixMicro(t.since.UnixMicro() + interval*t.every.Microseconds()).UTC()
 }
 
 // ruleJSON is the form in which the file of a bus has a rule.

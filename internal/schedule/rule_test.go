@@ -81,7 +81,7 @@ func TestARuleIsReadBackAsItWasWritten(t *testing.T) {
 }
 
 func TestARuleThatMeansNothingIsRefused(t *testing.T) {
-	for _, r := range []Rule{{}, {Cron: "@daily", Every: time.Hour}, {Every: time.Millisecond}, {Every: -time.Hour}} {
+	for _, r := range []Rule{{}, {Cron: "@daily", Every: time.Hour}, {Every: time.Millisecond}, {Every: -time.Hour}, {Every: time.Second + 1}, {Every: time.Hour - 100}} {
 		if _, err := r.Times(time.Now()); err == nil {
 			t.Errorf("%+v is accepted", r)
 		}

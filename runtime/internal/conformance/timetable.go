@@ -484,6 +484,9 @@ func (env *Env) TestAScheduleThatBusgenCannotHaveMadeIsRefused(t *testing.T) {
 		`runtime.Define(report.requested): schedule "x": Missed is "never": use once, skip or all`: func() {
 			reportType(runtime.Schedule{Name: "x", Every: time.Hour, Missed: "never"})
 		},
+		`runtime.Define(report.requested): schedule "x": the interval 1.000000001s is no multiple of a microsecond`: func() {
+			reportType(runtime.Schedule{Name: "x", Every: time.Second + 1}) // its times would not be those that the file has
+		},
 		`runtime.Define(report.requested): schedule "": its name is empty, too long, or has spaces around it or bytes that cannot be printed`: func() {
 			reportType(runtime.Schedule{Every: time.Hour})
 		},
