@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// inExamples renames a field, given by its key, in all examples.
+// inExamples renames a field, given by its key, in all examples and payloads of schedules.
 func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
 	from := key.Value
 	at := diag.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
@@ -18,12 +18,18 @@ func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
 	}})
 }
 
+// walkExamples visits all payloads that a catalogue has: examples, and those of schedules.
 func (e *editor) walkExamples(c *catalog.Catalogue, w exampleWalker) {
 	for _, event := range c.Events {
 		if examples := e.at("events", event.Name.V, "examples"); examples != nil {
 			for _, example := range examples.Content {
 				w.fields(example, event.Fields)
 			}
+		}
+	}
+	for _, s := range c.Schedules {
+		if payload := e.at("schedules", s.Name.V, "payload"); payload != nil {
+			w.fields(payload, s.Event.Fields)
 		}
 	}
 }

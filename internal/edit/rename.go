@@ -25,8 +25,8 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// RenameEvent renames an event type, also in policies and in lint exceptions that match it alone, and
-// keeps the old name as an alias.
+// RenameEvent renames an event type, also in its schedules, and in policies and lint exceptions that match
+// it alone, and keeps the old name as an alias.
 func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
@@ -44,6 +44,11 @@ func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	if key := e.key("policies", from); key != nil {
 		e.scalar(key, from, to)
 	}
+	e.each("schedules", func(_, body *yaml.Node) {
+		if event := below(body, "event"); event != nil && event.Value == from {
+			e.scalar(event, from, to)
+		}
+	})
 	e.exceptions(from, to)
 	return e.change()
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// RenameValue renames a value of an enum, also in defaults and in examples. This changes the JSON, unless
-// it is an enum of integers.
+// RenameValue renames a value of an enum, also in defaults, examples and payloads of schedules. This changes
+// the JSON, unless it is an enum of integers.
 func RenameValue(c *Catalogue, enum, from, to string) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {

@@ -15,10 +15,10 @@ func newDocs() *cobra.Command {
 		Use:   "docs [events.yaml]",
 		Short: "Make a page of a catalogue for people",
 		Long: `Docs writes one HTML page about a catalogue: each event with its payload, an
-example, its retries and its subscriptions, the types, and a diagram of the
-declared subscriptions. The page can be searched and printed, is light or dark
-as the reader wants it, and loads nothing from anywhere: send it, check it in,
-or serve it as a file.
+example, its retries, its subscriptions and the schedules that publish it, the
+types, and a diagram of the declared subscriptions. The page can be searched and
+printed, is light or dark as the reader wants it, and loads nothing from
+anywhere: send it, check it in, or serve it as a file.
 
 The same catalogue makes the same page.
 

@@ -85,8 +85,8 @@ func newExportAsyncAPI() *cobra.Command {
 		Short: "Write an AsyncAPI document",
 		Long: `Asyncapi writes an AsyncAPI 3.0 document in JSON: a channel and a message for
 each event type, an operation that publishes it, and an operation for each
-declared subscription. AsyncAPI has no fields for owners, partition keys and
-settings: they are under x-busgen.
+declared subscription. AsyncAPI has no fields for owners, partition keys,
+settings and schedules: they are under x-busgen.
 ` + exportStatus + `.`,
 		Example: `  busgen export asyncapi
   busgen export asyncapi events/events.yaml --title "The shop" --api-version 2.1.0

@@ -122,9 +122,9 @@ func newRenameEvent() *cobra.Command {
 	return renaming(&cobra.Command{
 		Use:   "event [events.yaml] OLD NEW",
 		Short: "Rename an event type",
-		Long: `Event renames an event type, and the policies and exceptions of lint rules that
-are for it alone. Patterns do not change, so that other settings may apply to
-it: see "busgen policy".
+		Long: `Event renames an event type, also in its schedules, and in the policies and
+exceptions of lint rules that are for it alone. Patterns do not change, so that
+other settings may apply to it: see "busgen policy".
 
 The old name is kept among the aliases of the event: events that are stored
 under it are delivered under the new name. Remove it if no file has such events.
@@ -162,8 +162,8 @@ func newRenameField() *cobra.Command {
 		Use:   "field [events.yaml] OWNER.OLD NEW",
 		Short: "Rename a field of a payload or of a type",
 		Long: `Field renames a field of the payload of an event, or of a type, as in
-order.placed.gift or Money.amount, with partition_by and the examples of the
-event. A path leads to the fields of structs in place and of variants in place,
+order.placed.gift or Money.amount, with partition_by and the examples and
+schedules of the event. A path leads to the fields of structs in place and of variants in place,
 as in order.placed.ship_to.street.
 
 The name is the key in stored JSON. The old name is kept under was: stored
@@ -181,7 +181,8 @@ func newRenameValue() *cobra.Command {
 	return renaming(&cobra.Command{
 		Use:   "value [events.yaml] ENUM.OLD NEW",
 		Short: "Rename a value of an enum",
-		Long: `Value renames a value of an enum, with defaults and examples that have it.
+		Long: `Value renames a value of an enum, with defaults, examples and schedules that
+have it.
 
 Stored events have its name, unless the enum has numbers. Events with the old
 value can be read, but the field is not valid: see "busgen breaking". If only
