@@ -3,6 +3,7 @@ package busfile
 import (
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
@@ -19,10 +20,11 @@ type. These verbs show what was published and what became of it.
 
 Exit status: that of the verb.`,
 		Example: `  busgen events list shop.db --status pending
+  busgen events tail shop.db
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsCancel(), newEventsUndiscard(), newEventsReplay())
+	cmd.AddCommand(newEventsList(), newEventsTail(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsCancel(), newEventsUndiscard(), newEventsReplay())
 	return cli.Family(cmd)
 }
 
@@ -55,16 +57,14 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
   busgen events list shop.db --correlation checkout-7 --json
   busgen events list shop.db --child-of 018f4f2e-1c3a-7b21`,
 	}, fileVerb{shows: true, times: true, do: func(c *call) (report string, err error) {
-		if childOf != "" {
-			if filter.ChildOf, err = c.file.FindEvent(c.context(), childOf); err != nil {
-				return "", err
-			}
+		if filter.ChildOf, err = c.parent(childOf); err != nil {
+			return "", err
 		}
 		return listEvents(c, filter, page)
 	}})
 	eventFlags(cmd, &filter)
 	cmd.Flags().StringVar(&filter.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
-	cmd.Flags().StringVar(&childOf, "child-of", "", "only what handlers of the event with this `id` have published, and its dead-letter notices")
+	childOfFlag(cmd, &childOf)
 	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
 	pageFlags(cmd, &page)
 	return cmd
@@ -72,12 +72,29 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 
 // eventFlags adds the flags that choose events.
 func eventFlags(cmd *cobra.Command, f *inspect.Filter) {
+	contentFlags(cmd, f)
+	timeFlags(cmd, &f.Since, &f.Until, "only events published")
+}
+
+// contentFlags adds those of them that are not about time.
+func contentFlags(cmd *cobra.Command, f *inspect.Filter) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
-	timeFlags(cmd, &f.Since, &f.Until, "only events published")
 	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
 	completeFlag(cmd, "type", typeNames)
+}
+
+func childOfFlag(cmd *cobra.Command, childOf *string) {
+	cmd.Flags().StringVar(childOf, "child-of", "", "only what handlers of the event with this `id` have published, and its dead-letter notices")
+}
+
+// parent returns the event that --child-of names, if it does.
+func (c *call) parent(childOf string) (id uuid.UUID, err error) {
+	if childOf == "" {
+		return id, nil
+	}
+	return c.file.FindEvent(c.context(), childOf)
 }
 
 func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, error) {

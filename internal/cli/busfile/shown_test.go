@@ -21,7 +21,7 @@ func TestJSONHasNoControlCharacters(t *testing.T) {
 		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 1, Email: hostile})
 		must(t, err)
 		time.Sleep(time.Second)
-		for _, command := range []string{"busgen events list shop.db --json", "busgen dlq list shop.db --json", "busgen dlq groups shop.db --json"} {
+		for _, command := range []string{"busgen events list shop.db --json", "busgen events tail shop.db --json", "busgen dlq list shop.db --json", "busgen dlq groups shop.db --json"} {
 			got := does(t, command)
 			if i := strings.IndexFunc(got, func(r rune) bool {
 				return r != '\n' && strings.ContainsRune("\u009b\u202e\x7f\u2066\U000e0041\u2028", r)

@@ -46,7 +46,7 @@ func (c Command) Typed(t *testing.T, line, stdin string) Result {
 		t.Fatalf("%q does not begin with busgen", line)
 	}
 	ctx := t.Context()
-	if slices.Contains(words, "--watch") && !slices.Contains(words, "--count") {
+	if slices.Contains(words, "--watch") && !slices.Contains(words, "--count") || slices.Contains(words, "tail") && !slices.Contains(words, "--help") {
 		var interrupt context.CancelFunc
 		ctx, interrupt = context.WithTimeout(ctx, 3500*time.Millisecond)
 		defer interrupt()

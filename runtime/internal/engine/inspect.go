@@ -66,6 +66,10 @@ type EventReader interface {
 	// next page.
 	Events(ctx context.Context, f Filter, p Page) ([]Event, string, error)
 
+	// Follow reads a part of the log forwards, from one state of it. Every event that matches is
+	// in exactly one part, unless it was pruned before.
+	Follow(ctx context.Context, f Following) (Followed, error)
+
 	// Event returns one event, or a *NotFoundError.
 	Event(ctx context.Context, id uuid.UUID) (EventHistory, error)
 

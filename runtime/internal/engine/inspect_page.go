@@ -75,9 +75,14 @@ func CutPage[T any](p Page, items []T, place func(T) []int64) ([]T, string) {
 		return items, ""
 	}
 	items = items[:p.Limit]
+	return items, cursorOf(place(items[p.Limit-1]))
+}
+
+// cursorOf makes a cursor of numbers.
+func cursorOf(place []int64) string {
 	var cursor []byte
-	for _, n := range place(items[p.Limit-1]) {
+	for _, n := range place {
 		cursor = binary.AppendVarint(cursor, n)
 	}
-	return items, cursorVersion + base64.RawURLEncoding.EncodeToString(cursor)
+	return cursorVersion + base64.RawURLEncoding.EncodeToString(cursor)
 }

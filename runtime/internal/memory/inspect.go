@@ -188,12 +188,17 @@ func (in *inspection) Events(_ context.Context, f engine.Filter, p engine.Page) 
 	seqs := map[uuid.UUID]int64{}
 	var found []engine.Event
 	in.eachFrom(in.oldest, func(r *engine.Record) {
-		if event := in.eventOf(r); in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status) {
+		if event := in.eventOf(r); in.chooses(f, r, event) {
 			seqs[r.ID] = r.Seq
 			found = append(found, event)
 		}
 	})
 	return paged(p, found, 1, func(e engine.Event) []int64 { return []int64{seqs[e.ID]} }, false)
+}
+
+// chooses reports whether a filter of events chooses an event.
+func (in *inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
+	return in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].

@@ -28,9 +28,14 @@ const selectEvent = `
 	       ` + failuresOf + `, t.version
 	FROM log l JOIN types t ON t.id = l.type`
 
-// listEvents lists the newest events that match. There are few events that are not
-// done, so that candidates finds those of a status without reading the log.
-func listEvents(candidates string) string {
+// listEvents lists the newest events that match, or with oldestFirst the oldest. There are
+// few events that are not done, so that candidates finds those of a status without reading
+// the log.
+func listEvents(candidates string, oldestFirst bool) string {
+	order := "DESC"
+	if oldestFirst {
+		order = "ASC"
+	}
 	return selectEvent + `
 	WHERE l.seq >= ?1 AND l.seq < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
@@ -39,7 +44,17 @@ func listEvents(candidates string) string {
 	  AND (?7 IS NULL OR ` + correlationID + ` = ?7)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
-	ORDER BY l.seq DESC LIMIT ?11 OFFSET ?12`
+	ORDER BY l.seq ` + order + ` LIMIT ?11 OFFSET ?12`
+}
+
+// findEvents reads the events that match in a part of the log, with the first place in it
+// and the one behind it.
+func findEvents(c *database.Conn, f engine.Filter, args eventArgs, first, end int64, limit, offset int, oldestFirst bool) (found []eventRow, err error) {
+	err = c.Query(listEvents(candidates[f.Status]+args.children, oldestFirst), func(s *sqlite3.Stmt) error {
+		found = append(found, readEvent(s))
+		return nil
+	}, max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset)
+	return found, err
 }
 
 // candidates are conditions that all events of a status meet.
@@ -76,16 +91,11 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		if err != nil {
 			return err
 		}
-		return c.Query(listEvents(candidates[f.Status]+args.children), func(s *sqlite3.Stmt) error {
-			found = append(found, readEvent(s))
-			return nil
-		}, args.first, before, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, p.Limit+1, p.Offset)
+		found, err = findEvents(c, f, args, 0, before, p.Limit+1, p.Offset, false)
+		return err
 	})
 	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
-	for _, one := range found {
-		events = append(events, one.Event)
-	}
-	return events, next, err
+	return eventsOf(found), next, err
 }
 
 // readEvent reads a row of selectEvent.

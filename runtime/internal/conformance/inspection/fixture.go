@@ -44,22 +44,23 @@ var (
 // Fixture is a bus on a file of its own, with the file seen from outside.
 type Fixture struct {
 	*runtime.Bus
+	env  *Env
 	t    *testing.T
 	Path string
 	File *inspect.File
 }
 
-func (env *Env) Open(t *testing.T) *Fixture {
+func (env *Env) Open(t *testing.T, opts ...runtime.Option) *Fixture {
 	t.Helper()
-	return env.Reopen(t, env.Target(t))
+	return env.Reopen(t, env.Target(t), opts...)
 }
 
-func (env *Env) Reopen(t *testing.T, path string) *Fixture {
+func (env *Env) Reopen(t *testing.T, path string, opts ...runtime.Option) *Fixture {
 	t.Helper()
-	bus, err := env.OpenBus(t.Context(), path, catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	bus, err := env.OpenBus(t.Context(), path, catalogue, append(opts, runtime.WithLogger(slog.New(slog.DiscardHandler)))...)
 	Must(t, err)
 	t.Cleanup(func() { bus.Shutdown(context.Background()) })
-	return &Fixture{Bus: bus, t: t, Path: path, File: env.Outside(t, path)}
+	return &Fixture{Bus: bus, env: env, t: t, Path: path, File: env.Outside(t, path)}
 }
 
 // Outside opens the file without a bus.

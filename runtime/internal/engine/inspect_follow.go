@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Following says what part of a log to read forwards.
+type Following struct {
+	Filter Filter
+	After  string // the cursor of the part before; empty for the beginning of the log
+	Newest bool   // without After: begin with the newest Limit events that match
+	Limit  int    // at most so many events; 0 is allowed with Newest
+}
+
+// Check refuses negative limits.
+func (f Following) Check() error {
+	if f.Limit < 0 || f.Limit == 0 && !f.Newest {
+		return fmt.Errorf("the limit is %d: it must be positive", f.Limit)
+	}
+	return nil
+}
+
+// Followed is a part of a log, in its order.
+type Followed struct {
+	Events []Event // the oldest first
+	Next   string  // the cursor of the part behind them; never empty
+	More   bool    // there are more events at once
+	// Pruned is how many events, of any type, were pruned between the cursor and the end of
+	// this part, so that nobody can tell whether they matched.
+	Pruned int64
+	// Restarted says that the cursor is of another log or of a later state of this one: the
+	// log was replaced or restored. The part begins with what was published since the cursor
+	// was returned, by the time of the events.
+	Restarted bool
+}
+
+// FollowMark is the place in a log that a cursor of Following stands for.
+type FollowMark struct {
+	Seq int64     // the events up to here have had their turn
+	ID  uuid.UUID // of the event at Seq; Nil if there is none
+	Log uuid.UUID // which log it is
+	At  time.Time // when it was read
+}
+
+// Cursor returns the mark as a cursor.
+func (m FollowMark) Cursor() string {
+	return cursorOf([]int64{m.Seq, half(m.ID[:8]), half(m.ID[8:]), half(m.Log[:8]), half(m.Log[8:]), m.At.UnixMicro()})
+}
+
+// Mark returns the mark of the cursor, or nil for the beginning of the log. For another
+// cursor it returns a *PageError.
+func (f Following) Mark() (*FollowMark, error) {
+	place, err := Page{After: f.After}.Place(6)
+	if place == nil || err != nil {
+		return nil, err
+	}
+	m := &FollowMark{Seq: place[0], At: time.UnixMicro(place[5])}
+	for i := range 2 {
+		binary.BigEndian.PutUint64(m.ID[8*i:], uint64(place[1+i]))
+		binary.BigEndian.PutUint64(m.Log[8*i:], uint64(place[3+i]))
+	}
+	return m, nil
+}
+
+func half(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
