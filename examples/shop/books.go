@@ -44,18 +44,34 @@ func openBooks(db string, isNew bool) (*books, error) {
 		return nil, err
 	}
 	b := &books{file: file, lines: map[uuid.UUID]bookedPayment{}}
-	for lines := json.NewDecoder(file); ; {
-		var line bookedPayment
-		switch err := lines.Decode(&line); err {
-		case nil:
-			b.lines[line.Event] = line
-		case io.EOF:
-			return b, nil
-		default:
-			file.Close()
-			return nil, fmt.Errorf("the books cannot be read: %w", err)
+	if err := b.read(); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("the books cannot be read: %w", err)
+	}
+	return b, nil
+}
+
+// read reads the lines. If a crash has cut the last one off it is removed: its batch was
+// not handled then, and comes again.
+func (b *books) read() error {
+	content, err := io.ReadAll(b.file)
+	if err != nil {
+		return err
+	}
+	whole := bytes.LastIndexByte(content, '\n') + 1
+	if whole < len(content) {
+		if err := b.file.Truncate(int64(whole)); err != nil {
+			return err
 		}
 	}
+	for text := range bytes.Lines(content[:whole]) {
+		var line bookedPayment
+		if err := json.Unmarshal(text, &line); err != nil {
+			return err
+		}
+		b.lines[line.Event] = line
+	}
+	return nil
 }
 
 func (b *books) Close() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,14 +65,24 @@ func TestTheBooksHaveEachPaymentOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Close()
+		torn, err := os.OpenFile(db+".books", os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		torn.WriteString(`{"event":"018f4f2e-`)
+		torn.Close()
 	}
 	b, err := openBooks(db, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if content := len(b.lines); content != 2 || b.lines[batch[1].ID].Amount != 250 {
-		t.Errorf("the books are %+v", b.lines)
+	text, err := os.ReadFile(db + ".books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), "\n") != 2 || len(b.lines) != 2 || b.lines[batch[1].ID].Amount != 250 {
+		t.Errorf("the books are\n%s", text)
 	}
 }
 

@@ -91,6 +91,13 @@ func TestAfterACrashNothingAcknowledgedIsMissingAndAllOfItIsSettled(t *testing.T
 			t.Errorf("acknowledged order %s is not settled", id)
 		}
 	}
+	books, err := os.ReadFile(db + ".books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paid := query(t, db, "SELECT count(*) FROM events WHERE type = 'payment.captured'"); strings.Count(string(books), "\n") != paid {
+		t.Errorf("the books have %d lines for %d payments", strings.Count(string(books), "\n"), paid)
+	}
 	if lost := query(t, db, `
 		SELECT count(*) FROM events o WHERE type = 'order.placed' AND NOT EXISTS (
 			SELECT 1 FROM events p WHERE p.type LIKE 'payment.%' AND p.payload ->> 'order_id' = o.payload ->> 'order_id')`); lost != 0 {
