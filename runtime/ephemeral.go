@@ -140,6 +140,7 @@ func (s *Subscription) storing(handle func(a *dispatch.Attempt) error) func(a *d
 		if err := s.bus.log.Append(a, records); err != nil {
 			return public(err)
 		}
+		a.HasStored()
 		s.bus.published(records)
 		return nil
 	}

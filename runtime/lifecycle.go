@@ -20,6 +20,10 @@ import (
 // is another, the error matches [ErrAlreadyRunning] and names it; with
 // [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
 // the bus.
+//
+// After an error Start can be called again. If the error came late, of a full disk for
+// example, the file is this bus's already: no other process dispatches from it until this
+// one starts or is shut down.
 func (b *Bus) Start(ctx context.Context) error {
 	if err := b.changeState(opened, starting); err != nil {
 		return err
@@ -28,6 +32,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	var found engine.Recovery
 	if err == nil {
 		found, err = b.takeOver(ctx)
+		b.tookOver(found) // now: it is not found again if what follows fails, and Start is called again
 	}
 	if err == nil {
 		err = b.log.WatchPauses(ctx, b.pausesChanged)
@@ -38,25 +43,33 @@ func (b *Bus) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
-	b.crashed(found.Crashes)
-	if err := b.dispatch(found); err != nil {
+	if err := b.dispatch(); err != nil {
 		return err
 	}
 	b.reportUnhandled(ctx)
 	return nil
 }
 
-// dispatch begins to deliver, after a takeover that has found this.
-func (b *Bus) dispatch(found engine.Recovery) error {
+// tookOver notes and reports what a takeover has found.
+func (b *Bus) tookOver(found engine.Recovery) {
+	b.mu.Lock()
+	if b.recovery == (Recovery{}) { // else it is of a Start that has failed
+		b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
+	}
+	b.mu.Unlock()
+	b.crashed(found.Crashes)
+}
+
+// dispatch begins to deliver.
+func (b *Bus) dispatch() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
 		return ErrShutdown
 	}
-	b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
 	b.state = running
-	b.config.logger.Info("event bus started", "interrupted", found.Interrupted, "waiting", found.Waiting,
-		"dead", found.Dead, "backlog", found.Backlog)
+	b.config.logger.Info("event bus started", "interrupted", b.recovery.Interrupted, "waiting", b.recovery.Waiting,
+		"dead", b.recovery.Dead, "backlog", b.recovery.Backlog)
 	b.reportClasses()
 	for _, f := range b.feeds {
 		f.start()

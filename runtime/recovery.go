@@ -115,6 +115,9 @@ func (b *Bus) subscribeAnew() error {
 		f.consumer = position
 	}
 	for f := range b.ephemeral {
+		if f.detached != nil { // Unsubscribe closes what it has
+			continue
+		}
 		if err := f.watch(); err != nil {
 			return err
 		}

@@ -278,11 +278,12 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	b.mu.Unlock()
 	err := f.stop(ctx)
 	if f.fleeting != nil {
-		f.fleeting.consumer.Close()
 		b.mu.Lock()
-		defer b.mu.Unlock()
+		consumer := f.fleeting.consumer // which a restore does not replace any more
 		delete(b.ephemeral, f)
 		close(f.detached)
+		b.mu.Unlock()
+		consumer.Close()
 		return err
 	}
 	b.exchanges.gone(f)

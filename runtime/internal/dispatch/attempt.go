@@ -99,6 +99,8 @@ type Attempt struct {
 	handled      bool // well, and there are more handlers to come
 	staged       []engine.Record
 	taken        bool          // by TakeStaged
+	storing      bool          // what was taken; its deadline does not end the attempt
+	stored       bool          // what was taken: the attempt succeeds, however late
 	interruption *interruption // nil unless something of it is needed
 }
 
@@ -157,8 +159,9 @@ func (a *Attempt) Enter() error {
 }
 
 // TakeStaged returns what the handler, which has succeeded, has staged. The caller stores it
-// before the attempt succeeds; nothing more can be staged. If the attempt is over it
-// returns an error.
+// before the attempt succeeds, with the attempt as context, and calls [Attempt.HasStored];
+// nothing more can be staged. The deadline does not end the attempt meanwhile, because what
+// is being stored would be published again. If the attempt is over it returns an error.
 func (a *Attempt) TakeStaged() ([]engine.Record, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,8 +169,15 @@ func (a *Attempt) TakeStaged() ([]engine.Record, error) {
 		return nil, ErrOver
 	}
 	staged := a.staged
-	a.staged, a.taken = nil, true
+	a.staged, a.taken, a.storing = nil, true, len(staged) > 0
 	return staged, nil
+}
+
+// HasStored says that what TakeStaged has returned is stored.
+func (a *Attempt) HasStored() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stored = true
 }
 
 // endOf returns why a context of the attempt has ended, or nil. The attempt itself is
@@ -311,7 +321,7 @@ func (a *Attempt) judge(f failure, now time.Time) {
 	s := a.run.scheduler
 	interrupted := s.base.Err() != nil
 	switch {
-	case !interrupted && a.late(now):
+	case !interrupted && !a.stored && a.late(now):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
 	case f.kind == "": // it has not failed
@@ -348,7 +358,7 @@ func (a *Attempt) expire() {
 	f := a.timeout()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
+	if a.over || a.storing { // who stores it knows what becomes of the attempt
 		return
 	}
 	a.over = true

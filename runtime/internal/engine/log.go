@@ -49,7 +49,8 @@ type Dispatcher interface {
 	//
 	// Deliveries whose handlers ran when the last owner died are due now. If only one
 	// ran, that counts as a failed attempt. If several ran, it counts for none of
-	// them. All of them are suspects from then on.
+	// them. All of them are suspects from then on. If this is stored it is returned, also
+	// with an error, because the next call does not find it again.
 	TakeOver(ctx context.Context) (Recovery, error)
 
 	// Consumer returns the durable consumer of a subscription, which is made

@@ -72,6 +72,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		return c.Exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
 	if err != nil {
+		*found = engine.Recovery{} // the next one finds it again
 		return err
 	}
 	l.writer.since.Store(since)
