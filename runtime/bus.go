@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // Bus publishes events to a file and delivers them to subscriptions. Its
@@ -36,6 +37,7 @@ type Bus struct {
 	catalogue    *Catalogue
 	config       config
 	limitsByName map[string]Limit
+	limits       *limit.Set // nil for none
 	counters     *counters
 	observers    observers
 	causes       causes
@@ -140,6 +142,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		return nil, err
 	}
 	b.mu.Lock()
+	b.limits = b.newLimits(log)
 	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {

@@ -94,6 +94,7 @@ type AnyEventType interface {
 	partitioned() bool
 	partitionKey(value any) (string, error)
 	limitPaths() []string
+	limitKey(value any, path string) string
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable

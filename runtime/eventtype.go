@@ -193,6 +193,17 @@ func (t *EventType[T]) partitionKey(value any) (key string, err error) {
 // limitPaths returns the paths of the fields by which limits can be kept apart, sorted.
 func (t *EventType[T]) limitPaths() []string { return slices.Sorted(maps.Keys(t.spec.LimitKeys)) }
 
+// limitKey returns the value of the field at a path. It runs code of the payload, which may
+// do anything.
+func (t *EventType[T]) limitKey(value any, path string) string {
+	typed, ok := value.(T)
+	key := t.spec.LimitKeys[path]
+	if !ok || key == nil {
+		return ""
+	}
+	return key(typed)
+}
+
 // Upcast turns payloads of one version into those of the next. [UpcastFrom] makes
 // one.
 type Upcast struct {

@@ -170,6 +170,13 @@ func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *disp
 		overrides[i] = m.config.retry
 	}
 	merged.Retry = base.Retry.MostPermissive(overrides...)
+	for _, m := range members {
+		for _, use := range m.settingsOf(t.Name()).Limits {
+			if !slices.Contains(merged.Limits, use) {
+				merged.Limits = append(merged.Limits, use)
+			}
+		}
+	}
 	return merged
 }
 
@@ -277,6 +284,9 @@ func (f *feed) start() {
 	config.LateKeys = !config.Strict && !reorders && config.Concurrency == 1
 	f.places, f.pending = config.Concurrency, 0
 	f.strict, f.switches = config.Strict, false
+	if f.bus.limits != nil {
+		config.Limits, config.LimitKey = f.bus.limits, f.limitKey
+	}
 	config.Ephemeral = f.fleeting != nil
 	f.scheduler = dispatch.New(f.consumer, config)
 	if !config.Ephemeral {

@@ -272,6 +272,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 			f.fleeting.consumer.Close()
 		}
 	}
+	b.closeLimits()
 	return errors.Join(errors.Join(errs...), b.log.Close())
 }
 

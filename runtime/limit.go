@@ -188,22 +188,6 @@ func unknownLimit(name string, limits map[string]Limit) *UnknownLimitError {
 	return &UnknownLimitError{Limit: name, Closest: diag.Closest(name, names)}
 }
 
-// LimitTimeoutError says that a [Limit] has had no room for as long as its Wait. As the
-// failure of an attempt it counts like any other: the handler was not called.
-type LimitTimeoutError struct {
-	Limit string
-	Key   string // empty for a limit without keys
-	Wait  time.Duration
-}
-
-// Error names the limit and how long it had no room.
-func (e *LimitTimeoutError) Error() string {
-	if e.Key != "" {
-		return fmt.Sprintf("limit %q had no room for %q within %v", e.Limit, e.Key, e.Wait)
-	}
-	return fmt.Sprintf("limit %q had no room within %v", e.Limit, e.Wait)
-}
-
 // WithLimits adds limits to a catalogue, and returns it. It panics if one is not valid or
 // a name is there twice. Generated code calls it before anything else uses the catalogue.
 func (c *Catalogue) WithLimits(limits ...Limit) *Catalogue {

@@ -176,7 +176,10 @@ func (h *healthWatch) checkSaturation(ctx context.Context) {
 // reportSaturation logs that an episode has begun or ended.
 func (f *feed) reportSaturation(l *load, backlog, grown int) {
 	f.bus.mu.Lock()
-	places := f.places
+	places, limited := f.places, 0
+	if f.scheduler != nil {
+		limited = f.scheduler.Limited()
+	}
 	f.bus.mu.Unlock()
 	log := f.bus.config.logger.With("subscription_id", f.name, "concurrency", places, "backlog", backlog)
 	if !l.saturated {
@@ -189,6 +192,9 @@ func (f *feed) reportSaturation(l *load, backlog, grown int) {
 		if !f.partitioned() {
 			advice += "; if the order matters, give the events a partition_by first"
 		}
+	}
+	if limited > 0 {
+		advice = "a limit holds deliveries back, so more handlers at once would not help: raise the limit, or WithWorkers, or make the handlers faster"
 	}
 	log.Warn("a subscription is saturated: its handlers are busy all the time, and its backlog grows", "grown", grown, "advice", advice)
 }

@@ -60,8 +60,12 @@ type SubscriptionStats struct {
 	NextStrictOrder *bool `json:"next_strict_order,omitempty"`
 	// Saturated says that its handlers, or those of its group, are busy all the time while its
 	// backlog grows, as the health checks saw it last.
-	Saturated bool          `json:"saturated,omitempty"`
-	Breaker   BreakerStatus `json:"breaker"`
+	Saturated bool `json:"saturated,omitempty"`
+	// Limited is how many of its deliveries, or of those of its group, wait for a [Limit] or for
+	// [WithWorkers] at this moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
+	// batches are not counted.
+	Limited int           `json:"limited,omitempty"`
+	Breaker BreakerStatus `json:"breaker"`
 	Counts
 	Rates Rates `json:"rates"`
 	// Latency is the time from the publication of an event (its due time, if it
@@ -108,16 +112,18 @@ func (b *Bus) Stats() Stats {
 
 func (s *Subscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
-	concurrency, strict := s.feed.places, s.feed.strict
+	concurrency, strict, limited := s.feed.places, s.feed.strict, 0
 	if s.feed.scheduler == nil {
 		members := *s.feed.members.Load()
 		concurrency, strict = concurrencyOf(members), strictOf(members)
+	} else {
+		limited = s.feed.scheduler.Limited()
 	}
 	return SubscriptionStats{
 		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
 		Saturated: s.feed.saturated.Load(),
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
-		Batches: s.batchStats(),
+		Limited: limited, Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
 	}

@@ -127,6 +127,9 @@ func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.S
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter,
 		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
 	}
+	if len(settings.Limits) > 0 {
+		compiled.Limits = s.bus.limitUses(settings.Limits)
+	}
 	for _, rule := range s.config.rules {
 		compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{
 			Match: rule.match, Permanent: rule.permanent, Retry: settings.Retry.With(rule.retry...),

@@ -430,6 +430,7 @@ func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
+	a.run.scheduler.release(a.run.Seq)
 	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }

@@ -98,6 +98,7 @@ type BatchEnd struct {
 // it has the deadline, and what is published with it is stored if all have succeeded.
 type Batch struct {
 	scheduler *Scheduler
+	limits    *limited
 	alone     bool // nothing runs beside it
 	runs      []run
 	handler   *Handler
@@ -224,6 +225,9 @@ func (s *Scheduler) workBatches(worker int) (keep bool) {
 // leaveBatch is called when a batch that has passed the gate is settled.
 func (s *Scheduler) leaveBatch(b *Batch) {
 	s.leave(b.alone)
+	if b.limits != nil {
+		b.limits.grant.Release()
+	}
 	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
 		s.signal()
 	}

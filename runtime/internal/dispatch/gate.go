@@ -40,6 +40,9 @@ func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
 func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, ok bool) {
 	asks := s.asks // for a suspect, to run alone
 	full := false
+	if s.limits.tried = false; s.cfg.Limits != nil {
+		s.tendLimits()
+	}
 	if extra {
 		asks = s.readmit() || asks
 		full = s.full()
@@ -60,8 +63,9 @@ func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, o
 
 func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.Time, ok bool) {
 	for !s.gate.paused.Load() {
-		i, ok := s.queue.pop(guest)
+		i, ok := s.nextItem(guest)
 		if !ok {
+			s.limits.tried = true
 			return nil, nil, false
 		}
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
@@ -74,21 +78,34 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 		}
 		settings := i.own.over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
-			s.queue.putBack(i) // the one that runs will signal
+			s.putBack(i) // the one that runs will signal
 			return nil, nil, false
 		}
 		now := time.Now()
+		if s.cfg.Limits != nil && !s.askLimits(&i, settings, now) {
+			continue
+		}
 		var permit breaker.Permit
 		if b := s.cfg.Breaker; b != nil {
 			if permit, ok = b.Acquire(now, i.Seq); !ok {
-				s.queue.putBack(i)
+				s.putBack(i)
 				return nil, reopening(b, now), false
 			}
 		}
 		if *asks = i.Suspect; !s.pass(i.Suspect) {
 			permit.Release()
-			s.queue.putBack(i) // there will be a signal
+			s.putBack(i) // there will be a signal
 			return nil, nil, false
+		}
+		if s.cfg.Limits != nil && !s.takeLimits(&i) {
+			*asks = false
+			permit.Release()
+			s.leave(i.Suspect)
+			continue
+		}
+		if i.limits.tooLate() { // which says nothing about the handler
+			permit.Release()
+			permit = breaker.Permit{}
 		}
 		r := s.newRun()
 		r.item, r.scheduler, r.settings, r.alone = i, s, settings, i.Suspect
@@ -124,6 +141,7 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 // leaveGate is called when a delivery that has passed is settled.
 func (s *Scheduler) leaveGate(r *run) {
 	s.leave(r.alone)
+	r.granted().Release()
 	if r.guest {
 		s.guest(-1)
 	}

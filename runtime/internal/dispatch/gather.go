@@ -41,12 +41,21 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 	defer func() {
 		if b == nil {
 			s.putBackGathered()
+			s.unlisten()
+			s.leaveLine()
 		}
 		s.turn <- struct{}{}
 	}()
 	for {
 		if s.stopped.Load() {
 			return nil, false
+		}
+		if s.limits.listens { // it takes its turn at once
+			if b, _ = s.takeBatch(); b != nil {
+				s.unlisten()
+				return b, true
+			}
+			s.unlisten()
 		}
 		pause := s.fill(s.extra.Load() > 0)
 		if s.stopped.Load() { // keys may be missing
@@ -56,6 +65,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		if b != nil {
 			return b, true
 		}
+		s.listen()
 		if pause == nil && reopens == nil && s.morePolled() {
 			continue
 		}
@@ -100,8 +110,12 @@ func (s *Scheduler) waitForMore() <-chan time.Time {
 // all deliveries have to wait for the breaker it says until when. The caller has the turn.
 func (s *Scheduler) takeBatch() (b *Batch, reopens <-chan time.Time) {
 	asks := s.asks // for a suspect, to run alone
+	s.limits.tried = false
 	if !asks {
 		b, reopens = s.gatherBatch(&asks)
+	}
+	if !s.limits.tried {
+		s.leaveLine()
 	}
 	if !asks && s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s)
@@ -213,7 +227,7 @@ func (g *gathering) drop() {
 // beginBatch makes a batch of what is gathered, in the order of the log. It returns nil if
 // that may not run yet; then it is back in the queue.
 func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-chan time.Time) {
-	g := &s.gathering
+	g, ok := &s.gathering, false
 	slices.SortFunc(g.items, func(a, b item) int { return cmp.Compare(a.Seq, b.Seq) })
 	kept := g.items[:0]
 	for _, i := range g.items {
@@ -231,6 +245,10 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 	settings := s.cfg.Settings(first.Type)
 	if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 		s.putBackGathered() // the one that runs will signal
+		return nil, nil
+	}
+	if s.cfg.Limits != nil && !s.askBatchLimits(settings) {
+		s.putBackGathered()
 		return nil, nil
 	}
 	permits := make([]breaker.Permit, 0, len(g.items))
@@ -257,12 +275,33 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 		s.putBackGathered() // there will be a signal
 		return nil, nil
 	}
-	b = &Batch{scheduler: s, alone: first.Suspect, runs: make([]run, len(g.items))}
+	var granted *limited
+	if s.cfg.Limits != nil {
+		if granted, ok = s.takeBatchLimits(); !ok {
+			*asks = false
+			for _, permit := range permits {
+				permit.Release()
+			}
+			s.leave(first.Suspect)
+			s.putBackGathered()
+			return nil, nil
+		}
+	}
+	if granted.tooLate() { // which says nothing about the handler
+		for _, permit := range permits {
+			permit.Release()
+		}
+		permits = nil
+	}
+	b = &Batch{scheduler: s, limits: granted, alone: first.Suspect, runs: make([]run, len(g.items))}
 	for at := range g.items {
 		r := &b.runs[at]
 		s.queue.enter(&g.items[at])
 		r.item, r.scheduler, r.alone = g.items[at], s, b.alone
-		r.settings = r.inForce()
+		r.settings, r.limits = r.inForce(), granted
+		if granted.tooLate() && r.failure == nil {
+			r.failure = granted.failure
+		}
 		r.initial.started = now
 		if permits != nil {
 			r.initial.permit = permits[at]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // A partition key is computed before its delivery is queued, and with code of the
@@ -28,6 +29,8 @@ type keying struct {
 	at    int       // the one at hand; all of them if the goroutine is through
 	since time.Time // when that one was begun
 	over  bool      // nobody waits for it any more; then the items are not touched
+	known bool      // the key of the item at hand is known
+	what  string    // is computed for it
 }
 
 // setKeys sets the key of each item, or why it has none. The caller has the turn.
@@ -44,8 +47,26 @@ func (k *keying) run() {
 	defer close(k.done)
 	for d := k.begin(); d != nil; d = k.begin() {
 		key, err := k.scheduler.key(d)
-		k.end(key, err)
+		var uses []limit.Use
+		if err == nil && k.scheduler.cfg.Limits != nil {
+			k.is(limitKey)
+			uses, err = k.scheduler.limitUses(d)
+		}
+		k.end(key, uses, err)
 	}
+}
+
+// What is computed.
+const (
+	partitionKey = "partition key"
+	limitKey     = "limit key"
+)
+
+// is says what is computed next for the item at hand.
+func (k *keying) is(what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.what = what
 }
 
 // begin claims the next delivery that needs a key. It returns nil when there is
@@ -55,13 +76,13 @@ func (k *keying) begin() *engine.Delivery {
 	defer k.mu.Unlock()
 	for ; !k.over && k.at < len(k.items); k.at++ {
 		i := &k.items[k.at]
-		awaited := false
-		if i.key, awaited = k.scheduler.queue.awaitedKey(i.Seq); awaited {
+		if i.key, k.known = k.scheduler.queue.awaitedKey(i.Seq); !k.known {
+			i.key = k.scheduler.cfg.Keyless
+		} else if !k.scheduler.keyedLimits(i.Type) {
 			continue
 		}
-		i.key = k.scheduler.cfg.Keyless
 		if k.scheduler.mayRun(i.Delivery) {
-			k.since = time.Now()
+			k.since, k.what = time.Now(), partitionKey
 			k.scheduler.consumer.Prepare(i.Delivery)
 			return i.Delivery
 		}
@@ -79,24 +100,28 @@ func (s *Scheduler) key(d *engine.Delivery) (key string, err error) {
 	return s.cfg.Key(d)
 }
 
-func (k *keying) end(key string, err error) {
+func (k *keying) end(key string, uses []limit.Use, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.over {
 		return
 	}
+	i := &k.items[k.at]
 	if err != nil {
-		k.items[k.at].failKey(err)
-	} else {
-		k.items[k.at].key = key
+		i.failKey(k.what, err)
+	} else if !k.known {
+		i.key = key
+	}
+	if uses != nil {
+		i.limits = &limited{uses: uses}
 	}
 	k.at++
 }
 
 // failKey makes the attempt at a delivery fail.
-func (i *item) failKey(err error) {
+func (i *item) failKey(what string, err error) {
 	if decode, _ := find[*DecodeError](err); decode == nil {
-		err = &DecodeError{Err: fmt.Errorf("the partition key of this %s event cannot be computed: %w", i.Type, err)}
+		err = &DecodeError{Err: fmt.Errorf("the %s of this %s event cannot be computed: %w", what, i.Type, err)}
 	}
 	i.failure = err
 }
@@ -138,7 +163,7 @@ func (k *keying) stop(problem error) (through int) {
 	if k.at == len(k.items) {
 		return k.at
 	}
-	k.items[k.at].failKey(problem)
+	k.items[k.at].failKey(k.what, problem)
 	return k.at + 1
 }
 

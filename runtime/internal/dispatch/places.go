@@ -62,6 +62,7 @@ func (a *Attempt) lend() bool {
 		a.permit = breaker.Permit{}
 	}
 	s.queue.lend(a.run.item)
+	a.run.granted().Lend()
 	s.leave(a.run.alone)
 	s.open(a.loan.ended)
 	s.signal()
@@ -134,6 +135,7 @@ func (s *Scheduler) force(l *loan) {
 	s.loans.withdraw(l)
 	l.attempt.run.alone = false
 	s.gate.active.Add(1)
+	l.attempt.run.granted().Force()
 	s.closeLoan(l)
 	s.signal()
 }
@@ -167,14 +169,22 @@ func (s *Scheduler) readmit() (asks bool) {
 	defer s.loans.mu.Unlock()
 	for _, l := range slices.Clone(s.loans.asking) {
 		r := l.attempt.run
+		granted := r.granted()
 		switch {
 		case !s.queue.free(r.key):
+			granted.Blocked()
 		case s.full():
 			return asks
+		case !granted.MayReturn(s.limits.owner): // there will be a signal
 		case s.pass(r.alone):
+			if !granted.TakeBack() {
+				s.leave(r.alone)
+				continue
+			}
 			s.loans.withdraw(l)
 			s.closeLoan(l)
 		default:
+			granted.Blocked()
 			asks = asks || r.alone
 		}
 	}

@@ -58,6 +58,7 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
 // anew: with those that are failing, if the order is strict.
 func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 	s.putBackGathered()
+	s.releaseAll()
 	for _, i := range append(s.queue.reset(), s.later...) {
 		polled = append(polled, i.Delivery)
 	}
@@ -84,7 +85,7 @@ func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 		items = append(items, s.item(d))
 	}
 	if s.cfg.LateKeys && !s.keyed {
-		if !slices.ContainsFunc(items, item.overtakes) {
+		if !slices.ContainsFunc(items, item.overtakes) && !s.mayPark(items) {
 			for _, i := range items {
 				s.queue.push(i)
 			}
@@ -164,6 +165,9 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 		}
 	}
 	polled = s.polled[:0]
+	if extra && s.more && s.cfg.Limits != nil {
+		s.queue.pollKept() // somebody may have cancelled one
+	}
 	if extra {
 		if polled, due, err = s.pollAwaited(polled); err != nil {
 			return polled, true, nil, err

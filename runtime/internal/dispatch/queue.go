@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // Priority orders the deliveries that wait in one subscription.
@@ -30,10 +31,11 @@ type item struct {
 	key      string // of its partition; empty for none
 	failure  error  // why the key could not be computed: the attempt fails with it
 	priority Priority
-	own      *Own // what the publisher has said; nil for nothing
-	awaited  bool // later deliveries of its key were held back for it
-	urgent   bool // a handler waits for its event
-	entered  bool // it is in a batch, and has its key
+	own      *Own     // what the publisher has said; nil for nothing
+	awaited  bool     // later deliveries of its key were held back for it
+	urgent   bool     // a handler waits for its event
+	entered  bool     // it is in a batch, and has its key
+	limits   *limited // nil for what has not asked for any
 }
 
 // suspect tells whether nothing may run beside the delivery.
@@ -51,7 +53,9 @@ type queue struct {
 	awaited map[int64]string      // keys by seqs that have to come again before anything else of the key
 	size    int                   // of all of it
 
-	urgent        []item              // first come, first served, if the key is free
+	urgent        []item // first come, first served, if the key is free
+	aside         map[*limit.Waiter]item
+	keeps         map[int64]*keeping  // by seq: what events hold until their next attempt
 	awaitedEvents map[int64]time.Time // seqs of events that handlers wait for: when to poll; zero for not before it was settled
 }
 
@@ -84,6 +88,9 @@ func (q *queue) push(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.size++
+	if k := q.keeps[i.Seq]; k != nil {
+		k.here = true
+	}
 	if _, urgent := q.awaitedEvents[i.Seq]; urgent {
 		q.pushUrgent(i)
 		return
@@ -335,6 +342,9 @@ func (q *queue) busy() map[int64]bool {
 	for _, i := range q.urgent {
 		seqs[i.Seq] = true
 	}
+	for _, i := range q.aside {
+		seqs[i.Seq] = true
+	}
 	for _, p := range q.keys {
 		for _, seq := range append(p.beside, p.seq) {
 			seqs[seq] = true
@@ -348,6 +358,7 @@ func (q *queue) busy() map[int64]bool {
 func (q *queue) reset() (left []item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	left = q.leaveAside()
 	for r := range q.ready {
 		for !q.ready[r].empty() {
 			i := q.ready[r].pop()
@@ -391,6 +402,7 @@ func (q *queue) drain() (left []item) {
 		}
 	}
 	left, q.urgent = append(left, q.urgent...), nil
+	left = append(left, q.leaveAside()...)
 	for _, p := range q.keys {
 		left = append(left, p.behind...)
 	}

@@ -204,6 +204,9 @@ func (s *Scheduler) beforeSettling(i item, v engine.Disposition) engine.Disposit
 			v.Kind, v.Reason, v.Cancelled = engine.Discard, reason, true
 		}
 	}
+	if s.cfg.Limits != nil {
+		s.settleLimits(i, v)
+	}
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}

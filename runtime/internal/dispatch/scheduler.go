@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -70,6 +71,12 @@ type Config struct {
 	// them, and one that would become a dead letter is dropped.
 	Ephemeral bool
 
+	// Limits are shared by the subscriptions of a bus, too. LimitKey returns the key of a
+	// delivery for a limit, by the path of a field. It runs code of the program, as Key does.
+	// Nil for none.
+	Limits   *limit.Set
+	LimitKey func(d *engine.Delivery, by string) (string, error)
+
 	// Alone and Waits are shared by the subscriptions of a bus.
 	Alone *Alone
 	Waits *Waits
@@ -121,6 +128,7 @@ type Settings struct {
 	FailureThrottle int           // 0 for never
 	Priority        Priority
 	Errors          []ErrorRule
+	Limits          []LimitUse
 }
 
 // ErrorRule says what errors that match mean.
@@ -185,6 +193,7 @@ type Scheduler struct {
 	runs     []run  // not yet used; guarded by turn
 
 	gathering gathering
+	limits    limits
 
 	base    context.Context // of all attempts
 	cancel  context.CancelCauseFunc
@@ -212,6 +221,9 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.alarm.ring = s.expire
 	s.turn <- struct{}{}
+	if cfg.Limits != nil {
+		s.limits.owner = cfg.Limits.NewOwner(s.signal)
+	}
 	if cfg.Breaker != nil {
 		cfg.Breaker.Notify(func(old, now breaker.Status) {
 			s.signal()
@@ -343,6 +355,13 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 			return nil, false
 		}
 		extra := s.extra.Load() > 0
+		if s.limits.listens { // whose turn it is takes it at once
+			if r, _, ok = s.take(guest, extra); ok {
+				s.unlisten()
+				return r, true
+			}
+			s.unlisten()
+		}
 		pause := s.fill(extra)
 		if s.stopped.Load() { // keys may be missing
 			return nil, false
@@ -351,6 +370,7 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 		if ok {
 			return r, true
 		}
+		s.listen()
 		select {
 		case <-s.wake:
 			s.more = true
@@ -358,11 +378,14 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 			s.more = true
 		case <-reopens:
 		case <-claims:
+			s.unlisten()
 			claimed = true
 			return nil, true
 		case <-loan:
+			s.unlisten()
 			return nil, false
 		case <-s.stopping:
+			s.unlisten()
 			return nil, false
 		}
 	}

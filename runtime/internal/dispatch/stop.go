@@ -36,6 +36,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.mu.Unlock()
 		s.cfg.Alone.leave(s)
 		s.cfg.Waits.leave(s)
+		s.releaseAll()
 		left := s.queue.drain()
 		select {
 		case <-s.turn:

@@ -43,6 +43,8 @@ func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, l
 		}
 		if !again.IsZero() {
 			s.queue.pollAgain(seq, again)
+		} else if d == nil && s.queue.keptElsewhere(seq) && !slices.ContainsFunc(s.later, func(i item) bool { return i.Seq == seq }) {
+			s.release(seq) // it was settled by somebody else
 		}
 	}
 	if next := s.queue.nextPoll(time.Now()); !next.IsZero() {
@@ -57,6 +59,10 @@ func (q *queue) hurry(seq int64) {
 	defer q.mu.Unlock()
 	if q.awaitedEvents == nil {
 		q.awaitedEvents = map[int64]time.Time{}
+	}
+	if k := q.keeps[seq]; k != nil { // it is urgent already
+		k.also = true
+		return
 	}
 	q.awaitedEvents[seq] = time.Now()
 	q.raise(seq)
@@ -80,6 +86,12 @@ func (q *queue) take(seq int64) (item, bool) {
 			}
 			return i, true
 		}
+	}
+	if i, ok := q.takeAside(func(i item) bool { return is(i) && !i.urgent }); ok {
+		if p := q.keys[i.key]; p != nil {
+			q.promote(i.key, p)
+		}
+		return i, true
 	}
 	for _, p := range q.keys {
 		if at := slices.IndexFunc(p.behind, is); at >= 0 {
@@ -122,12 +134,19 @@ func (q *queue) popUrgent() (item, bool) {
 func (q *queue) calm(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if k := q.keeps[seq]; k != nil { // it stays urgent
+		k.also = false
+		return
+	}
 	delete(q.awaitedEvents, seq)
 	q.lower(seq)
 }
 
 // lower takes a delivery out of the urgent ones.
 func (q *queue) lower(seq int64) {
+	if i, ok := q.takeAside(func(i item) bool { return i.Seq == seq && i.urgent }); ok {
+		q.urgent = append(q.urgent, i)
+	}
 	at := slices.IndexFunc(q.urgent, func(i item) bool { return i.Seq == seq })
 	if at < 0 {
 		return
@@ -156,6 +175,9 @@ func (q *queue) withdraw(key string, p *partition) {
 			p.ready = false
 			p.behind = slices.Insert(p.behind, 0, i)
 		}
+	}
+	if i, ok := q.takeAside(func(i item) bool { return i.key == key && !i.urgent }); ok {
+		p.behind = slices.Insert(p.behind, 0, i)
 	}
 }
 
@@ -193,6 +215,9 @@ func (q *queue) pollAgain(seq int64, at time.Time) bool {
 	_, urgent := q.awaitedEvents[seq]
 	if urgent {
 		q.awaitedEvents[seq] = at
+	}
+	if k := q.keeps[seq]; k != nil {
+		k.here = false
 	}
 	return urgent
 }

@@ -16,6 +16,7 @@ type Log interface {
 	Reporter
 	Maintainer
 	Timetable
+	LimitKeeper
 
 	// Target returns what Inspectable.Inspect takes to open this log, whatever the working
 	// folder is by now.

@@ -77,6 +77,7 @@ type store struct {
 	requests      []engine.BreakerRequest
 	schemas       map[typenames.Key]engine.Schema // of payloads, by the types of programs
 	audit         []engine.AuditEntry             // ids count from 1
+	limits        map[limitKey]time.Time          // when buckets are full again
 	schedules     []engine.Schedule               // of the log that dispatches, or did so last
 }
 

@@ -18,3 +18,12 @@ CREATE TABLE schedules (
 CREATE TABLE saturated (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
+
+CREATE TABLE limits (
+  name    TEXT    NOT NULL,
+  key     TEXT    NOT NULL,
+  full_at INTEGER NOT NULL,
+  PRIMARY KEY (name, key)
+) WITHOUT ROWID;
+
+CREATE INDEX limits_full ON limits (full_at);

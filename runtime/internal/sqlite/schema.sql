@@ -315,6 +315,17 @@ CREATE TABLE saturated (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
+-- What the rates of limits have used: the time when a bucket is full again. A row whose time
+-- is over says nothing, and is deleted sooner or later.
+CREATE TABLE limits (
+  name    TEXT    NOT NULL, -- of the limit
+  key     TEXT    NOT NULL, -- the value that it is for; empty for none
+  full_at INTEGER NOT NULL, -- in nanoseconds
+  PRIMARY KEY (name, key)
+) WITHOUT ROWID;
+
+CREATE INDEX limits_full ON limits (full_at);
+
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (
   one   INTEGER PRIMARY KEY CHECK (one = 1),

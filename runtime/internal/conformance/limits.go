@@ -1,0 +1,274 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// gauge says how many are at work at once.
+type gauge struct{ now, most atomic.Int32 }
+
+// work is at work for a second.
+func (g *gauge) work() {
+	n := g.now.Add(1)
+	for most := g.most.Load(); n > most && !g.most.CompareAndSwap(most, n); most = g.most.Load() {
+	}
+	time.Sleep(time.Second)
+	g.now.Add(-1)
+}
+
+// users publishes one user.created for each name.
+func (f *Fixture) users(names ...string) {
+	f.T.Helper()
+	for _, name := range names {
+		_, err := runtime.Publish(f.T.Context(), f.Bus, UserType, UserCreated{Name: name})
+		Must(f.T, err)
+	}
+}
+
+// handleUsers subscribes to user.created.
+func (f *Fixture) handleUsers(name string, handler runtime.Handler[UserCreated], opts ...runtime.SubscribeOption) *runtime.Subscription {
+	f.T.Helper()
+	s, err := runtime.Subscribe(f.Bus, UserType, name, handler, opts...)
+	Must(f.T, err)
+	return s
+}
+
+func limitedBy(uses ...string) runtime.SubscribeOption {
+	var all []runtime.LimitUse
+	for _, use := range uses {
+		name, by, _ := strings.Cut(use, " by ")
+		all = append(all, runtime.LimitUse{Limit: name, By: by})
+	}
+	return runtime.WithLimits(all...)
+}
+
+func (env *Env) TestSubscriptionsShareALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 3}))
+		var g gauge
+		handler := func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }
+		f.handleUsers("one", handler, runtime.WithConcurrency(8), limitedBy("mail"))
+		f.handleUsers("two", handler, runtime.WithConcurrency(8), limitedBy("mail"))
+		f.users("a", "b", "c", "d", "e", "f")
+		began := time.Now()
+		f.MustStart()
+		f.Idle()
+		if took := time.Since(began); g.most.Load() != 3 || took.Round(time.Second) != 4*time.Second {
+			t.Errorf("%d ran at once and it took %v, want 3 and 4s", g.most.Load(), took)
+		}
+	})
+}
+
+func (env *Env) TestALimitByAFieldIsOneForEachValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "customer", AtOnce: 1}))
+		var ended Journal[string]
+		began := time.Now()
+		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
+			time.Sleep(time.Second)
+			ended.Add(fmt.Sprint(e.Payload.Name, time.Since(began).Round(time.Second)))
+			return nil
+		}, runtime.WithConcurrency(2), limitedBy("customer by name"))
+		f.users("a", "a", "a", "b", "b")
+		f.MustStart()
+		f.Idle()
+		got := ended.All()
+		slices.Sort(got)
+		// What waits takes no place: b runs beside a from the beginning.
+		if want := []string{"a1s", "a2s", "a3s", "b1s", "b2s"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func (env *Env) TestEventsOfAPartitionKeyKeepTheirOrderWithLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 2}), runtime.WithLimit(runtime.Limit{Name: "order", AtOnce: 1}))
+		for i, opts := range [][]runtime.SubscribeOption{
+			{runtime.WithConcurrency(4), limitedBy("mail")},
+			{runtime.WithConcurrency(4), limitedBy("mail", "order by order_id")},
+			{limitedBy("mail")},
+			{runtime.WithConcurrency(4), limitedBy("mail"), runtime.WithStrictOrder()},
+		} {
+			var seen Journal[string]
+			f.Handle(fmt.Sprint("sub", i), func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+				time.Sleep(time.Second)
+				seen.Add(fmt.Sprint(e.Payload.OrderID, e.Payload.Number))
+				return nil
+			}, opts...)
+			t.Cleanup(func() {
+				for _, key := range []string{"A", "B", "C"} {
+					of := slices.DeleteFunc(seen.All(), func(s string) bool { return s[:1] != key })
+					if want := []string{key + "1", key + "2", key + "3", key + "4"}; !slices.Equal(of, want) {
+						t.Errorf("subscription %d has handled %v, want %v", i, of, want)
+					}
+				}
+			})
+		}
+		for n := range 4 {
+			for _, key := range []string{"A", "B", "C"} {
+				_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: key, Number: n + 1})
+				Must(t, err)
+			}
+		}
+		f.MustStart()
+		f.Idle()
+	})
+}
+
+func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.T) {
+	for hold, want := range map[runtime.LimitHold][]string{
+		runtime.HoldAttempt: {"a1 0s", "b1 0s", "a2 4s", "c1 4s"},
+		runtime.HoldEvent:   {"a1 0s", "a2 1s", "b1 1s", "c1 5s"},
+	} {
+		t.Run(hold.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
+				var ran Journal[string]
+				began := time.Now()
+				f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
+					ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
+					switch {
+					case e.Payload.Name == "a" && e.Attempt == 1:
+						return ErrBoom
+					case e.Payload.Name == "b":
+						time.Sleep(4 * time.Second)
+					}
+					return nil
+				}, runtime.WithConcurrency(4), limitedBy("mail"))
+				f.users("a", "b", "c")
+				f.MustStart()
+				f.Idle()
+				got := ran.All()
+				if hold == runtime.HoldAttempt { // at 4s, in whichever order
+					slices.Sort(got)
+					slices.Sort(want)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestAnEventThatHoldsALimitFreesItWhenItIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		var ran Journal[string]
+		began := time.Now()
+		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
+			ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
+			switch {
+			case e.Payload.Name == "a":
+				return ErrBoom
+			case e.Payload.Name == "b" && e.Attempt == 1:
+				return runtime.Snooze(10 * time.Second)
+			}
+			return nil
+		}, limitedBy("mail"), runtime.WithRetry(retry.MaxAttempts(2), retry.BaseDelay(5*time.Second)))
+		f.users("a", "b", "c")
+		f.MustStart()
+		f.Idle()
+		ran.wants(t, "a1 0s", "a2 5s", "b1 5s", "b2 15s", "c1 15s")
+	})
+}
+
+func (env *Env) TestAWindowFullOfDeliveriesThatWaitDoesNotKeepTheHolderOfALimitFromEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		var ran atomic.Int32
+		f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			ran.Add(1)
+			if e.Payload.Number == 1 && e.Attempt == 1 {
+				return ErrBoom
+			}
+			return nil
+		}, runtime.WithConcurrency(4), limitedBy("mail"))
+		for n := range 600 { // of one key, and of many
+			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: fmt.Sprint("A", n/2*(n%2)), Number: n + 1})
+			Must(t, err)
+		}
+		f.MustStart()
+		f.Idle()
+		if ran.Load() != 601 {
+			t.Errorf("there were %d attempts, want 601", ran.Load())
+		}
+	})
+}
+
+func (env *Env) TestADeliveryWaitsForALimitForSoLong(t *testing.T) {
+	for _, lax := range []bool{false, true} {
+		t.Run(fmt.Sprint("lax ", lax), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: 3 * time.Second, Lax: lax}))
+				var ran Journal[string]
+				began := time.Now()
+				var failed atomic.Value
+				f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
+					ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
+					time.Sleep(5 * time.Second)
+					return nil
+				}, runtime.WithConcurrency(4), limitedBy("mail by name"),
+					runtime.WithErrorRetry(func(err error) bool {
+						if late, ok := errors.AsType[*runtime.LimitTimeoutError](err); ok {
+							failed.Store(*late)
+							return true
+						}
+						return false
+					}, retry.BaseDelay(10*time.Second)))
+				f.users("a", "a")
+				f.MustStart()
+				f.Idle()
+				if lax {
+					ran.wants(t, "a1 0s", "a1 3s")
+					return
+				}
+				ran.wants(t, "a1 0s", "a2 13s")
+				if want := (runtime.LimitTimeoutError{Limit: "mail", Key: "a", Wait: 3 * time.Second}); failed.Load() != want {
+					t.Errorf("the attempt has failed with %v, want %v", failed.Load(), want)
+				}
+				if stats := f.Stats().Subscriptions[0]; stats.Breaker.Failures != 0 {
+					t.Errorf("the breaker has counted %d failures", stats.Breaker.Failures)
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestTheBusHasSoManyWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithWorkers(3))
+		var g gauge
+		handler := func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }
+		f.handleUsers("one", handler, runtime.WithConcurrency(8))
+		f.handleUsers("two", handler, runtime.WithConcurrency(8))
+		f.handleUsers("", handler, runtime.WithConcurrency(8), runtime.Ephemeral())
+		_, err := runtime.SubscribeBatch(f.Bus, UserType, "batches", func(context.Context, []runtime.Event[UserCreated]) error { g.work(); return nil },
+			runtime.WithBatch(2, 0), runtime.WithConcurrency(4))
+		Must(t, err)
+		f.MustStart()
+		f.users("a", "b", "c", "d", "e", "f")
+		f.Idle()
+		time.Sleep(time.Minute)
+		if g.most.Load() != 3 {
+			t.Errorf("%d ran at once, want 3", g.most.Load())
+		}
+		for _, s := range f.Stats().Subscriptions {
+			if s.Handled != 6 {
+				t.Errorf("%q has handled %d events", s.Name, s.Handled)
+			}
+		}
+	})
+}

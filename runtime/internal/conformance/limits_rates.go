@@ -1,0 +1,190 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/testhook"
+)
+
+// Rates are exact in virtual time: never more than burst + rate·t begin in any time t, and
+// never less than what is due while there is work.
+
+// checkRate fails the test unless what has begun at these times is what a rate allows.
+func checkRate(t *testing.T, began []time.Time, rate int, per time.Duration, burst int) {
+	t.Helper()
+	for i := range began {
+		for j := i; j < len(began); j++ {
+			most := burst + int(int64(rate)*int64(began[j].Sub(began[i]))/int64(per))
+			if n := j - i + 1; n > most {
+				t.Errorf("within %v %d have begun, and the rate allows %d", began[j].Sub(began[i]), n, most)
+				return
+			}
+		}
+	}
+}
+
+// times subscribes a handler that notes when it was called for which name.
+func (f *Fixture) times(name string, opts ...runtime.SubscribeOption) *Journal[time.Time] {
+	var began Journal[time.Time]
+	f.handleUsers(name, func(context.Context, runtime.Event[UserCreated]) error {
+		began.Add(time.Now())
+		return nil
+	}, opts...)
+	return &began
+}
+
+func (env *Env) TestARateSpreadsAttemptsEvenlyAfterABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 2, Per: time.Second, Burst: 3}))
+		opened := time.Now()
+		began := f.times("one", runtime.WithConcurrency(8), limitedBy("mail"))
+		f.users(slices.Repeat([]string{"a"}, 6)...)
+		f.MustStart()
+		f.Idle()
+		time.Sleep(700 * time.Millisecond)
+		f.users(slices.Repeat([]string{"a"}, 2)...) // one is due, the next one 800 ms later
+		f.Idle()
+		var got []time.Duration
+		for _, at := range began.All() {
+			got = append(got, at.Sub(opened).Round(time.Millisecond))
+		}
+		want := []time.Duration{0, 0, 0, 500, 1000, 1500, 2200, 2500}
+		for i := range want {
+			want[i] *= time.Millisecond
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("they have begun at %v, want %v", got, want)
+		}
+	})
+}
+
+func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
+	for _, limit := range []runtime.Limit{
+		{Name: "mail", Rate: 1, Per: time.Second},
+		{Name: "mail", Rate: 5, Per: time.Second, Burst: 10},
+		{Name: "mail", Rate: 7, Per: time.Minute, Burst: 1},
+		{Name: "mail", Rate: 90, Per: time.Second, Burst: 20},
+		{Name: "mail", Rate: 3, Per: time.Hour, Burst: 2},
+	} {
+		t.Run(fmt.Sprintf("%d per %v with a burst of %d", limit.Rate, limit.Per, limit.Burst), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target, began := env.Target(t), []time.Time(nil)
+				step := limit.Per / time.Duration(limit.Rate)
+				first := time.Now()
+				for life := range 4 {
+					f := env.Reopen(t, target, runtime.WithLimit(limit))
+					seen := f.times("one", runtime.WithConcurrency(4), limitedBy("mail"))
+					if life == 0 {
+						f.users(slices.Repeat([]string{"a"}, 60)...)
+					}
+					f.MustStart()
+					time.Sleep(4*step + step/3)
+					f.Stop()
+					began = append(began, seen.All()...)
+				}
+				burst := limit.Burst
+				if burst == 0 {
+					burst = limit.Rate
+				}
+				checkRate(t, began, limit.Rate, limit.Per, burst)
+				due := burst + int(time.Since(first)/(step+1))
+				if len(began) < min(due, 60) {
+					t.Errorf("%d have begun within %v, %d were due", len(began), time.Since(first), due)
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t,
+			runtime.WithLimit(runtime.Limit{Name: "all", Rate: 10, Per: time.Second, Burst: 2}),
+			runtime.WithLimit(runtime.Limit{Name: "each", Rate: 2, Per: time.Second, Burst: 1}),
+			runtime.WithLimit(runtime.Limit{Name: "room", AtOnce: 3}))
+		began := map[string]*Journal[time.Time]{"a": {}, "b": {}, "c": {}}
+		var g gauge
+		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
+			began[e.Payload.Name].Add(time.Now())
+			g.work()
+			return nil
+		}, runtime.WithConcurrency(8), limitedBy("all", "each by name", "room"))
+		for range 10 {
+			f.users("a", "b", "c")
+		}
+		f.MustStart()
+		f.Idle()
+		var all []time.Time
+		for _, one := range began {
+			checkRate(t, one.All(), 2, time.Second, 1)
+			all = append(all, one.All()...)
+		}
+		slices.SortFunc(all, time.Time.Compare)
+		checkRate(t, all, 10, time.Second, 2)
+		if len(all) != 30 || g.most.Load() != 3 {
+			t.Errorf("%d have begun, %d at once", len(all), g.most.Load())
+		}
+		// Room for three, a second each.
+		if took := all[29].Sub(all[0]); took > 11*time.Second {
+			t.Errorf("it took %v until the last one has begun", took)
+		}
+	})
+}
+
+func (env *Env) TestRatesSurviveTheDeathOfTheProcess(t *testing.T) {
+	if env.Copy == nil {
+		t.Skip("nothing is left of a log of this engine when its process is killed")
+	}
+	for _, rate := range []int{2, 200} {
+		synctest.Test(t, func(t *testing.T) {
+			limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: rate, Per: time.Second, Burst: 5})
+			target, began := env.Target(t), []time.Time(nil)
+			for life := range 4 {
+				f := env.Reopen(t, target, limit)
+				seen := f.times("one", runtime.WithConcurrency(4), limitedBy("mail"))
+				if life == 0 {
+					f.users(slices.Repeat([]string{"a"}, 1000)...)
+				}
+				f.MustStart()
+				time.Sleep(time.Second / 3)
+				target = f.Killed()
+				began = append(began, seen.All()...)
+			}
+			checkRate(t, began, rate, time.Second, 5)
+			if due := 5 + rate*4/3 - 3*max(rate/10, 1); len(began) < due { // of what was leased ahead some is lost
+				t.Errorf("with %d per second %d have begun, %d were due", rate, len(began), due)
+			}
+		})
+	}
+}
+
+func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target, began := env.Target(t), []time.Time(nil)
+		for _, offset := range []time.Duration{0, -10 * time.Hour, 10 * time.Hour} {
+			f := env.Reopen(t, target, runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}),
+				testhook.WithWallClock(func() time.Time { return time.Now().Add(offset) }).(runtime.Option))
+			seen := f.times("one", runtime.WithConcurrency(4), limitedBy("mail"))
+			if offset == 0 {
+				f.users(slices.Repeat([]string{"a"}, 100)...)
+			}
+			f.MustStart()
+			time.Sleep(3500 * time.Millisecond)
+			f.Stop()
+			all := seen.All()
+			if len(all) < 3 {
+				t.Errorf("with the clock at %v %d have begun within 3.5s", offset, len(all))
+			}
+			if offset <= 0 { // forward, the file cannot tell it from a pause
+				began = append(began, all...)
+			}
+		}
+		checkRate(t, began, 1, time.Second, 2)
+	})
+}

@@ -1,0 +1,85 @@
+package limit
+
+import "time"
+
+// bucket is a limit for one key. It is guarded by the set's mu.
+//
+// The rate is kept as one time, when the bucket will be full again: each that begins moves
+// it on by a step, and may begin if it is then no more than Burst steps ahead. So in any
+// time t at most Burst + t/step begin.
+type bucket struct {
+	limit   *Limit
+	key     string
+	used    int           // places; more than AtOnce after some came back by force
+	full    time.Duration // when it is full again
+	leased  time.Duration // full may go up to here: the file knows
+	wanted  bool          // a lease is on its way
+	waiters []*Waiter     // first come, first served
+	timer   *time.Timer   // rings when the rate lets the next one begin
+	ringing bool          // the timer is set
+
+	claim   uint64 // the look at which a waiter has claimed it
+	claimer *Owner // nil for a goroutine, or several
+	several bool
+}
+
+// placeFree tells whether one more may run.
+func (b *bucket) placeFree() bool { return b.used < b.limit.AtOnce }
+
+// next returns the full time after one more has begun, and how long that has to wait.
+func (b *bucket) next(now time.Duration) (full, wait time.Duration) {
+	full = max(b.full, now) + b.limit.step
+	return full, max(full-now-time.Duration(b.limit.Burst)*b.limit.step, 0)
+}
+
+// tokenFree tells whether one more may begin. If that is not yet stored, it asks for it.
+func (b *bucket) tokenFree() bool {
+	full, wait := b.next(b.limit.set.now())
+	if wait > 0 {
+		return false
+	}
+	if full > b.leased {
+		b.want()
+		return false
+	}
+	return true
+}
+
+// takeToken counts one that begins.
+func (b *bucket) takeToken() { b.full, _ = b.next(b.limit.set.now()) }
+
+// idle tells whether a new bucket would be the same.
+func (b *bucket) idle() bool {
+	return b.used == 0 && len(b.waiters) == 0 && !b.wanted && max(b.full, b.leased) <= b.limit.set.now()
+}
+
+// ring sets the timer for the next one of the rate.
+func (b *bucket) ring() {
+	if b.limit.Rate == 0 || len(b.waiters) == 0 || b.ringing || b.limit.set.reason != nil {
+		return
+	}
+	_, wait := b.next(b.limit.set.now())
+	if wait == 0 {
+		return
+	}
+	b.ringing = true
+	if b.timer == nil {
+		b.timer = time.AfterFunc(wait, b.rung)
+	} else {
+		b.timer.Reset(wait)
+	}
+}
+
+func (b *bucket) rung() {
+	s := b.limit.set
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.ringing = false
+	b.limit.set.kick()
+}
+
+func (b *bucket) stopTimer() {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}

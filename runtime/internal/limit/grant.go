@@ -1,0 +1,173 @@
+package limit
+
+import "slices"
+
+// Grant is what something has got, and holds until it is released.
+type Grant struct {
+	set  *Set
+	held []held
+	back *Waiter // what is lent wants to come back; nil if not
+}
+
+// held is a bucket that a grant is in.
+type held struct {
+	*bucket
+	place  bool // and a place in it, unless it is lent
+	event  bool
+	lent   bool
+	called bool // by [Set.Acquire]
+}
+
+// NewGrant returns an empty one.
+func (s *Set) NewGrant() *Grant { return &Grant{set: s} }
+
+func (g *Grant) has(b *bucket) bool {
+	return slices.ContainsFunc(g.held, func(h held) bool { return h.bucket == b })
+}
+
+// Release gives everything back. A second call does nothing. It may be called on nil.
+func (g *Grant) Release() {
+	if g == nil {
+		return
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	g.release()
+}
+
+func (g *Grant) release() {
+	if g == nil {
+		return
+	}
+	g.endBack()
+	free := g.held
+	g.held = nil
+	for _, h := range free {
+		h.free()
+	}
+}
+
+// free gives a place back.
+func (h held) free() {
+	if h.place && !h.lent {
+		h.used--
+		h.limit.set.kick()
+	}
+}
+
+// Keep returns what is to be held until the event is settled, which is not in g any more;
+// nil for nothing.
+func (g *Grant) Keep() (kept *Grant) {
+	if g == nil {
+		return nil
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	isKept := func(h held) bool { return h.event && h.place }
+	for _, h := range g.held {
+		if isKept(h) {
+			if kept == nil {
+				kept = &Grant{set: g.set}
+			}
+			kept.held = append(kept.held, h)
+		}
+	}
+	g.held = slices.DeleteFunc(g.held, isKept)
+	return kept
+}
+
+// Lend lets others have the places of g, until TakeBack or Force.
+func (g *Grant) Lend() {
+	if g == nil {
+		return
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	for i := range g.held {
+		if h := &g.held[i]; h.place && !h.lent {
+			h.lent = true
+			h.used--
+			h.limit.set.kick()
+		}
+	}
+}
+
+// MayReturn tells whether TakeBack would take all places back, and, if not, makes sure that
+// the owner is signalled when that may have changed.
+func (g *Grant) MayReturn(o *Owner) bool {
+	if g == nil {
+		return true
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	if g.back == nil {
+		w := &Waiter{set: g.set, owner: o, into: g, back: true}
+		for _, h := range g.held {
+			if h.lent {
+				w.needs = append(w.needs, need{bucket: h.bucket, place: true})
+			}
+		}
+		if len(w.needs) == 0 {
+			return true
+		}
+		g.back = w
+		w.park()
+		o.backs = append(o.backs, w)
+	}
+	g.back.blocked = false
+	return g.back.room()
+}
+
+// Blocked says that the places cannot be taken back now, whatever room there is.
+func (g *Grant) Blocked() {
+	if g == nil {
+		return
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	if g.back != nil {
+		g.back.blocked = true
+	}
+}
+
+// TakeBack undoes Lend. It reports false if there is no room.
+func (g *Grant) TakeBack() bool {
+	if g == nil {
+		return true
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	if g.back != nil && !g.back.room() {
+		return false
+	}
+	g.force()
+	return true
+}
+
+// Force undoes Lend whoever has the places.
+func (g *Grant) Force() {
+	if g == nil {
+		return
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	g.force()
+}
+
+func (g *Grant) force() {
+	for i := range g.held {
+		if h := &g.held[i]; h.lent {
+			h.lent = false
+			h.used++
+		}
+	}
+	g.endBack()
+}
+
+func (g *Grant) endBack() {
+	if w := g.back; w != nil {
+		g.back = nil
+		w.owner.backs = slices.DeleteFunc(w.owner.backs, func(other *Waiter) bool { return other == w })
+		w.leave()
+	}
+}

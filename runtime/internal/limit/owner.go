@@ -1,0 +1,138 @@
+package limit
+
+import "time"
+
+// Owner is a scheduler with waiters. It tries them itself, in their order, when it can begin
+// something, and listens while it waits for something to do.
+type Owner struct {
+	set       *Set
+	signal    func() // wakes the scheduler; must not block, nor call the set
+	listening bool
+	waiters   []*Waiter // in their order
+	backs     []*Waiter
+}
+
+// NewOwner returns an owner. Signal wakes its scheduler: one of its waiters may be ready.
+func (s *Set) NewOwner(signal func()) *Owner { return &Owner{set: s, signal: signal} }
+
+// NewWaiter returns a waiter for what these uses need beside what is kept for its event. It is nil
+// if that is nothing. Lower ranks go first within the owner. After the given time, if it is
+// positive, the waiter needs nothing any more.
+func (o *Owner) NewWaiter(uses []Use, kept *Grant, rank int, expires time.Duration) *Waiter {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	needs := needsOf(uses, kept)
+	if len(needs) == 0 && kept == nil {
+		return nil
+	}
+	w := &Waiter{set: o.set, owner: o, needs: needs, kept: kept, rank: rank}
+	if expires > 0 {
+		w.expires = o.set.now() + expires
+	}
+	return w
+}
+
+// MayBegin tells whether a waiter could be taken now.
+func (w *Waiter) MayBegin() bool {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return w.may()
+}
+
+// Retry is MayBegin for a waiter that is parked if it may not.
+func (w *Waiter) Retry() bool {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	w.blocked = false
+	if w.may() {
+		return true
+	}
+	w.park()
+	return false
+}
+
+// Take takes what the waiter needs, if there is room and it is its turn. A *[LimitTimeoutError]
+// says that it has waited for too long, and has got nothing.
+func (w *Waiter) Take() (g *Grant, late *LimitTimeoutError, ok bool) {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	if !w.may() {
+		return nil, nil, false
+	}
+	g, late = w.take()
+	return g, late, true
+}
+
+// Park puts the waiter in line, unless it is.
+func (w *Waiter) Park() {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	w.park()
+}
+
+// Leave takes the waiter out of line.
+func (w *Waiter) Leave() {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	w.leave()
+}
+
+// Kept returns what was held for the event of the waiter before, and not taken.
+func (w *Waiter) Kept() *Grant { return w.kept }
+
+// Ready returns the waiters that could be taken now, in their order, until yield returns
+// false. They keep their places in line.
+func (o *Owner) Ready(yield func(w *Waiter) bool) {
+	var ready []*Waiter
+	o.set.mu.Lock()
+	for _, w := range o.waiters {
+		w.blocked = false
+	}
+	o.set.look(o, func(w *Waiter) {
+		if !w.back {
+			ready = append(ready, w)
+		}
+	})
+	o.set.mu.Unlock()
+	for _, w := range ready {
+		if !yield(w) {
+			return
+		}
+	}
+}
+
+// Block says that the owner cannot begin the waiter now, whatever room there is, until it
+// asks for Ready again.
+func (w *Waiter) Block() {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	w.blocked = true
+	w.set.kick() // it is the turn of the next one
+}
+
+// Listen says that the owner has tried all its waiters, and takes a turn as soon as it is
+// signalled. After that, and before it does anything else, it calls Leave.
+func (o *Owner) Listen() {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	o.listening = true
+	o.set.kick() // the room may have changed since they were tried
+}
+
+// Leave says that the owner does something else. Turns that its waiters would have had go
+// to others.
+func (o *Owner) Leave() {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	o.listening = false
+	if len(o.waiters)+len(o.backs) > 0 {
+		o.set.kick()
+	}
+}
+
+// Len returns how many waiters are in line.
+func (o *Owner) Len() int {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	return len(o.waiters)
+}

@@ -1,0 +1,151 @@
+package limit
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Rules say what a limit is. They are valid: see Limit.Validate of package runtime.
+type Rules struct {
+	Name   string
+	AtOnce int           // 0 for no such limit
+	Rate   int           // 0 for no such limit
+	Per    time.Duration // that Rate is for
+	Burst  int           // at least 1 with a Rate
+	Event  bool          // places are held over all attempts of an event
+	Wait   time.Duration // 0 for as long as it takes
+	Lax    bool          // after Wait it goes on without
+}
+
+// Limit is a limit of a set.
+type Limit struct {
+	Rules
+	set     *Set
+	step    time.Duration // between two of the rate, rounded up
+	lead    time.Duration // that is leased at once
+	buckets map[string]*bucket
+	swept   int // buckets after the last sweep
+}
+
+// Use is a limit that something needs.
+type Use struct {
+	*Limit
+	Key string // empty for none
+}
+
+// leadTime is how much of a rate is leased at once, at least one. That much is lost when
+// the process is killed.
+const leadTime = 100 * time.Millisecond
+
+// Config configures a Set.
+type Config struct {
+	Now    time.Time // by the wall clock
+	Lease  func(ctx context.Context, leases []Lease) error
+	Logger *slog.Logger
+}
+
+// Set is the limits of a bus. Its methods, and those of all that it makes, are safe for
+// concurrent use.
+type Set struct {
+	Workers *Limit // is needed by every delivery; nil for none
+
+	cfg    Config
+	base   time.Time // when the clock of the set was 0
+	limits map[string]*Limit
+	closed chan struct{}
+
+	mu      sync.Mutex
+	reason  error     // why it is closed; nil before
+	parked  int64     // waiters ever
+	line    []*Waiter // all that are parked, in their order
+	looks   uint64
+	kicking bool
+	again   bool // something has changed since the last look
+	wanted  []*bucket
+	storing bool          // a goroutine stores what is wanted
+	failing bool          // storing has failed the last time
+	slow    time.Duration // storing takes about so long
+}
+
+// New returns a set with these limits.
+func New(cfg Config, rules ...Rules) *Set {
+	s := &Set{cfg: cfg, base: time.Now(), limits: map[string]*Limit{}, closed: make(chan struct{})}
+	for _, r := range rules {
+		s.limits[r.Name] = s.newLimit(r)
+	}
+	return s
+}
+
+// WithWorkers adds the limit of handlers that run at once.
+func (s *Set) WithWorkers(n int) { s.Workers = s.newLimit(Rules{AtOnce: n}) }
+
+func (s *Set) newLimit(r Rules) *Limit {
+	l := &Limit{Rules: r, set: s, buckets: map[string]*bucket{}}
+	if r.Rate > 0 {
+		l.step = max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1)
+		l.lead = max(leadTime/l.step, 1) * l.step
+	}
+	return l
+}
+
+// Limit returns the limit of a name, or nil.
+func (s *Set) Limit(name string) *Limit { return s.limits[name] }
+
+// now is the time of the set. It does not follow steps of the wall clock.
+func (s *Set) now() time.Duration { return time.Since(s.base) }
+
+// wall returns the wall clock's time of a time of the set, as the clock was when the set was made.
+func (s *Set) wall(at time.Duration) time.Time { return s.cfg.Now.Add(at) }
+
+// Close ends all waits of [Set.Acquire], those of now and those to come, with the reason. It returns what
+// was leased and is not used.
+func (s *Set) Close(reason error) (unused []Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != nil {
+		return nil
+	}
+	s.reason = reason
+	close(s.closed)
+	for _, w := range slices.Clone(s.line) {
+		if w.granted != nil {
+			w.end(reason)
+		}
+	}
+	for _, l := range s.limits {
+		for _, b := range l.buckets {
+			b.stopTimer()
+			if b.leased > max(b.full, s.now()) {
+				unused = append(unused, Lease{Limit: l.Name, Key: b.key, Full: s.wall(max(b.full, s.now())), Until: s.wall(b.leased)})
+			}
+		}
+	}
+	return unused
+}
+
+// bucket returns that of a key.
+func (l *Limit) bucket(key string) *bucket {
+	b := l.buckets[key]
+	if b == nil {
+		if len(l.buckets) > 2*l.swept+64 {
+			l.sweep()
+		}
+		b = &bucket{limit: l, key: key}
+		l.buckets[key] = b
+	}
+	return b
+}
+
+// sweep forgets buckets that say nothing.
+func (l *Limit) sweep() {
+	for key, b := range l.buckets {
+		if b.idle() {
+			b.stopTimer()
+			delete(l.buckets, key)
+		}
+	}
+	l.swept = len(l.buckets)
+}

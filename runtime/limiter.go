@@ -1,0 +1,179 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
+)
+
+// LimitTimeoutError says that a [Limit] has had no room for as long as its Wait. As the
+// failure of an attempt it counts like any other, but not for the circuit breaker: the handler
+// was not called.
+//
+//	type LimitTimeoutError struct {
+//		Limit string
+//		Key   string // empty for a limit without keys
+//		Wait  time.Duration
+//	}
+type LimitTimeoutError = limit.LimitTimeoutError
+
+// Limiter is a [Limit] of a bus, for any code: in handlers and anywhere else. It shares the
+// room with the deliveries that need the limit, first come, first served. It is safe for
+// concurrent use.
+type Limiter struct {
+	bus   *Bus
+	limit *limit.Limit
+}
+
+// Limiter returns the limit of a name. The error is an *[UnknownLimitError] if neither the
+// catalogue nor [WithLimit] has it. It works as soon as the bus is open.
+func (b *Bus) Limiter(name string) (*Limiter, error) {
+	if b.limits != nil {
+		if l := b.limits.Limit(name); l != nil {
+			return &Limiter{bus: b, limit: l}, nil
+		}
+	}
+	return nil, unknownLimit(name, b.limitsByName)
+}
+
+// Do calls f when the limit has room, and returns what f does. The room is free again when f
+// has returned, has panicked or has ended its goroutine, whatever Hold says.
+//
+// The errors of Do itself come before f is called: a *[LimitTimeoutError] after the Wait of a
+// limit that is not Lax, the cause of ctx ([context.Cause]) when that ends, and [ErrShutdown]
+// after [Bus.Shutdown]. A Shutdown does not wait for f.
+//
+// f should use the context that it is given. A limit that this context holds already is not
+// taken again, so calls can be nested; nor is it in the handler of a delivery that holds it.
+// A handler that waits for another event in f ([Receipt.Wait], [Request], [Collect]) lends the room to the
+// handlers of that event meanwhile, like all that it holds. Code outside of handlers lends
+// nothing: it must not wait in f for an event whose handler needs the limit.
+//
+// While Do waits for its turn it keeps what it holds. Calls that are nested in different
+// orders, such as a limit A in B here and B in A there, can wait for each other until ctx or the
+// Wait of a limit ends. Take limits in the same order everywhere.
+func (l *Limiter) Do(ctx context.Context, f func(ctx context.Context) error) error {
+	return l.DoFor(ctx, "", f)
+}
+
+// DoFor is Do for a key, such as the id of a customer: each key has a limit of its own, the
+// same as deliveries whose [LimitUse].By has this value. The empty key is that of Do.
+func (l *Limiter) DoFor(ctx context.Context, key string, f func(ctx context.Context) error) error {
+	if f == nil {
+		return errors.New("Limiter.Do: the function is nil")
+	}
+	defer l.bus.keep()
+	use := limit.Use{Limit: l.limit, Key: key}
+	for held, _ := ctx.Value(heldKey{}).(*heldLimit); held != nil; held = held.outer {
+		if held.use == use && held.bus == l.bus {
+			return f(ctx)
+		}
+	}
+	var grant *limit.Grant
+	if a := dispatch.FromContext(ctx); a != nil && a.Owner() == any(l.bus) {
+		grant = a.Limits()
+	}
+	if grant.Holds(use) {
+		return f(ctx)
+	}
+	if grant == nil {
+		grant = l.bus.limits.NewGrant()
+	}
+	limited, err := l.bus.limits.Acquire(ctx, use, grant)
+	if err != nil {
+		return err
+	}
+	if !limited { // lax
+		return f(ctx)
+	}
+	defer grant.Return(use)
+	outer, _ := ctx.Value(heldKey{}).(*heldLimit)
+	return f(context.WithValue(ctx, heldKey{}, &heldLimit{l.bus, use, outer}))
+}
+
+// heldLimit is a limit that a context holds.
+type heldLimit struct {
+	bus   *Bus
+	use   limit.Use
+	outer *heldLimit
+}
+
+type heldKey struct{}
+
+// WithWorkers lets at most n handlers of the whole bus run at once, over all subscriptions,
+// durable and ephemeral, from 1 to 1,000,000; a batch is one. The concurrency of each
+// subscription holds, too. Turns are first come, first served over the subscriptions. A handler that
+// waits for another event ([Receipt.Wait], [Request], [Collect]) lends its turn. There is no such limit without
+// this option.
+func WithWorkers(n int) Option {
+	return func(c *config) error {
+		if n < 1 || n > maxLimit {
+			return fmt.Errorf("WithWorkers: %d is not within 1 to %d", n, maxLimit)
+		}
+		c.workers = n
+		return nil
+	}
+}
+
+// newLimits returns the limits of the bus; nil for none.
+func (b *Bus) newLimits(log engine.Log) *limit.Set {
+	if len(b.limitsByName) == 0 && b.config.workers == 0 {
+		return nil
+	}
+	var rules []limit.Rules
+	for _, l := range b.limitsByName {
+		rules = append(rules, limit.Rules{
+			Name: l.Name, AtOnce: l.AtOnce, Rate: l.Rate, Per: l.Per, Burst: l.burst(), Event: l.Hold == HoldEvent, Wait: l.Wait, Lax: l.Lax,
+		})
+	}
+	now := time.Now
+	if b.config.wall != nil {
+		now = b.config.wall
+	}
+	set := limit.New(limit.Config{Now: now().Round(0), Lease: log.LeaseLimits, Logger: b.config.logger}, rules...)
+	if b.config.workers > 0 {
+		set.WithWorkers(b.config.workers)
+	}
+	return set
+}
+
+// closeLimits gives back what is not used of rates, and ends the waits of [Limiter.Do].
+func (b *Bus) closeLimits() {
+	if b.limits == nil {
+		return
+	}
+	unused := b.limits.Close(ErrShutdown)
+	if len(unused) == 0 {
+		return
+	}
+	if err := b.log.ReturnLimits(context.Background(), unused); err != nil {
+		b.config.logger.Warn("what is left of rate limits could not be given back; it is lost", "error", err)
+	}
+}
+
+// limitUses makes of uses what the dispatcher needs. They are known to the bus.
+func (b *Bus) limitUses(uses []LimitUse) (all []dispatch.LimitUse) {
+	for _, use := range uses {
+		all = append(all, dispatch.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
+	}
+	return all
+}
+
+// limitKey returns the value of the field at a path, for the limits of a delivery. One that
+// does not decode has none: its attempt says so.
+func (f *feed) limitKey(d *engine.Delivery, by string) (string, error) {
+	t := f.bus.catalogue.Lookup(d.Type)
+	if t == nil {
+		return "", nil
+	}
+	payload, err := t.decode(d.Record)
+	if err != nil {
+		return "", nil
+	}
+	return t.limitKey(payload, by), nil
+}
