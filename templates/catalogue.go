@@ -20,6 +20,9 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	if len(c.ErrorClasses) > 0 {
 		constructs = append(constructs, errorClasses(c))
 	}
+	if len(c.Limits) > 0 {
+		constructs = append(constructs, limitNames(c))
+	}
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
 	}
@@ -73,6 +76,8 @@ func contractCheck() *jen.Statement {
 //	var Catalogue = runtime.NewCatalogue(
 //		<Event>Type,
 //	)
+//
+// followed by the limits, if there are some.
 func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 	var types []jen.Code
 	for _, e := range everyEvent(c) {
@@ -83,7 +88,7 @@ func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 		}
 	}
 	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").
-		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...)
+		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...).Add(withLimits(c))
 }
 
 // open emits

@@ -22,6 +22,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Settings:      <settings>,
 //		Priority:      runtime.Priority<…>,
 //		PartitionBy:   <function>,
+//		LimitKeys:     <functions>,
 //		Version:       <n>,
 //		Upcasts:       <steps>,
 //		Aliases:       []string{"<name>"},
@@ -48,6 +49,9 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	}
 	if e.PartitionBy != nil {
 		fields = append(fields, pair("PartitionBy", partition(e)))
+	}
+	if len(e.LimitKeys) > 0 {
+		fields = append(fields, pair("LimitKeys", limitKeys(e)))
 	}
 	if e.Version.V > 1 {
 		fields = append(fields, pair("Version", version(e)))
@@ -138,14 +142,23 @@ func schedules(e *catalog.Event) *jen.Statement {
 // partition emits
 //
 //	func(p <Event>) string { return <p.Field as text> }
-func partition(e *catalog.Event) *jen.Statement {
-	value := jen.Id(payloadReceiver).Dot(e.PartitionBy.GoName)
+func partition(e *catalog.Event) *jen.Statement { return keyOf(e, e.PartitionBy) }
+
+// keyOf emits
+//
+//	func(p <Event>) string { return <p.Field.Field as text> }
+//
+// for the fields of a path.
+func keyOf(e *catalog.Event, path ...*catalog.Field) *jen.Statement {
+	value := jen.Id(payloadReceiver)
+	for _, f := range path {
+		value.Dot(f.GoName)
+	}
 	return jen.Func().Params(jen.Id(payloadReceiver).Id(e.GoName)).String().
-		Custom(oneLineBody, jen.Return(asText(e.PartitionBy.Type, value)))
+		Custom(oneLineBody, jen.Return(asText(path[len(path)-1].Type, value)))
 }
 
-// asText emits the conversion of a scalar to the partition key, a string. Equal values
-// have equal keys.
+// asText emits the conversion of a scalar to a key, a string. Equal values have equal keys.
 func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
 	switch t.Kind {
 	case catalog.String:
@@ -168,5 +181,5 @@ func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
 		}
 		return jen.String().Call(value)
 	}
-	panic(fmt.Sprintf("templates: a field of type %s cannot order deliveries", t.Text))
+	panic(fmt.Sprintf("templates: a field of type %s cannot be a key", t.Text))
 }

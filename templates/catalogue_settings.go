@@ -24,6 +24,7 @@ import (
 //		Concurrency:  <n>,
 //		StrictOrder:  true,
 //		Batch:        runtime.Batch{Size: <n>, Wait: <duration>},
+//		Limits:       <uses of limits>,
 //		Errors:       <error rules>,
 //		Redrive:      <redrive>,
 //	}
@@ -48,6 +49,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(s.Concurrency.V > 1, "Concurrency", jen.Lit(s.Concurrency.V))
 	add(s.StrictOrder.V, "StrictOrder", jen.True())
 	add(s.Batch.Written(), "Batch", batch(s.Batch))
+	add(len(s.Limits.V) > 0, "Limits", limitUses(s.Limits.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
 	return inRuntime("Settings").Custom(linesInBraces, fields...)

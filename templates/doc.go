@@ -9,7 +9,7 @@
 //	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
 //	answers.go    answers.gen.go    Answer<Event>, Request<Event> and Collect<Event> of events with a result
-//	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, the Catalogue, Open
+//	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, limits, the Catalogue, Open
 //	samples.go    samples.gen.go    Sample<Event>
 //	testkit.go    testkit.gen.go    New, Run and Samples, in a package for tests
 //

@@ -35,6 +35,9 @@ func settingWords(s catalog.Settings) string {
 	if s.ExpiresAfter.V > 0 {
 		sentences = append(sentences, "One that is not handled within "+catalog.Short(s.ExpiresAfter.V)+" is a dead letter too.")
 	}
+	if len(s.Limits.V) > 0 {
+		sentences = append(sentences, limitWords(s.Limits.V))
+	}
 	sentences = append(sentences, errorWords(s)...)
 	if !s.Redrive.Off.V {
 		sentences = append(sentences, redriveWords(s.Redrive))
@@ -59,6 +62,17 @@ func errorWords(s catalog.Settings) []string {
 		sentences = append([]string{"It is not tried again if the error is " + listing(permanent, "or") + "."}, sentences...)
 	}
 	return sentences
+}
+
+func limitWords(uses []*catalog.LimitUse) string {
+	var words []string
+	for _, use := range uses {
+		words = append(words, use.String())
+	}
+	if len(words) == 1 {
+		return "An attempt waits for its turn in limit " + words[0] + "."
+	}
+	return "An attempt waits for its turn in limits " + listing(words, "and") + "."
 }
 
 func redriveWords(d catalog.Redrive) string {

@@ -32,6 +32,15 @@ const (
 	ErrorTextTooLong string = "text_too_long"
 )
 
+// The limits of the catalogue. The settings say which deliveries wait for their
+// turn in them; [runtime.Bus.Limiter] is for code outside of handlers.
+const (
+	// The bank answers four calls at once and refuses others.
+	LimitBank string = "bank"
+	// The mail provider refuses more than 6000 letters in any minute.
+	LimitMail string = "mail"
+)
+
 // OrderPlacedType describes order.placed to the runtime.
 var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed",
@@ -56,6 +65,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				MaxSnoozes:      10000,
 				Breaker:         breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
 				FailureThrottle: 5,
+				Limits:          []runtime.LimitUse{{Limit: LimitBank}},
 			},
 		},
 		{
@@ -66,6 +76,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				SlowAfter:  5 * time.Second,
 				MaxSnoozes: 10000,
 				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				Limits:     []runtime.LimitUse{{Limit: LimitMail}},
 			},
 		},
 		{
@@ -487,6 +498,9 @@ var Catalogue = runtime.NewCatalogue(
 	ReportWrittenType,
 	SystemBackupFinishedType,
 	SystemDiskFilledType,
+).WithLimits(
+	runtime.Limit{Name: LimitBank, Doc: "The bank answers four calls at once and refuses others.", AtOnce: 4},
+	runtime.Limit{Name: LimitMail, Doc: "The mail provider refuses more than 6000 letters in any minute.", Rate: 3000, Per: time.Minute},
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -14,11 +14,16 @@ const (
 	//
 	// An attempt may take 30s. An event that fails is tried up to 5 times in all,
 	// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
+	// An attempt waits for its turn in limit bank.
 	OnOrderPlacedChargeCard string = "charge-card"
 
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
 	//
 	// Writes to the customer.
+	//
+	// An attempt may take 30s. An event that fails is tried up to 3 times in all,
+	// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. An
+	// attempt waits for its turn in limit mail.
 	OnOrderPlacedSendReceipt string = "send-receipt"
 
 	// OnOrderPlacedPrintGiftCard is the subscription print-gift-card of

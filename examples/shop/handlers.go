@@ -35,6 +35,7 @@ func (s *shop) subscribe() error {
 		soon = runtime.WithRetry() // the file says it all
 	}
 
+	// Eight handlers charge cards, and four of them ask the bank at once: charge-card has the limit bank.
 	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, runtime.WithConcurrency(8))
 	_, receipt := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedSendReceipt, s.sendReceipt, soon)
 	_, gift := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedPrintGiftCard, s.printGiftCard, soon)

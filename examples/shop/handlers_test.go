@@ -80,6 +80,22 @@ func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 	})
 }
 
+func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
+	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		s := &shop{bus: kit.Bus, books: &books{}}
+		if err := s.subscribe(); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			kit.Publish(order(1))
+		}
+		kit.Drain()
+		if n := len(kit.Attempts(events.OnOrderPlacedChargeCard)); n != 20 || s.bank.busiest.Load() != 4 {
+			t.Errorf("%d attempts, and up to %d calls at once", n, s.bank.busiest.Load())
+		}
+	})
+}
+
 func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
 		kit.Break(events.OnOrderPlacedChargeCard, 1, runtimetest.Hangs())

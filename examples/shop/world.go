@@ -12,10 +12,16 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// bank takes five milliseconds for a payment, when it works.
+// bank takes five milliseconds for a payment, when it works, and answers four calls at once. Eight
+// handlers could ask it; the limit of the catalogue lets four of them.
 type bank struct {
-	plug *plug // nil unless -crash
+	plug    *plug // nil unless -crash
+	calls   atomic.Int32
+	busiest atomic.Int32 // the most calls at once
 }
+
+// errBusy is the bank's answer to a fifth call.
+var errBusy = errors.New("the bank answers four calls at once")
 
 // declinedError is the bank's no.
 type declinedError struct{ reason events.DeclineReason }
@@ -32,6 +38,14 @@ var errRateLimited = errors.New("the bank asks to come back later")
 func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int) (reference string, err error) {
 	if b.plug != nil {
 		b.plug.maybePull()
+	}
+	calls := b.calls.Add(1)
+	defer b.calls.Add(-1)
+	for most := b.busiest.Load(); calls > most && !b.busiest.CompareAndSwap(most, calls); {
+		most = b.busiest.Load()
+	}
+	if calls > 4 {
+		return "", errBusy
 	}
 	if order.Number%10 == 3 && attempt <= 2 {
 		return "", errors.New("the line to the bank dropped")

@@ -93,3 +93,18 @@ events: { a.b: { payload: { n: int, email: string, phone: string } } }`
 		t.Errorf("%v", told(all))
 	}
 }
+
+// Nothing in a stored event refers to a limit. That a program names one that is gone is for the compiler to say.
+func TestLimitsChangeNothingOfStoredEvents(t *testing.T) {
+	const before = `
+limits: { bank: { at_once: 3 }, mail: { rate: 5 per 1s } }
+events: { a.b: { limits: [bank, { limit: mail, by: n }], payload: { n: int } } }`
+	for _, after := range []string{
+		"events: { a.b: { payload: { n: int } } }",
+		"limits: { cash: { at_once: 1, hold: event } }\nevents: { a.b: { limits: [{ limit: cash, by: n }], payload: { n: int } } }",
+	} {
+		if all := compare(t, before, "\n"+after); all != nil {
+			t.Errorf("%s: %v", after, told(all))
+		}
+	}
+}

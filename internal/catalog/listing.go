@@ -34,6 +34,9 @@ func (s Settings) List() []Setting {
 		list = append(list, Setting{"batch.size", s.Batch.Size.V, s.Batch.Size.Pos})
 		list = append(list, Setting{"batch.wait", shortOrOff(s.Batch.Wait.V), s.Batch.Wait.Pos})
 	}
+	if s.Limits.Written() { // else few subscriptions have limits
+		list = append(list, Setting{"limits", limitTexts(s.Limits.V), s.Limits.Pos})
+	}
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}
@@ -53,6 +56,17 @@ func countOrOff(n int) any {
 		return Off
 	}
 	return n
+}
+
+func limitTexts(uses []*LimitUse) any {
+	if len(uses) == 0 {
+		return Off
+	}
+	var texts []string
+	for _, use := range uses {
+		texts = append(texts, use.String())
+	}
+	return texts
 }
 
 func (r Retry) list(prefix string) []Setting {

@@ -34,6 +34,7 @@ type Catalogue struct {
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
 	Schedules  []*Schedule   // in the order of Files
+	Limits     []*Limit      // in the order of Files
 	Namespaces []*Namespace  // sorted by name
 	Packages   []*Package    // those below that of the root, in the order of Files
 	Imports    []*Package    // the catalogues whose types it can use, in file order
@@ -245,6 +246,7 @@ type Event struct {
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
+	LimitKeys   []*LimitKey // by which limits of it or of its subscriptions count, each once
 }
 
 // Result is the type of the answers to an event.

@@ -20,7 +20,8 @@ type Settings struct {
 	Concurrency     Value[int] // handlers of one subscription at once, from 1 on
 	StrictOrder     Value[bool]
 	Batch           Batch
-	Errors          []*ErrorRule // the first that matches decides
+	Limits          Value[[]*LimitUse] // what every attempt has to stay within
+	Errors          []*ErrorRule       // the first that matches decides
 	Redrive         Redrive
 	Priority        Value[Priority]
 }

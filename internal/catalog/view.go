@@ -34,6 +34,7 @@ func (c *Catalogue) In(p *Package, importPath string) *Catalogue {
 	if p != nil {
 		view.Package = p.Name
 		view.ErrorClasses = classesOf(c.ErrorClasses, view.Events)
+		view.Limits = limitsOf(c.Limits, view.Events)
 	}
 	view.Namespaces = nil
 	for _, ns := range c.Namespaces {
@@ -81,6 +82,23 @@ func classesOf(all []*ErrorClass, events []*Event) []*ErrorClass {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c *ErrorClass) bool { return !used[c.Name.V] })
+}
+
+// limitsOf lists the limits that settings of the events name.
+func limitsOf(all []*Limit, events []*Event) []*Limit {
+	used := map[*Limit]bool{}
+	note := func(s Settings) {
+		for _, use := range s.Limits.V {
+			used[use.Limit] = true
+		}
+	}
+	for _, e := range events {
+		note(e.Settings)
+		for _, s := range e.Subscriptions {
+			note(s.Settings)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l *Limit) bool { return !used[l] })
 }
 
 // ForeignUnions lists the unions of other packages that fields of this one have.

@@ -4,6 +4,7 @@ package catalogtest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/format"
@@ -19,6 +20,7 @@ type maker struct {
 	// subscriptions counts those that were made, because each needs a name of its own.
 	subscriptions int
 	former        int // the former names of fields so far
+	limited       bool
 }
 
 // Made draws a catalogue. Most of them are free of findings.
@@ -28,6 +30,7 @@ func Made(t *rapid.T) string {
 		m.types = append(m.types, m.one("type", typeNames)+strings.Repeat("X", i))
 	}
 	typeSection, events := object{}, object{}
+	m.limited = m.seldom()
 	for _, name := range m.types {
 		typeSection.set(name, m.typeBody())
 	}
@@ -37,6 +40,12 @@ func Made(t *rapid.T) string {
 	root := object{}.set("version", 1).set("package", m.one("package", packageNames))
 	if m.seldom() {
 		root.set("test_kit", true)
+	}
+	if m.limited {
+		root.set("limits", object{
+			"bank":    object{"doc": m.one("doc", texts), "at_once": 3, "hold": m.one("hold", []string{"attempt", "event"})},
+			"mail.id": object{"rate": "100 per 1m", "wait": "30s", "lax": m.seldom()},
+		})
 	}
 	return root.set("types", typeSection).set("events", events).String()
 }
@@ -132,10 +141,24 @@ func (m *maker) event() object {
 		m.subscriptions++
 		o.set("subscriptions", object{fmt.Sprint("send-receipt-", m.subscriptions): object{"aliases": []string{fmt.Sprint("alias-", m.subscriptions)}}})
 	}
+	if m.limited {
+		o.set("limits", m.limits(o["payload"].(object)))
+	}
 	if m.seldom() {
 		m.history(o)
 	}
 	return o
+}
+
+// limits are by one of the fields that can be a key, if there is one.
+func (m *maker) limits(fields object) []any {
+	all := []any{"bank"}
+	for _, name := range fieldNames {
+		if of, plain := fields[name].(string); plain && slices.Contains([]string{"string", "bool", "int", "int32", "int64", "uint64", "uuid"}, of) {
+			return append(all, object{"limit": "mail.id", "by": name})
+		}
+	}
+	return all
 }
 
 // history gives an event up to three versions before, of which the first may be dropped.

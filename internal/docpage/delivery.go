@@ -90,6 +90,9 @@ func facts(s catalog.Settings) []fact {
 	if s.Batch.Written() {
 		add("Batches", batches(s.Batch))
 	}
+	for _, use := range s.Limits.V {
+		add("Limit "+use.String(), use.Meaning())
+	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"
 		if len(s.Redrive.Reasons.V) > 0 {

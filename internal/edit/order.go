@@ -15,9 +15,11 @@ var (
 	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for"}}
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
 	batchKeys    = &context{keys: []string{"size", "wait"}}
+	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}}
+	useKeys      = &context{each: &context{keys: []string{"limit", "by"}}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
-	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "redrive": redriveKeys}
+	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "expires_after", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "brake", "redrive"}
+	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
 	fieldKeys = &context{keys: []string{
@@ -41,15 +43,16 @@ var (
 			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
-			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "redrive": redriveKeys,
+			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,
 			"payload": fieldNames, "result": {keys: []string{"type", "doc"}}, "subscriptions": {each: subscriptionKeys},
 			"history": {each: &context{keys: []string{"doc", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "defaults", "policies", "types", "events", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "schedules"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
+			"limits":  {each: limitKeys},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
 			"schedules": {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},

@@ -43,7 +43,7 @@ func TestEveryKeyOfTheLanguageHasItsPlace(t *testing.T) {
 	}
 	for name, about := range map[string]*context{
 		"event": eventKeys, "subscription": subscriptionKeys, "settings": settingKeys, "retry": retryKeys,
-		"breaker": breakerKeys, "redrive": redriveKeys, "type": typeKeys, "field": fieldKeys,
+		"limit": limitKeys, "breaker": breakerKeys, "redrive": redriveKeys, "type": typeKeys, "field": fieldKeys,
 	} {
 		if diff := cmp.Diff(keys(schema.Definitions[name]), sorted(about)); diff != "" {
 			t.Errorf("%s (-schema +order):\n%s", name, diff)

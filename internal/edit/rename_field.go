@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// RenameField renames a field, also in examples, in payloads of schedules and in partition_by, and keeps the old name as a former
-// name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
+// RenameField renames a field, also in examples, in payloads of schedules, in partition_by and in limits, and keeps the old name as a
+// former name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
 // a field of a struct or variant in place, as in order.placed.ship_to.street.
 func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	e, err := newEditor(c)
@@ -32,6 +32,7 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 		}
 	}
 	e.inExamples(parsed, key, to)
+	e.inLimits(parsed, key, to)
 	return e.change()
 }
 

@@ -41,14 +41,47 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if len(schemas) > 0 {
 		components.set("schemas", schemas)
 	}
-	return plainjson.Document(object{
+	document := object{
 		{"asyncapi", "3.0.0"},
 		{"info", object{{"title", info.Title}, {"version", info.Version}}},
 		{"defaultContentType", "application/json"},
 		{"channels", channels},
 		{"operations", operations},
 		{"components", components},
-	})
+	}
+	if len(c.Limits) > 0 {
+		document.set("x-busgen", object{{"limits", limits(c)}})
+	}
+	return plainjson.Document(document)
+}
+
+// limits returns the limits as a catalogue declares them.
+func limits(c *catalog.Catalogue) object {
+	all := object{}
+	for _, l := range c.Limits {
+		s := object{}
+		s.text("doc", l.Doc)
+		if l.AtOnce.Written() {
+			s.set("at_once", l.AtOnce.V)
+		}
+		if l.Rate.Count.Written() {
+			s.set("rate", l.Rate.String())
+		}
+		if l.Rate.Burst.Written() {
+			s.set("burst", l.Rate.Burst.V)
+		}
+		if l.Hold.V == catalog.HoldEvent {
+			s.set("hold", l.Hold.V)
+		}
+		if l.Wait.Written() {
+			s.set("wait", catalog.Short(l.Wait.V))
+		}
+		if l.Lax.V {
+			s.set("lax", true)
+		}
+		all.add(l.Name.V, s)
+	}
+	return all
 }
 
 func channel(e *catalog.Event) object {

@@ -30,6 +30,7 @@ func (im *importer) asyncAPI() {
 	}
 	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
 	r.reserveNames()
+	im.limits = r.yamlOfLimits()
 	if major == "2" {
 		r.channels2()
 	} else {
@@ -136,7 +137,7 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, descrip
 func (r *asyncReader) rest(components *node) {
 	for _, m := range r.root.members {
 		switch m.name {
-		case "asyncapi", "info", "channels", "operations", "components":
+		case "asyncapi", "info", "channels", "operations", "components", "x-busgen":
 		case "defaultContentType":
 			if !strings.Contains(m.value.text, "json") {
 				r.report(m.at, rules.ImportPayload, "the content is %s; that of an event is JSON", quoted(m.value.text))

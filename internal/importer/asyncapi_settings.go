@@ -53,6 +53,8 @@ func (r *asyncReader) settings(body *yaml.Node, settings *node, base map[string]
 		switch {
 		case m.name == "redrive.reasons" && m.value.text == "all":
 			value = nil // it goes without saying
+		case name == "limits" && m.value.is(list):
+			value = r.limitUses(m.value)
 		case path[0] == "errors" && m.value.text == "as any other":
 			path, value = append(path, "retry"), flow(mapping())
 		case path[0] == "errors" && len(path) > 2:
@@ -94,4 +96,33 @@ func (r *asyncReader) schedulesOf(event string, list *node) {
 		}
 		r.add(r.schedules, name, body, n.place)
 	}
+}
+
+// limitUses turns texts such as mail by customer.email into what settings have.
+func (r *asyncReader) limitUses(n *node) *yaml.Node {
+	uses := flow(&yaml.Node{Kind: yaml.SequenceNode})
+	for _, item := range n.items {
+		limit, by, keyed := strings.Cut(item.text, " by ")
+		if !keyed {
+			uses.Content = append(uses.Content, r.yamlOf(item))
+			continue
+		}
+		use := flow(mapping())
+		set(use, "limit", textNode(limit))
+		set(use, "by", textNode(by))
+		uses.Content = append(uses.Content, use)
+	}
+	return uses
+}
+
+// yamlOfLimits returns the limits that the document declares, or nil for none.
+func (r *asyncReader) yamlOfLimits() *yaml.Node {
+	limits := mapping()
+	for _, m := range r.root.get("x-busgen").get("limits").properties() {
+		r.add(limits, m.name, r.yamlOf(m.value), m.at)
+	}
+	if len(limits.Content) == 0 {
+		return nil
+	}
+	return limits
 }

@@ -56,6 +56,9 @@ func (im *importer) document() *yaml.Node {
 		}
 		set(root, "types", types)
 	}
+	if im.limits != nil {
+		set(root, "limits", im.limits)
+	}
 	set(root, "events", im.events)
 	if len(im.schedules.Content) > 0 {
 		set(root, "schedules", im.schedules)

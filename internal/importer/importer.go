@@ -52,6 +52,7 @@ type importer struct {
 
 	resources  resources
 	events     *yaml.Node // name → event
+	limits     *yaml.Node // name → limit; nil for none
 	eventNames names
 	schedules  *yaml.Node // name → schedule
 	types      []*typeDraft

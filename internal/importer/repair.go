@@ -68,7 +68,7 @@ func (m *repairer) at(pos diag.Position) []step {
 var droppable = []string{
 	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "result", "go_name", "default", "subscriptions",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
-	"timeout", "slow_after", "expires_after", "max_snoozes", "priority", "concurrency", "strict_order", "batch", "retry", "errors", "breaker", "failure_throttle", "redrive",
+	"timeout", "slow_after", "expires_after", "max_snoozes", "priority", "concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "failure_throttle", "redrive",
 }
 
 // repair does away with the reason of a finding.
@@ -92,7 +92,7 @@ func (m *repairer) repair(f *diag.Finding) {
 			continue // without its only item a list is nothing
 		}
 		inExamples := s.key == nil && i > 0 && path[i-1].key != nil && (path[i-1].key.Value == "examples" || path[i-1].key.Value == "tags")
-		if inExamples || s.key != nil && slices.Contains(droppable, s.key.Value) && !m.isName(path[:i+1]) {
+		if inExamples || s.key != nil && i > 0 && slices.Contains(droppable, s.key.Value) && !m.isName(path[:i+1]) {
 			m.take(s, f, "is left out")
 			return
 		}
@@ -155,7 +155,7 @@ func (m *repairer) isName(path []step) bool {
 	around := path[len(path)-2].key.Value
 	switch len(path) {
 	case 2:
-		return around == "events" || around == "types"
+		return around == "events" || around == "types" || around == "limits"
 	}
 	return !m.isName(path[:len(path)-1]) && slices.Contains([]string{"payload", "fields", "enum", "one_of", "subscriptions"}, around)
 }

@@ -18,6 +18,7 @@ type comparison struct {
 	report  Report
 	file    string
 	classes map[string]bool // the error classes that the program knows
+	limits  map[string]bool // the limits that it has
 }
 
 // compare returns the settings of the file that can be applied to the program, and a report of all differences.
@@ -26,7 +27,9 @@ func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning,
 		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}},
 		file:    file.File,
 		classes: map[string]bool{},
+		limits:  map[string]bool{},
 	}
+	c.allLimits(built.Limits(), file.Limits)
 	events := map[string]*catalog.Event{}
 	for _, e := range file.Events {
 		events[e.Name.V] = e
@@ -67,14 +70,15 @@ func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 		c.needsBuild(diag.Position{}, "event type %s is gone", t.Name())
 		return
 	}
-	c.tuning.Types[t.Name()] = c.tuned(t.Name(), t.Settings(), e.Settings)
+	keys := keysOf(t)
+	c.tuning.Types[t.Name()] = c.tuned("event type "+t.Name(), t.Name(), t.Settings(), e.Settings, keys)
 	if t.Shape() != "" && t.Shape() != e.Shape() {
 		c.needsBuild(e.Name.Pos, "event type %s has another payload or partition key", t.Name())
 	}
 	if t.Priority() != priorities[e.Settings.Priority.V] {
 		c.needsBuild(e.Settings.Priority.Pos, "event type %s has another priority", t.Name())
 	}
-	c.subscriptions(t, e)
+	c.subscriptions(t, e, keys)
 	c.schedules(t, e)
 }
 
@@ -85,14 +89,14 @@ func (c *comparison) learn(s runtime.Settings) {
 	}
 }
 
-func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event) {
+func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event, keys map[string]bool) {
 	inFile := map[string]*catalog.Subscription{}
 	for _, s := range e.Subscriptions {
 		inFile[s.Name.V] = s
 	}
 	for _, s := range t.Subscriptions() {
 		if other := inFile[s.Name]; other != nil {
-			c.tuning.Subscriptions[s.Name] = c.tuned(s.Name, s.Settings, other.Settings)
+			c.tuning.Subscriptions[s.Name] = c.tuned("subscription "+s.Name, s.Name, s.Settings, other.Settings, keys)
 			delete(inFile, s.Name)
 		} else {
 			c.needsBuild(e.Name.Pos, "subscription %s of event type %s is no longer declared", s.Name, t.Name())
@@ -146,9 +150,13 @@ func sameJSON(a, b string) bool {
 	return reflect.DeepEqual(decoded(a), decoded(b))
 }
 
-// tuned returns the settings of the file, and reports them if they are new.
-func (c *comparison) tuned(name string, built runtime.Settings, inFile catalog.Settings) runtime.Settings {
+// tuned returns the settings of the file, and reports them if they are new. The limits stay those of the program if
+// it does not have those of the file, or no code for what they count by.
+func (c *comparison) tuned(what, name string, built runtime.Settings, inFile catalog.Settings, keys map[string]bool) runtime.Settings {
 	settings := settingsOf(inFile)
+	if !c.knowsLimits(what, inFile.Limits.V, keys) {
+		settings.Limits = built.Limits
+	}
 	if !reflect.DeepEqual(settings, built) {
 		c.report.Tuned = append(c.report.Tuned, name)
 	}

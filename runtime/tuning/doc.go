@@ -10,7 +10,7 @@
 //	err = bus.Start(ctx)
 //
 // What can be tuned is how events are delivered: retry, timeout, slow_after,
-// expires_after, breaker, failure_throttle, concurrency, strict_order, batch, errors and redrive, of event types and of the
+// expires_after, breaker, failure_throttle, concurrency, strict_order, batch, limits, errors and redrive, of event types and of the
 // subscriptions that the catalogue declares. New settings apply from the next
 // attempt and the next failure on; a retry that waits keeps its time. Options of
 // the call that subscribes override them, as they override generated code.
@@ -19,7 +19,7 @@
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
 // What is compiled in cannot be tuned: names, payloads, partition keys,
-// priorities, schedules, new and removed events. If the file differs there, the settings
+// priorities, schedules, what limits allow, new and removed events. If the file differs there, the settings
 // that fit are applied, and the [Report] lists the rest as needing a build.
 //
 // A file that cannot be read, or that has findings, changes nothing: the settings

@@ -21,6 +21,9 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 	if s.Batch.Written() { // generated code leaves out what is built in
 		settings.Batch = runtime.Batch{Size: s.Batch.Size.V, Wait: s.Batch.Wait.V}
 	}
+	for _, use := range s.Limits.V {
+		settings.Limits = append(settings.Limits, runtime.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
+	}
 	for _, rule := range s.Errors {
 		settings.Errors = append(settings.Errors, runtime.ErrorRule{
 			Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options(),

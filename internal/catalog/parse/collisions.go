@@ -66,6 +66,9 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	for _, class := range c.ErrorClasses {
 		add("error class "+class.Name.V, class.Name, class.GoName)
 	}
+	for _, l := range c.Limits {
+		add("limit "+l.Name.V, l.Name, l.GoName)
+	}
 	for _, ns := range c.Namespaces {
 		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
 	}

@@ -39,6 +39,11 @@ var elsewhere = map[string]string{
 	"priority":      "priority belongs to an event, a policy or the defaults",
 	"subscriptions": "subscriptions are declared under their event",
 	"schedules":     "schedules are declared at the top of a file, beside the events",
+	"at_once":       ofALimit,
+	"rate":          ofALimit,
+	"burst":         ofALimit,
+	"hold":          ofALimit,
+	"lax":           ofALimit,
 	"max_attempts":  "it belongs under retry",
 	"max_retries":   "it belongs under retry",
 	"backoff":       "it belongs under retry",
@@ -58,6 +63,8 @@ var elsewhere = map[string]string{
 	"accepted":      ofTheWhole,
 	"defaults":      ofTheWhole,
 }
+
+const ofALimit = "it belongs to a limit, which is declared under limits at the top of a file"
 
 const ofTheWhole = "it is said once, of the whole catalogue: at the top of the file that includes the others"
 

@@ -125,7 +125,7 @@ func TestTheReferenceShowsTheDefaultsOfSettings(t *testing.T) {
 		return parsed(t, "version: 1\npackage: events\nevents: { e: "+yaml+" }\n").Events[0].Settings
 	}
 	batch := settings("{}").Batch // which is not listed unless it is written, as strict_order
-	want := map[string]string{"redrive": "off", "strict_order": fmt.Sprint(settings("{}").StrictOrder.V), "batch: size": fmt.Sprint(batch.Size.V), "batch: wait": catalog.Short(batch.Wait.V)}
+	want := map[string]string{"redrive": "off", "limits": "off", "strict_order": fmt.Sprint(settings("{}").StrictOrder.V), "batch: size": fmt.Sprint(batch.Size.V), "batch: wait": catalog.Short(batch.Wait.V)}
 	for _, setting := range settings("{ redrive: {} }").List() {
 		want[strings.Replace(setting.Key, ".", ": ", 1)] = fmt.Sprint(setting.Value)
 	}
@@ -170,6 +170,49 @@ func TestTheReferenceShowsTheLimitsOfSettings(t *testing.T) {
 				t.Errorf("%s: %s is not taken", key, word)
 			}
 		}
+	}
+}
+
+// The table has every key of a limit, and the last values that are taken.
+func TestTheReferenceShowsTheLimitsOfLimits(t *testing.T) {
+	taken := func(body string) bool {
+		c, _ := parse.Text("events.yaml", []byte("version: 1\npackage: events\nevents: { e: {} }\nlimits: { l: { "+body+" } }\n"))
+		return c != nil
+	}
+	around := map[string]func(string) string{
+		"at_once": func(value string) string { return "at_once: " + value },
+		"burst":   func(value string) string { return "rate: 1000000 per 1s, burst: " + value },
+		"wait":    func(value string) string { return "at_once: 1, wait: " + value },
+		"rate": func(value string) string {
+			if _, err := strconv.Atoi(value); err == nil {
+				return "rate: " + value + " per 1s"
+			}
+			return "rate: 5 per " + value
+		},
+	}
+	var keys []string
+	for _, row := range table(t, "Limit", "Value", "If it is left out") {
+		key := code(row[0])[0]
+		keys = append(keys, key)
+		for _, limits := range regexp.MustCompile("`?([0-9]+(?:ms|d)?)`? to `?([0-9]+(?:ms|d)?)`?").FindAllStringSubmatch(row[1], -1) {
+			for i, limit := range limits[1:] {
+				body, past := around[key](limit), around[key](beyond(t, limit, i == 1))
+				if !taken(body) || taken(past) {
+					t.Errorf("%s: the limit is said to be %s; %s is taken: %v, and %s is: %v", key, limit, body, taken(body), past, taken(past))
+				}
+			}
+		}
+		if values := regexp.MustCompile("`([a-z]+)` or `([a-z]+)`").FindStringSubmatch(row[1]); values != nil {
+			for _, word := range values[1:] {
+				if !taken("at_once: 1, wait: 1s, " + key + ": " + word) {
+					t.Errorf("%s: %s is not taken", key, word)
+				}
+			}
+		}
+	}
+	_, findings := parse.Text("events.yaml", []byte("version: 1\npackage: events\nevents: { e: {} }\nlimits: { l: { at_once: 1, xyzzy: 1 } }\n"))
+	if want := "its keys are " + strings.Join(keys, ", "); findings[0].Hint != want {
+		t.Errorf("the table has other keys: %s, %s", want, findings[0].Hint)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // unreadable stands for a duration that is written but wrong. It is never in
@@ -72,7 +71,7 @@ var durationSyntax = regexp.MustCompile(`^([-+]?)(?:(\d+)d)?((?:(?:\d+\.?\d*|\.\
 // parseDuration reads 1h30m, 7d or 1d12h. A day has 24 hours. A duration that
 // is too long for Go becomes one above every limit, because it is well written.
 func parseDuration(s string) (d time.Duration, ok bool) {
-	const day, tooLong = 24 * time.Hour, retry.LimitDelay + 1
+	const day, tooLong = 24 * time.Hour, 10_000 * 24 * time.Hour
 	m := durationSyntax.FindStringSubmatch(s)
 	if m == nil || m[2]+m[3] == "" {
 		return 0, false

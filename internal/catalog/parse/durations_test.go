@@ -46,6 +46,19 @@ func TestDurationsAreReadInEverySpelling(t *testing.T) {
 	}
 }
 
+// An interval may be longer than the longest delay of a retry.
+func TestALongIntervalInHoursIsReadAsItIs(t *testing.T) {
+	for text, want := range map[string]time.Duration{"1000h": 1000 * time.Hour, "365d": 8760 * time.Hour, "8760h": 8760 * time.Hour, "300d60h": 7260 * time.Hour} {
+		c, findings := parse.Text("events.yaml", fmt.Appendf(nil, "version: 1\npackage: events\nevents: { e: {} }\nschedules: { s: { event: e, every: %s } }\n", text))
+		if findings != nil {
+			t.Fatal(findings)
+		}
+		if got := c.Schedules[0].Every.V; got != want {
+			t.Errorf("%s is read as %v", text, got)
+		}
+	}
+}
+
 func TestAnInvalidDurationAndATooLongOneHaveDifferentFindings(t *testing.T) {
 	for rule, texts := range map[*diag.Rule][]string{
 		rules.BadDuration: {"", "0", "s", "d", ".s", "1d1", "1d-1h", "1.5d", "1h1d", "1 d", "5 s", "five", "1m30", "-", "1D", "1w"},

@@ -142,21 +142,27 @@ func (r *reader) partition(o object, fields []*catalog.Field, payloadOK bool) *c
 
 func (r *reader) checkPartitionType(e entry, what string, f *catalog.Field) {
 	at := r.place(e.value)
-	if f.Type.Optional {
+	switch {
+	case f.Type.Optional:
 		r.report(at, rules.Partition, "partition_by of %s names %s, which is optional", what, f.Name.V).
 			See(r.typeAt(f.Type), "the field is here").
 			Hint = "choose a required field: events without a value would have no order"
-		return
+	case !canBeKey(f.Type):
+		r.report(at, rules.Partition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
+			See(r.typeAt(f.Type), "the field is here").
+			Hint = keyTypes
 	}
-	switch f.Type.Kind {
+}
+
+const keyTypes = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
+
+// canBeKey tells whether equal values of a type have equal texts.
+func canBeKey(t *catalog.TypeRef) bool {
+	switch t.Kind {
 	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.UUID:
-		return
+		return true
 	case catalog.Named:
-		if f.Type.Named.IsEnum() {
-			return
-		}
+		return t.Named.IsEnum()
 	}
-	r.report(at, rules.Partition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
-		See(r.typeAt(f.Type), "the field is here").
-		Hint = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
+	return false
 }

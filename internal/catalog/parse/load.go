@@ -52,7 +52,7 @@ func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.F
 }
 
 func newReader(files Files, known *sources, root string) *reader {
-	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, subscribed: map[string]subscribed{},
+	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, subscribed: map[string]subscribed{},
 		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}
 }
 
@@ -77,15 +77,16 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
-	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
-	brokenKeys       map[*catalog.Event]bool // events with findings about their partition_by
-	inlines          []*catalog.Type         // the structs in place so far
-	initialisms      []string                // those of the catalogue
-	misspelt         int                     // unknown types and unused policies so far
-	later            []func()                // what has to wait until all types are known
-	subscribed       map[string]subscribed   // the subscriptions so far, by name
-	classes          []*catalog.ErrorClass   // the error classes so far
-	formerKeys       []*catalog.FormerKey    // the keys with their former names so far
+	brokenPayloads   map[*catalog.Event]bool   // events with findings about their payloads
+	brokenKeys       map[*catalog.Event]bool   // events with findings about their partition_by
+	inlines          []*catalog.Type           // the structs in place so far
+	initialisms      []string                  // those of the catalogue
+	limits           map[string]*catalog.Limit // by name, also those whose body is broken
+	misspelt         int                       // unknown types and unused policies so far
+	later            []func()                  // what has to wait until all types are known
+	subscribed       map[string]subscribed     // the subscriptions so far, by name
+	classes          []*catalog.ErrorClass     // the error classes so far
+	formerKeys       []*catalog.FormerKey      // the keys with their former names so far
 	findings         diag.Findings
 }
 
@@ -112,6 +113,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	before := len(r.findings)
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete
+	c.Limits = r.limitSection(parts)
 	c.Events = r.eventSection(parts)
 	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
@@ -121,6 +123,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.checkPackages(c)
 	catalog.Mark(c.Types)
 	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
+	r.limitKeys(c.Events)
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
 	c.FormerKeys = r.formerKeys

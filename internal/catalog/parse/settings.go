@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
 var (
@@ -52,6 +52,7 @@ func overlay(s, over catalog.Settings) catalog.Settings {
 	replace(&s.Concurrency, over.Concurrency)
 	replace(&s.StrictOrder, over.StrictOrder)
 	s.Batch = overlayBatch(s.Batch, over.Batch)
+	replace(&s.Limits, over.Limits)
 	s.Errors = overlayErrors(s.Errors, over.Errors)
 	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
 	replace(&s.Priority, over.Priority)
@@ -84,6 +85,7 @@ func (r *reader) settings(o object) catalog.Settings {
 		s.StrictOrder = r.truth(e, o.what)
 	}
 	s.Batch = r.batch(o)
+	s.Limits = r.limitUses(o)
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
 	s.Priority = oneOf(r, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {

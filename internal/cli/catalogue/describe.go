@@ -24,9 +24,9 @@ such as order.* chooses some. The name of one event shows it in full; "busgen
 policy" has its settings in detail.
 
 POLICY is the number of attempts, the sum of the waits between them and the
-timeout of each; then the priority, the expiry and the redrive, if they are set,
-and the concurrency and the batches of declared subscriptions. REMARKS says if a
-schedule publishes the event.
+timeout of each; then the priority, the expiry, the limits and the redrive, if
+they are set, and the concurrency and the batches of declared subscriptions.
+REMARKS says if a schedule publishes the event.
 
 With --json the output is a list with an object for each event: name, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
@@ -124,10 +124,26 @@ func policyInShort(s catalog.Settings) string {
 	if s.ExpiresAfter.V > 0 {
 		text += ", expires after " + catalog.Short(s.ExpiresAfter.V)
 	}
+	switch names := limitNames(s); len(names) {
+	case 0:
+	case 1:
+		text += ", limit " + names[0]
+	default:
+		text += ", limits " + strings.Join(names, " and ")
+	}
 	if !s.Redrive.Off.V {
 		text += ", redrive every " + catalog.Short(s.Redrive.Every.V)
 	}
 	return text
+}
+
+// limitNames lists the limits without what they count by.
+func limitNames(s catalog.Settings) []string {
+	var names []string
+	for _, use := range s.Limits.V {
+		names = append(names, use.Limit.Name.V)
+	}
+	return names
 }
 
 func declaredNames(e *catalog.Event) string {

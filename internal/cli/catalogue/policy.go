@@ -32,7 +32,8 @@ event. CUMULATIVE is the sum of the delays, without the time that the attempts
 take. While its circuit breaker is open, a subscription waits longer; the lines
 below the table say when it opens. If a single event can open it, because
 min_samples is 1, WITH BREAKER is the time of each attempt for an event that
-fails alone.
+fails alone. An attempt may also wait for its turn in a limit; a line for each
+limit says what it allows.
 
 The line has an attempt at each number and the delays between them: the longer
 the line, the longer the delay, on a logarithmic scale that the lines of one

@@ -165,6 +165,9 @@ func notes(s catalog.Settings) []string {
 	if waits > 0 {
 		all[0] = "A dead letter after " + catalog.Brief(waits) + " of waiting and " + attempts + "."
 	}
+	for _, use := range s.Limits.V {
+		all = append(all, "Limit "+use.String()+": "+use.Meaning()+".")
+	}
 	if s.ExpiresAfter.V == 0 {
 		return all
 	}

@@ -17,6 +17,7 @@ var (
 	SecretField          = lint(diag.Warning, "secret-field", "Payloads are stored, shown by tools and quoted in dead letters in clear text.")
 	FloatMoney           = lint(diag.Warning, "float-money", "Floating point cannot represent cents: a sum of prices is off by a cent sooner or later.")
 	UnusedType           = lint(diag.Warning, "unused-type", "No event has a field of the type: it is left over, or an event forgot to use it.")
+	UnusedLimit          = lint(diag.Warning, "unused-limit", "No settings name the limit: it is left over, or an event forgot to use it. Except one that programs take by hand.")
 	SampleOfCustom       = lint(diag.Warning, "sample-of-custom", "Only its own code knows what a custom Go type accepts. Without an example, Sample… may panic on a made-up value.")
 	PartitionGap         = lint(diag.Note, "partition-gap", "partition_by keeps the events of one thing in order. An event without it can overtake the others.")
 	FlowCorrelation      = lint(diag.Note, "flow-correlation", "The events of one flow need a field in common. Without it nobody can follow the flow from start to end.")

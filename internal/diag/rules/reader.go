@@ -38,6 +38,7 @@ var (
 	PolicyTie     = reader("policy-tie", "No event matches two policies that are equally specific.")
 	PolicyUnused  = reader("policy-unused", "Every policy matches an event; one that does not often has a typo.")
 	Schedule      = reader("schedule", "A schedule names an event, says when with a cron expression or an interval, and has a payload that fits.")
+	Limit         = reader("limit", "A limit has at_once or a rate. Settings name limits that are declared, and fields that can be keys.")
 	Example       = reader("example", "Examples are valid payloads. An event needs one if busgen cannot generate one.")
 	Union         = reader("union", "The variants of a union are different structs, and no field has the name of the discriminator.")
 	Default       = reader("default", "Only scalar fields have defaults, and they are valid values.")

@@ -34,6 +34,15 @@ const (
 	ErrorHTTP503      string = "http_503"
 )
 
+// The limits of the catalogue. The settings say which deliveries wait for their
+// turn in them; [runtime.Bus.Limiter] is for code outside of handlers.
+const (
+	// */ func init() { panic(1) } /* //go:build ignore `three` \u2028 calls
+	LimitBank     string = "bank"
+	LimitMailGTIN string = "mail.gtin"
+	LimitBoth     string = "both"
+)
+
 // PingType describes ping to the runtime.
 var PingType = runtime.Define(runtime.Spec[Ping]{
 	Name: "ping",
@@ -60,6 +69,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		MaxSnoozes:      10000,
 		Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 		FailureThrottle: 3,
+		Limits:          []runtime.LimitUse{{Limit: LimitBank}, {Limit: LimitMailGTIN, By: "order_id"}},
 		Errors: []runtime.ErrorRule{
 			{Class: ErrorCardDeclined, Permanent: true},
 			{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
@@ -68,8 +78,11 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
-	Shape:       "5d4c89a5f454",
-	Schema:      `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","note":"string?"}}`,
+	LimitKeys: map[string]func(OrderPlaced) string{
+		"order_id": func(p OrderPlaced) string { return p.OrderID.String() },
+	},
+	Shape:  "5d4c89a5f454",
+	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","note":"string?"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedSendReceipt,
@@ -81,6 +94,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				MaxSnoozes:      10000,
 				Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 				FailureThrottle: 3,
+				Limits:          []runtime.LimitUse{{Limit: LimitBank}, {Limit: LimitMailGTIN, By: "order_id"}},
 				Errors: []runtime.ErrorRule{
 					{Class: ErrorCardDeclined, Permanent: true},
 					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
@@ -97,6 +111,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 				MaxSnoozes:      10000,
 				Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
 				FailureThrottle: 3,
+				Limits:          []runtime.LimitUse{{Limit: LimitBoth}},
 				Errors: []runtime.ErrorRule{
 					{Class: ErrorCardDeclined},
 					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
@@ -148,9 +163,15 @@ var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
 		SlowAfter:  10 * time.Second,
 		MaxSnoozes: 10000,
 		Breaker:    breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+		Limits:     []runtime.LimitUse{{Limit: LimitBoth, By: "counter.count"}, {Limit: LimitBank, By: "counter.seen"}, {Limit: LimitMailGTIN, By: "weekday"}},
 		Errors: []runtime.ErrorRule{
 			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 		},
+	},
+	LimitKeys: map[string]func(OrderLineRemoved) string{
+		"counter.count": func(p OrderLineRemoved) string { return strconv.Itoa(p.Counter.Count) },
+		"counter.seen":  func(p OrderLineRemoved) string { return strconv.FormatBool(p.Counter.Seen) },
+		"weekday":       func(p OrderLineRemoved) string { return string(p.Weekday) },
 	},
 	Shape:  "afc58021ce1b",
 	Schema: `{"event":"order.line.removed","version":1,"payload":{"reason":"Odd","tree":"Tree","weekday":"Weekday","counter":"Counter"},"types":{"Counter":{"fields":{"count":"int","seen":"bool"}},"Odd":{"enum":["with \"quotes\"","back\u0060tick","per%cent","日本"]},"Tree":{"fields":{"label":"string","parent":"Tree?","children":"[]Tree","by_name":"map[string]Tree?"}},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
@@ -487,6 +508,10 @@ var Catalogue = runtime.NewCatalogue(
 	AnsweredWithAUnionType,
 	AnsweredWithMuchType,
 	ReportRequestedType,
+).WithLimits(
+	runtime.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
+	runtime.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
+	runtime.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -40,9 +40,9 @@ const (
 	//
 	// An attempt may take 1m. An event that fails is tried up to 2 times in all,
 	// 1.5s apart (give or take 50 %), and then kept as a dead letter. One that is
-	// not handled within 30d is a dead letter too. If the error is http_503: tried
-	// up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s apart
-	// (give or take 25 %).
+	// not handled within 30d is a dead letter too. An attempt waits for its turn in
+	// limit both. If the error is http_503: tried up to 21 times in all, 1.5s, 3s,
+	// 4.5s, 6s, 7.5s and so on up to 30s apart (give or take 25 %).
 	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
 )
 
@@ -51,7 +51,8 @@ const (
 //
 // An attempt may take 250ms. An event that fails is tried up to 10 times in
 // all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 13.5s apart, and then kept as a
-// dead letter. One that is not handled within 30d is a dead letter too. It is
+// dead letter. One that is not handled within 30d is a dead letter too. An
+// attempt waits for its turn in limits bank and mail.gtin by order_id. It is
 // not tried again if the error is card_declined. If the error is http_503:
 // tried up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s
 // apart (give or take 25 %). Dead letters whose reason is timeout are redriven
@@ -122,8 +123,10 @@ func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.
 // subscription called name. See [runtime.Subscribe].
 //
 // An attempt may take 1h30m. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter. If the
-// error is out_of_stock: tried up to 6 times in all, 1h apart.
+// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter. An attempt
+// waits for its turn in limits both by counter.count, bank by counter.seen and
+// mail.gtin by weekday. If the error is out_of_stock: tried up to 6 times in
+// all, 1h apart.
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
 }
