@@ -123,6 +123,7 @@ func (b *Bus) published(records []engine.Record) {
 type subscriptionCounts struct {
 	counts
 	latency, handler histogram.Recorder
+	slowEvents       slowEvents
 	byType           map[string]*counts // its shards; never changed
 }
 
@@ -146,6 +147,7 @@ func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.
 	c.counts.latency.Add(latency)
 	c.counts.succeeded(a)
 	c.ofType(a).succeeded(a)
+	c.settled(a)
 	if len(staged) > 0 {
 		c.bus.published(staged)
 	}
@@ -163,6 +165,9 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 	}
 	c.counts.attemptFailed(failure.Kind, retried)
 	c.ofType(a).attemptFailed(failure.Kind, retried)
+	if retried {
+		defer c.noteSlowEvent(a, failure, due)
+	}
 	if a.Batch() != nil {
 		c.batches.alarm.failed(a.Critical(), failure.Error)
 	}
@@ -181,6 +186,7 @@ func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAt
 	if !c.config.ephemeral {
 		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed, last.Error)
 	}
+	c.settled(a)
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {
@@ -200,6 +206,7 @@ func (c *counter) started(a *dispatch.Attempt) {
 func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time) {
 	took := ended.Sub(a.Started())
 	c.counts.handler.Add(took)
+	c.settled(a)
 	c.counts.wasDiscarded(a)
 	c.ofType(a).wasDiscarded(a)
 	if c.bus.observers.any() {

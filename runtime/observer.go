@@ -20,7 +20,7 @@ import (
 // Functions that are nil are not called.
 //
 // Published runs on the goroutine that publishes, before its call returns. The
-// functions from Started to Slow run on the goroutines that deliver, at the same time for
+// functions from Started to SlowEvent run on the goroutines that deliver, at the same time for
 // different deliveries. A delivery goes on when they return, so they must be quick. The
 // others run on one separate goroutine, one after the other, and may take their time: up
 // to 256 calls wait, and further changes are dropped with a warning in the log. A
@@ -43,6 +43,7 @@ type Observer struct {
 	Discarded func(DiscardedInfo) // a handler has returned [Discard]
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
 	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt, and once per batch
+	SlowEvent func(SlowEventInfo) // after Retrying: an event is not handled after a long time; see [WithSlowEventAfter]
 	// Batch is called when a batch is over ([SubscribeBatch]), after the functions above were
 	// called for each of its events.
 	Batch func(BatchInfo)
@@ -141,6 +142,14 @@ type SnoozedInfo struct {
 // SlowInfo says which attempt is slow. Took is for how long it has been running.
 type SlowInfo struct{ AttemptInfo }
 
+// SlowEventInfo says which event is not handled after a long time, for one subscription.
+type SlowEventInfo struct {
+	AttemptInfo               // the attempt that has failed
+	Age         time.Duration // since the event was published, due, or last retried by hand
+	Due         time.Time     // when the next attempt is
+	Error       string        // of the one that has failed
+}
+
 // BatchInfo says what became of a batch. Events that are neither Done nor Failed were
 // snoozed, discarded or put back.
 type BatchInfo struct {
@@ -176,7 +185,7 @@ func WithObserver(o Observer) Option {
 
 func (o *Observer) empty() bool {
 	return o.Published == nil && o.Started == nil && o.Alert == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
-		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.Batch == nil && o.BreakerChanged == nil &&
+		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.SlowEvent == nil && o.Batch == nil && o.BreakerChanged == nil &&
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
 }
 
@@ -222,6 +231,7 @@ var (
 	toDiscarded = told[DiscardedInfo]{"Discarded", func(o *Observer) func(DiscardedInfo) { return o.Discarded }}
 	toSnoozed   = told[SnoozedInfo]{"Snoozed", func(o *Observer) func(SnoozedInfo) { return o.Snoozed }}
 	toSlow      = told[SlowInfo]{"Slow", func(o *Observer) func(SlowInfo) { return o.Slow }}
+	toSlowEvent = told[SlowEventInfo]{"SlowEvent", func(o *Observer) func(SlowEventInfo) { return o.SlowEvent }}
 	toBatch     = told[BatchInfo]{"Batch", func(o *Observer) func(BatchInfo) { return o.Batch }}
 	toBreaker   = told[BreakerInfo]{"BreakerChanged", func(o *Observer) func(BreakerInfo) { return o.BreakerChanged }}
 	toPaused    = told[Pause]{"Paused", func(o *Observer) func(Pause) { return o.Paused }}

@@ -21,6 +21,7 @@ type config struct {
 	durability      Durability
 	standby         bool
 	retention       time.Duration
+	slowEventAfter  time.Duration // 0 for never
 	maxPending      int
 	hopLimit        int
 	unscheduled     bool
@@ -42,6 +43,7 @@ const (
 	defaultPayloadLimit    = 1 << 20 // bytes of JSON
 	defaultDedupeWindow    = 24 * time.Hour
 	defaultRetention       = 7 * 24 * time.Hour
+	defaultSlowEventAfter  = 5 * time.Minute
 )
 
 // WithLogger sets where the bus logs: one Warn per failed attempt, one Error
@@ -127,6 +129,24 @@ func WithDurability(d Durability) Option {
 func WithStandby() Option {
 	return func(c *config) error {
 		c.standby = true
+		return nil
+	}
+}
+
+// WithSlowEventAfter sets after what time an event that fails again and again is reported
+// as slow: 0 for never, 5 minutes by default. The time is counted since the event was
+// published, since it was due if it was delayed, or since it was last retried by hand. When
+// an attempt fails after that, and will be retried, the bus logs a warning and calls
+// SlowEvent of its observers, once for each event and subscription, and perhaps once more
+// after a restart. Snoozes are no failures. Events that wait without having been tried are
+// what the health check of the lag is for, and an attempt that takes long is reported by
+// [WithSlowAfter].
+func WithSlowEventAfter(d time.Duration) Option {
+	return func(c *config) error {
+		if d < 0 {
+			return fmt.Errorf("WithSlowEventAfter: %v is negative; use 0 to switch the warning off", d)
+		}
+		c.slowEventAfter = d
 		return nil
 	}
 }

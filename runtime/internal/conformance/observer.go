@@ -234,7 +234,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 		var after Journal[string]
 		health := runtime.DefaultHealth()
 		health.DeadLetters = 3
-		f := env.OpenFragile(t, runtime.WithHealth(health, nil), runtime.WithObserver(panicking(&called)),
+		f := env.OpenFragile(t, runtime.WithHealth(health, nil), runtime.WithSlowEventAfter(1), runtime.WithObserver(panicking(&called)),
 			runtime.WithObserver(runtime.Observer{Handled: func(runtime.HandledInfo) { after.Add("handled") }}))
 		handled := map[int]int{}
 		_, err := runtime.Subscribe(f.Bus, FragileType, "reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
@@ -243,6 +243,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 			case n <= 4:
 				return runtime.Permanent(ErrBoom) // until the breaker opens, and the dead letters are too many
 			case n == 5 && e.Attempt == 1:
+				time.Sleep(time.Millisecond)
 				return ErrBoom
 			case n == 6:
 				return runtime.Discard("not ours")
