@@ -31,7 +31,8 @@ subscriptions).
 
 Exit status: 0 done, 1 the answer was no, a handler runs, or the event has no
 open delivery, 2 trouble (also a program that does not answer within 5 s), 3
-there is no such event or subscription.`,
+there is no such event or subscription: then nothing is done. Of several events
+each is tried, also if the answer about another one was no.`,
 		Example: `  busgen events cancel shop.db 018f4f2e-1c3a-7b21 --yes
   busgen events cancel shop.db 018f4f2e-1c3a-7b21/send-receipt --yes`,
 	}, fileVerb{takes: takes, changes: true, asks: true, do: cancelEvents})
@@ -45,13 +46,11 @@ func cancelEvents(c *call) (string, error) {
 	if err := c.confirm(fmt.Sprintf("Really cancel %s?", terminal.Counted(len(all), "event"))); err != nil {
 		return "", err
 	}
-	var report strings.Builder
-	var refused []error
-	for _, one := range all {
+	return c.each(all, func(one inspect.Key) (string, error) {
 		cancelled, err := c.file.CancelEvent(c.context(), one.EventID, one.Subscription)
 		var begun *inspect.BegunError
 		if err != nil && !errors.As(err, &begun) {
-			return report.String(), err
+			return "", err
 		}
 		line := struct {
 			ID        uuid.UUID `json:"id"`
@@ -60,21 +59,18 @@ func cancelEvents(c *call) (string, error) {
 		}{one.EventID, append([]string{}, cancelled...), []string{}}
 		if begun != nil {
 			line.Running = begun.Running
-			refused = append(refused, err)
+			err = cli.No(err)
 		}
 		text := ""
 		if len(cancelled) > 0 {
 			text = fmt.Sprintf("cancelled event %s for %s\n", one.EventID, terminal.Clean(strings.Join(cancelled, ", ")))
 		}
 		if c.json {
-			if text, err = cli.Line(line); err != nil {
-				return report.String(), err
+			var lineErr error
+			if text, lineErr = cli.Line(line); lineErr != nil {
+				return "", lineErr
 			}
 		}
-		report.WriteString(text)
-	}
-	if len(refused) > 0 {
-		return report.String(), cli.No(errors.Join(refused...))
-	}
-	return report.String(), nil
+		return text, err
+	})
 }

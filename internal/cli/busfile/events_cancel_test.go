@@ -84,6 +84,16 @@ func TestCancelSaysWhatIsCancelledAndWhatRuns(t *testing.T) {
 				t.Errorf("%s: %+v, want status %d", what, got, refused.status)
 			}
 		}
+		several := typed(t, "busgen events cancel shop.db "+settled+" "+all[1]+" "+all[5]+"/ledger --yes", "")
+		if several.Status != cli.StatusNo || several.Stdout != "cancelled event "+all[5]+" for ledger\n" ||
+			!strings.Contains(several.Stderr, settled+" has no open delivery") || !strings.Contains(several.Stderr, all[1]+" has no open delivery") {
+			t.Errorf("the first two of three: %+v", several)
+		}
+		several = typed(t, "busgen events cancel shop.db "+all[5]+" "+uuid.NewString()+" --yes", "")
+		if several.Status != cli.StatusNotFound || several.Stdout != "" {
+			t.Errorf("an unknown event: %+v", several)
+		}
+
 		received := s.receipts.Load()
 		time.Sleep(2 * time.Hour)
 		if n := s.receipts.Load() - received; n != 3 { // events 0, 3 and 5

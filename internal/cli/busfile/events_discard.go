@@ -31,7 +31,8 @@ undoes a discard.
 With --json: one line for each event, with id and subscriptions.
 
 Exit status: 0 done, 1 the answer was no, or the event has no open delivery, 2
-trouble, 3 there is no such event or subscription.`,
+trouble, 3 there is no such event or subscription: then nothing is done. Of
+several events each is tried, also if the answer about another one was no.`,
 		Example: `  busgen events discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
   busgen events discard shop.db 018f4f2e-1c3a-7b21/send-receipt --because "mailed by hand" --yes`,
 	}, fileVerb{takes: takes, changes: true, asks: true, reasons: true, do: discardEvents})
@@ -57,25 +58,19 @@ func discardEvents(c *call) (string, error) {
 	if err := c.confirm(fmt.Sprintf("Really discard %s?", terminal.Counted(len(all), "event"))); err != nil {
 		return "", err
 	}
-	var report strings.Builder
-	for _, one := range all {
+	return c.each(all, func(one inspect.Key) (string, error) {
 		subscriptions, err := c.file.DiscardEvent(c.context(), one.EventID, one.Subscription, c.because)
 		if err != nil {
-			return report.String(), err
+			return "", err
 		}
-		text := fmt.Sprintf("discarded event %s for %s\n", one.EventID, terminal.Clean(strings.Join(subscriptions, ", ")))
 		if c.json {
-			discarded := struct {
+			return cli.Line(struct {
 				ID            uuid.UUID `json:"id"`
 				Subscriptions []string  `json:"subscriptions"`
-			}{one.EventID, subscriptions}
-			if text, err = cli.Line(discarded); err != nil {
-				return report.String(), err
-			}
+			}{one.EventID, subscriptions})
 		}
-		report.WriteString(text)
-	}
-	return report.String(), nil
+		return fmt.Sprintf("discarded event %s for %s\n", one.EventID, terminal.Clean(strings.Join(subscriptions, ", "))), nil
+	})
 }
 
 func newEventsUndiscard() *cobra.Command {
