@@ -26,7 +26,7 @@ type Conn struct {
 	*sqlite3.Conn
 	disk  *disk
 	Path  string
-	stmts map[string]*sqlite3.Stmt
+	stmts map[string]prepared
 	full  bool // synchronous is FULL
 	// doubtful says that a commit or a checkpoint has failed, and repair is
 	// still to come.
@@ -92,7 +92,7 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*Conn, error) {
 		d.remove()
 		return nil, fault.Wrap("open", path, d.explain(err))
 	}
-	opened := &Conn{Conn: c, disk: d, Path: path, stmts: map[string]*sqlite3.Stmt{}}
+	opened := &Conn{Conn: c, disk: d, Path: path, stmts: map[string]prepared{}}
 	err = c.BusyTimeout(BusyTimeout)
 	if d.looking && err == nil {
 		_, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -120,18 +120,30 @@ func uri(path, vfsName string) string {
 	return u.String()
 }
 
+// prepared is a statement with the number of its parameters.
+type prepared struct {
+	*sqlite3.Stmt
+	parameters int
+}
+
 // Stmt returns the prepared statement for sql, which should be a constant: a
 // statement lives as long as the connection.
 func (c *Conn) Stmt(sql string) (*sqlite3.Stmt, error) {
+	s, err := c.prepare(sql)
+	return s.Stmt, err
+}
+
+func (c *Conn) prepare(sql string) (prepared, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
 	}
 	s, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
-		return nil, c.disk.explain(err)
+		return prepared{}, c.disk.explain(err)
 	}
-	c.stmts[sql] = s
-	return s, nil
+	p := prepared{s, s.BindCount()}
+	c.stmts[sql] = p
+	return p, nil
 }
 
 // ExecScript runs one or more statements without keeping them prepared.
@@ -144,18 +156,21 @@ func (c *Conn) Exec(sql string, args ...any) error {
 
 // Query runs a statement and calls row for each of its rows.
 func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) error {
-	s, err := c.Stmt(sql)
+	s, err := c.prepare(sql)
 	if err != nil {
 		return err
 	}
-	if err := bind(s, args); err != nil {
+	if len(args) != s.parameters { // SQLite would take those of the last execution
+		return fmt.Errorf("a statement with %d parameters is given %d values: %s", s.parameters, len(args), sql)
+	}
+	if err := bind(s.Stmt, args); err != nil {
 		return err
 	}
 	for s.Step() {
 		if row == nil {
 			continue
 		}
-		if err := row(s); err != nil {
+		if err := row(s.Stmt); err != nil {
 			s.Reset()
 			return err
 		}
