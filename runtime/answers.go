@@ -141,7 +141,8 @@ func checkAnswer(eventType string, value any) error {
 // [Receipt.Wait]: a handler may ask its own subscription.
 //
 // The options are those of [Publish] except for [WithDedupeKey], which is refused with an
-// *[OptionError]: an event that was handled before is not answered again. Errors, apart
+// *[OptionError]: an event that was handled before is not answered again. For the same reason
+// the event has no key by the DedupeBy of its type ([Spec]). Errors, apart
 // from those of Publish:
 //
 //   - *[NoAnswererError]: no subscription of this bus answers such events. Nothing was published.
@@ -295,6 +296,7 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 		return nil, err
 	}
 	defer batch.free()
+	batch.config.unkeyed = true
 	if batch.config.dedupeKey != "" {
 		return nil, &OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"}
 	}

@@ -40,6 +40,15 @@ type Spec[T Payload] struct {
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
 	PartitionBy func(T) string
+	// DedupeBy returns the dedupe key of an event that is published without
+	// [WithDedupeKey], as if that had been given: each event of a batch has its own. An
+	// empty text, and the text of the UUID of zeros, are no key. Of a text that is longer
+	// than 200 bytes, or not UTF-8, the key is a digest. If it panics, the event is refused
+	// with an *[InvalidPayloadError]. Nil for none.
+	//
+	// Events of schedules, those of [Request] and [Collect], replays, redrives, imports and
+	// dead-letter notices have no key.
+	DedupeBy func(T) string
 	// LimitKeys return the values by which limits are kept apart, by the path of the field
 	// ([LimitUse].By). Like PartitionBy they run code of the payload only.
 	LimitKeys map[string]func(T) string
@@ -52,7 +61,7 @@ type Spec[T Payload] struct {
 	// Aliases are names that the type had before. What is stored under them is
 	// delivered as this type.
 	Aliases []string
-	// Shape is a digest of the payload and the partition key, by which package
+	// Shape is a digest of the payload, the partition key and the dedupe key, by which package
 	// tuning tells whether a catalogue file is still that of the code.
 	Shape string
 	// Schema describes the payload, of this version and of those that can be read, as

@@ -112,6 +112,24 @@ func (b *Bus) published(records []engine.Record) {
 			counts.published.Add(1)
 		}
 	}
+	b.tellPublished(records)
+}
+
+// publishing is [Bus.published] for events that are stored with the success of a handler.
+// Those with a dedupe key are counted when they are, because another event may be first.
+func (b *Bus) publishing(staged []engine.Record) {
+	for i := range staged {
+		switch r := &staged[i]; {
+		case r.Duplicate:
+			b.counters.of(r.Type).duplicates.Add(1)
+		case r.Dedupe == nil:
+			b.counters.of(r.Type).published.Add(1)
+		}
+	}
+	b.tellPublished(staged)
+}
+
+func (b *Bus) tellPublished(records []engine.Record) {
 	if b.observers.any() {
 		for i := range records {
 			tell(&b.observers, toPublished, publishedInfo(&records[i]))
@@ -149,7 +167,7 @@ func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.
 	c.ofType(a).succeeded(a)
 	c.settled(a)
 	if len(staged) > 0 {
-		c.bus.published(staged)
+		c.bus.publishing(staged)
 	}
 	if c.bus.observers.any() {
 		tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: c.info(a, a.Started(), took), Latency: max(latency, 0)})

@@ -16,7 +16,8 @@
 // [Publish] returns when the event is on disk. All publishers that wait at the
 // same moment share one commit, so many of them are much faster than one. The
 // [Receipt] has the id of the event; [Receipt.Wait] waits until every
-// subscription has settled it. [PublishBatch] stores many events at once.
+// subscription has settled it. [PublishBatch] stores many events at once. With a dedupe key,
+// of [WithDedupeKey] or of a field that the catalogue names, an event is stored once.
 //
 // # Handling
 //

@@ -137,11 +137,12 @@ func (s *Subscription) storing(handle func(a *dispatch.Attempt) error) func(a *d
 		if err != nil || len(records) == 0 {
 			return err
 		}
-		if err := s.bus.log.Append(a, records); err != nil {
+		stored, err := s.bus.appendStaged(a, records)
+		if err != nil {
 			return public(err)
 		}
 		a.HasStored()
-		s.bus.published(records)
+		s.bus.published(stored)
 		return nil
 	}
 }

@@ -33,11 +33,10 @@ var ErrInsideHandler = errors.New("this is called inside a handler, and would wa
 var ErrStaged = errors.New("the event is stored when the handler that published it succeeds, so it cannot be waited for: " +
 	"publish it with Immediately to wait for it in the handler")
 
-// ErrStagedKey is returned when a handler publishes with its context and a
-// dedupe key. Its events are stored once, with its success; to deduplicate them
-// against others, publish with [Immediately].
-var ErrStagedKey = errors.New("an event that a handler publishes with its context is stored once and cannot have a dedupe key: " +
-	"leave the key out, or publish with Immediately")
+// ErrStagedKey was returned when a handler published with its context and a dedupe key.
+//
+// Deprecated: handlers can give their events keys, so nothing returns it; see [WithDedupeKey].
+var ErrStagedKey = errors.New("an event that a handler publishes with its context cannot have a dedupe key")
 
 // ConflictError says that a dedupe key was used before for another payload.
 // Nothing was stored.

@@ -32,7 +32,8 @@ import (
 // [Receipt.Wait].
 type Observer struct {
 	// Published is called for every event that this bus has stored. For one that
-	// a handler publishes with its context that is when the handler succeeds.
+	// a handler publishes with its context that is when the handler succeeds. If that one
+	// has a dedupe key, another event may still take its place; see [WithDedupeKey].
 	Published func(PublishedInfo)
 
 	Started   func(AttemptInfo)   // a handler is about to be called; Took is 0

@@ -26,12 +26,12 @@ import (
 //   - *[InvalidPayloadError], *[PayloadTooLargeError]: the payload is refused
 //   - *[OptionError]: an option is not valid
 //   - *[RefusedError]: a [PublishMiddleware] has refused the event
-//   - *[ConflictError]: the dedupe key was used for another payload
+//   - *[ConflictError]: the dedupe key was used for another payload ([WithDedupeKey], or DedupeBy of [Spec])
 //   - *[UnknownTypeError]: the catalogue of the bus does not have the type
 //   - *[PendingError]: too much is pending ([WithMaxPending])
 //   - *[StorageError]: the file cannot be written
 //   - [ErrShutdown]: the bus is shut down
-//   - [ErrAttemptOver], [ErrStagedKey], *[HopLimitError]: ctx is the one of a handler
+//   - [ErrAttemptOver], *[HopLimitError]: ctx is the one of a handler
 //   - the error of ctx, if it ends before the transaction begins
 //
 // Once the transaction has begun, ctx no longer matters, because only the commit can
@@ -125,9 +125,6 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	}
 	if attempt := bus.attemptOf(ctx); attempt != nil {
 		b.attempt = attempt
-		if c.dedupeKey != "" && b.staged() {
-			c.refuse(ErrStagedKey)
-		}
 	}
 	if c.problem != nil {
 		return nil, c.problem
@@ -210,6 +207,11 @@ func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, pa
 		// A key that cannot be computed is left to the attempt, which says why.
 		b.records[i].Key, _ = t.partitionKey(payload)
 	}
+	if t.spec.DedupeBy != nil {
+		if err := keyByField(b, t, i, payload); err != nil {
+			return err
+		}
+	}
 	if len(b.bus.config.publishing) > 0 {
 		return b.pass(ctx, i, payload)
 	}
@@ -245,7 +247,7 @@ func (t *EventType[T]) validJSON(payload T) (encoded []byte, err error) {
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
 	if b.staged() {
-		return b.attempt.Stage(ctx, b.records)
+		return b.stage(ctx)
 	}
 	if err := b.bus.accepts(); err != nil {
 		return err
@@ -269,5 +271,6 @@ func (b *batch) append(ctx context.Context) error {
 
 func (b *batch) receipt(i int) Receipt {
 	r := &b.records[i]
-	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: b.staged()}
+	stored := !b.staged() || r.Duplicate && r.Seq > 0
+	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: !stored}
 }

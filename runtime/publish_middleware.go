@@ -35,7 +35,7 @@ type Publication struct {
 	// id, is added later, unless Metadata has it. The bus's own keys are refused.
 	Metadata  map[string]string
 	Due       time.Time // of a delayed event; else zero
-	DedupeKey string    // of [WithDedupeKey]; in a batch with its number
+	DedupeKey string    // of [WithDedupeKey], in a batch with its number; or of the event type
 	// ParentID is the event whose handler publishes this one with its context, or zero.
 	ParentID uuid.UUID
 	// Staged says that the event is stored with the success of that handler, and not at all

@@ -20,6 +20,7 @@ type publishConfig struct {
 	problem   error // the first option that is not valid
 
 	immediately bool
+	unkeyed     bool // the event type's DedupeBy does not apply
 }
 
 // WithMetadata attaches texts that are not part of the payload, such as a
@@ -61,11 +62,19 @@ func WithCorrelationID(id string) PublishOption {
 // compared. The n-th event of a batch has the key with #n behind it, so
 // that publishing the batch again stores nothing.
 //
-// The key is 1 to 200 bytes of UTF-8. With a handler's context it needs [Immediately]:
-// what else a handler publishes is stored once, with its success.
+// The key is 1 to 200 bytes of UTF-8. It takes the place of the one that an event type
+// has by its DedupeBy ([Spec]).
+//
+// With a handler's context the key is looked up at once, in the file and among what this
+// attempt has published before: the receipt of a duplicate is that of the first event, and
+// a conflict is an error as outside of handlers. It is looked up again when the event is
+// stored with the handler's success. If another event has got the key by then, this one is
+// dropped, because the handler cannot be told any more: in silence if the payload is the
+// same, and with an error in the log that names both events if it is not. An attempt that
+// fails leaves no key behind.
 func WithDedupeKey(key string) PublishOption {
 	return func(c *publishConfig) {
-		if key == "" || len(key) > 200 || !utf8.ValidString(key) {
+		if key == "" || len(key) > keyLimit || !utf8.ValidString(key) {
 			c.refuse(&OptionError{"WithDedupeKey", fmt.Sprintf("the key %.40q is not 1 to 200 bytes of UTF-8", key)})
 			return
 		}

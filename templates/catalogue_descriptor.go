@@ -22,6 +22,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Settings:      <settings>,
 //		Priority:      runtime.Priority<…>,
 //		PartitionBy:   <function>,
+//		DedupeBy:      <function>,
 //		LimitKeys:     <functions>,
 //		Version:       <n>,
 //		Upcasts:       <steps>,
@@ -48,7 +49,10 @@ func descriptor(e *catalog.Event) *jen.Statement {
 		fields = append(fields, pair("Priority", inRuntime("PriorityLow")))
 	}
 	if e.PartitionBy != nil {
-		fields = append(fields, pair("PartitionBy", partition(e)))
+		fields = append(fields, pair("PartitionBy", keyOf(e, e.PartitionBy)))
+	}
+	if e.DedupeBy != nil {
+		fields = append(fields, pair("DedupeBy", keyOf(e, e.DedupeBy)))
 	}
 	if len(e.LimitKeys) > 0 {
 		fields = append(fields, pair("LimitKeys", limitKeys(e)))
@@ -138,11 +142,6 @@ func schedules(e *catalog.Event) *jen.Statement {
 	}
 	return jen.Index().Add(inRuntime("Schedule")).Custom(linesInBraces, items...)
 }
-
-// partition emits
-//
-//	func(p <Event>) string { return <p.Field as text> }
-func partition(e *catalog.Event) *jen.Statement { return keyOf(e, e.PartitionBy) }
 
 // keyOf emits
 //

@@ -90,7 +90,7 @@ events:
 `, declared(c.Events[0]))
 }
 
-func TestPartitionKeysAreTexts(t *testing.T) {
+func TestKeysAreTexts(t *testing.T) {
 	for fieldType, want := range map[string]string{
 		"string": `func(p E) string { return p.Key }`,
 		"bool":   `func(p E) string { return strconv.FormatBool(p.Key) }`,
@@ -106,7 +106,7 @@ func TestPartitionKeysAreTexts(t *testing.T) {
 types: { Size: { enum: [S] } }
 events: { e: { partition_by: key, payload: { key: `+fieldType+` } } }
 `)
-			emits(t, "var key = "+want, jen.Var().Id("key").Op("=").Add(partition(c.Events[0])))
+			emits(t, "var key = "+want, jen.Var().Id("key").Op("=").Add(keyOf(c.Events[0], c.Events[0].PartitionBy)))
 		})
 	}
 }

@@ -19,6 +19,8 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //
 //	// Publish<Event> publishes one <event.name>. …
 //	//
+//	// <what its dedupe key does>
+//	//
 //	// <doc>
 //	func Publish<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 //		return runtime.Publish(ctx, bus, <Event>Type, payload, opts...)
@@ -26,11 +28,19 @@ func publish(c *catalog.Catalogue) []jen.Code {
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
 		"Publish"+e.GoName+" publishes one "+e.Name.V+". If it returns nil the event is on disk; "+
-			"if it returns an error nothing was stored. See [runtime.Publish].", e.Doc, deprecated(e.Deprecated)).
+			"if it returns an error nothing was stored. See [runtime.Publish].", dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams("payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
 		Block(publishCall("Publish", e, "payload"))
+}
+
+// dedupeWords says which publications store nothing, or "".
+func dedupeWords(e *catalog.Event) string {
+	if e.DedupeBy == nil {
+		return ""
+	}
+	return "An event with the same " + e.DedupeBy.Name.V + " as one before is not stored again: see [runtime.WithDedupeKey]."
 }
 
 // publishBatch emits

@@ -166,7 +166,8 @@ var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 		},
 	},
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
-	Shape:       "3925c1de840b",
+	DedupeBy:    func(p PaymentCaptured) string { return p.Reference },
+	Shape:       "5019c44f15c1",
 	Schema:      `{"event":"payment.captured","version":1,"payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{

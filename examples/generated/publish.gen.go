@@ -70,6 +70,9 @@ func PublishOrderCancelledBatch(ctx context.Context, bus *runtime.Bus, payloads 
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
 //
+// An event with the same reference as one before is not stored again: see
+// [runtime.WithDedupeKey].
+//
 // The money for an order is on its way to the shop.
 func PublishPaymentCaptured(ctx context.Context, bus *runtime.Bus, payload PaymentCaptured, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, bus, PaymentCapturedType, payload, opts...)

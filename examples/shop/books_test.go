@@ -32,7 +32,8 @@ func inBooks(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit, b *books),
 
 // payment returns a payment of some cents.
 func payment(cents int64) events.PaymentCaptured {
-	return events.PaymentCaptured{OrderID: uuid.New(), Amount: euros(cents), Reference: "R-1"}
+	order := uuid.New()
+	return events.PaymentCaptured{OrderID: order, Amount: euros(cents), Reference: order.String()} // its dedupe key
 }
 
 func TestPaymentsAreWrittenTogetherAndAWrongOneAlone(t *testing.T) {

@@ -57,7 +57,7 @@ func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int
 	if order.Number%40 == 21 {
 		return "", &declinedError{events.DeclineReasonInsufficientFunds}
 	}
-	return fmt.Sprintf("%08d", order.Number), nil
+	return fmt.Sprintf("%d-%s", order.Number, order.OrderID), nil
 }
 
 // brokenProvider does not accept mail until someone repairs it.

@@ -21,6 +21,7 @@ func (c *comparison) event(old *catalog.Event) {
 	}
 	c.versions(old)
 	c.partition(old)
+	c.dedupe(old)
 	c.expiry(old.Settings, c.current.Settings)
 }
 
@@ -163,7 +164,7 @@ func (c *comparison) newEvents() {
 }
 
 func (c *comparison) partition(old *catalog.Event) {
-	before, after := keyOf(old), keyOf(c.current)
+	before, after := keyField(old.PartitionBy), keyField(c.current.PartitionBy)
 	if before == after || before != "" && after != "" && slices.Contains(keysOf(c.current.PartitionBy), before) {
 		return
 	}
@@ -178,11 +179,27 @@ func (c *comparison) partition(old *catalog.Event) {
 		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, orNothing(before), orNothing(after)), message: fmt.Sprintf("events %s are ordered by %s, and were ordered by %s", c.current.Name.V, orNothing(after), orNothing(before))})
 }
 
-func keyOf(e *catalog.Event) string {
-	if e.PartitionBy == nil {
+// dedupe reports that the events of a type have another dedupe key, or none any more. A new
+// one takes nothing away from the events that were published without.
+func (c *comparison) dedupe(old *catalog.Event) {
+	before, after := keyField(old.DedupeBy), keyField(c.current.DedupeBy)
+	if before == "" || before == after || after != "" && slices.Contains(keysOf(c.current.DedupeBy), before) {
+		return
+	}
+	at := c.current.Name.Pos
+	if c.current.DedupeBy != nil {
+		at = c.current.DedupeBy.Name.Pos
+	}
+	c.report(draft{rule: dedupeChanged, direction: diag.Backward, at: at, was: old.DedupeBy.Name.Pos, subject: c.current.Name.V,
+		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, before, orNothing(after)), message: fmt.Sprintf("the dedupe key of events %s is %s, and was %s", c.current.Name.V, orNothing(after), before)})
+}
+
+// keyField returns the name of a field, or "" for none.
+func keyField(f *catalog.Field) string {
+	if f == nil {
 		return ""
 	}
-	return e.PartitionBy.Name.V
+	return f.Name.V
 }
 
 func orNothing(name string) string {

@@ -18,6 +18,20 @@ events:
   order.placed: { partition_by: order_id, payload: { order_id: uuid, customer_id: uuid, note: "string?" } }`,
 }
 
+var dedupeChanged = Rule{
+	Rule: rules.DedupeChanged, Direction: diag.Backward,
+	Before: `
+events:
+  payment.captured: { dedupe_by: payment_id, payload: { payment_id: uuid, order_id: uuid } }`,
+	Bad: `
+events:
+  payment.captured: { dedupe_by: order_id, payload: { payment_id: uuid, order_id: uuid } }`,
+	Good: `
+events:
+  payment.captured: { dedupe_by: payment, payload: { payment: { type: uuid, was: payment_id }, order_id: uuid } }
+  payment.declined: { dedupe_by: order_id, payload: { order_id: uuid } }`,
+}
+
 var expiresSooner = Rule{
 	Rule: rules.ExpiresSooner, Direction: diag.Backward,
 	Before: `

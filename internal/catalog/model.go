@@ -246,7 +246,10 @@ type Event struct {
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
-	LimitKeys   []*LimitKey // by which limits of it or of its subscriptions count, each once
+	// DedupeBy names the payload field whose value is the dedupe key of what is published;
+	// nil without one. It is a required field of a scalar kind.
+	DedupeBy  *Field
+	LimitKeys []*LimitKey // by which limits of it or of its subscriptions count, each once
 }
 
 // Result is the type of the answers to an event.

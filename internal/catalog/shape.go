@@ -10,11 +10,14 @@ import (
 )
 
 // Shape returns a digest of what only a build can change: the fields of the payload, the types that they
-// consist of, and the partition key. The order of fields and their docs do not count.
+// consist of, the partition key and the dedupe key. The order of fields and their docs do not count.
 func (e *Event) Shape() string {
 	lines := fieldLines("field ", e.Fields, map[*Type]bool{})
 	if e.PartitionBy != nil {
 		lines = append(lines, "partition "+e.PartitionBy.Name.V)
+	}
+	if e.DedupeBy != nil {
+		lines = append(lines, "dedupe "+e.DedupeBy.Name.V)
 	}
 	if e.Version.V > 1 {
 		lines = append(lines, "version "+strconv.Itoa(e.Version.V))

@@ -17,6 +17,7 @@ types:
 events:
   order.placed:
     partition_by: id
+    dedupe_by: id
     payload: { id: uuid, total: Money, tree: Tree }
 `
 	shape := func(source string) string { return catalogtest.Parsed(t, source).Events[0].Shape() }
@@ -43,6 +44,7 @@ events:
 		"a field of a struct":        {"amount: int64", "amount: int32"},
 		"a value of an enum":         {"EUR, USD", "EUR, JPY"},
 		"a partition key":            {"    partition_by: id\n", ""},
+		"a dedupe key":               {"    dedupe_by: id\n", ""},
 		"a constraint":               {"id: uuid", "id: { type: uuid }, more: { type: int, min: 1 }"},
 		"another constraint":         {"id: uuid", "id: { type: uuid }, more: { type: int, min: 2 }"},
 		"no constraint":              {"id: uuid", "id: { type: uuid }, more: { type: int }"},

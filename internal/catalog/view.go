@@ -191,6 +191,9 @@ func (v *viewer) event(e *Event) *Event {
 		if f == e.PartitionBy {
 			one.PartitionBy = one.Fields[i]
 		}
+		if f == e.DedupeBy {
+			one.DedupeBy = one.Fields[i]
+		}
 	}
 	if e.Result != nil {
 		result := *e.Result

@@ -51,6 +51,7 @@ type eventView struct {
 	Example       string
 	Delivery      delivery
 	PartitionBy   string
+	DedupeBy      string
 	Result        *fieldView
 	Subscriptions []subscriptionView
 	Schedules     []scheduleView
@@ -192,6 +193,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	}
 	if e.PartitionBy != nil {
 		v.PartitionBy = e.PartitionBy.Name.V
+	}
+	if e.DedupeBy != nil {
+		v.DedupeBy = e.DedupeBy.Name.V
 	}
 	if e.Result != nil {
 		v.Result = &fieldView{Type: typeParts(e.Result.Type), Optional: e.Result.Type.Optional, Doc: paragraphs(e.Result.Doc)}

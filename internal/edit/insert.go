@@ -14,6 +14,7 @@ type Event struct {
 	Name          string
 	Doc           string
 	PartitionBy   string
+	DedupeBy      string
 	Fields        []Field
 	Subscriptions []string
 }
@@ -117,7 +118,7 @@ func (e Event) lines(indent int) []string {
 	add := func(depth int, text string) {
 		all = append(all, strings.Repeat(" ", indent+depth*indentation)+text)
 	}
-	if e.Doc == "" && e.PartitionBy == "" && e.Fields == nil && e.Subscriptions == nil {
+	if e.Doc == "" && e.PartitionBy == "" && e.DedupeBy == "" && e.Fields == nil && e.Subscriptions == nil {
 		add(0, quoted(e.Name)+": {}")
 		return all
 	}
@@ -127,6 +128,9 @@ func (e Event) lines(indent int) []string {
 	}
 	if e.PartitionBy != "" {
 		add(1, "partition_by: "+quoted(e.PartitionBy))
+	}
+	if e.DedupeBy != "" {
+		add(1, "dedupe_by: "+quoted(e.DedupeBy))
 	}
 	if e.Fields != nil {
 		add(1, "payload:")

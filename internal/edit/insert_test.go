@@ -10,7 +10,7 @@ import (
 )
 
 var refunded = edit.Event{
-	Name: "order.refunded", Doc: "The money went back: all of it.", PartitionBy: "order_id",
+	Name: "order.refunded", Doc: "The money went back: all of it.", PartitionBy: "order_id", DedupeBy: "order_id",
 	Fields:        []edit.Field{{Name: "order_id", Type: "uuid"}, {Name: "lines", Type: "[]string"}, {Name: "note", Type: "string?", Doc: "Why."}},
 	Subscriptions: []string{"tell-customer"},
 }
@@ -18,6 +18,7 @@ var refunded = edit.Event{
 const refundedText = `  order.refunded:
     doc: 'The money went back: all of it.'
     partition_by: order_id
+    dedupe_by: order_id
     payload:
       order_id: uuid
       lines: '[]string'

@@ -39,7 +39,7 @@ var (
 	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by", "dedupe_by"},
 			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{

@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// RenameField renames a field, also in examples, in payloads of schedules, in partition_by and in limits, and keeps the old name as a
-// former name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
+// RenameField renames a field, also in examples, in payloads of schedules, in partition_by, dedupe_by and limits, and keeps the old name
+// as a former name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
 // a field of a struct or variant in place, as in order.placed.ship_to.street.
 func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	e, err := newEditor(c)
@@ -26,9 +26,11 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 	key := field.key
 	e.keepWas(field, to)
 	e.scalar(key, key.Value, to)
-	if by := below(field.owner, "partition_by"); by != nil && by.Value == key.Value {
-		if own, _ := value(below(field.owner, "payload"), key.Value); own == key {
-			e.scalar(by, key.Value, to)
+	for _, name := range []string{"partition_by", "dedupe_by"} {
+		if by := below(field.owner, name); by != nil && by.Value == key.Value {
+			if own, _ := value(below(field.owner, "payload"), key.Value); own == key {
+				e.scalar(by, key.Value, to)
+			}
 		}
 	}
 	e.inExamples(parsed, key, to)

@@ -101,6 +101,7 @@ types:
 events:
   order.placed:
     partition_by: name
+    dedupe_by: name
     payload:
       name: string
       currency: { type: "Currency?", default: EUR }
@@ -120,7 +121,7 @@ events:
 
 func TestAFieldInsideIsRenamed(t *testing.T) {
 	for path, want := range map[string]*strings.Replacer{
-		"order.placed.name":             strings.NewReplacer("partition_by: name", "partition_by: title", "      name: string\n      currency", "      title: { type: string, was: name }\n      currency", "- { name:", "- { title:"),
+		"order.placed.name":             strings.NewReplacer("partition_by: name", "partition_by: title", "dedupe_by: name", "dedupe_by: title", "      name: string\n      currency", "      title: { type: string, was: name }\n      currency", "- { name:", "- { title:"),
 		"order.placed.ship_to.name":     strings.NewReplacer("          name: string\n", "          title: { type: string, was: name }\n", "ship_to: { name:", "ship_to: { title:"),
 		"order.placed.ship_to.geo.name": strings.NewReplacer("fields: { name: string, in", "fields: { title: { type: string, was: name }, in", "geo: [{ name", "geo: [{ title"),
 		"Payment.card.holder.name":      strings.NewReplacer("holder: { fields: { name: string", "holder: { fields: { title: { type: string, was: name }", "holder: { name", "holder: { title"),

@@ -127,6 +127,9 @@ func (d dialect) message(e *catalog.Event) object {
 	if e.PartitionBy != nil {
 		own.set("partition_by", e.PartitionBy.Name.V)
 	}
+	if e.DedupeBy != nil {
+		own.set("dedupe_by", e.DedupeBy.Name.V)
+	}
 	if e.Result != nil { // it travels on no channel, so it is no reply
 		result := d.typeOf(e.Result.Type, catalog.Constraints{})
 		result.text("description", e.Result.Doc)

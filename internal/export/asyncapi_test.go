@@ -90,6 +90,7 @@ events:
   order.placed:
     doc: A customer placed an order.
     partition_by: order_id
+    dedupe_by: order_id
     payload: { order_id: uuid, size: { type: Size, doc: How big. } }
     subscriptions: { charge-card: { doc: Takes the money., timeout: 7s, batch: { size: 25 } } }
   shop.closed: {}
@@ -120,6 +121,7 @@ schedules:
 			map[string]any{"name": "often", "every": "1h", "missed": "once", "payload": map[string]any{}},
 		},
 		"#/components/messages/order.placed/x-busgen/partition_by":                "order_id",
+		"#/components/messages/order.placed/x-busgen/dedupe_by":                   "order_id",
 		"#/components/messages/order.placed/x-busgen/settings/retry.max_attempts": 4.0,
 		// Draft 07 ignores what is beside a $ref.
 		"#/components/messages/order.placed/payload/properties/size": map[string]any{

@@ -56,6 +56,7 @@ var beyondASchema = []struct {
 	{rules.PolicyUnused, "", "keys in different places"},
 	{rules.DelayOrder, "", "values in different places"},
 	{rules.Partition, "", "what is declared elsewhere"},
+	{rules.Dedupe, "", "what is declared elsewhere"},
 	{rules.Schedule, "", "expressions, time zones, and what is declared elsewhere"},
 	{rules.Limit, "declared|twice| is by |ten years", "what is declared elsewhere"},
 	{rules.OutOfRange, "^rate of .* is per ", "a duration is a text"},

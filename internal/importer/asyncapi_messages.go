@@ -127,6 +127,7 @@ func (r *asyncReader) result(body *yaml.Node, s *node) {
 func (r *asyncReader) describe(body *yaml.Node, u *use, n *node, examples []*node) {
 	r.addText(body, "owner", n.get("x-busgen").str("owner"), n.at("x-busgen"))
 	r.addText(body, "partition_by", n.get("x-busgen").str("partition_by"), n.at("x-busgen"))
+	r.addText(body, "dedupe_by", n.get("x-busgen").str("dedupe_by"), n.at("x-busgen"))
 	r.result(body, n.get("x-busgen").get("result"))
 	r.tags(body, n.get("tags"))
 	for _, e := range examples {

@@ -177,6 +177,25 @@ events:
 	},
 }
 
+var dedupeFewValues = Rule{
+	Rule: rules.DedupeFewValues,
+	Bad: `
+events:
+  payment.captured: { dedupe_by: final, payload: { payment_id: uuid, final: bool } }`,
+	Good: `
+events:
+  payment.captured: { dedupe_by: payment_id, payload: { payment_id: uuid, final: bool } }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			if f := e.DedupeBy; f != nil && (f.Type.Kind == catalog.Bool || f.Type.Kind == catalog.Named) {
+				found := p.report(e.Name.V, e.Name.Pos, "name a field that is different for each event, such as an id",
+					"the dedupe key of event %s is its field %s, which has few values", e.Name.V, f.Name.V)
+				p.see(found, f.Name.Pos, "field %s is here", f.Name.V)
+			}
+		}
+	},
+}
+
 // gap returns the field of e by which another event of the namespace is partitioned.
 func gap(e, other *catalog.Event) *catalog.Field {
 	if namespace(e) == "" {

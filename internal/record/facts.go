@@ -24,6 +24,7 @@ import (
 //	event NAME history 1                   an old version that can be read
 //	event NAME alias OTHER                 a former name
 //	event NAME partition_by: "FIELD"
+//	event NAME dedupe_by: "FIELD"
 //	event NAME expires_after: "48h0m0s"
 //	event NAME 1 FIELD: "string?"          a field of a version; its parts follow behind it, if it is a struct in place
 //	subscription NAME event: "EVENT"
@@ -179,6 +180,9 @@ func (w *factWriter) event(e *catalog.Event) {
 	}
 	if e.PartitionBy != nil {
 		w.add(e.PartitionBy.Name.V, "event", name, "partition_by")
+	}
+	if e.DedupeBy != nil {
+		w.add(e.DedupeBy.Name.V, "event", name, "dedupe_by")
 	}
 	if e.Settings.ExpiresAfter.V != 0 {
 		w.add(e.Settings.ExpiresAfter.V.String(), "event", name, "expires_after")

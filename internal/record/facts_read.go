@@ -258,6 +258,9 @@ func (r *factReader) eventFact(f Fact, e *catalog.Event) bool {
 		case "partition_by":
 			e.PartitionBy = &catalog.Field{Name: catalog.Value[string]{Pos: f.ValueAt}}
 			return schema.Unmarshal([]byte(f.Value), &e.PartitionBy.Name.V) == nil
+		case "dedupe_by":
+			e.DedupeBy = &catalog.Field{Name: catalog.Value[string]{Pos: f.ValueAt}}
+			return schema.Unmarshal([]byte(f.Value), &e.DedupeBy.Name.V) == nil
 		case "expires_after":
 			return f.duration(&e.Settings.ExpiresAfter)
 		}

@@ -73,7 +73,7 @@ func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 	keys := keysOf(t)
 	c.tuning.Types[t.Name()] = c.tuned("event type "+t.Name(), t.Name(), t.Settings(), e.Settings, keys)
 	if t.Shape() != "" && t.Shape() != e.Shape() {
-		c.needsBuild(e.Name.Pos, "event type %s has another payload or partition key", t.Name())
+		c.needsBuild(e.Name.Pos, "event type %s has another payload, partition key or dedupe key", t.Name())
 	}
 	if t.Priority() != priorities[e.Settings.Priority.V] {
 		c.needsBuild(e.Settings.Priority.Pos, "event type %s has another priority", t.Name())

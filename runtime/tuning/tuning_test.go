@@ -89,13 +89,16 @@ func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 			{"order.canceled:", "event type order.canceled is new"},
 		}},
 		{"carrier:       { type: Carrier, doc: Who delivers", "carrier: { type: string, doc: Who delivers", []difference{
-			{"order.shipped:\n", "event type order.shipped has another payload or partition key"},
+			{"order.shipped:\n", "event type order.shipped has another payload, partition key or dedupe key"},
 		}},
 		{"enum: [DHL, UPS, PostNL]", "enum: [DHL, UPS]", []difference{
-			{"order.shipped:\n", "event type order.shipped has another payload or partition key"},
+			{"order.shipped:\n", "event type order.shipped has another payload, partition key or dedupe key"},
 		}},
 		{"partition_by: user_id\n    retry", "retry", []difference{
-			{"user.deletion_requested:\n", "event type user.deletion_requested has another payload or partition key"},
+			{"user.deletion_requested:\n", "event type user.deletion_requested has another payload, partition key or dedupe key"},
+		}},
+		{"    dedupe_by: reference\n", "", []difference{
+			{"payment.captured:\n", "event type payment.captured has another payload, partition key or dedupe key"},
 		}},
 		{"priority: high\n    payload", "payload", []difference{
 			{"low\n    slow_after: off", "event type system.disk_filled has another priority"},

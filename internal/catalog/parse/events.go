@@ -4,7 +4,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
@@ -57,7 +56,7 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "result", "reserved", "history", "examples", "partition_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &catalog.Event{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
@@ -76,9 +75,10 @@ func (r *reader) event(e entry) *catalog.Event {
 	r.resolve()
 	r.brokenPayloads[ev] = !payloadOK
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
-	ev.PartitionBy = r.partition(o, ev.Fields, payloadOK)
+	ev.PartitionBy = partitionKey.of(r, o, ev.Fields, payloadOK)
 	_, keyed := o.entries["partition_by"]
 	r.brokenKeys[ev] = keyed && ev.PartitionBy == nil
+	ev.DedupeBy = dedupeKey.of(r, o, ev.Fields, payloadOK)
 	ev.Settings = r.settings(o)
 	ev.Subscriptions = r.subscriptions(o, ev.GoName)
 	if nameErr != nil {
@@ -112,46 +112,6 @@ func (r *reader) result(o object) *catalog.Result {
 		return nil
 	}
 	return result
-}
-
-// partition finds the field that partition_by names. A payload with findings
-// of its own may be missing that field for another reason.
-func (r *reader) partition(o object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
-	e, ok := o.entries["partition_by"]
-	if !ok {
-		return nil
-	}
-	name, ok := r.text(e.value, "partition_by of "+o.what)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, f := range fields {
-		if f.Name.V == name.V {
-			r.checkPartitionType(e, o.what, f)
-			return f
-		}
-		names = append(names, f.Name.V)
-	}
-	if payloadOK {
-		f := r.report(r.place(e.value), rules.Partition, "partition_by of %s names %q, which is not a field of its payload", o.what, name.V)
-		f.Hint = diag.DidYouMean(name.V, names)
-	}
-	return nil
-}
-
-func (r *reader) checkPartitionType(e entry, what string, f *catalog.Field) {
-	at := r.place(e.value)
-	switch {
-	case f.Type.Optional:
-		r.report(at, rules.Partition, "partition_by of %s names %s, which is optional", what, f.Name.V).
-			See(r.typeAt(f.Type), "the field is here").
-			Hint = "choose a required field: events without a value would have no order"
-	case !canBeKey(f.Type):
-		r.report(at, rules.Partition, "partition_by of %s names %s, which has type %s", what, f.Name.V, f.Type.Text).
-			See(r.typeAt(f.Type), "the field is here").
-			Hint = keyTypes
-	}
 }
 
 const keyTypes = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"

@@ -19,6 +19,7 @@ type (
 		Version       int                      `json:"version"`
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
+		DedupeBy      string                   `json:"dedupe_by,omitempty"`
 		Payload       []fieldObject            `json:"payload"`
 		Result        *resultObject            `json:"result,omitempty"`
 		Reserved      []string                 `json:"reserved,omitempty"`
@@ -79,6 +80,9 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	if e.PartitionBy != nil {
 		o.PartitionBy = e.PartitionBy.Name.V
+	}
+	if e.DedupeBy != nil {
+		o.DedupeBy = e.DedupeBy.Name.V
 	}
 	if e.Result != nil {
 		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}

@@ -70,6 +70,9 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.PartitionBy != nil {
 		row("in order by", e.PartitionBy.Name.V)
 	}
+	if e.DedupeBy != nil {
+		row("dedupe key", e.DedupeBy.Name.V)
+	}
 	for _, use := range e.Settings.Limits.V {
 		row("limit "+use.String(), use.Meaning())
 	}

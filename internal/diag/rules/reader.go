@@ -46,6 +46,7 @@ var (
 	History       = reader("history", "Every version before the present one has its payload.")
 	Accepted      = reader("accepted-finding", "Accepted keys have the form of keys of busgen breaking, each with a reason.")
 	Partition     = reader("partition-key", "Every event has the field that partition_by names, with a type that can be a key. Batches in strict order need one.")
+	Dedupe        = reader("dedupe-key", "Every event has the field that dedupe_by names, with a type that can be a key.")
 )
 
 func reader(id, doc string) *diag.Rule { return add(diag.Reader, diag.Error, id, doc) }

@@ -419,9 +419,6 @@ func (env *Env) TestAnImmediateEventIsStoredWhateverBecomesOfTheHandler(t *testi
 			if _, staged = r.Wait(ctx); !errors.Is(staged, runtime.ErrStaged) || !strings.Contains(staged.Error(), "Immediately") {
 				t.Errorf("waiting for a staged event: %v", staged)
 			}
-			if _, err := runtime.Publish(ctx, f.Bus, PlacedType, OrderPlaced{}, runtime.WithDedupeKey("twenty")); !errors.Is(err, runtime.ErrStagedKey) {
-				t.Errorf("a staged event with a dedupe key: %v", err)
-			}
 			if e.Attempt == 2 {
 				go func() {
 					defer close(over)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime/debug"
 	"sync"
@@ -98,6 +99,7 @@ type Attempt struct {
 	left         bool // the worker did not wait for it
 	handled      bool // well, and there are more handlers to come
 	staged       []engine.Record
+	keys         engine.Keys   // of what is staged; nil until one has a key
 	taken        bool          // by TakeStaged
 	storing      bool          // what was taken; its deadline does not end the attempt
 	stored       bool          // what was taken: the attempt succeeds, however late
@@ -126,7 +128,9 @@ func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
 
 // Stage keeps events to be appended in the transaction that records the
 // success of the attempt. The context is the attempt or derived from it; if it has
-// ended nothing is kept.
+// ended nothing is kept. A record with an idempotency key that was staged before, by this
+// attempt or by members of the group before it, becomes a Duplicate; if the payload differs
+// the error is an *engine.ConflictError, and nothing is kept.
 func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	ended := a.endOf(ctx)
 	a.mu.Lock()
@@ -139,7 +143,40 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	case a.interrupted() != nil:
 		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}
+	if err := a.recognise(records); err != nil {
+		return err
+	}
 	a.staged = append(a.staged, records...)
+	return nil
+}
+
+// recognise makes records duplicates whose idempotency key the run has staged before.
+func (a *Attempt) recognise(records []engine.Record) error {
+	keyed := false
+	for i := range records {
+		keyed = keyed || records[i].Dedupe != nil
+	}
+	if !keyed {
+		return nil
+	}
+	keys := a.keys
+	if keys == nil {
+		keys = engine.Keys{}
+		if a.run.members != nil {
+			for _, r := range a.run.staged { // by members before
+				keys.Recognise(&r)
+			}
+		}
+	}
+	if len(records) > 1 {
+		keys = maps.Clone(keys) // on an error nothing is staged
+	}
+	for i := range records {
+		if err := keys.Recognise(&records[i]); err != nil {
+			return err
+		}
+	}
+	a.keys = keys
 	return nil
 }
 

@@ -74,7 +74,8 @@ type Settler interface {
 	// unless d is this consumer's: polled from it and not settled, while no other
 	// consumer has taken its place and d has not moved to another process. It does
 	// not block: dispositions reach the disk in groups. Staged records become visible
-	// in the transaction of the disposition.
+	// in the transaction of the disposition, apart from those whose idempotency key
+	// another event has by then: they are dropped, and Dedupe.Settled is told.
 	Settle(d *Delivery, disposition Disposition)
 
 	// SettleAll is Settle for several deliveries, which the engine records in one

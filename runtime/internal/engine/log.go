@@ -33,9 +33,13 @@ type Appender interface {
 	// Seq. When it returns nil they survive a power cut; when it returns an
 	// error none of them is stored. A context that ends before the
 	// transaction has begun withdraws the records; later it is ignored. A
-	// record whose idempotency key is known becomes a Duplicate, or a
-	// *ConflictError if its payload differs.
+	// record whose idempotency key is known, by the log or by an earlier one of the
+	// records, becomes a Duplicate, or a *ConflictError if its payload differs.
 	Append(ctx context.Context, records []Record) error
+
+	// Recognise makes records Duplicates whose idempotency keys the log knows, and
+	// returns a *ConflictError if a payload differs. It stores nothing.
+	Recognise(ctx context.Context, records []Record) error
 
 	// StoresKeys reports whether Append stores Record.Key. If not, publishers leave
 	// it empty, because computing it runs code of the program.

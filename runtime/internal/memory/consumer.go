@@ -301,7 +301,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	} else if !own.started.IsZero() {
 		own.Uncounted++
 	}
-	s.insert(v.Staged)
+	s.insert(s.keep(v.Staged))
 	own.Progress = v.Progress
 	switch v.Kind {
 	case engine.Done:

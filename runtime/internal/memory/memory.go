@@ -156,16 +156,69 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		return err
 	}
 	defer l.mu.Unlock()
+	if err := l.recogniseAll(records); err != nil {
+		return err
+	}
+	keys := engine.Keys{}
 	for i := range records {
-		if err := l.recognise(&records[i]); err != nil {
-			for j := range records[:i] {
-				records[j].Duplicate = false
-			}
+		if err := keys.Recognise(&records[i]); err != nil {
 			return err
 		}
 	}
 	l.insert(records)
+	for i := range records {
+		if r := &records[i]; r.Duplicate && r.Seq == 0 { // of an earlier one of the records
+			r.Seq = records[slices.IndexFunc(records, func(first engine.Record) bool { return first.ID == r.ID })].Seq
+		}
+	}
 	return nil
+}
+
+// Recognise implements [engine.Appender].
+func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	return l.recogniseAll(records)
+}
+
+func (s *store) recogniseAll(records []engine.Record) error {
+	for i := range records {
+		if err := s.recognise(&records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep returns those of the staged records whose key no other event has.
+func (s *store) keep(staged []engine.Record) (kept []engine.Record) {
+	if !slices.ContainsFunc(staged, func(r engine.Record) bool { return r.Dedupe != nil }) {
+		return staged
+	}
+	keys := engine.Keys{}
+	for _, r := range staged {
+		if r.Dedupe == nil {
+			kept = append(kept, r)
+			continue
+		}
+		if r.Duplicate { // the publisher knows
+			continue
+		}
+		tell := r.Dedupe.Settled
+		err := s.recognise(&r)
+		if err == nil {
+			err = keys.Recognise(&r)
+		}
+		if tell != nil {
+			tell(r.ID, err)
+		}
+		if err == nil && !r.Duplicate {
+			kept = append(kept, r)
+		}
+	}
+	return kept
 }
 
 // recognise makes a record a duplicate if its idempotency key is remembered.

@@ -3,11 +3,13 @@ package sqlite
 import (
 	"context"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
@@ -28,6 +30,22 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
 	}
 	return nil
+}
+
+// Recognise implements [engine.Appender].
+func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
+	now := time.Now()
+	return fault.Wrap("read", l.path, l.read(func(c *database.Conn) error {
+		for i := range records {
+			if records[i].Dedupe == nil {
+				continue
+			}
+			if err := recognise(c, &records[i], now); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // StoresKeys implements [engine.Appender]. A key is computed again from the payload,

@@ -223,21 +223,32 @@ func discard(c *database.Conn, subscription, seq int64, reason string) error {
 }
 
 // insertStaged appends events that belong to a disposition, except those that
-// nobody wants.
+// nobody wants, and those whose key another event has.
 func (w *writer) insertStaged(staged []logged) error {
+	from := 0 // of those that are to be written
 	for i := range staged {
-		if !staged[i].IfWanted {
+		e := &staged[i]
+		if !e.IfWanted && e.Dedupe == nil {
 			continue
 		}
-		wanted, err := w.wanted(staged[i].Type)
+		if err := w.insert(staged[from:i]); err != nil {
+			return err
+		}
+		from = i
+		wanted, err := false, error(nil)
+		if e.IfWanted {
+			wanted, err = w.wanted(e.Type)
+		} else {
+			wanted, err = w.keep(e)
+		}
 		if err != nil {
 			return err
 		}
 		if !wanted {
-			return w.insert(append(staged[:i:i], staged[i+1:]...))
+			from = i + 1
 		}
 	}
-	return w.insert(staged)
+	return w.insert(staged[from:])
 }
 
 // wanted tells whether some subscription is for one of the bus's own types, which may

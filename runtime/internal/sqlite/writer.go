@@ -64,6 +64,7 @@ type writer struct {
 	saving  bool          // the write-ahead log is to be moved into the file, which has to be left
 	events  []logged      // of the transaction at hand
 	flushes []flush       // of the transaction at hand
+	keys    []settledKey  // of the transaction at hand
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {
@@ -256,6 +257,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	took = time.Since(began)
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
+		w.tellKeys()
 		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
 	if len(w.flushes) > 0 {
@@ -282,6 +284,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	clear(w.events)
 	clear(w.flushes)
+	clear(w.keys)
 	w.save()
 	w.conn.Tidy() // nobody waits for it
 	return took
@@ -301,6 +304,7 @@ func (w *writer) report(err error) {
 
 // apply does what a transaction is for.
 func (w *writer) apply(g group) error {
+	w.keys = w.keys[:0]
 	for _, r := range g.requests {
 		if r.exec != nil {
 			return r.exec(w.conn)
@@ -319,6 +323,7 @@ func (w *writer) apply(g group) error {
 		if err := w.insert(r.events); err != nil {
 			return err
 		}
+		numberDuplicates(r.events)
 	}
 	for i := range w.flushes {
 		if err := w.writeFlush(&w.flushes[i]); err != nil {

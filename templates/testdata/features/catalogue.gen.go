@@ -78,10 +78,11 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	DedupeBy:    func(p OrderPlaced) string { return p.OrderID.String() },
 	LimitKeys: map[string]func(OrderPlaced) string{
 		"order_id": func(p OrderPlaced) string { return p.OrderID.String() },
 	},
-	Shape:  "5d4c89a5f454",
+	Shape:  "e003acfa0c55",
 	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","note":"string?"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
@@ -150,7 +151,8 @@ var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	},
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
-	Shape:       "65cb17700313",
+	DedupeBy:    func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
+	Shape:       "29f234095e9d",
 	Schema:      `{"event":"order.line.added","version":1,"payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 })
 

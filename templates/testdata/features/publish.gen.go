@@ -23,6 +23,9 @@ func PublishPingBatch(ctx context.Context, bus *runtime.Bus, payloads []Ping, op
 // PublishOrderPlaced publishes one order.placed. If it returns nil the event is
 // on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
+// An event with the same order_id as one before is not stored again: see
+// [runtime.WithDedupeKey].
+//
 // A customer placed an order. This sentence runs on for long enough that the
 // comment has to be wrapped somewhere before its end.
 //
@@ -54,6 +57,9 @@ func PublishOrderMovedBatch(ctx context.Context, bus *runtime.Bus, payloads []Or
 // PublishOrderLineAdded publishes one order.line.added. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
+//
+// An event with the same line as one before is not stored again: see
+// [runtime.WithDedupeKey].
 func PublishOrderLineAdded(ctx context.Context, bus *runtime.Bus, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, bus, OrderLineAddedType, payload, opts...)
 }

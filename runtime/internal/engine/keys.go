@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+)
+
+// Keys are the idempotency keys of records that are about to be stored together. The log
+// does not know them yet.
+type Keys map[typeKey]keyed
+
+type typeKey struct{ eventType, key string }
+
+// keyed is the first record that has a key.
+type keyed struct {
+	id      uuid.UUID
+	version int
+	payload []byte
+}
+
+// Recognise makes a record a Duplicate of an earlier one that has its key, and notes the key
+// otherwise. A *ConflictError says that the payloads differ. Records without a key, and those
+// that are duplicates, it leaves as they are. The Seq of a new duplicate is 0.
+func (k Keys) Recognise(r *Record) error {
+	if r.Dedupe == nil || r.Duplicate {
+		return nil
+	}
+	at := typeKey{r.Type, r.Dedupe.Key}
+	first, known := k[at]
+	switch {
+	case !known:
+		k[at] = keyed{r.ID, max(r.Version, 1), r.Payload}
+	case first.version == max(r.Version, 1) && !bytes.Equal(first.payload, r.Payload):
+		return &ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
+	default:
+		r.ID, r.Seq, r.Duplicate = first.id, 0, true
+	}
+	return nil
+}
