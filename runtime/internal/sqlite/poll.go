@@ -296,6 +296,19 @@ func (c *consumer) before(seq int64) int {
 	return 0
 }
 
+// selectPage returns events that are for subscription ?1 and have no row in deliveries. That
+// there is no row at all, as nearly always, is asked once and not for each of them.
+const selectPage = `
+	SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
+	WHERE l.seq >= ?2 AND l.seq <= ?3
+	  AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+	  AND ((SELECT NOT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq >= ?2))
+	       OR NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq))
+	ORDER BY l.seq LIMIT ?4`
+
+// loggedAtOnce is how many events of a page are allocated together.
+const loggedAtOnce = 16
+
 // readPage reads from the file what the tail no longer holds. Deliveries that
 // have a row come from there.
 func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, next int64, err error) {
@@ -305,11 +318,14 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 			return err
 		}
 		next = end + 1
-		return conn.Query(`
-			SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
-			WHERE l.seq >= ?2 AND l.seq <= ?3 AND `+withoutRow+`
-			ORDER BY l.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
-			event := &logged{typeID: s.ColumnInt64(2)}
+		var free []logged
+		return conn.Query(selectPage, func(s *sqlite3.Stmt) error {
+			if len(free) == 0 {
+				free = make([]logged, min(int64(limit-len(dst)), end+1-s.ColumnInt64(0), loggedAtOnce))
+			}
+			event := &free[0]
+			free = free[1:]
+			event.typeID = s.ColumnInt64(2)
 			event.Record = engine.Record{
 				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
 				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
