@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/bench/events"
-	"github.com/busgen/busgen/runtime"
 )
 
 // These are for profiles and for counting allocations; the command compares
@@ -58,15 +57,30 @@ func benchmarkHandle(b *testing.B, subscriptions int) {
 }
 
 // BenchmarkCatchUp handles events that are in the file already: what it
-// allocates is what handling alone allocates.
-func BenchmarkCatchUp(b *testing.B) {
-	bus := benchBus(b)
-	if _, err := bus.publishMany(b.Context(), b.N, 0); err != nil {
+// allocates is what handling alone allocates. BenchmarkCatchUpInBatches does so
+// in batches of up to 128.
+func BenchmarkCatchUp(b *testing.B)          { benchmarkCatchUp(b, false) }
+func BenchmarkCatchUpInBatches(b *testing.B) { benchmarkCatchUp(b, true) }
+
+func benchmarkCatchUp(b *testing.B, batched bool) {
+	path := filepath.Join(b.TempDir(), "bus.db")
+	if _, err := fill(b.Context(), path, b.N, false, 0); err != nil {
+		b.Fatal(err)
+	}
+	bus, err := openBus(b.Context(), path)
+	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, _, err := bus.drain(b.Context(), b.N, runtime.FromBeginning()); err != nil {
+	if err := bus.subscribe(b.Context(), 1, batched, nil); err != nil {
+		b.Fatal(err)
+	}
+	if err := bus.requireHandled(b.Context(), b.N); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	if err := bus.Shutdown(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 }

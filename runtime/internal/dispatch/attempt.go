@@ -231,14 +231,14 @@ func (a *Attempt) endOf(ctx context.Context) error {
 
 // newAttempt returns an attempt that has not begun.
 func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
-	a := &r.initial
+	a := &r.initial // which is as it was allocated, but for these two
+	started := a.started
 	if r.tried {
 		a = new(Attempt)
 	}
-	*a = Attempt{
-		Delivery: r.Delivery, Number: r.Failures + r.Uncounted + 1,
-		run: r, handler: h, worker: worker, settings: r.own.over(h.Settings(r.Type)), permit: permit, started: r.initial.started, first: !r.tried,
-	}
+	a.Delivery, a.Number = r.Delivery, r.Failures+r.Uncounted+1
+	a.run, a.handler, a.worker, a.settings = r, h, worker, r.own.over(h.Settings(r.Type))
+	a.permit, a.started, a.first = permit, started, !r.tried
 	if s.cfg.Group {
 		a.started = time.Now()
 	}
@@ -474,8 +474,8 @@ func (a *Attempt) drop() {
 
 // settle gives the disposition on the delivery.
 func (a *Attempt) settle(v engine.Disposition) {
-	if b := a.batch; b != nil && b.judging {
-		b.judged = append(b.judged, judged{a.run.item, v})
+	if b := a.batch; b != nil && b.judged != nil {
+		b.judged.add(a.run, v)
 		return
 	}
 	a.run.scheduler.settle(a.run.item, v)

@@ -109,13 +109,7 @@ type Batch struct {
 	preparing atomic.Pointer[Attempt] // code of the program is called for it, before the handler
 	whole     Attempt                 // its mu is taken before those of the others, and guards all decisions
 	expired   int                     // attempts that were over before the batch was; guarded by whole.mu
-	judging   bool                    // dispositions are kept in judged; guarded by whole.mu
-	judged    []judged                // guarded by whole.mu
-}
-
-type judged struct {
-	item
-	engine.Disposition
+	judged    *judged                 // while it is judged: where dispositions are kept; guarded by whole.mu
 }
 
 // spared is the kind of the failure of attempts that another one has kept from being made.
@@ -288,12 +282,12 @@ func (b *Batch) begin(worker int, slots []int) {
 		}
 		a := s.newAttempt(slots[i], r, b.handler, r.initial.permit)
 		r.tried, a.batch, a.warned = true, b, true
-		if !b.claim(a) {
-			continue
-		}
 		b.begun = append(b.begun, a)
-		if r.failure != nil {
-			b.Reject(a, r.failure)
+	}
+	b.claimAll()
+	for _, a := range b.begun {
+		if a.run.failure != nil {
+			b.Reject(a, a.run.failure)
 		}
 	}
 	if len(b.begun) == 0 {
@@ -331,23 +325,15 @@ func (whole *Attempt) limitByExpiry() {
 	whole.limit, whole.expires = last, true
 }
 
-// claim begins an attempt, or reports false if its delivery must not be tried.
-func (b *Batch) claim(a *Attempt) bool {
-	for {
-		ok, cancelled := b.scheduler.consumer.Begin(a.Delivery, a.worker, a.started)
-		if ok || a.refused(cancelled) {
-			return ok
-		}
-	}
-}
-
 // finish takes what the handler did. It reports false when the worker was written off.
 func (b *Batch) finish(err error, kind, stack string) (keep bool) {
 	s, whole := b.scheduler, &b.whole
 	failures := b.failures(err, kind, stack) // runs the program's code; not while mu is held
-	for _, a := range b.begun {
-		s.consumer.End(a.Delivery)
+	deliveries := make([]*engine.Delivery, len(b.begun))
+	for i, a := range b.begun {
+		deliveries[i] = a.Delivery
 	}
+	s.consumer.EndAll(deliveries)
 	whole.mu.Lock()
 	late, left := whole.over, whole.left
 	whole.over, whole.returned = true, true
@@ -427,9 +413,6 @@ func (b *Batch) outOfRange(named *BatchError) error {
 func (b *Batch) judge(failures []failure, forced bool) {
 	s, whole := b.scheduler, &b.whole
 	now := time.Now()
-	if failures == nil {
-		failures = make([]failure, len(b.begun))
-	}
 	if len(whole.staged) > 0 && b.allSucceed(failures, now) {
 		last := b.handed[len(b.handed)-1]
 		last.mu.Lock()
@@ -437,12 +420,14 @@ func (b *Batch) judge(failures []failure, forced bool) {
 		last.mu.Unlock()
 	}
 	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires
-	b.judging, b.judged = true, make([]judged, 0, len(b.begun))
+	b.judged = judgedPool.Get().(*judged)
 	for i, a := range b.begun {
 		a.mu.Lock()
 		if !a.over {
 			a.over, a.returned = true, true
 			switch {
+			case failures == nil:
+				a.judge(failure{}, now)
 			case failures[i].kind == spared:
 				a.withdraw()
 				a.spare(now)
@@ -455,10 +440,11 @@ func (b *Batch) judge(failures []failure, forced bool) {
 		}
 		a.mu.Unlock()
 	}
-	b.judging = false
+	all := b.judged
+	b.judged = nil
 	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
-	for _, one := range b.judged {
-		switch one.Kind {
+	for i := range all.settled {
+		switch one := &all.settled[i]; one.Kind {
 		case engine.Done:
 			end.Done++
 		case engine.Retry, engine.Dead:
@@ -470,8 +456,8 @@ func (b *Batch) judge(failures []failure, forced bool) {
 	if b.handler.BatchEnded != nil && end.Size > 0 {
 		b.handler.BatchEnded(end) // first, so that a caller that waits for an event finds it counted
 	}
-	s.settleAll(b.judged)
-	b.judged = nil
+	s.settleAll(all)
+	all.free()
 }
 
 func (b *Batch) isUnfit(seq int64) bool {
@@ -499,7 +485,7 @@ func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
 			continue
 		}
 		a.mu.Lock()
-		failed := a.over || failures[i].kind != "" || b.scheduler.base.Err() == nil && a.late(now)
+		failed := a.over || failures != nil && failures[i].kind != "" || b.scheduler.base.Err() == nil && a.late(now)
 		a.mu.Unlock()
 		if failed {
 			return false
@@ -605,33 +591,6 @@ func (b *Batch) leave() {
 // how many there are.
 func (b *Batch) logged(more ...any) []any {
 	return b.whole.logged(append([]any{"batch", len(b.begun)}, more...)...)
-}
-
-// takeSlots returns numbers for attempts that run at once, under which they are claimed. No
-// other attempt of the subscription has them until freeSlots.
-func (s *Scheduler) takeSlots(n int) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slots := make([]int, 0, n)
-	for len(slots) < n && len(s.slots) > 0 {
-		last := len(s.slots) - 1
-		slots = append(slots, s.slots[last])
-		s.slots = s.slots[:last]
-	}
-	for len(slots) < n {
-		slots = append(slots, s.slotted)
-		s.slotted++
-	}
-	for len(s.running) < s.slotted {
-		s.running = append(s.running, nil)
-	}
-	return slots
-}
-
-func (s *Scheduler) freeSlots(slots []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.slots = append(s.slots, slots...)
 }
 
 // watchBatch makes sure that the batch ends at its deadline.

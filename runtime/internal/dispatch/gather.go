@@ -24,10 +24,11 @@ import (
 
 // gathering is what a subscription with batches gathers. It is guarded by the turn.
 type gathering struct {
-	items []item
-	since time.Time   // when the first of them was taken; zero for none
-	full  bool        // nothing is to be added
-	timer *time.Timer // ends the wait for more
+	items   []item
+	permits []breaker.Permit // memory of beginBatch
+	since   time.Time        // when the first of them was taken; zero for none
+	full    bool             // nothing is to be added
+	timer   *time.Timer      // ends the wait for more
 }
 
 // nextBatch waits for a batch that may run. It reports false when the subscription is
@@ -251,7 +252,7 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 		s.putBackGathered()
 		return nil, nil
 	}
-	permits := make([]breaker.Permit, 0, len(g.items))
+	permits := g.permits[:0]
 	if b := s.cfg.Breaker; b != nil {
 		for _, i := range g.items {
 			permit, ok := b.Acquire(now, i.Seq)
@@ -260,6 +261,7 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 			}
 			permits = append(permits, permit)
 		}
+		g.permits = permits
 		if len(permits) == 0 {
 			s.putBackGathered()
 			return nil, reopening(b, now)
@@ -303,7 +305,7 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 			r.failure = granted.failure
 		}
 		r.initial.started = now
-		if permits != nil {
+		if len(permits) > 0 {
 			r.initial.permit = permits[at]
 		}
 	}

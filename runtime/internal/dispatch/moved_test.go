@@ -108,6 +108,18 @@ func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bo
 	return !s.foreign[d.Seq], false
 }
 
+func (s *source) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+	for begun < len(all) {
+		if ok, _ := s.Begin(all[begun], workers[begun], started); !ok {
+			break
+		}
+		begun++
+	}
+	return begun
+}
+
+func (s *source) EndAll([]*engine.Delivery) {}
+
 func (s *source) SettleAll(all []engine.Settled) {
 	for _, one := range all {
 		s.Settle(one.Delivery, one.Disposition)

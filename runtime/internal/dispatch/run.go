@@ -172,7 +172,7 @@ func encodeProgress(done []string, before string) string {
 func (s *Scheduler) settle(i item, v engine.Disposition) {
 	v = s.beforeSettling(i, v)
 	s.consumer.Settle(i.Delivery, v)
-	if s.settled(i, v) {
+	if s.settled(i.key, i.Seq, v.Kind) {
 		s.signal()
 	}
 	if s.cfg.Settled != nil {
@@ -181,16 +181,15 @@ func (s *Scheduler) settle(i item, v engine.Disposition) {
 }
 
 // settleAll is settle for the deliveries of a batch: they are settled together.
-func (s *Scheduler) settleAll(all []judged) {
-	settled := make([]engine.Settled, len(all))
-	for i := range all {
-		all[i].Disposition = s.beforeSettling(all[i].item, all[i].Disposition)
-		settled[i] = engine.Settled{Delivery: all[i].Delivery, Disposition: all[i].Disposition}
+func (s *Scheduler) settleAll(all *judged) {
+	for i, r := range all.runs {
+		v := &all.settled[i].Disposition
+		*v = s.beforeSettling(r.item, *v)
 	}
-	s.consumer.SettleAll(settled)
+	s.consumer.SettleAll(all.settled)
 	more := false
-	for _, one := range all {
-		more = s.settled(one.item, one.Disposition) || more
+	for i, r := range all.runs {
+		more = s.settled(r.key, r.Seq, all.settled[i].Kind) || more
 	}
 	if more {
 		s.signal()
@@ -215,12 +214,12 @@ func (s *Scheduler) beforeSettling(i item, v engine.Disposition) engine.Disposit
 
 // settled frees the key of a delivery that is settled, and reports whether something may
 // have waited for that.
-func (s *Scheduler) settled(i item, v engine.Disposition) (more bool) {
+func (s *Scheduler) settled(key string, seq int64, how engine.DispositionKind) (more bool) {
 	again := false
-	switch v.Kind {
+	switch how {
 	case engine.Done, engine.Discard, engine.Dead:
 	default:
-		again = s.queue.pollAgain(i.Seq, time.Now())
+		again = s.queue.pollAgain(seq, time.Now())
 	}
-	return s.queue.done(i.key, i.Seq) || again
+	return s.queue.done(key, seq) || again
 }

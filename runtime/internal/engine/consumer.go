@@ -61,6 +61,11 @@ type Settler interface {
 	// settled.
 	Begin(d *Delivery, worker int, started time.Time) (ok, cancelled bool)
 
+	// BeginAll is Begin for the deliveries of a batch, each with a worker number of its
+	// own. It returns how many it has begun, from the first on. The next one, if there is
+	// one, has not begun: it is for Begin, because it is a suspect or must not be tried.
+	BeginAll(all []*Delivery, workers []int, started time.Time) (begun int)
+
 	// SetWaiting says that the handler which was called after Begin waits for other
 	// handlers, or no longer does. If the process dies while it waits and others are at
 	// work, that is no attempt that counts, and the delivery is no suspect. It has begun
@@ -69,6 +74,9 @@ type Settler interface {
 
 	// End says that the handler which was called after Begin has returned.
 	End(d *Delivery)
+
+	// EndAll is End for the deliveries of a batch.
+	EndAll(all []*Delivery)
 
 	// Settle records the disposition of d. It is ignored, staged records included,
 	// unless d is this consumer's: polled from it and not settled, while no other
@@ -79,7 +87,7 @@ type Settler interface {
 	Settle(d *Delivery, disposition Disposition)
 
 	// SettleAll is Settle for several deliveries, which the engine records in one
-	// transaction.
+	// transaction. The slice is the caller's again when it returns.
 	SettleAll(all []Settled)
 }
 

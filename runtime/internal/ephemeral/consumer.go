@@ -240,11 +240,17 @@ func (c *Consumer) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled 
 	return !c.closed, false
 }
 
+// BeginAll implements [engine.Settler]. An ephemeral subscription has no batches.
+func (c *Consumer) BeginAll([]*engine.Delivery, []int, time.Time) (begun int) { return 0 }
+
 // SetWaiting implements [engine.Settler].
 func (c *Consumer) SetWaiting(*engine.Delivery, bool) {}
 
 // End implements [engine.Settler].
 func (c *Consumer) End(*engine.Delivery) {}
+
+// EndAll implements [engine.Settler].
+func (c *Consumer) EndAll([]*engine.Delivery) {}
 
 // SettleAll implements [engine.Settler].
 func (c *Consumer) SettleAll(all []engine.Settled) {

@@ -258,11 +258,25 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 	return true, false
 }
 
+// BeginAll implements [engine.Settler].
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+	for begun < len(all) {
+		if ok, _ := c.Begin(all[begun], workers[begun], started); !ok {
+			break
+		}
+		begun++
+	}
+	return begun
+}
+
 // SetWaiting implements [engine.Settler], and does as little as Prepare.
 func (c *consumer) SetWaiting(*engine.Delivery, bool) {}
 
 // End implements [engine.Settler].
 func (c *consumer) End(*engine.Delivery) {}
+
+// EndAll implements [engine.Settler].
+func (c *consumer) EndAll([]*engine.Delivery) {}
 
 // own returns a delivery that this consumer has polled and not settled, or nil.
 func (c *consumer) own(d *engine.Delivery) *delivery {

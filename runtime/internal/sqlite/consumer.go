@@ -292,6 +292,28 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (ok,
 	return true, false
 }
 
+// BeginAll implements [engine.Consumer].
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+	starts := make([]claims.Start, 0, len(all))
+	c.mu.Lock()
+	if !c.ended && !c.replaced {
+		for i, d := range all {
+			if _, cancelled := c.cancelled[d.Seq]; cancelled || d.Suspect {
+				break
+			}
+			own := d.Token.(*delivery)
+			own.started, own.place = started, c.place(workers[i])
+			starts = append(starts, claims.Start{Place: own.place, Seq: d.Seq, Executions: d.Failures + d.Uncounted})
+		}
+		if len(starts) > 0 {
+			c.look()
+		}
+	}
+	c.mu.Unlock()
+	c.log.claims.BeginAll(c.id, starts)
+	return len(starts)
+}
+
 // SetWaiting implements [engine.Consumer].
 func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	place := d.Token.(*delivery).place
@@ -306,6 +328,17 @@ func (c *consumer) End(d *engine.Delivery) {
 	if place := d.Token.(*delivery).place; place != nil { // else it had ended before Begin
 		c.log.claims.End(place, d.Seq)
 	}
+}
+
+// EndAll implements [engine.Consumer].
+func (c *consumer) EndAll(all []*engine.Delivery) {
+	ends := make([]claims.Start, 0, len(all))
+	for _, d := range all {
+		if place := d.Token.(*delivery).place; place != nil {
+			ends = append(ends, claims.Start{Place: place, Seq: d.Seq})
+		}
+	}
+	c.log.claims.EndAll(ends)
 }
 
 // Prepare implements [engine.Consumer].

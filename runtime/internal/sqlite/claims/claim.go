@@ -8,7 +8,8 @@ import (
 
 const (
 	claimSize   = 32
-	claimsBytes = 64 << 10 // what is mapped; workers beyond that write to the file
+	claimsBytes = 64 << 10 // what is mapped at first
+	mappedLimit = 1 << 20  // and at most; workers beyond that write to the file
 	claimsLimit = 16 << 20 // what is read; nobody has that many workers
 )
 

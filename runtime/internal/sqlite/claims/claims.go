@@ -138,10 +138,44 @@ func (c *File) Clear(life uint32) error {
 	}
 	// Written, not only extended: a mapping of space that the disk does not
 	// have would fail when it is used.
-	if _, err := c.file.WriteAt(make([]byte, claimsBytes), 0); err == nil {
-		c.mapped, _ = mapFile(c.file, claimsBytes)
+	size := mappedFor(len(c.places))
+	if _, err := c.file.WriteAt(make([]byte, size), 0); err == nil {
+		c.mapped, _ = mapFile(c.file, size)
 	}
 	return nil
+}
+
+// mappedFor returns how much is mapped for so many places.
+func mappedFor(places int) int {
+	size := claimsBytes
+	for size < mappedLimit && size < 2*claimSize*places {
+		size *= 2
+	}
+	return size
+}
+
+// grow maps more of the file if there are more places than the mapping has. What cannot be
+// mapped is written. The caller holds mu.
+func (c *File) grow() {
+	before, size := len(c.mapped), mappedFor(len(c.places))
+	if before == 0 || size <= before {
+		return
+	}
+	for _, p := range c.places {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
+	more := make([]byte, size-before) // with what was written behind the mapping
+	if _, err := c.file.ReadAt(more, int64(before)); err != nil && err != io.EOF {
+		return
+	}
+	if _, err := c.file.WriteAt(more, int64(before)); err != nil {
+		return
+	}
+	if mapped, err := mapFile(c.file, size); err == nil {
+		unmapFile(c.mapped)
+		c.mapped = mapped
+	}
 }
 
 // Reserve returns a place for one more worker.
@@ -150,6 +184,7 @@ func (c *File) Reserve() *Place {
 	defer c.mu.Unlock()
 	p := &Place{number: len(c.places)}
 	c.places = append(c.places, p)
+	c.grow()
 	return p
 }
 
@@ -166,14 +201,19 @@ func (c *File) Prepare(p *Place, subscription, seq int64, executions int) {
 
 func (c *File) claim(p *Place, subscription, seq, begun int64, executions int) {
 	p.mu.Lock()
-	p.last = Claim{
-		Subscription: subscription, Running: seq, Highest: max(begun, p.last.Highest),
-		Life: c.life, Executions: uint16(executions), turn: p.last.turn + 1,
-	}
+	p.begin(c.life, subscription, seq, begun, executions)
 	ok := c.write(p)
 	p.mu.Unlock()
 	if !ok {
 		c.giveUpMapping(p)
+	}
+}
+
+// begin is what the worker says when it is busy. The caller holds mu.
+func (p *Place) begin(life uint32, subscription, seq, begun int64, executions int) {
+	p.last = Claim{
+		Subscription: subscription, Running: seq, Highest: max(begun, p.last.Highest),
+		Life: life, Executions: uint16(executions), turn: p.last.turn + 1,
 	}
 }
 
@@ -208,15 +248,23 @@ func (c *File) End(p *Place, seq int64) {
 func (c *File) change(p *Place, seq, running int64, waits bool) {
 	ok := true
 	p.mu.Lock()
-	if p.last.Running == seq {
-		p.last.Running, p.last.Waits = running, waits
-		p.last.turn++
+	if p.change(seq, running, waits) {
 		ok = c.write(p)
 	}
 	p.mu.Unlock()
 	if !ok {
 		c.giveUpMapping(p)
 	}
+}
+
+// change reports false if the worker is not busy with seq. The caller holds mu.
+func (p *Place) change(seq, running int64, waits bool) bool {
+	if p.last.Running != seq {
+		return false
+	}
+	p.last.Running, p.last.Waits = running, waits
+	p.last.turn++
+	return true
 }
 
 // write puts the claim of p into the file. It reports false when the mapping
@@ -227,8 +275,8 @@ func (c *File) write(p *Place) bool {
 	if c.file == nil {
 		return true
 	}
-	at := (2*p.number + int(p.last.turn%2)) * claimSize
-	if at+claimSize <= len(c.mapped) {
+	at, mapped := c.at(p)
+	if mapped {
 		return poke(c.mapped[at:at+claimSize], p.last)
 	}
 	encoded := make([]byte, claimSize)
@@ -237,6 +285,13 @@ func (c *File) write(p *Place) bool {
 		c.file.Truncate(int64(len(c.mapped)))
 	}
 	return true
+}
+
+// at returns where the claim of p is to be written, and whether that is mapped. The caller
+// holds the place's mu.
+func (c *File) at(p *Place) (offset int, mapped bool) {
+	offset = (2*p.number + int(p.last.turn%2)) * claimSize
+	return offset, offset+claimSize <= len(c.mapped)
 }
 
 // giveUpMapping makes all workers write to the file from now on, the one at p
@@ -292,7 +347,8 @@ func (c *File) Keep(logger *slog.Logger) {
 func (c *File) moveTo(file *os.File) error {
 	c.lockAll()
 	defer c.unlockAll()
-	content := make([]byte, max(claimsBytes, 2*claimSize*len(c.places)))
+	size := mappedFor(len(c.places))
+	content := make([]byte, max(size, 2*claimSize*len(c.places)))
 	if _, err := c.file.ReadAt(content, 0); err != nil && err != io.EOF {
 		return errors.Join(err, file.Close())
 	}
@@ -301,7 +357,7 @@ func (c *File) moveTo(file *os.File) error {
 	}
 	err := errors.Join(unmapFile(c.mapped), c.file.Close())
 	c.file = file
-	c.mapped, _ = mapFile(file, claimsBytes)
+	c.mapped, _ = mapFile(file, size)
 	return err
 }
 

@@ -50,7 +50,7 @@ func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
 	first := &File{path: path}
 	must(t, first.Own())
 	must(t, first.Clear(3))
-	const workers = claimsBytes/claimSize + 3
+	const workers = mappedLimit/(2*claimSize) + 3
 	for n := range int64(workers) {
 		first.Begin(first.Reserve(), 1, n+1, 0)
 	}
