@@ -195,8 +195,13 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	for i, t := range catalogue.types {
 		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases(), Schema: t.Schema()}
 		for _, s := range t.Subscriptions() {
-			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name(), Aliases: s.Aliases})
+			if s.Group == "" { // else its group has the deliveries
+				consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name(), Aliases: s.Aliases})
+			}
 		}
+	}
+	for _, g := range catalogue.groups {
+		consumers = append(consumers, g.spec())
 	}
 	if err := log.DeclareTypes(ctx, types); err != nil {
 		return err

@@ -82,6 +82,13 @@ type DeclaredSubscription struct {
 	Name     string
 	Settings Settings
 	Aliases  []string // names it had before
+	// Group is the name of the group whose member it is, as with [InGroup]; empty for a
+	// subscription by itself. The group exists from [Open] on, and Subscribe needs no option.
+	// Its members handle an event in the order of the catalogue, and [Bus.Start] refuses a
+	// group of which only some members are subscribed, with a *[GroupError].
+	Group string
+	// GroupAliases are names that the group had before. One member is enough to have them.
+	GroupAliases []string
 }
 
 // AnyEventType is an [EventType] of any payload.
@@ -112,6 +119,7 @@ type Catalogue struct {
 	types    []AnyEventType
 	named    map[string]AnyEventType // by name and by alias
 	declared map[string]declared     // by name of the subscription
+	groups   []*declaredGroup        // whose members are declared, in the order of their first members
 	limits   []Limit
 }
 
@@ -149,8 +157,8 @@ type declared struct {
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
-// them, two of the subscriptions they declare, or two of their schedules have the same
-// name; an alias is a name too.
+// them, two of the subscriptions and groups they declare, or two of their schedules have the
+// same name; an alias is a name too.
 func NewCatalogue(types ...AnyEventType) *Catalogue {
 	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
 	schedules := map[string]string{} // the event types, by name of the schedule
@@ -166,12 +174,18 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
 			}
 			c.declared[s.Name] = declared{s, t.Name()}
+			c.addToGroup(s, t.Name())
 		}
 		for _, s := range t.Schedules() {
 			if other, taken := schedules[s.Name]; taken {
 				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both have a schedule %q", other, t.Name(), s.Name))
 			}
 			schedules[s.Name] = t.Name()
+		}
+	}
+	for _, g := range c.groups {
+		if other, taken := c.declared[g.name]; taken {
+			panic(fmt.Sprintf("runtime.NewCatalogue: %s declares a subscription %q, and there is a group of this name", other.eventType, g.name))
 		}
 	}
 	return c

@@ -48,6 +48,11 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		if problem := nameProblem(s.Name); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %s", spec.Name, s.Name, problem))
 		}
+		for _, group := range append(slices.Clone(s.GroupAliases), s.Group) {
+			if problem := nameProblem(group); problem != "" && s.Group+group != "" {
+				panic(fmt.Sprintf("runtime.Define(%s): group %q of subscription %q: %s", spec.Name, group, s.Name, problem))
+			}
+		}
 		if err := s.Settings.Validate(); err != nil {
 			panic(fmt.Sprintf("runtime.Define(%s): subscription %q: %v", spec.Name, s.Name, err))
 		}

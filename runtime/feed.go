@@ -23,7 +23,8 @@ type feed struct {
 	bus       *Bus
 	name      string
 	group     bool
-	aliases   []string // the names it had before
+	declared  *declaredGroup // of a group whose members the catalogue declares; else nil
+	aliases   []string       // the names it had before
 	consumer  engine.Consumer
 	fleeting  *fleeting           // of an ephemeral subscription; nil for a durable name
 	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
@@ -36,6 +37,7 @@ type feed struct {
 	members   atomic.Pointer[[]*Subscription]                // replaced, never changed
 	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
 	handlers  atomic.Pointer[map[string][]*dispatch.Handler] // likewise
+	redriven  atomic.Pointer[map[string]Redrive]             // likewise
 	all       []*dispatch.Handler                            // outside of groups: the one
 	paused    atomic.Bool
 	saturated atomic.Bool
@@ -44,12 +46,11 @@ type feed struct {
 // join adds a subscription to its feed, and makes the durable name. The
 // caller holds the bus's mu.
 func (b *Bus) join(s *Subscription) error {
-	for name, declared := range b.catalogue.declared {
-		if slices.Contains(declared.Aliases, cmp.Or(s.config.group, s.name)) {
-			return s.refuse(fmt.Sprintf("the catalogue says that this is a former name of subscription %q; use the new name", name))
-		}
+	if problem := b.catalogue.formerName(cmp.Or(s.config.group, s.name)); problem != "" {
+		return s.refuse(problem)
 	}
-	if s.config.group == "" {
+	name := s.config.group
+	if name == "" {
 		if slices.ContainsFunc(b.feeds, func(f *feed) bool { return f.name == s.name }) {
 			return s.refuse("there is a group of this name")
 		}
@@ -60,27 +61,24 @@ func (b *Bus) join(s *Subscription) error {
 		return s.refuse("a subscription to dead letters cannot be in a group")
 	}
 	if b.state == running {
-		return s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", s.config.group))
+		return s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", name))
 	}
-	if _, declared := b.catalogue.declared[s.name]; declared {
-		return s.refuse("the catalogue declares this name, so it has deliveries of its own and cannot be in a group")
-	}
-	name := s.config.group
 	if _, declared := b.catalogue.declared[name]; declared {
 		return s.refuse(fmt.Sprintf("the catalogue declares a subscription %q; a group needs another name", name))
 	}
-	for _, f := range b.feeds {
-		if f.name == name && !f.group {
-			return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
+	f := b.feedNamed(name)
+	switch {
+	case f == nil:
+		f = &feed{bus: b, name: name, group: true, aliases: s.config.groupAliases}
+		if f.declared = b.catalogue.group(name); f.declared != nil {
+			f.aliases = append(slices.Clone(f.declared.aliases), f.aliases...)
 		}
-		if f.name == name && f.detached != nil {
-			return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", name))
-		}
-		if f.name == name {
-			return b.add(f, s)
-		}
+	case !f.group:
+		return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
+	case f.detached != nil:
+		return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", name))
 	}
-	return b.add(&feed{bus: b, name: name, group: true, aliases: s.config.groupAliases}, s)
+	return b.add(f, s)
 }
 
 // add makes s a member of f.
@@ -90,6 +88,9 @@ func (b *Bus) add(f *feed, s *Subscription) error {
 		members = slices.Clone(*old)
 	}
 	members = append(members, s)
+	if f.declared != nil {
+		f.declared.sort(members)
+	}
 	position, err := b.log.Consumer(context.Background(), f.spec(members))
 	if err != nil {
 		return public(err)
@@ -119,16 +120,18 @@ func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
 }
 
 // concurrencyOf returns how many handlers of a feed with these members run at once: the
-// largest that a member asks for with an option, else the smallest of all event types.
+// largest that a member asks for with an option, else the largest that a member of a group asks
+// for in the catalogue, else the smallest of all event types.
 func concurrencyOf(members []*Subscription) int {
-	asked, smallest := 0, 0
+	option, asked, smallest := 0, 0, 0
 	for _, m := range members {
-		asked = max(asked, m.config.concurrency)
-		if n := m.inForce.Load().concurrency; smallest == 0 || n < smallest {
-			smallest = n
+		in := m.inForce.Load()
+		option, asked = max(option, m.config.concurrency), max(asked, in.asked)
+		if smallest == 0 || in.concurrency < smallest {
+			smallest = in.concurrency
 		}
 	}
-	return cmp.Or(asked, smallest)
+	return cmp.Or(option, asked, smallest)
 }
 
 // merge computes what applies to the deliveries of a group.
@@ -137,7 +140,7 @@ func (f *feed) merge() {
 	if !f.group {
 		return // it has the settings of its only member
 	}
-	settings, handlers := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}
+	settings, handlers, redriven := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}, map[string]Redrive{}
 	for _, t := range f.bus.catalogue.types {
 		var of []*Subscription
 		for _, m := range members {
@@ -147,11 +150,14 @@ func (f *feed) merge() {
 			}
 		}
 		if len(of) > 0 {
-			settings[t.Name()] = mergeSettings(t, f.bus.tuning.of(t), of)
+			base := f.bus.tuning.of(t)
+			settings[t.Name()] = mergeSettings(t, base, of)
+			redriven[t.Name()] = mergeRedrive(base.Redrive, t.Name(), of)
 		}
 	}
 	f.settings.Store(&settings)
 	f.handlers.Store(&handlers)
+	f.redriven.Store(&redriven)
 }
 
 // mergeSettings returns what applies to the deliveries of an event type that
@@ -160,16 +166,15 @@ func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *disp
 	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
 	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
 	var expires, snoozes, throttle bool
-	for _, m := range members {
-		loosen(&merged.ExpiresAfter, m.config.expiresAfter, &expires)
-		loosen(&merged.MaxSnoozes, m.config.maxSnoozes, &snoozes)
-		loosen(&merged.FailureThrottle, m.config.failureThrottle, &throttle)
-	}
-	overrides := make([][]retry.Option, len(members))
+	retries := make([][]retry.Option, len(members))
 	for i, m := range members {
-		overrides[i] = m.config.retry
+		own := m.overrides(base)
+		loosen(&merged.ExpiresAfter, own.expiresAfter, &expires)
+		loosen(&merged.MaxSnoozes, own.maxSnoozes, &snoozes)
+		loosen(&merged.FailureThrottle, own.failureThrottle, &throttle)
+		retries[i] = own.retry
 	}
-	merged.Retry = base.Retry.MostPermissive(overrides...)
+	merged.Retry = base.Retry.MostPermissive(retries...)
 	for _, m := range members {
 		for _, use := range m.settingsOf(t.Name()).Limits {
 			if !slices.Contains(merged.Limits, use) {
@@ -232,22 +237,6 @@ func (f *feed) withoutMember() *dispatch.Handler {
 		return &dispatch.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", f.name, a.Type)}
 	}
 	return &dispatch.Handler{Name: f.name, Handle: refuse, Settings: first.Settings, Breaker: first.Breaker, Count: first.Count}
-}
-
-// completeGroups makes the patterns of groups those of their members, of which there are no more
-// to come. The file may have types of members that are gone.
-func (b *Bus) completeGroups(ctx context.Context) error {
-	b.mu.Lock()
-	var specs []engine.ConsumerSpec
-	for _, f := range b.feeds {
-		if f.group {
-			spec := f.spec(*f.members.Load())
-			spec.Pattern, spec.Extend = spec.Over(""), false
-			specs = append(specs, spec)
-		}
-	}
-	b.mu.Unlock()
-	return b.log.DeclareConsumers(ctx, specs)
 }
 
 // start begins to deliver, unless it is unsubscribed, or renewed soon and started then.
@@ -410,16 +399,22 @@ func (b *Bus) redriveRules() (rules []background.RedriveRule) {
 	return rules
 }
 
-// redrives returns which dead letters are redriven, by event type. In a
-// group it is what the catalogue says for the type.
+// redrives returns which dead letters are redriven, by event type.
 func (f *feed) redrives() map[string]Redrive {
 	found := map[string]Redrive{}
-	for _, m := range *f.members.Load() {
-		for eventType, settings := range m.inForce.Load().types {
-			if settings.Redrive.Max > 0 {
-				found[eventType] = settings.Redrive
-			}
+	note := func(eventType string, r Redrive) {
+		if r.Max > 0 {
+			found[eventType] = r
 		}
+	}
+	if f.group {
+		for eventType, r := range *f.redriven.Load() {
+			note(eventType, r)
+		}
+		return found
+	}
+	for eventType, settings := range (*f.members.Load())[0].inForce.Load().types {
+		note(eventType, settings.Redrive)
 	}
 	return found
 }

@@ -19,7 +19,8 @@ import (
 // counts as a failed attempt. One process at a time dispatches from a file: if there
 // is another, the error matches [ErrAlreadyRunning] and names it; with
 // [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
-// the bus.
+// the bus. If the program has subscribed some members of a group that the catalogue declares,
+// and not the others, the error has a *[GroupError] for it; subscribe them, and start again.
 //
 // After an error Start can be called again. If the error came late, of a full disk for
 // example, the file is this bus's already: no other process dispatches from it until this

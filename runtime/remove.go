@@ -37,7 +37,8 @@ func (e *RemoveError) Error() string {
 //   - [ErrShutdown], *[StorageError]
 func (b *Bus) Remove(ctx context.Context, name string) error {
 	defer b.keep()
-	if _, declared := b.catalogue.declared[name]; declared {
+	declared, known := b.catalogue.declared[name]
+	if known && declared.Group == "" || b.catalogue.group(name) != nil {
 		return &RemoveError{name, "the catalogue declares it, and the next start would make it again; remove it from the catalogue first"}
 	}
 	b.mu.Lock()

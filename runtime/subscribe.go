@@ -137,6 +137,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	if handle == nil && s.batched == nil {
 		return nil, s.refuse("the handler is nil")
 	}
+	if problem := s.inDeclaredGroup(); problem != "" {
+		return nil, s.refuse(problem)
+	}
 	if problem := s.batchProblem(); problem != "" {
 		return nil, s.refuse(problem)
 	}
@@ -179,7 +182,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
-	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.config.aliases, Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
 	if b.observers.starts() {
 		s.handler.Started = (*counter)(s).started
 	}

@@ -203,10 +203,14 @@ func FromBeginning() SubscribeOption {
 // member's own. A member whose breaker is open is passed over, and the event
 // comes back for it. [WithConcurrency], [WithStrictOrder] and [FromBeginning] of
 // one member hold for the group. If no member has WithConcurrency, the group has the
-// smallest concurrency that the catalogue gives to one of its event types.
+// smallest concurrency that the catalogue gives to one of its event types. What the catalogue
+// gives to a member that differs from its event type counts as if it were an option.
 //
 // The members are subscribed before the bus is started. Unsubscribing one
 // detaches the whole group: its events wait in the file.
+//
+// The catalogue can declare a group and its members; this option is then not needed, and
+// with another group it is an error. Nobody else can join a declared group.
 //
 // A group that is renamed keeps what was left to it if the first member that is
 // subscribed names what the group was called before, as with [WithAliases].

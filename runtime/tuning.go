@@ -20,6 +20,7 @@ type inForce struct {
 	// concurrency is the smallest of the catalogue's or, if the subscription has one, that of
 	// its option. At least 1.
 	concurrency int
+	asked       int  // the concurrency of a declared member of a group, if it is not that of its event type; else 0
 	strict      bool // a failing event holds back the later ones of its key
 }
 
@@ -43,7 +44,11 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		}
 		settings := tuning.of(t)
 		if known {
+			base := max(settings.Concurrency, 1)
 			settings = tuning.ofDeclared(declared.DeclaredSubscription)
+			if own := max(settings.Concurrency, 1); declared.Group != "" && own != base {
+				f.asked = own
+			}
 		}
 		if s.dead {
 			settings.Limits, settings.StrictOrder = nil, false // they are for its events

@@ -85,16 +85,24 @@ func descriptor(e *catalog.Event) *jen.Statement {
 //			Name:     On<Event><Subscription>,
 //			Settings: <settings>,
 //			Aliases:  []string{"<name>"},
+//			Group:    "<name>",
+//			GroupAliases: []string{"<name>"},
 //		},
 //	}
 //
-// without the aliases of a subscription that has none.
+// without what a subscription does not have.
 func declared(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, s := range e.Subscriptions {
 		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Settings", settings(s.Settings))}
 		if len(s.Aliases) > 0 {
 			fields = append(fields, pair("Aliases", names(s.Aliases)))
+		}
+		if s.Group != nil {
+			fields = append(fields, pair("Group", jen.Lit(s.Group.Name.V)))
+		}
+		if s.Group != nil && len(s.Group.Aliases) > 0 {
+			fields = append(fields, pair("GroupAliases", names(s.Group.Aliases)))
 		}
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}

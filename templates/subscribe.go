@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"strings"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -47,6 +49,9 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 		words := ""
 		if own := settingWords(s.Settings); own != settingWords(e.Settings) {
 			words = own
+		}
+		if s.Group != nil {
+			words = strings.TrimSpace("It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members. " + words)
 		}
 		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
 			Id(s.GoName).String().Op("=").Lit(s.Name.V))

@@ -281,6 +281,35 @@ events:
 				"warning backward: subscription x of event a.b is gone [subscription-removed]",
 			},
 		},
+		"subscriptions that join, leave and change groups": {
+			before: `
+events:
+  a.b: { subscriptions: { alone: {}, joins: {}, leads: {}, leaves: { group: one }, stays: { group: one }, changes: { group: one }, ends: { group: one } } }
+  a.c: { subscriptions: { kept: { group: two }, same: { group: two } } }
+groups: { two: { aliases: [zero] } }`,
+			after: `
+events:
+  a.b: { subscriptions: { alone: {}, joins: { group: three }, leads: { group: three }, leaves: {}, stays: { group: one }, also: { group: one }, changes: { group: four }, more: { group: four } } }
+  a.c: { subscriptions: { kept: { group: five }, same: { group: five } } }
+groups: { three: { aliases: [leads] }, five: { aliases: [two] } }`,
+			want: []string{
+				"warning backward: subscription joins of event a.b is in group three, and was by itself [subscription-regrouped]",
+				"warning backward: subscription leaves of event a.b is by itself, and was in group one [subscription-regrouped]",
+				"warning backward: subscription changes of event a.b is in group four, and was in group one [subscription-regrouped]",
+				"warning backward: subscription ends of event a.b is gone [subscription-removed]",
+				"warning backward: alias zero of group five is gone [alias-removed]",
+			},
+		},
+		"a group under another name": {
+			before: `
+events: { a.b: { subscriptions: { x: { group: one }, y: { group: one } } } }`,
+			after: `
+events: { a.b: { subscriptions: { x: { group: two }, y: { group: two } } } }`,
+			want: []string{
+				"warning backward: subscription x of event a.b is in group two, and was in group one [subscription-regrouped]",
+				"warning backward: subscription y of event a.b is in group two, and was in group one [subscription-regrouped]",
+			},
+		},
 		"an alias of a subscription that is dropped": {
 			before: `
 events: { a.b: { subscriptions: { x: { aliases: [y] } } } }`,

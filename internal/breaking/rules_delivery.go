@@ -116,6 +116,21 @@ schedules:
   nightly-cache: { event: cache.expired, cron: "0 3 * * *" }`,
 }
 
+var subscriptionRegrouped = Rule{
+	Rule: rules.SubscriptionGrouped, Direction: diag.Backward,
+	Before: `
+events:
+  payment.due: { subscriptions: { bank: {} } }`,
+	Bad: `
+events:
+  payment.due: { subscriptions: { bank: { group: payment-chain }, audit: { group: payment-chain } } }`,
+	Good: `
+events:
+  payment.due: { subscriptions: { bank: { group: payment-chain }, audit: { group: payment-chain } } }
+groups:
+  payment-chain: { aliases: [bank] }`,
+}
+
 // StoredRows is the rule for events in a file that the code of the catalogue cannot
 // decode. It has no example.
 var StoredRows = Rule{

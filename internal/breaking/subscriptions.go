@@ -45,13 +45,14 @@ func (c *comparison) allSubscriptions() {
 		case now == nil:
 			c.report(draft{rule: subscriptionRemoved, direction: diag.Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
 				key: old.event.Name.V + " " + old.Name.V, message: "subscription " + old.Name.V + " of event " + old.event.Name.V + " is gone",
-				hint: "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, remove it from the file with \"busgen subscriptions remove\""})
+				hint: "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, " + c.withoutIt(old)})
 			continue
 		case now.event != c.current:
 			c.report(draft{rule: subscriptionMoved, direction: diag.Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
 				key: now.Name.V + " " + old.event.Name.V + "->" + now.event.Name.V, message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
 				hint: "give the new subscription a name of its own, and let the old one settle its backlog"})
 		}
+		c.regrouped(old, *now)
 		for _, alias := range old.Aliases {
 			if after[alias.V] == nil {
 				c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
@@ -60,6 +61,60 @@ func (c *comparison) allSubscriptions() {
 		}
 		c.current = now.event
 		c.expiry(old.Settings, now.Settings)
+	}
+}
+
+// withoutIt says what to do about a subscription that is gone for good.
+func (c *comparison) withoutIt(old declared) string {
+	if old.Group == nil {
+		return "remove it from the file with \"busgen subscriptions remove\""
+	}
+	for _, g := range c.after.Groups {
+		if takesPlace(g.Name, g.Aliases, old.Group.Name.V) {
+			return "let group " + old.Group.Name.V + " settle its backlog before, because the other members go on without it"
+		}
+	}
+	return "remove group " + old.Group.Name.V + " from the file with \"busgen subscriptions remove\""
+}
+
+// takesPlace reports whether a durable name is that of the file that has another name.
+func takesPlace(name catalog.Value[string], aliases []catalog.Value[string], place string) bool {
+	return name.V == place || slices.ContainsFunc(aliases, func(alias catalog.Value[string]) bool { return alias.V == place })
+}
+
+// regrouped reports a subscription whose pending events are left to another name.
+func (c *comparison) regrouped(old, now declared) {
+	former, place, is, taken := "by itself", old.Name.V, "by itself", takesPlace(now.Name, now.Aliases, old.Name.V)
+	hint := "let the former group settle its backlog before"
+	if old.Group != nil {
+		place = old.Group.Name.V
+		former, taken = "in group "+place, takesPlace(now.Name, now.Aliases, place)
+	}
+	at, to := now.Name.Pos, now.Name.V
+	if now.Group != nil {
+		at, to = now.Group.Name.Pos, now.Group.Name.V
+		is, taken = "in group "+to, takesPlace(now.Group.Name, now.Group.Aliases, place)
+		hint = "if the group takes its place, say so at the top level: groups: { " + to + ": { aliases: [" + place + "] } }; if not, let " + place + " settle its backlog before"
+	}
+	if taken || old.Group == nil && now.Group == nil {
+		c.groupAliases(old, now)
+		return
+	}
+	c.report(draft{rule: subscriptionRegrouped, direction: diag.Backward, at: at, was: old.Name.Pos, subject: now.event.Name.V,
+		key: now.event.Name.V + " " + now.Name.V + " " + place + "->" + to, message: fmt.Sprintf("subscription %s of event %s is %s, and was %s", now.Name.V, now.event.Name.V, is, former),
+		hint: hint})
+}
+
+// groupAliases reports former names that a group no longer has, once for all of its members.
+func (c *comparison) groupAliases(old, now declared) {
+	if old.Group == nil || now.Group == nil {
+		return
+	}
+	for _, alias := range old.Group.Aliases {
+		if !takesPlace(now.Group.Name, now.Group.Aliases, alias.V) {
+			c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Group.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
+				key: now.event.Name.V + " " + now.Group.Name.V + " " + alias.V, message: "alias " + alias.V + " of group " + now.Group.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
+		}
 	}
 }
 

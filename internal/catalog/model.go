@@ -33,6 +33,7 @@ type Catalogue struct {
 	TestKit    bool          // a package for tests is generated, too
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
+	Groups     []*Group      // of subscriptions, in the order of their first members
 	Schedules  []*Schedule   // in the order of Files
 	Limits     []*Limit      // in the order of Files
 	Namespaces []*Namespace  // sorted by name
@@ -287,6 +288,7 @@ type Subscription struct {
 	GoName  string        // of the constant, including the event: OnOrderPlacedSendReceipt
 	Doc     string
 	Aliases []Value[string] // the durable names it had before
+	Group   *Group          // whose member it is; nil for one by itself
 
 	Settings Settings // those of the event, where it has none of its own
 }

@@ -73,6 +73,7 @@ type oldView struct {
 
 type subscriptionView struct {
 	Name, ID, GoName string
+	Group            string // whose member it is
 	Formerly         []string
 	Doc              []paragraph
 	Delivery         delivery
@@ -206,6 +207,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: e.InGo(s.GoName), Doc: paragraphs(s.Doc), Formerly: texts(s.Aliases),
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
+		if s.Group != nil {
+			v.Subscriptions[len(v.Subscriptions)-1].Group = s.Group.Name.V
+		}
 	}
 	for _, s := range e.Schedules {
 		one := scheduleView{Name: s.Name.V, When: s.When(), Missed: missed[s.Missed.V], Doc: paragraphs(s.Doc)}

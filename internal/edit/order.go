@@ -36,7 +36,7 @@ var (
 		},
 	}
 	// A subscription has no priority.
-	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases"}, settingOrder[1:]), below: settingBelow}
+	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by", "dedupe_by"},
@@ -49,12 +49,13 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "groups", "schedules"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"limits":  {each: limitKeys},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
+			"groups":    {each: &context{keys: []string{"doc", "aliases"}}},
 			"schedules": {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},
 		},
 	}

@@ -30,7 +30,11 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 		channels.add(e.Name.V, channel(e))
 		operations.add("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
 		for _, s := range e.Subscriptions {
-			operations.add("handle."+s.Name.V, operation("receive", e.Name.V, s.Doc, settings(s.Settings)))
+			one := operation("receive", e.Name.V, s.Doc, object{{"settings", settings(s.Settings)}})
+			if s.Group != nil {
+				one = operation("receive", e.Name.V, s.Doc, object{{"group", s.Group.Name.V}, {"settings", settings(s.Settings)}})
+			}
+			operations.add("handle."+s.Name.V, one)
 		}
 		messages.add(e.Name.V, d.message(e))
 	}
@@ -96,7 +100,7 @@ func operation(action, event, doc string, own object) object {
 	s.text("description", doc)
 	s.set("messages", []object{reference("#/channels/" + event + "/messages/" + event)})
 	if own != nil {
-		s.set("x-busgen", object{{"settings", own}})
+		s.set("x-busgen", own)
 	}
 	return s
 }

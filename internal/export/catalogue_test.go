@@ -62,6 +62,7 @@ var beyondASchema = []struct {
 	{rules.OutOfRange, "^rate of .* is per ", "a duration is a text"},
 	{rules.Example, "", "values by types that are declared elsewhere"},
 	{rules.Default, "", "values by types that are declared elsewhere"},
+	{rules.Group, "has only one member|has no members", "names in different places"},
 	{rules.Constraint, "", "values by types that are declared elsewhere"},
 	{rules.Accepted, "there is no rule", "the words are those of another verb"},
 	{rules.Enum, "has the number of", "values in different places"},

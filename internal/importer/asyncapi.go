@@ -120,6 +120,7 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, descrip
 	if description.is(text) {
 		r.addText(body, "doc", strings.TrimSpace(description.text), description.place)
 	}
+	r.addText(body, "group", at.value.get("x-busgen").str("group"), at.value.at("x-busgen"))
 	base := builtIn()
 	if e.settings != nil {
 		clear(base) // all of them are there

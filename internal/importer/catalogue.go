@@ -60,6 +60,9 @@ func (im *importer) document() *yaml.Node {
 		set(root, "limits", im.limits)
 	}
 	set(root, "events", im.events)
+	if groups := lonelyGroups(im.events); len(groups.Content) > 0 {
+		set(root, "groups", groups)
+	}
 	if len(im.schedules.Content) > 0 {
 		set(root, "schedules", im.schedules)
 	}

@@ -29,6 +29,8 @@ import (
 //	event NAME 1 FIELD: "string?"          a field of a version; its parts follow behind it, if it is a struct in place
 //	subscription NAME event: "EVENT"
 //	subscription NAME alias OTHER
+//	subscription NAME group: "GROUP"
+//	group NAME alias OTHER
 //	subscription NAME expires_after: "1h0m0s"   if it is not that of the event
 //	struct TYPE                            and its fields
 //	struct TYPE FIELD: {"type":"int64","min":"1"}
@@ -142,6 +144,11 @@ func FactsOf(c *catalog.Catalogue) []Fact {
 	for _, e := range c.Events {
 		w.event(e)
 	}
+	for _, g := range c.Groups {
+		for _, alias := range g.Aliases {
+			w.add(nil, "group", g.Name.V, "alias", alias.V)
+		}
+	}
 	for _, e := range c.Removed {
 		for _, old := range e.History {
 			w.facts = append(w.facts, removedVersion(e.Name.V, old.Version.V, old.Type.Fields)...)
@@ -196,6 +203,9 @@ func (w *factWriter) event(e *catalog.Event) {
 		w.add(name, "subscription", s.Name.V, "event")
 		for _, alias := range s.Aliases {
 			w.add(nil, "subscription", s.Name.V, "alias", alias.V)
+		}
+		if s.Group != nil {
+			w.add(s.Group.Name.V, "subscription", s.Name.V, "group")
 		}
 		if own := s.Settings.ExpiresAfter.V; own != e.Settings.ExpiresAfter.V {
 			w.add(own.String(), "subscription", s.Name.V, "expires_after")

@@ -24,7 +24,7 @@ type FactError struct {
 // ReadFacts returns a catalogue with all that facts say, in any order. A field of something that no
 // fact is about is ignored. The catalogue has what package breaking compares, and nothing else.
 func ReadFacts(facts []Fact) (*catalog.Catalogue, []FactError) {
-	r := factReader{events: map[string]*catalog.Event{}, subscriptions: map[string]*factSubscription{}, structs: map[string]*catalog.Type{}}
+	r := factReader{events: map[string]*catalog.Event{}, subscriptions: map[string]*factSubscription{}, structs: map[string]*catalog.Type{}, groupAliases: map[string][]catalog.Value[string]{}}
 	r.Types = map[string]*catalog.Type{}
 	facts = slices.Clone(facts)
 	slices.SortStableFunc(facts, func(a, b Fact) int { // what fields are in comes before them
@@ -46,6 +46,7 @@ type factReader struct {
 	subscriptions map[string]*factSubscription
 	subscribed    []*factSubscription
 	structs       map[string]*catalog.Type // payloads, and structs in place, by the words in front of their fields
+	groupAliases  map[string][]catalog.Value[string]
 	removed       []removedShape
 	errors        []FactError
 }
@@ -116,6 +117,10 @@ func (r *factReader) fact(f Fact, words []string) {
 	case isReserved || len(words) < 2:
 	case words[0] == "event":
 		ok = r.eventFact(f, r.events[words[1]])
+	case words[0] == "group":
+		if ok = len(words) == 4 && words[2] == "alias"; ok {
+			r.groupAliases[words[1]] = append(r.groupAliases[words[1]], catalog.Value[string]{V: words[3], Pos: f.NameAt})
+		}
 	case words[0] == "subscription":
 		ok = r.subscriptionFact(f, r.subscriptions[words[1]])
 	default:
@@ -287,6 +292,10 @@ func (r *factReader) subscriptionFact(f Fact, s *factSubscription) bool {
 		return true
 	case len(f.Words) == 3 && f.Words[2] == "event":
 		return schema.Unmarshal([]byte(f.Value), &s.event) == nil
+	case len(f.Words) == 3 && f.Words[2] == "group":
+		s.Group = &catalog.Group{}
+		s.Group.Name.Pos = f.ValueAt
+		return schema.Unmarshal([]byte(f.Value), &s.Group.Name.V) == nil
 	case len(f.Words) == 3 && f.Words[2] == "expires_after":
 		s.own = true
 		return f.duration(&s.Settings.ExpiresAfter)
@@ -369,6 +378,14 @@ func (r *factReader) catalogue() *catalog.Catalogue {
 		}
 		if !s.own {
 			s.Settings.ExpiresAfter = e.Settings.ExpiresAfter
+		}
+		if s.Group != nil {
+			i := slices.IndexFunc(c.Groups, func(g *catalog.Group) bool { return g.Name.V == s.Group.Name.V })
+			if i < 0 {
+				i, s.Group.Aliases = len(c.Groups), r.groupAliases[s.Group.Name.V]
+				c.Groups = append(c.Groups, s.Group)
+			}
+			s.Group = c.Groups[i]
 		}
 		e.Subscriptions = append(e.Subscriptions, s.Subscription)
 	}

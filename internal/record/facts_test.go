@@ -74,7 +74,7 @@ events:
       copies: { type: int, default: 2 }
       tip: { type: "decimal?", default: "0.5" }
     history: { 1: dropped, 2: { payload: { id: string } } }
-    subscriptions: { send: { aliases: [mail] }, archive: { expires_after: off } }
+    subscriptions: { send: { aliases: [mail], group: chain }, archive: { expires_after: off, group: chain } }
   ping: {}
 `)
 	want := []string{
@@ -112,8 +112,10 @@ events:
 		`struct Tree children: "[]Tree"`,
 		`subscription archive event: "order.placed"`,
 		`subscription archive expires_after: "0s"`,
+		`subscription archive group: "chain"`,
 		`subscription send alias mail`,
 		`subscription send event: "order.placed"`,
+		`subscription send group: "chain"`,
 		`union Payment card`,
 		`union Payment card number: "string"`,
 		`union Payment money: "Money"`,

@@ -97,6 +97,9 @@ func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event, key
 	for _, s := range t.Subscriptions() {
 		if other := inFile[s.Name]; other != nil {
 			c.tuning.Subscriptions[s.Name] = c.tuned("subscription "+s.Name, s.Name, s.Settings, other.Settings, keys)
+			if group := groupOf(other); group != s.Group {
+				c.needsBuild(other.Name.Pos, "subscription %s of event type %s %s, and %s in the program", s.Name, t.Name(), inGroup(group), inGroup(s.Group))
+			}
 			delete(inFile, s.Name)
 		} else {
 			c.needsBuild(e.Name.Pos, "subscription %s of event type %s is no longer declared", s.Name, t.Name())
@@ -148,6 +151,21 @@ func sameJSON(a, b string) bool {
 		return value
 	}
 	return reflect.DeepEqual(decoded(a), decoded(b))
+}
+
+// groupOf returns the name of the group of a subscription in the file, or "".
+func groupOf(s *catalog.Subscription) string {
+	if s.Group == nil {
+		return ""
+	}
+	return s.Group.Name.V
+}
+
+func inGroup(name string) string {
+	if name == "" {
+		return "is by itself"
+	}
+	return "is in group " + name
 }
 
 // tuned returns the settings of the file, and reports them if they are new. The limits stay those of the program if

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -200,6 +201,23 @@ func TestATunedConcurrencyIsReported(t *testing.T) {
 	want := tuning.Report{Tuned: []string{"charge-card"}, NeedsRestart: []string{"subscription charge-card has concurrency 3, and 4 after a restart"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("in a bus that runs (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnotherGroupOfASubscriptionNeedsABuild(t *testing.T) {
+	f := newFixture(t)
+	f.edit("failure_throttle: 5", "group: chain", "send-receipt: { doc", "send-receipt: { group: chain, timeout: 77s, doc")
+	report, err := tuning.Apply(f.bus, f.path)
+	f.must(err)
+	want := []string{
+		f.at("charge-card:") + ": subscription charge-card of event type order.placed is in group chain, and is by itself in the program",
+		f.at("send-receipt:") + ": subscription send-receipt of event type order.placed is in group chain, and is by itself in the program",
+	}
+	if diff := cmp.Diff(want, report.NeedsBuild); diff != "" {
+		t.Errorf("needs a build (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(report.Tuned, "send-receipt") {
+		t.Errorf("tuned %q", report.Tuned)
 	}
 }
 

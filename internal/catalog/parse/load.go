@@ -53,7 +53,7 @@ func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.F
 
 func newReader(files Files, known *sources, root string) *reader {
 	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, subscribed: map[string]subscribed{},
-		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}
+		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}, members: map[*catalog.Group]int{}}
 }
 
 // A reader decodes one catalogue and collects what is wrong with it. Its
@@ -85,6 +85,8 @@ type reader struct {
 	misspelt         int                       // unknown types and unused policies so far
 	later            []func()                  // what has to wait until all types are known
 	subscribed       map[string]subscribed     // the subscriptions so far, by name
+	groups           []*catalog.Group          // of subscriptions, so far
+	members          map[*catalog.Group]int    // how many subscriptions name them
 	classes          []*catalog.ErrorClass     // the error classes so far
 	formerKeys       []*catalog.FormerKey      // the keys with their former names so far
 	findings         diag.Findings
@@ -115,6 +117,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.typesOK = len(r.findings) == before && !r.incomplete
 	c.Limits = r.limitSection(parts)
 	c.Events = r.eventSection(parts)
+	c.Groups = r.groupSection(parts, c.Events)
 	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventAliases(c.Events)

@@ -27,10 +27,11 @@ func (r *reader) subscriptions(event object, eventGoName string) []*catalog.Subs
 	var all []*catalog.Subscription
 	for _, e := range entries {
 		what := "subscription " + label(e.name) + " of " + event.what
-		o, _ := r.object(e.value, what, append([]string{"doc", "go_name", "aliases"}, subscriptionKeys...)...)
+		o, _ := r.object(e.value, what, append([]string{"doc", "go_name", "aliases", "group"}, subscriptionKeys...)...)
 		s := &catalog.Subscription{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
 		s.GoName = "On" + eventGoName + r.ownGoName(o, r.goName(e.name))
 		s.Doc = r.doc(e.key, o)
+		s.Group = r.memberOf(o)
 		s.Settings = r.settings(o)
 		if r.checkSubscriptionName(e, what) {
 			all = append(all, s)

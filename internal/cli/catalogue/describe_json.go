@@ -62,6 +62,7 @@ type (
 		Name    string   `json:"name"`
 		Doc     string   `json:"doc,omitempty"`
 		Aliases []string `json:"aliases,omitempty"`
+		Group   string   `json:"group,omitempty"`
 	}
 )
 
@@ -91,7 +92,11 @@ func eventObjectOf(e *catalog.Event) eventObject {
 		o.History = append(o.History, oldObject{old.Version.V, old.Doc, fieldObjects(old.Type.Fields)})
 	}
 	for _, s := range e.Subscriptions {
-		o.Subscriptions = append(o.Subscriptions, declaredObject{s.Name.V, s.Doc, texts(s.Aliases)})
+		one := declaredObject{Name: s.Name.V, Doc: s.Doc, Aliases: texts(s.Aliases)}
+		if s.Group != nil {
+			one.Group = s.Group.Name.V
+		}
+		o.Subscriptions = append(o.Subscriptions, one)
 	}
 	for _, s := range e.Schedules {
 		one := scheduleObject{s.Name.V, s.Doc, s.Cron.V, "", s.Zone.V, s.Missed.V, s.Payload}

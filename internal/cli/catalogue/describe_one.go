@@ -126,6 +126,9 @@ func subscriptionTable(subscriptions []*catalog.Subscription) *terminal.Table {
 	}}
 	for _, s := range subscriptions {
 		doc := s.Doc
+		if s.Group != nil {
+			doc = strings.TrimSpace("In group " + s.Group.Name.V + ". " + doc)
+		}
 		if len(s.Aliases) > 0 {
 			doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
 		}

@@ -46,10 +46,10 @@ override them, and Bus.Stats has the settings in force of a bus that is tuned
 while it runs.
 
 With --json the output is a list with an object for each event type and each
-subscription: type, subscription, settings (by name, each with value and from),
-schedule (attempt, delay, earliest, latest, cumulative, and alone: when the
-attempt of an event that fails alone is made, breaker included; in seconds) and
-classes (the schedules of error classes, by name).
+subscription: type, subscription, group (of a member), settings (by name, each
+with value and from), schedule (attempt, delay, earliest, latest, cumulative,
+and alone: when the attempt of an event that fails alone is made, breaker
+included; in seconds) and classes (the schedules of error classes, by name).
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
@@ -90,6 +90,7 @@ func policy(args []string, asJSON bool, screen terminal.Screen) (report string, 
 type subject struct {
 	event        string
 	subscription string // empty for the event type itself
+	group        string // whose member it is
 	settings     catalog.Settings
 }
 
@@ -97,16 +98,28 @@ func (s subject) String() string {
 	if s.subscription == "" {
 		return s.event
 	}
-	return s.event + " → " + s.subscription
+	return s.event + " → " + s.member()
+}
+
+// member returns the subscription with its group.
+func (s subject) member() string {
+	if s.group == "" {
+		return s.subscription
+	}
+	return s.subscription + " in group " + s.group
 }
 
 // subjects lists the subjects of a catalogue, in its order.
 func subjects(c *catalog.Catalogue) []subject {
 	var all []subject
 	for _, e := range c.Events {
-		all = append(all, subject{e.Name.V, "", e.Settings})
+		all = append(all, subject{event: e.Name.V, settings: e.Settings})
 		for _, s := range e.Subscriptions {
-			all = append(all, subject{e.Name.V, s.Name.V, s.Settings})
+			one := subject{event: e.Name.V, subscription: s.Name.V, settings: s.Settings}
+			if s.Group != nil {
+				one.group = s.Group.Name.V
+			}
+			all = append(all, one)
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 type policyObject struct {
 	Type         string                   `json:"type"`
 	Subscription string                   `json:"subscription,omitempty"`
+	Group        string                   `json:"group,omitempty"`
 	Settings     map[string]settingObject `json:"settings"`
 	Schedule     []stepObject             `json:"schedule"`
 	Classes      map[string][]stepObject  `json:"classes,omitempty"`
@@ -33,7 +34,7 @@ func policyJSON(all []subject) (string, error) {
 	objects := make([]policyObject, len(all))
 	for i, s := range all {
 		objects[i] = policyObject{
-			Type: s.event, Subscription: s.subscription,
+			Type: s.event, Subscription: s.subscription, Group: s.group,
 			Settings: settingObjects(s.settings), Schedule: stepObjects(s.settings, s.settings.Policy()), Classes: classObjects(s.settings),
 		}
 	}

@@ -217,3 +217,25 @@ func TestATimelineFitsAndIsInProportion(t *testing.T) {
 		}
 	})
 }
+
+func TestGroupsOfSubscriptionsAreShown(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": `version: 1
+package: shop
+events:
+  payment.due:
+    subscriptions: { bank: { group: chain, strict_order: true }, audit: { group: chain, doc: Writes it down. } }
+`})
+	for command, want := range map[string]string{
+		"describe payment.due":        "In group chain. Writes it down.",
+		"describe payment.due --json": `"group": "chain"`,
+		"policy bank":                 "payment.due → bank in group chain",
+		"policy bank --json":          `"group": "chain"`,
+		"policy payment.due":          "(also → audit in group chain)",
+		"export asyncapi":             `"group": "chain"`,
+		"docs":                        "Member of group <code>chain</code>",
+	} {
+		if out := busgen(t, command).Stdout; !strings.Contains(out, want) {
+			t.Errorf("%s does not show %q:\n%s", command, want, out)
+		}
+	}
+}

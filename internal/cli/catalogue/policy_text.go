@@ -70,7 +70,7 @@ func titles(members []subject) []string {
 		i++
 		var also []string
 		for m.subscription == "" && i < len(members) && members[i].event == m.event {
-			also = append(also, members[i].subscription)
+			also = append(also, members[i].member())
 			i++
 		}
 		title := m.String()

@@ -37,7 +37,9 @@ func TestMain(m *testing.M) {
 	case "poisoned":
 		poisonedChild(os.Getenv(childFile))
 	case "group":
-		groupChild(os.Getenv(childFile))
+		groupChild(os.Getenv(childFile), PlacedType, Catalogue, "A", "B", "C")
+	case "declared group":
+		groupChild(os.Getenv(childFile), chainPlaced, runtime.NewCatalogue(chainPlaced), "C", "B", "A")
 	case "owner":
 		ownerChild(os.Getenv(childFile))
 	default:

@@ -383,13 +383,28 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 		{
 			Name: OnShapeChangedDraw,
 			Settings: runtime.Settings{
+				Retry:       retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+				Timeout:     30 * time.Second,
+				SlowAfter:   10 * time.Second,
+				MaxSnoozes:  10000,
+				Breaker:     breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+				StrictOrder: true,
+			},
+			Aliases:      []string{"paint"},
+			Group:        "drawing",
+			GroupAliases: []string{"painting"},
+		},
+		{
+			Name: OnShapeChangedFrame,
+			Settings: runtime.Settings{
 				Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
 				Timeout:    30 * time.Second,
 				SlowAfter:  10 * time.Second,
 				MaxSnoozes: 10000,
 				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
 			},
-			Aliases: []string{"paint"},
+			Group:        "drawing",
+			GroupAliases: []string{"painting"},
 		},
 	},
 })

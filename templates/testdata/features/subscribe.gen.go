@@ -422,7 +422,16 @@ func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime
 // with its name.
 const (
 	// OnShapeChangedDraw is the subscription draw of shape.changed.
+	//
+	// It is a member of group drawing, which has one delivery of each event for all
+	// of its members.
 	OnShapeChangedDraw string = "draw"
+
+	// OnShapeChangedFrame is the subscription frame of shape.changed.
+	//
+	// It is a member of group drawing, which has one delivery of each event for all
+	// of its members.
+	OnShapeChangedFrame string = "frame"
 )
 
 // SubscribeShapeChanged calls handler for every shape.changed, as the

@@ -85,7 +85,11 @@ func main() {
 	fmt.Println("error classes:", features.ErrorOutOfStock, features.ErrorCardDeclined, features.ErrorHTTP503)
 	for _, eventType := range features.Catalogue.Types() {
 		for _, s := range eventType.Subscriptions() {
-			fmt.Printf("  %s of %s: %d attempts, up to %v each\n", s.Name, eventType.Name(), s.Settings.Retry.MaxAttempts, s.Settings.Timeout)
+			group := ""
+			if s.Group != "" {
+				group = fmt.Sprintf(", in group %s, formerly %v", s.Group, s.GroupAliases)
+			}
+			fmt.Printf("  %s of %s: %d attempts, up to %v each%s\n", s.Name, eventType.Name(), s.Settings.Retry.MaxAttempts, s.Settings.Timeout, group)
 		}
 	}
 }

@@ -1,0 +1,135 @@
+package parse
+
+import (
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
+)
+
+// memberOf reads `group:` of a subscription. It returns nil without one, and after a finding.
+func (r *reader) memberOf(o object) *catalog.Group {
+	e, ok := o.entries["group"]
+	if !ok {
+		return nil
+	}
+	text, ok := r.text(e.value, "group of "+o.what)
+	if !ok || !r.checkGroupName(entry{name: text.V, key: e.value}, "group "+label(text.V)+" of "+o.what) {
+		return nil
+	}
+	if batch, both := o.entries["batch"]; both {
+		r.report(r.place(batch.key), rules.Group, "%s has batches, and members of a group handle events one by one", o.what).
+			See(r.place(e.key), "group is here").
+			Hint = "remove one of the two"
+	}
+	i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == text.V })
+	if i < 0 {
+		i = len(r.groups)
+		r.groups = append(r.groups, &catalog.Group{Name: text})
+	}
+	r.members[r.groups[i]]++
+	return r.groups[i]
+}
+
+func (r *reader) checkGroupName(e entry, what string) bool {
+	switch {
+	case !catalog.SubscriptionName.MatchString(e.name):
+		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
+			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in payment-chain"
+		return false
+	case len(e.name) > format.MaxSubscriptionName:
+		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
+			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
+		return false
+	}
+	return true
+}
+
+// groupSection reads `groups:` of all files, when the subscriptions are known, and returns all groups.
+func (r *reader) groupSection(parts []*part, events []*catalog.Event) []*catalog.Group {
+	listed := map[*catalog.Group]bool{}
+	for _, e := range r.sections(parts, "groups", "group") {
+		what := "group " + label(e.name)
+		o, _ := r.object(e.value, what, "doc", "aliases")
+		if !r.checkGroupName(e, what) {
+			continue
+		}
+		i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == e.name })
+		if i < 0 {
+			r.withoutMembers(e, what)
+			continue
+		}
+		g := r.groups[i]
+		listed[g] = true
+		g.Name.Pos = r.position(e.key)
+		g.Doc = r.doc(e.key, o)
+		r.groupAliases(o, g, events)
+	}
+	for _, g := range r.groups {
+		r.checkGroup(g, listed[g])
+	}
+	return r.groups
+}
+
+// withoutMembers reports an entry of `groups:` that no subscription names.
+func (r *reader) withoutMembers(e entry, what string) {
+	if r.eventsIncomplete || r.incomplete {
+		return
+	}
+	var names []string
+	for _, g := range r.groups {
+		names = append(names, g.Name.V)
+	}
+	f := r.report(r.place(e.key), rules.Group, "%s has no members", what)
+	if f.Hint = diag.DidYouMean(e.name, names); f.Hint == "" {
+		f.Hint = "name it in subscriptions, as in audit: { group: " + e.name + " }, or remove it"
+	}
+}
+
+// groupAliases reads the former names of a group. One of them may be the name of a member, whose place in the log
+// the group then takes.
+func (r *reader) groupAliases(o object, g *catalog.Group, events []*catalog.Event) {
+	g.Aliases = r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
+		e := entry{name: name.V, key: item}
+		if !r.checkGroupName(e, what) {
+			return false
+		}
+		for _, event := range events {
+			for _, s := range event.Subscriptions {
+				if s.Group == g && s.Name.V == name.V {
+					return true
+				}
+			}
+		}
+		return r.checkSubscriptionName(e, what)
+	})
+}
+
+// checkGroup reports a group whose name is taken, and one that is likely to be a typo.
+func (r *reader) checkGroup(g *catalog.Group, listed bool) {
+	at := r.nameAt(g.Name)
+	if first, taken := r.subscribed[g.Name.V]; taken {
+		r.report(at, rules.DuplicateName, "group %s has the same name as %s", g.Name.V, first.what).
+			See(r.place(first.key), "it is here").
+			Hint = "rename one of them: the file records by this name which events are handled"
+		return
+	}
+	if r.members[g] > 1 || listed || r.incomplete {
+		return
+	}
+	var names []string
+	for _, other := range r.groups {
+		if other != g {
+			names = append(names, other.Name.V)
+		}
+	}
+	f := r.report(at, rules.Group, "group %s has only one member", g.Name.V)
+	if f.Hint = diag.DidYouMean(g.Name.V, names); f.Hint == "" {
+		f.Hint = "add another; or if one is meant, say so at the top level: groups: { " + g.Name.V + ": {} }"
+	}
+}
