@@ -127,6 +127,39 @@ func (env *Env) TestEventsOfAPartitionKeyKeepTheirOrderWithLimits(t *testing.T) 
 	})
 }
 
+// The limit is for another field than the partition key: the second event of the key has room.
+func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *testing.T) {
+	weighed := runtime.Define(runtime.Spec[OrderPlaced]{
+		Name: "order.placed", Settings: Within(30*time.Second, Exact()),
+		PartitionBy: func(p OrderPlaced) string { return p.OrderID },
+		LimitKeys:   map[string]func(OrderPlaced) string{"weight": func(p OrderPlaced) string { return fmt.Sprint(p.Weight) }},
+	})
+	for _, concurrency := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
+			scales, err := f.Limiter("scales")
+			Must(t, err)
+			go scales.DoFor(t.Context(), "1", func(context.Context) error { time.Sleep(time.Minute); return nil })
+			synctest.Wait()
+			var seen Journal[int]
+			_, err = runtime.Subscribe(f.Bus, weighed, "one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+				seen.Add(e.Payload.Number)
+				return nil
+			}, runtime.WithConcurrency(concurrency), limitedBy("scales by weight"))
+			Must(t, err)
+			f.MustStart()
+			for i, p := range []OrderPlaced{{OrderID: "A", Weight: 1}, {OrderID: "A", Weight: 2}, {OrderID: "B", Weight: 2}} {
+				p.Number = i + 1
+				_, err := runtime.Publish(t.Context(), f.Bus, weighed, p)
+				Must(t, err)
+				time.Sleep(time.Second)
+			}
+			f.Idle()
+			seen.wants(t, 3, 1, 2)
+		})
+	}
+}
+
 func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.T) {
 	for hold, want := range map[runtime.LimitHold][]string{
 		runtime.HoldAttempt: {"a1 0s", "b1 0s", "a2 4s", "c1 4s"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // Handlers that wait for each other's events, with limits all the way.
@@ -39,7 +40,7 @@ func (env *Env) TestNestedEventsWithLimitsDoNotDeadlock(t *testing.T) {
 						return waitForBoth(ctx, func(ctx context.Context) (*runtime.Receipt, error) {
 							return runtime.Publish(ctx, f.Bus, PaidType, OrderPaid{OrderID: fmt.Sprint(e.Payload.Number)}, runtime.Immediately())
 						})
-					}, runtime.WithConcurrency(2), limitedBy("a"))
+					}, runtime.WithConcurrency(2), limitedBy("a"), runtime.WithRetry(retry.MaxAttempts(1)))
 					_, err := runtime.Subscribe(f.Bus, PaidType, "b", func(ctx context.Context, e runtime.Event[OrderPaid]) error {
 						if paid.Add(1); e.Attempt == 1 && paid.Load()%3 == 0 {
 							return ErrBoom
@@ -47,7 +48,7 @@ func (env *Env) TestNestedEventsWithLimitsDoNotDeadlock(t *testing.T) {
 						return waitForBoth(ctx, func(ctx context.Context) (*runtime.Receipt, error) {
 							return runtime.Publish(ctx, f.Bus, UserType, UserCreated{Name: e.Payload.OrderID}, runtime.Immediately())
 						})
-					}, limitedBy("b"), runtime.WithTimeout(time.Hour))
+					}, limitedBy("b"), runtime.WithTimeout(time.Hour), runtime.WithRetry(retry.MaxAttempts(2)))
 					Must(t, err)
 					f.handleUsers("c", func(ctx context.Context, e runtime.Event[UserCreated]) error {
 						users.Add(1)
@@ -57,7 +58,7 @@ func (env *Env) TestNestedEventsWithLimitsDoNotDeadlock(t *testing.T) {
 						}
 						_, err = r.Wait(ctx)
 						return err
-					}, limitedBy("c"), runtime.WithTimeout(time.Hour))
+					}, limitedBy("c"), runtime.WithTimeout(time.Hour), runtime.WithRetry(retry.MaxAttempts(1)))
 					began := time.Now()
 					f.Publish(1, 2, 3, 4)
 					f.MustStart()
