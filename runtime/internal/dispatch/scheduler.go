@@ -343,6 +343,7 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 	claimed := false
 	defer func() {
 		if !claimed {
+			s.unlisten()
 			s.turn <- struct{}{}
 		}
 	}()
@@ -382,10 +383,8 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 			claimed = true
 			return nil, true
 		case <-loan:
-			s.unlisten()
 			return nil, false
 		case <-s.stopping:
-			s.unlisten()
 			return nil, false
 		}
 	}

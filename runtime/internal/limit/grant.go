@@ -63,7 +63,7 @@ func (g *Grant) Keep() (kept *Grant) {
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
-	isKept := func(h held) bool { return h.event && h.place }
+	isKept := func(h held) bool { return h.event && h.place && !h.called } // a called one is for its Return
 	for _, h := range g.held {
 		if isKept(h) {
 			if kept == nil {
