@@ -62,6 +62,10 @@ func needsOf(uses []Use, held ...*Grant) []need {
 	needs := make([]need, 0, len(uses))
 	for _, u := range uses {
 		b := u.bucket(u.Key)
+		if at := slices.IndexFunc(needs, func(n need) bool { return n.bucket == b }); at >= 0 {
+			needs[at].event = needs[at].event || u.Event // two uses have the same key
+			continue
+		}
 		n := need{bucket: b, place: u.AtOnce > 0, token: u.Rate > 0, event: u.Event}
 		for _, g := range held {
 			if g != nil && g.has(b) {
@@ -92,7 +96,8 @@ func (n need) free() bool { return (!n.place || n.placeFree()) && (!n.token || n
 // hears tells whether somebody takes the turn of the waiter if it is ready.
 func (w *Waiter) hears() bool { return w.owner == nil || w.owner.listening && !w.blocked }
 
-// passed tells whether a waiter of another owner goes before this one.
+// passed tells whether another waiter goes before this one. One of the same owner does if it
+// is parked and this one is not: it has become ready after its owner has asked for Ready.
 func (w *Waiter) passed() bool {
 	if w.back {
 		return false
@@ -102,7 +107,11 @@ func (w *Waiter) passed() bool {
 			if other == w {
 				break
 			}
-			if (other.owner == nil || other.owner != w.owner) && other.hears() && other.ready() {
+			goes := other.hears()
+			if w.owner != nil && other.owner == w.owner {
+				goes = !w.parked && !other.blocked && other.rank <= w.rank
+			}
+			if goes && other.ready() {
 				return true
 			}
 		}
@@ -111,7 +120,26 @@ func (w *Waiter) passed() bool {
 }
 
 // may tells whether it can begin now.
-func (w *Waiter) may() bool { return w.late != nil || w.room() && !w.passed() }
+func (w *Waiter) may() bool {
+	w.renew()
+	return w.late != nil || w.room() && !w.passed()
+}
+
+// renew makes sure that the buckets are those that others see: one that was idle may have been
+// swept, as long as the waiter is not parked.
+func (w *Waiter) renew() {
+	if w.parked {
+		return
+	}
+	for i := range w.needs {
+		n := &w.needs[i]
+		if b := n.limit.buckets[n.key]; b != nil {
+			n.bucket = b
+		} else {
+			n.limit.buckets[n.key] = n.bucket
+		}
+	}
+}
 
 // take takes what it needs. The caller knows that it is ready.
 func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
@@ -146,6 +174,7 @@ func (w *Waiter) park() {
 	if w.parked {
 		return
 	}
+	w.renew()
 	w.parked, w.since = true, w.set.now()
 	w.set.parked++
 	w.order = w.set.parked
@@ -234,8 +263,8 @@ func (w *Waiter) alarm() {
 	for _, n := range w.needs {
 		if wait := n.limit.Wait; wait > 0 && !w.back {
 			end := w.since + wait
-			for end <= now { // there was room, but no worker
-				end += wait
+			if end <= now { // there was room, but no worker
+				end += ((now-end)/wait + 1) * wait
 			}
 			earlier(end)
 		}

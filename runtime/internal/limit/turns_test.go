@@ -1,0 +1,74 @@
+package limit
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A place has become free after the owner has looked at those that wait.
+func TestWhatHasJustComeDoesNotOvertakeAnotherOfItsOwner(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	use := []Use{{set.Limit("a"), ""}}
+	busy, _, _ := set.NewOwner(func() {}).NewWaiter(use, nil, 0, 0).Take()
+	o := set.NewOwner(func() {})
+	first := o.NewWaiter(use, nil, 1, 0)
+	first.Park()
+	busy.Release()
+	second := o.NewWaiter(use, nil, 1, 0)
+	if second.MayBegin() {
+		t.Error("the second overtakes the first")
+	}
+	if urgent := o.NewWaiter(use, nil, 0, 0); !urgent.MayBegin() {
+		t.Error("one of a better rank does not overtake")
+	}
+	first.Block()
+	if !second.MayBegin() {
+		t.Error("one that its owner cannot begin holds up others")
+	}
+}
+
+func TestASweepDoesNotPartThoseWhoWantTheSameKey(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	l := set.Limit("a")
+	o, other := set.NewOwner(func() {}), set.NewOwner(func() {})
+	use := []Use{{l, "key"}}
+	early := o.NewWaiter(use, nil, 0, 0)
+	for n := range 1000 { // many keys, each idle: the first is swept
+		o.NewWaiter([]Use{{l, fmt.Sprint(n)}}, nil, 0, 0)
+	}
+	late := other.NewWaiter(use, nil, 0, 0)
+	_, _, one := early.Take()
+	_, _, two := late.Take()
+	if !one || two {
+		t.Errorf("the early one began: %v, the late one: %v", one, two)
+	}
+}
+
+func TestTwoUsesOfTheSameKeyNeedOnePlace(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 2})
+	use := Use{set.Limit("a"), ""}
+	o := set.NewOwner(func() {})
+	if _, _, ok := o.NewWaiter([]Use{use, use}, nil, 0, 0).Take(); !ok {
+		t.Fatal("there is no room")
+	}
+	if next := o.NewWaiter([]Use{use}, nil, 0, 0); !next.MayBegin() {
+		t.Error("one delivery has taken both places")
+	}
+}
+
+// An attempt may end while its handler is in a Do, whose place is not that of the event.
+func TestWhatACallHasTakenIsNotKeptWithItsEvent(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1, Event: true})
+	use := Use{set.Limit("a"), ""}
+	g := set.NewGrant()
+	if _, err := set.Acquire(t.Context(), use, g); err != nil {
+		t.Fatal(err)
+	}
+	if kept := g.Keep(); kept != nil {
+		t.Error("the event keeps what the call has taken")
+	}
+	g.Return(use)
+	if next := set.NewOwner(func() {}).NewWaiter([]Use{use}, nil, 0, 0); !next.MayBegin() {
+		t.Error("the place is not free after the call")
+	}
+}
