@@ -378,8 +378,7 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 		case <-pause:
 			s.more = true
 		case <-reopens:
-		case <-claims:
-			s.unlisten()
+		case <-claims: // whoever has sent it has the turn, and leaves the line
 			claimed = true
 			return nil, true
 		case <-loan:
