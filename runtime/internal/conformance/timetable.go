@@ -12,7 +12,6 @@ import (
 	_ "time/tzdata" // the tests do not depend on the machine
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
 // ReportRequested is the payload of report.requested.
@@ -109,111 +108,6 @@ func (env *Env) TestEachTimeOfAScheduleIsPublishedOnce(t *testing.T) {
 		f.want("often 01-02 02:11:00", "nightly 01-02 02:20:00", "often 01-02 02:22:00", "often 01-02 02:33:00")
 		if got := f.Stats().Types[0].Published; got != 4 {
 			t.Errorf("%d are counted as published", got)
-		}
-	})
-}
-
-// The clock of Berlin is changed at 01:00 UTC, on 2000-03-26 and 2000-10-29, that of New
-// York at 07:00 UTC on 2000-04-02 and 06:00 UTC on 2000-10-29. A bus that runs costs the
-// tests half a second an hour; package schedule looks at longer times.
-func (env *Env) TestASchedulePublishesATimeOnceWhenTheClockIsChanged(t *testing.T) {
-	berlin, newYork := "Europe/Berlin", "America/New_York"
-	for name, test := range map[string]struct {
-		cron, zone, from, to string
-		want                 []string
-	}{
-		"a time that Berlin skips":         {"30 2 * * *", berlin, "2000-03-26 00:25:00", "2000-03-26 01:45:00", []string{"x 03-26 01:00:00"}},
-		"a time that Berlin shows twice":   {"30 2 * * *", berlin, "2000-10-29 00:25:00", "2000-10-29 01:45:00", []string{"x 10-29 00:30:00"}},
-		"a time that New York skips":       {"0 2 * * *", newYork, "2000-04-02 06:55:00", "2000-04-02 08:10:00", []string{"x 04-02 07:00:00"}},
-		"a time that New York shows twice": {"0 1 * * *", newYork, "2000-10-29 04:55:00", "2000-10-29 06:10:00", []string{"x 10-29 05:00:00"}},
-		"an interval of cron goes on in the hour that Berlin shows twice": {
-			"*/30 * * * *", berlin, "2000-10-28 23:45:00", "2000-10-29 02:15:00",
-			[]string{"x 10-29 00:00:00", "x 10-29 00:30:00", "x 10-29 01:00:00", "x 10-29 01:30:00", "x 10-29 02:00:00"},
-		},
-		"an interval of cron goes on in the hour that Berlin skips": {
-			"*/30 * * * *", berlin, "2000-03-26 00:15:00", "2000-03-26 01:45:00",
-			[]string{"x 03-26 00:30:00", "x 03-26 01:00:00", "x 03-26 01:30:00"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sleepUntil(test.from)
-				f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: test.cron, TimeZone: test.zone}})
-				f.MustStart()
-				sleepUntil(test.to)
-				f.want(test.want...)
-			})
-		})
-	}
-}
-
-// A bus is down from noon on a Monday to noon a week later.
-func (env *Env) TestTimesThatWereMissedArePublishedAsTheScheduleSays(t *testing.T) {
-	for missed, want := range map[runtime.Missed][]string{
-		"":                 {"nightly 01-10 02:00:00", "late by 10h0m0s"},
-		runtime.MissedOnce: {"nightly 01-10 02:00:00", "late by 10h0m0s"},
-		runtime.MissedSkip: nil,
-		runtime.MissedAll: {
-			"nightly 01-04 02:00:00", "late by 154h0m0s", "nightly 01-05 02:00:00", "late by 130h0m0s", "nightly 01-06 02:00:00", "late by 106h0m0s",
-			"nightly 01-07 02:00:00", "late by 82h0m0s", "nightly 01-08 02:00:00", "late by 58h0m0s", "nightly 01-09 02:00:00", "late by 34h0m0s",
-			"nightly 01-10 02:00:00", "late by 10h0m0s",
-		},
-	} {
-		t.Run(string(missed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				path := env.Target(t)
-				f := env.openTimetable(t, path, nightly(missed))
-				sleepUntil("2000-01-03 01:59:00")
-				f.MustStart()
-				sleepUntil("2000-01-03 02:01:00")
-				f.want("nightly 01-03 02:00:00")
-				f.Stop()
-				sleepUntil("2000-01-10 12:00:00")
-				again := env.openTimetable(t, path, nightly(missed))
-				again.MustStart()
-				time.Sleep(time.Second)
-				again.want(want...)
-				again.handled = &Journal[string]{}
-				again.Stop()
-				sleepUntil("2000-01-11 01:59:00")
-				third := env.openTimetable(t, path, nightly(missed)) // and not once more
-				third.MustStart()
-				sleepUntil("2000-01-11 02:01:00")
-				third.want("nightly 01-11 02:00:00")
-			})
-		})
-	}
-}
-
-func (env *Env) TestMissedTimesAreCaughtUpInOrderBeyondOneTransaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := env.Target(t)
-		schedules := []runtime.Schedule{{Name: "minutely", Cron: "* * * * *", Missed: runtime.MissedAll}, {Name: "hourly", Cron: "@hourly"}}
-		f := env.openTimetable(t, path, schedules)
-		f.MustStart()
-		f.Stop()
-		time.Sleep(1234*time.Minute + time.Second)
-		reports := reportType(schedules...)
-		again := timetableFixture{env.ReopenWith(t, path, runtime.NewCatalogue(reports)), nil}
-		var seen Journal[time.Time]
-		_, err := runtime.Subscribe(again.Bus, reports, "minutes", func(_ context.Context, e runtime.Event[ReportRequested]) error {
-			if e.Schedule == "minutely" {
-				seen.Add(e.ScheduledFor)
-			}
-			return nil
-		}, runtime.FromBeginning())
-		Must(t, err)
-		again.MustStart()
-		time.Sleep(time.Second)
-		again.Idle()
-		got := seen.All()
-		if len(got) != 1234 {
-			t.Fatalf("%d events, want 1234", len(got))
-		}
-		for i := 1; i < len(got); i++ {
-			if got[i].Sub(got[i-1]) != time.Minute {
-				t.Errorf("%v follows %v", got[i], got[i-1])
-			}
 		}
 	})
 }
@@ -320,52 +214,6 @@ func (env *Env) TestAScheduleThatWasRemovedBeginsAnewWhenItIsBack(t *testing.T) 
 	})
 }
 
-func (env *Env) TestAClockThatIsSetPublishesNoTimeOfAScheduleTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var clock wallClock
-		path := env.Target(t)
-		often := []runtime.Schedule{{Name: "often", Cron: "*/10 * * * *"}}
-		f := env.openTimetable(t, path, often, clock.option())
-		f.MustStart()
-		time.Sleep(25 * time.Minute)
-		f.want("often 01-01 00:10:00", "often 01-01 00:20:00")
-		clock.set(-20 * time.Minute) // 00:05, and the times come again
-		time.Sleep(20 * time.Minute)
-		f.want("often 01-01 00:10:00", "often 01-01 00:20:00")
-		if lines := f.Log.Level(t, "WARN"); !strings.Contains(fmt.Sprint(lines), "a schedule has published its times up to one that is in the future") {
-			t.Errorf("the log warns of %v", lines)
-		}
-		time.Sleep(10 * time.Minute)
-		f.want("often 01-01 00:10:00", "often 01-01 00:20:00", "often 01-01 00:30:00", "late by 20m0s") // by the clock of the test
-		f.Stop()
-		f = env.openTimetable(t, path, often, clock.option()) // 00:35
-		f.MustStart()
-		clock.set(5*time.Hour + 5*time.Minute + 10*time.Second) // 05:40:10, which is noticed within a minute
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if got := f.handled.All(); len(got) != 1 || got[0] != "often 01-01 05:40:00" {
-			t.Errorf("handled %v, want one at 05:40", got)
-		}
-	})
-}
-
-func (env *Env) TestAScheduleWhoseClockIsSetForwardSkipsWhatItMissed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var clock wallClock
-		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: "0 * * * *", Missed: runtime.MissedSkip}}, clock.option())
-		f.MustStart()
-		time.Sleep(time.Minute)
-		clock.set(90 * time.Minute)
-		time.Sleep(5 * time.Minute)
-		f.want()
-		clock.set(23*time.Minute + 50*time.Second) // 01:59:50, which is noticed at 02:00:50 at the latest: not too late
-		time.Sleep(61 * time.Second)
-		if got := f.handled.All(); len(got) != 1 || got[0] != "x 01-01 02:00:00" {
-			t.Errorf("handled %v, want one at 02:00", got)
-		}
-	})
-}
-
 // Nothing is published or handled when the process dies, and the time is not over.
 func (env *Env) TestALogThatWasNotClosedHasEachTimeOfAScheduleOnce(t *testing.T) {
 	if env.Copy == nil {
@@ -439,82 +287,6 @@ func (env *Env) TestWhatASchedulePublishesHasItsNameAndTimeAlone(t *testing.T) {
 			if e, ok := errors.AsType[*runtime.OptionError](err); !ok || !strings.Contains(e.Error(), key) {
 				t.Errorf("metadata with %s: %v", key, err)
 			}
-		}
-	})
-}
-
-func (env *Env) TestABusWithABadScheduleIsNotOpened(t *testing.T) {
-	for name, test := range map[string]struct {
-		schedule runtime.Schedule
-		opts     []runtime.Option
-		want     string
-	}{
-		"a zone that this machine does not know": {
-			runtime.Schedule{Name: "x", Cron: "@daily", TimeZone: "Europe/Atlantis"}, nil,
-			"schedule x: this machine does not know the time zone Europe/Atlantis (unknown time zone Europe/Atlantis): " +
-				"install its database of time zones, or import _ \"time/tzdata\" in the program",
-		},
-		"an unknown field":            {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"a","sort":1}`}, nil, "schedule x: the payload is not a valid report.requested: sort"},
-		"a payload that is invalid":   {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":""}`}, nil, "kind is empty"},
-		"a payload whose code panics": {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"panic"}`}, nil, "no report"},
-		"a payload that is too large": {
-			runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"much"}`}, []runtime.Option{runtime.WithPayloadLimit(10)}, "schedule x: ",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			catalogue := runtime.NewCatalogue(reportType(test.schedule))
-			path := env.Target(t)
-			_, err := env.OpenBus(t.Context(), path, catalogue, test.opts...)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error is %v, want %s", err, test.want)
-			}
-			if _, isZone := errors.AsType[*runtime.TimeZoneError](err); isZone != strings.Contains(test.want, "zone") {
-				t.Errorf("the error is a %T", err)
-			}
-			bus, err := env.OpenBus(t.Context(), path, catalogue, append(test.opts, runtime.WithoutSchedules())...)
-			Must(t, err)
-			Must(t, bus.Shutdown(context.Background()))
-		})
-	}
-}
-
-func (env *Env) TestAScheduleThatBusgenCannotHaveMadeIsRefused(t *testing.T) {
-	for want, define := range map[string]func(){
-		`runtime.Define(report.requested): schedule "x": a schedule has either an expression or an interval`: func() { reportType(runtime.Schedule{Name: "x"}) },
-		`runtime.Define(report.requested): schedule "x": Missed is "never": use once, skip or all`: func() {
-			reportType(runtime.Schedule{Name: "x", Every: time.Hour, Missed: "never"})
-		},
-		`runtime.Define(report.requested): schedule "x": the interval 1.000000001s is no multiple of a microsecond`: func() {
-			reportType(runtime.Schedule{Name: "x", Every: time.Second + 1}) // its times would not be those that the file has
-		},
-		`runtime.Define(report.requested): schedule "": its name is empty, too long, or has spaces around it or bytes that cannot be printed`: func() {
-			reportType(runtime.Schedule{Every: time.Hour})
-		},
-		`runtime.NewCatalogue: report.requested and report.requested both have a schedule "x"`: func() {
-			runtime.NewCatalogue(reportType(runtime.Schedule{Name: "x", Every: time.Hour}, runtime.Schedule{Name: "x", Every: time.Hour}))
-		},
-	} {
-		func() {
-			defer func() {
-				if got := fmt.Sprint(recover()); got != want {
-					t.Errorf("the panic is %s, want %s", got, want)
-				}
-			}()
-			define()
-		}()
-	}
-}
-
-func (env *Env) TestAScheduleIsFiredByATest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.openTimetable(t, env.Target(t), nightly(""), runtime.WithoutSchedules())
-		f.MustStart()
-		_, err := testhook.Fire(t.Context(), f.Bus, "nightly")
-		Must(t, err)
-		f.Idle()
-		f.want("nightly 01-01 00:00:00")
-		if _, err := testhook.Fire(t.Context(), f.Bus, "nightli"); err == nil || !strings.Contains(err.Error(), "nightly") {
-			t.Errorf("an unknown name: %v", err)
 		}
 	})
 }
