@@ -65,7 +65,7 @@ var brokenRules = []brokenRule{
 		"range settings.Errors {", "range settings.Errors[:0] {"},
 	{"TestAClockThatWasWrongByDecadesPublishesNoMillionsOfMissedTimes", "runtime/timetable.go",
 		"missedLimit = 10_000", "missedLimit = 9_000"},
-	{"TestWhatABatchPublishesIsStoredWithItsSuccess", "runtime/internal/dispatch/batch.go",
+	{"TestWhatABatchPublishesIsStoredWithItsSuccess", "runtime/internal/dispatch/batch_judge.go",
 		"len(whole.staged) > 0 && b.allSucceed(failures, now)", "len(whole.staged) > 0"},
 	{"TestASaturatedSubscriptionSaysSoOncePerEpisode", "runtime/saturation.go",
 		"	case l.saturated:\n", "	case l.saturated && l.share < saturatedTo:\n"},

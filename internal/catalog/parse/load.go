@@ -71,7 +71,7 @@ type reader struct {
 	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
 	incomplete bool
 
-	types map[string]*catalog.Type // by name, also those whose body is broken
+	types map[string]*catalog.Type // by name, and those with a broken body, too
 	// typesOK is set if there was nothing wrong with the types.
 	typesOK bool
 	// eventsIncomplete is set if the name of an event was refused: it may be
@@ -81,7 +81,7 @@ type reader struct {
 	brokenKeys       map[*catalog.Event]bool   // events with findings about their partition_by
 	inlines          []*catalog.Type           // the structs in place so far
 	initialisms      []string                  // those of the catalogue
-	limits           map[string]*catalog.Limit // by name, also those whose body is broken
+	limits           map[string]*catalog.Limit // by name, and those with a broken body, too
 	misspelt         int                       // unknown types and unused policies so far
 	later            []func()                  // what has to wait until all types are known
 	subscribed       map[string]subscribed     // the subscriptions so far, by name

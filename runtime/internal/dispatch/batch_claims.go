@@ -35,7 +35,7 @@ func (s *Scheduler) freeSlots(slots []int) {
 	s.slots = append(s.slots, slots...)
 }
 
-// claimAll begins the attempts, and removes those whose deliveries must not be tried.
+// claimAll begins the attempts, and removes attempts at deliveries that must not be tried.
 func (b *Batch) claimAll() {
 	left, kept := b.begun, b.begun[:0]
 	deliveries, slots := make([]*engine.Delivery, len(left)), make([]int, len(left))

@@ -12,6 +12,6 @@
 //   - [Set.Acquire] is for a goroutine that waits (acquire.go).
 //   - What a rate has used is stored ahead, in leases (lease.go).
 //
-// Turns are first come, first served among those who can take them: a waiter of an owner
+// Turns are first come, first served among all who can take them: a waiter of an owner
 // that does not listen is passed over, and keeps its turn.
 package limit

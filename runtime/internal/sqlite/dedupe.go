@@ -68,7 +68,7 @@ func numberDuplicates(events []logged) {
 
 // recognise makes an event a duplicate if its key is remembered.
 func (w *writer) recognise(r *engine.Record, now time.Time) error {
-	// Keys are forgotten a few at a time, by those who use them.
+	// Keys are forgotten a few at a time, whenever keys are used.
 	err := w.conn.Exec(`
 		DELETE FROM dedupe WHERE (type, key) IN (SELECT type, key FROM dedupe WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`, now)
 	if err != nil {

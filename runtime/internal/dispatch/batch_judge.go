@@ -1,0 +1,151 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// failures returns how each attempt has failed, if it has; nil if none has.
+func (b *Batch) failures(err error, kind, stack string) []failure {
+	if err == nil && b.unfit == nil {
+		return nil
+	}
+	var named *BatchError
+	if kind == engine.KindError && err != nil {
+		named, _ = find[*BatchError](err)
+	}
+	if named != nil {
+		if problem := b.outOfRange(named); problem != nil {
+			named, err = nil, problem
+		}
+	}
+	preparing := b.preparing.Load()
+	failures := make([]failure, len(b.begun))
+	at := 0 // of the next item
+	for i, a := range b.begun {
+		unfit := b.unfit[a]
+		index := at
+		if unfit == nil {
+			at++
+		}
+		switch {
+		case unfit != nil:
+			failures[i] = a.classify(unfit, engine.KindError, "")
+		case err == nil:
+		case named != nil:
+			if failed := named.Items[index]; failed != nil {
+				failures[i] = a.classify(failed, engine.KindError, "")
+			}
+		case preparing != nil && preparing != a:
+			failures[i].kind = spared
+		default:
+			failures[i] = a.classify(err, kind, stack)
+		}
+	}
+	return failures
+}
+
+// outOfRange returns the error of a handler that names an item that the batch does not
+// have. It does not wrap what the handler has returned.
+func (b *Batch) outOfRange(named *BatchError) error {
+	wrong, found := 0, false
+	for i := range named.Items {
+		if (i < 0 || i >= len(b.handed)) && (!found || i < wrong) {
+			wrong, found = i, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return fmt.Errorf("the handler's BatchError names item %d of a batch of %d events, whose items are 0 to %d: "+
+		"nobody knows which events have failed, so all of them have; the error was: %s", wrong, len(b.handed), len(b.handed)-1, named.Error())
+}
+
+// judge gives the dispositions, and settles all of them together. The failures are those of
+// the attempts that have begun; nil if none has failed. With forced they are decided: the
+// batch has outlived its deadline or a shutdown. The caller holds whole.mu.
+func (b *Batch) judge(failures []failure, forced bool) {
+	s, whole := b.scheduler, &b.whole
+	now := time.Now()
+	if len(whole.staged) > 0 && b.allSucceed(failures, now) {
+		last := b.handed[len(b.handed)-1]
+		last.mu.Lock()
+		last.staged = append(last.staged, whole.staged...)
+		last.mu.Unlock()
+	}
+	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires
+	b.judged = judgedPool.Get().(*judged)
+	for i, a := range b.begun {
+		a.mu.Lock()
+		if !a.over {
+			a.over, a.returned = true, true
+			switch {
+			case failures == nil:
+				a.judge(failure{}, now)
+			case failures[i].kind == spared:
+				a.withdraw()
+				a.spare(now)
+			case forced:
+				timedOut = timedOut || failures[i].kind == engine.KindTimeout && !whole.expires
+				a.fail(failures[i])
+			default:
+				a.judge(failures[i], now)
+			}
+		}
+		a.mu.Unlock()
+	}
+	all := b.judged
+	b.judged = nil
+	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
+	for i := range all.settled {
+		switch one := &all.settled[i]; one.Kind {
+		case engine.Done:
+			end.Done++
+		case engine.Retry, engine.Dead:
+			if b.unfit == nil || !b.isUnfit(one.Seq) {
+				end.Failed++
+			}
+		}
+	}
+	if b.handler.BatchEnded != nil && end.Size > 0 {
+		b.handler.BatchEnded(end) // first, so that a caller that waits for an event finds it counted
+	}
+	s.settleAll(all)
+	all.free()
+}
+
+func (b *Batch) isUnfit(seq int64) bool {
+	for a := range b.unfit {
+		if a.Seq == seq {
+			return true
+		}
+	}
+	return false
+}
+
+// spare settles an attempt that another one has kept from being made.
+func (a *Attempt) spare(now time.Time) {
+	if a.run.scheduler.base.Err() != nil {
+		a.settle(a.run.release())
+	} else {
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
+	}
+}
+
+// allSucceed tells whether every event that was handed over is about to be done.
+func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
+	for i, a := range b.begun {
+		if b.unfit[a] != nil {
+			continue
+		}
+		a.mu.Lock()
+		failed := a.over || failures != nil && failures[i].kind != "" || b.scheduler.base.Err() == nil && a.late(now)
+		a.mu.Unlock()
+		if failed {
+			return false
+		}
+	}
+	return len(b.handed) > 0
+}
