@@ -127,31 +127,60 @@ func (env *Env) TestEventsOfAPartitionKeyKeepTheirOrderWithLimits(t *testing.T) 
 	})
 }
 
-// The limit is for another field than the partition key: the second event of the key has room.
+// weighed has another field for limits than for its partition key: a second event of a key can have
+// room that the first has not.
+var weighed = runtime.Define(runtime.Spec[OrderPlaced]{
+	Name: "order.placed", Settings: Within(30*time.Second, Exact()),
+	PartitionBy: func(p OrderPlaced) string { return p.OrderID },
+	LimitKeys:   map[string]func(OrderPlaced) string{"weight": func(p OrderPlaced) string { return fmt.Sprint(p.Weight) }},
+})
+
+// openWeighed opens a bus whose limit scales has no room for weight 1 for a minute.
+func (env *Env) openWeighed(t *testing.T, limit runtime.Limit) *Fixture {
+	t.Helper()
+	limit.Name, limit.AtOnce = "scales", 1
+	f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed, UserType).WithLimits(limit))
+	f.weighFor(time.Minute)
+	return f
+}
+
+// weighFor takes the place of weight 1 for some time.
+func (f *Fixture) weighFor(d time.Duration) {
+	f.T.Helper()
+	scales, err := f.Limiter("scales")
+	Must(f.T, err)
+	go scales.DoFor(context.Background(), "1", func(context.Context) error { time.Sleep(d); return nil })
+	synctest.Wait()
+}
+
+// weigh publishes an order.
+func (f *Fixture) weigh(number int, order string, weight int, opts ...runtime.PublishOption) *runtime.Receipt {
+	f.T.Helper()
+	r, err := runtime.Publish(f.T.Context(), f.Bus, weighed, OrderPlaced{Number: number, OrderID: order, Weight: float64(weight)}, opts...)
+	Must(f.T, err)
+	return r
+}
+
+// handleWeighed subscribes to orders. Its deliveries need the limit scales by their weight.
+func (f *Fixture) handleWeighed(name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) *runtime.Subscription {
+	f.T.Helper()
+	s, err := runtime.Subscribe(f.Bus, weighed, name, handler, append([]runtime.SubscribeOption{limitedBy("scales by weight")}, opts...)...)
+	Must(f.T, err)
+	return s
+}
+
 func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *testing.T) {
-	weighed := runtime.Define(runtime.Spec[OrderPlaced]{
-		Name: "order.placed", Settings: Within(30*time.Second, Exact()),
-		PartitionBy: func(p OrderPlaced) string { return p.OrderID },
-		LimitKeys:   map[string]func(OrderPlaced) string{"weight": func(p OrderPlaced) string { return fmt.Sprint(p.Weight) }},
-	})
 	for _, concurrency := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
-			scales, err := f.Limiter("scales")
-			Must(t, err)
-			go scales.DoFor(t.Context(), "1", func(context.Context) error { time.Sleep(time.Minute); return nil })
-			synctest.Wait()
+			f := env.openWeighed(t, runtime.Limit{})
 			var seen Journal[int]
-			_, err = runtime.Subscribe(f.Bus, weighed, "one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 				seen.Add(e.Payload.Number)
 				return nil
-			}, runtime.WithConcurrency(concurrency), limitedBy("scales by weight"))
-			Must(t, err)
+			}, runtime.WithConcurrency(concurrency))
 			f.MustStart()
 			for i, p := range []OrderPlaced{{OrderID: "A", Weight: 1}, {OrderID: "A", Weight: 2}, {OrderID: "B", Weight: 2}} {
-				p.Number = i + 1
-				_, err := runtime.Publish(t.Context(), f.Bus, weighed, p)
-				Must(t, err)
+				f.weigh(i+1, p.OrderID, int(p.Weight))
 				time.Sleep(time.Second)
 			}
 			f.Idle()

@@ -8,9 +8,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
-// What is parked belongs to the queue, but is in none of its lists. One that is not urgent
-// has its partition key as one that is ready has it: later ones wait behind it, and urgent
-// ones do not. See limits.go.
+// What is parked belongs to the queue, but is in none of its lists. It has its partition key
+// as one that is ready has it: later ones wait behind it, and urgent ones do not. See limits.go.
 
 // keeping is what an event holds between its attempts.
 type keeping struct {
@@ -37,9 +36,7 @@ func (q *queue) park(i item) {
 	q.size++
 	if p := q.keys[i.key]; p != nil { // else it has none, or the queue was drained
 		p.exit(i.Seq)
-		if p.ready = p.ready || !i.urgent; i.urgent {
-			q.promote(i.key, p)
-		}
+		p.setParked(i.urgent, true)
 	}
 	if q.aside == nil {
 		q.aside = map[*limit.Waiter]item{}
@@ -72,8 +69,20 @@ func (q *queue) comeBack(i item) {
 	q.size--
 	if i.key != "" {
 		p := q.partition(i.key)
-		p.ready = p.ready && i.urgent
+		p.setParked(i.urgent, false)
 		p.enter(i.Seq)
+	}
+}
+
+// setParked gives the key to a delivery that is parked, or takes it away.
+func (p *partition) setParked(urgent, parked bool) {
+	switch {
+	case !urgent:
+		p.ready = parked
+	case parked:
+		p.urgent++
+	default:
+		p.urgent = max(p.urgent-1, 0) // the queue may have been drained meanwhile
 	}
 }
 
@@ -106,14 +115,14 @@ func (i item) unwait() {
 }
 
 // takeAside removes the parked delivery that is the one, and takes its waiter out of line.
-// Nobody has its key then.
+// It has not got its key any more.
 func (q *queue) takeAside(is func(i item) bool) (item, bool) {
 	for w, i := range q.aside {
 		if is(i) {
 			delete(q.aside, w)
 			i.unwait()
-			if p := q.keys[i.key]; p != nil && !i.urgent {
-				p.ready = false
+			if p := q.keys[i.key]; p != nil {
+				p.setParked(i.urgent, false)
 			}
 			return i, true
 		}

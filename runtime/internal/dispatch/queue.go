@@ -61,7 +61,8 @@ type queue struct {
 
 // partition is the deliveries of one key.
 type partition struct {
-	ready   bool    // one is ready
+	ready   bool    // one is ready, or parked and not urgent
+	urgent  int     // urgent ones that are parked
 	running int     // run; several only if handlers that waited came back by force
 	lent    int     // run, and wait: they have lent the key
 	seq     int64   // of the one that runs, or 0
@@ -143,7 +144,7 @@ func (q *queue) partition(key string) *partition {
 func (p *partition) idle() bool { return !p.taken() && len(p.behind) == 0 && p.awaited == 0 }
 
 // taken says that a delivery has the key, or is about to have it.
-func (p *partition) taken() bool { return p.ready || p.running > 0 || p.lent > 0 }
+func (p *partition) taken() bool { return p.ready || p.urgent > 0 || p.running > 0 || p.lent > 0 }
 
 // next makes the first that waits the one of its key, if it may be.
 func (p *partition) next() (item, bool) {

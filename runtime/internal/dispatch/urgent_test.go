@@ -7,14 +7,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
-// Whatever is hurried and calmed, lent and taken back: each delivery comes out once, none
-// runs beside a running one of its key, a key that is lent is for urgent ones only, and
-// those that were never urgent come out in the order in which they went in.
+// Whatever is hurried and calmed, lent and taken back, parked and unparked: each delivery comes
+// out once, none runs beside a running one of its key, a key that is lent or of a parked one is
+// for urgent ones only, and those that were never urgent come out in the order in which they
+// went in.
 func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
+		set := limit.New(limit.Config{}, limit.Rules{Name: "a", AtOnce: 1})
+		owner := set.NewOwner(func() {})
 		keys := map[int64]string{}     // by seq
 		running := map[string][]item{} // by key
 		lent := map[string][]item{}    // by key: those that wait
@@ -22,17 +26,24 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 		once := map[int64]bool{}       // at some time
 		popped := map[int64]bool{}
 		last := map[string]int64{} // by key: that was popped in order
-		pop := func(t *rapid.T, guest bool) bool {
-			i, ok := q.pop(guest)
-			if !ok {
-				return false
+		parked := func() (all []item) {
+			for _, i := range q.aside {
+				all = append(all, i)
 			}
+			slices.SortFunc(all, func(a, b item) int { return int(a.Seq - b.Seq) })
+			return all
+		}
+		out := func(t *rapid.T, i item, guest, unparked bool) {
 			if popped[i.Seq] || guest && !urgent[i.Seq] {
 				t.Fatalf("%d came out: again %v, urgent %v, for a guest %v", i.Seq, popped[i.Seq], urgent[i.Seq], guest)
 			}
 			popped[i.Seq] = true
 			if i.key == "" {
-				return true
+				return
+			}
+			before := func(other item) bool { return other.key == i.key && (!unparked || !other.urgent) }
+			if all := parked(); !urgent[i.Seq] && slices.ContainsFunc(all, before) {
+				t.Fatalf("%d of key %s came out while %v are parked", i.Seq, i.key, all)
 			}
 			if len(running[i.key]) > 0 || len(lent[i.key]) > 0 && !urgent[i.Seq] {
 				t.Fatalf("%d runs beside %v; %v have lent the key", i.Seq, running[i.key], lent[i.key])
@@ -44,7 +55,17 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 				}
 				last[i.key] = i.Seq
 			}
-			return true
+		}
+		pop := func(t *rapid.T, guest bool) {
+			if i, ok := q.pop(guest); ok {
+				out(t, i, guest, false)
+			}
+		}
+		unpark := func(t *rapid.T, i item, guest bool) {
+			if i, ok := q.unpark(i.limits.waiter, guest); ok {
+				i.unwait()
+				out(t, i, guest, true)
+			}
 		}
 		one := func(t *rapid.T, of map[string][]item) (item, bool) {
 			var some []string
@@ -73,6 +94,16 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 					drop(lent, key)
 					running[key] = append(running[key], i)
 				}
+			}
+		}
+		meanwhile := func(t *rapid.T, n int64) {
+			switch rapid.SampledFrom([]string{"", "hurry", "calm"}).Draw(t, "meanwhile") {
+			case "hurry":
+				urgent[n], once[n] = true, true
+				q.hurry(n)
+			case "calm":
+				delete(urgent, n)
+				q.calm(n)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -113,15 +144,27 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 				if !ok {
 					return
 				}
-				switch rapid.SampledFrom([]string{"", "hurry", "calm"}).Draw(t, "meanwhile") {
-				case "hurry":
-					urgent[i.Seq], once[i.Seq] = true, true
-					q.hurry(i.Seq)
-				case "calm":
-					delete(urgent, i.Seq)
-					q.calm(i.Seq)
-				}
+				meanwhile(t, i.Seq)
 				q.putBack(i)
+			},
+			"park": func(t *rapid.T) {
+				i, ok := q.pop(rapid.Bool().Draw(t, "guest"))
+				if !ok {
+					return
+				}
+				meanwhile(t, i.Seq)
+				i.limits = &limited{waiter: owner.NewWaiter([]limit.Use{{Limit: set.Limit("a")}}, nil, 0, 0)}
+				q.park(i)
+			},
+			"unpark": func(t *rapid.T) {
+				if all := parked(); all != nil {
+					unpark(t, rapid.SampledFrom(all).Draw(t, "parked"), rapid.Bool().Draw(t, "guest"))
+				}
+			},
+			"into the queue": func(t *rapid.T) {
+				if all := parked(); all != nil {
+					q.unparkSeq(rapid.SampledFrom(all).Draw(t, "parked").Seq)
+				}
 			},
 			"": func(t *rapid.T) {
 				if q.len() != len(keys)-len(popped) {
@@ -133,8 +176,9 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 						waiting++
 					}
 				}
-				if len(q.urgent) != waiting || slices.ContainsFunc(q.urgent, func(i item) bool { return !i.urgent || !urgent[i.Seq] }) {
-					t.Fatalf("%v are in the queue as urgent, want %d of %v", q.urgent, waiting, urgent)
+				all := slices.DeleteFunc(parked(), func(i item) bool { return !i.urgent })
+				if all = append(all, q.urgent...); len(all) != waiting || slices.ContainsFunc(all, func(i item) bool { return !i.urgent || !urgent[i.Seq] }) {
+					t.Fatalf("%v are in the queue as urgent, want %d of %v", all, waiting, urgent)
 				}
 			},
 		})
@@ -143,6 +187,9 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 			for i, ok := one(t, running); ok; i, ok = one(t, running) {
 				drop(running, i.key)
 				q.done(i.key, i.Seq)
+			}
+			for _, i := range parked() {
+				unpark(t, i, false)
 			}
 			pop(t, false)
 		}
