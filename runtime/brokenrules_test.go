@@ -57,6 +57,8 @@ var brokenRules = []brokenRule{
 		"end.Seq, end.ID = last.seq, last.ID", "end.ID = last.ID"},
 	{"TestAnEventThatFailsForALongTimeIsReportedAsSlowOnce", "runtime/slow_event.go",
 		"e.reported[id] = struct{}{}", "delete(e.reported, id)"},
+	{"TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow", "runtime/slow_event.go",
+		"settingsOf(a.Type).SlowEventAfter", "settingsOf(a.Type).SlowEventAfter*0"},
 	{"TestEventsOfOneKeyAreInOneBatchOrInOneAfterTheOther", "runtime/internal/dispatch/gather.go",
 		"	p.enter(i.Seq)\n	i.entered = true\n}", "	p.enter(i.Seq)\n	p.running--\n	i.entered = true\n}"},
 	{"TestAnEventThatAlwaysBreaksItsBatchDoesNotTakeOthersWithIt", "runtime/internal/dispatch/gather.go",

@@ -134,7 +134,8 @@ func WithStandby() Option {
 }
 
 // WithSlowEventAfter sets after what time an event that fails again and again is reported
-// as slow: 0 for never, 5 minutes by default. The time is counted since the event was
+// as slow: 0 for never, 5 minutes by default. It is for events whose catalogue has no
+// slow_event_after ([Settings]). The time is counted since the event was
 // published, since it was due if it was delayed, or since it was last retried by hand. When
 // an attempt fails after that, and will be retried, the bus logs a warning and calls
 // SlowEvent of its observers, once for each event and subscription, and perhaps once more

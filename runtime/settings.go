@@ -25,6 +25,10 @@ type Settings struct {
 	// SlowAfter is how long an attempt may take before it is logged as slow,
 	// once. 0 for never.
 	SlowAfter time.Duration
+	// SlowEventAfter is after what time an event that fails again and again is reported as
+	// slow: see [WithSlowEventAfter], which decides if it is 0. [Forever] for never. In a group
+	// each member has its own.
+	SlowEventAfter time.Duration
 	// ExpiresAfter is how long after its publication (its due time, if it was
 	// delayed; its last retry by hand, if it was dead) an event may still be
 	// tried. What is not handled by then is dead-lettered as expired, tried or
@@ -112,6 +116,7 @@ func (s Settings) Validate() error {
 	require(s.Timeout >= 0, "Timeout is %v: it must not be negative", s.Timeout)
 	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
+	require(s.SlowEventAfter >= 0, "SlowEventAfter is %v: it must not be negative", s.SlowEventAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
 	require(s.Concurrency >= 0 && s.Concurrency <= maxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, maxConcurrency)
@@ -137,12 +142,13 @@ func (s Settings) Validate() error {
 }
 
 // MarshalJSON gives the settings in the words of the catalogue, with durations as
-// texts. What is off is left out. A rule for errors has its whole retry policy.
+// texts. What is off is left out, except that a timeout and a slow event are "off". A
+// rule for errors has its whole retry policy.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
-		ExpiresAfter: durationText(s.ExpiresAfter), Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle,
-		MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
+		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter),
+		Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle, MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
 		encoded.Batch = &batchJSON{s.Batch.size(), s.Batch.wait().String()}
@@ -161,6 +167,9 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	if r := s.Redrive; r.Max > 0 {
 		encoded.Redrive = &redriveJSON{Reasons: r.Reasons, Every: durationText(r.Every), Max: r.Max}
 	}
+	if s.SlowEventAfter == Forever {
+		encoded.SlowEventAfter = "off"
+	}
 	return json.Marshal(encoded)
 }
 
@@ -168,6 +177,7 @@ type settingsJSON struct {
 	Retry           retryJSON       `json:"retry"`
 	Timeout         string          `json:"timeout"`
 	SlowAfter       string          `json:"slow_after,omitempty"`
+	SlowEventAfter  string          `json:"slow_event_after,omitempty"`
 	ExpiresAfter    string          `json:"expires_after,omitempty"`
 	MaxSnoozes      int             `json:"max_snoozes,omitempty"`
 	Breaker         *breakerJSON    `json:"breaker,omitempty"`

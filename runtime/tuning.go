@@ -129,7 +129,7 @@ func (c *subscribeConfig) over(s Settings) Settings {
 // compile makes of the settings what the dispatcher needs.
 func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
-		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter,
+		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: settings.SlowEventAfter,
 		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
 	}
 	if len(settings.Limits) > 0 {

@@ -17,6 +17,7 @@ import (
 //		Retry:        <policy>,
 //		Timeout:      <duration>,
 //		SlowAfter:    <duration>,
+//		SlowEventAfter: <duration>, // or runtime.Forever
 //		ExpiresAfter: <duration>,
 //		MaxSnoozes:   <n>,
 //		Breaker:      <breaker>,
@@ -30,7 +31,8 @@ import (
 //	}
 //
 // without settings that are off. All others are written out, also inherited ones, so that
-// the numbers can be read without the catalogue.
+// the numbers can be read without the catalogue. A SlowEventAfter is there if the catalogue has one, and
+// runtime.Forever if that is off: without it, an option of the bus decides.
 func settings(s catalog.Settings) *jen.Statement {
 	fields := []jen.Code{
 		pair("Retry", policy(s.Policy())),
@@ -42,6 +44,7 @@ func settings(s catalog.Settings) *jen.Statement {
 	}
 	add(s.Timeout.V > 0, "Timeout", duration(s.Timeout.V))
 	add(s.SlowAfter.V > 0, "SlowAfter", duration(s.SlowAfter.V))
+	add(s.SlowEventAfter.Written(), "SlowEventAfter", orForever(s.SlowEventAfter.V))
 	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
 	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))
 	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
@@ -53,6 +56,13 @@ func settings(s catalog.Settings) *jen.Statement {
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
 	return inRuntime("Settings").Custom(linesInBraces, fields...)
+}
+
+func orForever(d time.Duration) *jen.Statement {
+	if d == 0 {
+		return inRuntime("Forever")
+	}
+	return duration(d)
 }
 
 // batch emits

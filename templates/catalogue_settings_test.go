@@ -10,6 +10,7 @@ func TestSettingsLeaveOutWhatIsOff(t *testing.T) {
 events:
   order.placed:
     slow_after: 5s
+    slow_event_after: 10m
     expires_after: 2d
     max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
@@ -21,6 +22,7 @@ events:
     redrive: { reasons: [timeout, crash], every: 1h, max: 3 }
   ping:
     slow_after: off
+    slow_event_after: off
     max_snoozes: off
     breaker: off
     redrive: {}
@@ -30,6 +32,7 @@ runtime.Settings{
 	Retry:           retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
 	Timeout:         30 * time.Second,
 	SlowAfter:       5 * time.Second,
+	SlowEventAfter:  10 * time.Minute,
 	ExpiresAfter:    48 * time.Hour,
 	MaxSnoozes:      60,
 	Breaker:         breaker.Policy{Threshold: 0.25, MinSamples: 20, Window: 5 * time.Minute, OpenFor: 90 * time.Second},
@@ -44,10 +47,11 @@ runtime.Settings{
 `, settings(c.Events[0].Settings))
 	emits(t, `
 runtime.Settings{
-	Retry:   retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-	Timeout: 30 * time.Second,
-	Breaker: breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	Redrive: runtime.Redrive{Every: time.Hour, Max: 3},
+	Retry:          retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
+	Timeout:        30 * time.Second,
+	SlowEventAfter: runtime.Forever,
+	Breaker:        breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+	Redrive:        runtime.Redrive{Every: time.Hour, Max: 3},
 }
 `, settings(c.Events[1].Settings))
 }

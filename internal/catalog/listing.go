@@ -20,6 +20,7 @@ func (s Settings) List() []Setting {
 	list := []Setting{
 		{"timeout", shortOrOff(s.Timeout.V), s.Timeout.Pos},
 		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
+		{"slow_event_after", shortOrOff(s.SlowEventAfter.V), s.SlowEventAfter.Pos},
 		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
 		{"max_snoozes", countOrOff(s.MaxSnoozes.V), s.MaxSnoozes.Pos},
 	}

@@ -13,6 +13,7 @@ type Settings struct {
 	Retry
 	Timeout         Value[time.Duration] // of one attempt; 0 for none
 	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
+	SlowEventAfter  Value[time.Duration] // an event that fails for longer is logged; 0 for never
 	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
 	Breaker         Breaker

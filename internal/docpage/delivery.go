@@ -72,6 +72,9 @@ func facts(s catalog.Settings) []fact {
 	if s.SlowAfter.V > 0 {
 		add("Slow", "logged when an attempt takes longer than "+catalog.Short(s.SlowAfter.V))
 	}
+	if s.SlowEventAfter.Written() && s.SlowEventAfter.V > 0 {
+		add("Slow event", "logged when its attempts still fail after "+catalog.Short(s.SlowEventAfter.V))
+	}
 	if s.Breaker.Off.V {
 		add("Breaker", "none")
 	} else {

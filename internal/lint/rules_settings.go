@@ -35,6 +35,32 @@ events:
 	},
 }
 
+var slowEventUnreached = Rule{
+	Rule: rules.SlowEventUnreached,
+	Bad: `
+defaults: { expires_after: 10m, slow_event_after: 15m }
+events:
+  order.placed: {}`,
+	Good: `
+defaults: { expires_after: 10m, slow_event_after: 2m }
+events:
+  order.placed: {}
+  order.paid: { slow_event_after: off }`,
+	check: func(p *pass) {
+		p.eachSettings(func(s catalog.Settings) *flaw {
+			after := s.SlowEventAfter
+			if !after.Written() || after.V == 0 || s.ExpiresAfter.V == 0 || after.V < s.ExpiresAfter.V {
+				return nil
+			}
+			return &flaw{
+				at: after.Pos, also: s.ExpiresAfter.Pos, alsoWhat: "expires_after is here",
+				what: fmt.Sprintf("slow_event_after %s of %%s is never reached: the event expires after %s", catalog.Short(after.V), catalog.Short(s.ExpiresAfter.V)),
+				hint: "make it shorter than expires_after, or write slow_event_after: off",
+			}
+		})
+	},
+}
+
 var timeoutBeyondExpiry = Rule{
 	Rule: rules.TimeoutBeyondExpiry,
 	Bad: `

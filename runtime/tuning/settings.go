@@ -1,6 +1,8 @@
 package tuning
 
 import (
+	"cmp"
+
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime"
 )
@@ -20,6 +22,9 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 	}
 	if s.Batch.Written() { // generated code leaves out what is built in
 		settings.Batch = runtime.Batch{Size: s.Batch.Size.V, Wait: s.Batch.Wait.V}
+	}
+	if s.SlowEventAfter.Written() { // else the bus decides
+		settings.SlowEventAfter = cmp.Or(s.SlowEventAfter.V, runtime.Forever)
 	}
 	for _, use := range s.Limits.V {
 		settings.Limits = append(settings.Limits, runtime.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})

@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
 var (
@@ -28,15 +28,16 @@ var (
 // builtin returns the settings of an event for which nothing is written.
 func builtin() catalog.Settings {
 	return catalog.Settings{
-		Retry:       builtinRetry(),
-		Timeout:     catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:   catalog.Value[time.Duration]{V: 10 * time.Second},
-		MaxSnoozes:  catalog.Value[int]{V: 10_000},
-		Breaker:     builtinBreaker(),
-		Concurrency: catalog.Value[int]{V: 1},
-		Batch:       builtinBatch(),
-		Redrive:     builtinRedrive(),
-		Priority:    catalog.Value[catalog.Priority]{V: catalog.Normal},
+		Retry:          builtinRetry(),
+		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
+		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
+		MaxSnoozes:     catalog.Value[int]{V: 10_000},
+		Breaker:        builtinBreaker(),
+		Concurrency:    catalog.Value[int]{V: 1},
+		Batch:          builtinBatch(),
+		Redrive:        builtinRedrive(),
+		Priority:       catalog.Value[catalog.Priority]{V: catalog.Normal},
 	}
 }
 
@@ -45,6 +46,7 @@ func overlay(s, over catalog.Settings) catalog.Settings {
 	s.Retry = overlayRetry(s.Retry, over.Retry)
 	replace(&s.Timeout, over.Timeout)
 	replace(&s.SlowAfter, over.SlowAfter)
+	replace(&s.SlowEventAfter, over.SlowEventAfter)
 	replace(&s.ExpiresAfter, over.ExpiresAfter)
 	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
@@ -74,6 +76,7 @@ func (r *reader) settings(o object) catalog.Settings {
 	}
 	s.Timeout = r.duration(o, "timeout", patience)
 	s.SlowAfter = r.duration(o, "slow_after", patience)
+	s.SlowEventAfter = r.duration(o, "slow_event_after", patience)
 	s.ExpiresAfter = r.duration(o, "expires_after", patience)
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")

@@ -63,9 +63,10 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 			Multiplier:  catalog.Value[float64]{V: 2},
 			Jitter:      catalog.Value[float64]{V: 0.1},
 		},
-		Timeout:    catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:  catalog.Value[time.Duration]{V: 10 * time.Second},
-		MaxSnoozes: catalog.Value[int]{V: 10_000},
+		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
+		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
+		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
+		MaxSnoozes:     catalog.Value[int]{V: 10_000},
 		Breaker: catalog.Breaker{
 			Threshold:  catalog.Value[float64]{V: 0.5},
 			MinSamples: catalog.Value[int]{V: 4},

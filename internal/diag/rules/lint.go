@@ -24,6 +24,7 @@ var (
 	FlowCorrelation      = lint(diag.Note, "flow-correlation", "The events of one flow need a field in common. Without it nobody can follow the flow from start to end.")
 	ScheduleUnhandled    = lint(diag.Note, "schedule-unhandled", "If no program subscribes to an event that a schedule publishes, nothing is done, and nobody notices. A declared subscription makes the event wait for its handler.")
 	SlowAfterUnreached   = lint(diag.Warning, "slow-after-unreached", "An attempt ends at its timeout, so a slow_after that is not shorter is never logged.")
+	SlowEventUnreached   = lint(diag.Warning, "slow-event-unreached", "An event is not tried after its expiry, so a slow_event_after that is not shorter than expires_after is never logged.")
 	TimeoutBeyondExpiry  = lint(diag.Warning, "timeout-beyond-expiry", "If an attempt may take longer than the event lives, there is no time for another one.")
 	AttemptsBeyondExpiry = lint(diag.Warning, "attempts-beyond-expiry", "The waits between attempts take longer than the event lives, so the last attempts are never made.")
 	BatchBeyondExpiry    = lint(diag.Warning, "batch-beyond-expiry", "An event that waits for others to fill its batch must not expire meanwhile.")

@@ -73,3 +73,100 @@ func (env *Env) TestAnEventThatFailsForALongTimeIsReportedAsSlowOnce(t *testing.
 		})
 	}
 }
+
+// The settings of an event type, of a declared subscription and of a member of a group say when an event is slow.
+// Where they say nothing, the option of the bus does.
+func (env *Env) TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow(t *testing.T) {
+	settings := func(after time.Duration) runtime.Settings {
+		s := Within(30*time.Second, Exact(retry.MaxAttempts(100), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)))
+		s.SlowEventAfter = after
+		return s
+	}
+	for name, test := range map[string]struct {
+		bus, placed, declared, first, second int // minutes; 0 for nothing, -1 for never
+		want                                 map[string]int
+	}{
+		"nothing but the bus":     {7, 0, 0, 0, 0, map[string]int{"plain": 7, "declared": 7, "first": 7}},
+		"the event type":          {7, 2, 0, 0, 0, map[string]int{"plain": 2, "declared": 7, "first": 7}},
+		"later than the bus says": {2, 7, 7, 7, 7, map[string]int{"plain": 7, "declared": 7, "first": 7}},
+		"never":                   {2, -1, 3, -1, 3, map[string]int{"declared": 3}},
+		"not by the bus":          {-1, 0, 3, 0, 3, map[string]int{"declared": 3}},
+		"a member, each its own":  {2, 0, 0, 4, 3, map[string]int{"plain": 2, "declared": 2, "first": 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				minutes := func(n int) time.Duration {
+					if n < 0 {
+						return runtime.Forever
+					}
+					return time.Duration(n) * time.Minute
+				}
+				placed := runtime.Define(runtime.Spec[OrderPlaced]{
+					Name: "order.placed", Settings: settings(minutes(test.placed)),
+					Subscriptions: []runtime.DeclaredSubscription{
+						{Name: "declared", Settings: settings(minutes(test.declared))},
+						{Name: "first", Settings: settings(minutes(test.first)), Group: "chain"},
+						{Name: "second", Settings: settings(minutes(test.second)), Group: "chain"},
+					},
+				})
+				var told Journal[string]
+				f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(placed),
+					runtime.WithSlowEventAfter(max(minutes(test.bus), 0)%runtime.Forever),
+					runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+						told.Add(fmt.Sprint(i.Subscription, " after ", i.Age.Round(time.Minute)))
+					}}))
+				for _, name := range []string{"plain", "declared", "first", "second"} {
+					_, err := runtime.Subscribe(f.Bus, placed, name, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+						if name == "second" || time.Since(e.PublishedAt) > 20*time.Minute {
+							return nil
+						}
+						return ErrBoom
+					})
+					Must(t, err)
+				}
+				f.MustStart()
+				_, err := runtime.Publish(t.Context(), f.Bus, placed, OrderPlaced{Number: 1})
+				Must(t, err)
+				f.Idle()
+				var want []string
+				for name, n := range test.want {
+					want = append(want, fmt.Sprint(name, " after ", time.Duration(n)*time.Minute))
+				}
+				got := told.All()
+				slices.Sort(got)
+				if slices.Sort(want); !slices.Equal(got, want) {
+					t.Errorf("observers are told %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestATunedSlowEventAppliesFromTheNextFailureOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told Journal[time.Duration]
+		f := env.Open(t, runtime.WithSlowEventAfter(0), runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+			told.Add(i.Age.Round(time.Minute))
+		}}))
+		f.Handle("a", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if time.Since(e.PublishedAt) > 20*time.Minute {
+				return nil
+			}
+			return ErrBoom
+		}, runtime.WithRetry(retry.MaxAttempts(100), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)))
+		f.MustStart()
+		f.Publish(1)
+		time.Sleep(10*time.Minute + 30*time.Second)
+		s := PlacedType.Settings()
+		s.SlowEventAfter = 2 * time.Minute
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): s}}))
+		f.Idle()
+		if got := told.All(); !slices.Equal(got, []time.Duration{11 * time.Minute}) {
+			t.Errorf("the event is reported at %v, want at its next failure, after 11 minutes", got)
+		}
+		s.SlowEventAfter = -1
+		if err := f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): s}}); err == nil {
+			t.Error("a negative time is accepted")
+		}
+	})
+}

@@ -123,6 +123,7 @@ type Settings struct {
 	Retry           retry.Policy
 	Timeout         time.Duration // of one attempt; 0 for none
 	SlowAfter       time.Duration // 0 for never
+	SlowEventAfter  time.Duration // 0 for what the bus says
 	ExpiresAfter    time.Duration // 0 for never
 	MaxSnoozes      int           // 0 for no limit
 	FailureThrottle int           // 0 for never
