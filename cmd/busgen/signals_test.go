@@ -38,8 +38,8 @@ var killed = []string{
 	"describe", "policy *", "docs --out page.html", "schema --out schema.json", "fmt --write", "init started",
 	"export jsonschema --out schemas/events.json", "export asyncapi --out asyncapi.json",
 	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml",
-	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename type Money Amount",
-	"rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
+	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename group pair twins", "rename type Money Amount",
+	"rename limit bank bank-api", "rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
 	"status shop.db", "status shop.db --watch", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events discard shop.db ID --because test --yes",
 	"events cancel shop.db ID --yes",
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
@@ -250,7 +250,7 @@ func killFolder(t *testing.T) folderToKill {
 			"    doc: It happened.\n    subscriptions: { handle-e%[1]d: {} }\n", i)
 	}
 	root := "version: 1\npackage: events\ninclude: [more.yaml]\ntypes:\n  Currency: { enum: [EUR, USD] }\n  Money: { fields: { amount: int64, currency: Currency } }\nevents:\n" + events.String()
-	more := "version: 1\nevents:\n  other.happened:\n    payload: { total: Money }\npolicies:\n  e1.happened: { timeout: 5s }\n"
+	more := "version: 1\nevents:\n  other.happened:\n    limits: [bank]\n    subscriptions: { left: { group: pair }, right: { group: pair } }\n    payload: { total: Money }\npolicies:\n  e1.happened: { timeout: 5s }\nlimits: { bank: { at_once: 4 } }\n"
 	must(t, os.WriteFile("events.yaml", []byte(root), 0o666))
 	must(t, os.WriteFile("more.yaml", []byte(more), 0o666))
 	must(t, os.Mkdir("schemas", 0o777))

@@ -223,6 +223,38 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
 	Shape:       "2cc01b714cdf",
 	Schema:      `{"event":"payment.refunded","version":1,"payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
+	Subscriptions: []runtime.DeclaredSubscription{
+		{
+			Name: OnPaymentRefundedWriteCreditNote,
+			Settings: runtime.Settings{
+				Retry:       retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:     10 * time.Second,
+				SlowAfter:   5 * time.Second,
+				MaxSnoozes:  10000,
+				Breaker:     breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				StrictOrder: true,
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+				},
+			},
+			Group: "credit-notes",
+		},
+		{
+			Name: OnPaymentRefundedSendCreditNote,
+			Settings: runtime.Settings{
+				Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
+				Timeout:    10 * time.Second,
+				SlowAfter:  5 * time.Second,
+				MaxSnoozes: 10000,
+				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+				Limits:     []runtime.LimitUse{{Limit: LimitMail}},
+				Errors: []runtime.ErrorRule{
+					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+				},
+			},
+			Group: "credit-notes",
+		},
+	},
 })
 
 // UserRegisteredType describes user.registered to the runtime.
@@ -263,12 +295,13 @@ var UserDeletionRequestedType = runtime.Define(runtime.Spec[UserDeletionRequeste
 	Name: "user.deletion_requested",
 	Doc:  "Someone wants all personal data to be erased.",
 	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 10, Backoff: retry.Exponential, BaseDelay: time.Minute, MaxDelay: 12 * time.Hour, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Redrive:    runtime.Redrive{Every: 24 * time.Hour, Max: 30},
+		Retry:          retry.Policy{MaxAttempts: 10, Backoff: retry.Exponential, BaseDelay: time.Minute, MaxDelay: 12 * time.Hour, Multiplier: 2, Jitter: 0.2},
+		Timeout:        30 * time.Second,
+		SlowAfter:      5 * time.Second,
+		SlowEventAfter: 2 * time.Hour,
+		MaxSnoozes:     10000,
+		Breaker:        breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+		Redrive:        runtime.Redrive{Every: 24 * time.Hour, Max: 30},
 	},
 	PartitionBy: func(p UserDeletionRequested) string { return p.UserID.String() },
 	Shape:       "c34ef81d7618",

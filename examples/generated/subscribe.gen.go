@@ -190,6 +190,33 @@ func SubscribePaymentDeclinedDead(bus *runtime.Bus, name string, handler runtime
 	return runtime.SubscribeDead(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
+// The subscriptions of payment.refunded that the catalogue declares. They exist
+// from Open on: each keeps its events until SubscribePaymentRefunded is called
+// with its name.
+const (
+	// OnPaymentRefundedWriteCreditNote is the subscription write-credit-note of
+	// payment.refunded.
+	//
+	// Writes the next credit note of the order.
+	//
+	// It is a member of group credit-notes, which has one delivery of each event
+	// for all of its members.
+	OnPaymentRefundedWriteCreditNote string = "write-credit-note"
+
+	// OnPaymentRefundedSendCreditNote is the subscription send-credit-note of
+	// payment.refunded.
+	//
+	// Sends it to the customer.
+	//
+	// It is a member of group credit-notes, which has one delivery of each event
+	// for all of its members. An attempt may take 10s. An event that fails is tried
+	// up to 5 times in all, 10s, 20s, 30s and 40s apart (give or take 20 %), and
+	// then kept as a dead letter. An attempt waits for its turn in limit mail. If
+	// the error is rate_limited: tried up to 20 times in all, 1m apart (give or
+	// take 20 %).
+	OnPaymentRefundedSendCreditNote string = "send-credit-note"
+)
+
 // SubscribePaymentRefunded calls handler for every payment.refunded, as the
 // subscription called name. See [runtime.Subscribe].
 //

@@ -89,6 +89,7 @@ func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
 //	…3           the line to the bank drops twice, then holds
 //	21, 61, 101  and so on: the bank declines it
 //	…25 and …75  the receipt goes to a mail provider that is down
+//	…9           there are two coupons: the customer gets some money back, twice
 //	…37          it is a present without a message
 func newOrder(number int64) events.OrderPlaced {
 	name := customers[number%int64(len(customers))]

@@ -20,6 +20,7 @@ type shop struct {
 	mail   mailProvider
 	audit  audit
 	books  *books
+	notes  creditNotes
 
 	schedule *schedule // nil unless the settings follow a file
 }
@@ -46,14 +47,16 @@ func (s *shop) subscribe() error {
 		carriers = append(carriers, err)
 	}
 	_, booked := events.SubscribePaymentCapturedBatch(s.bus, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
+	_, written := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedWriteCreditNote, s.notes.write, soon)
+	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)
 	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, report, audit)...)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, written, sent, report, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries
 // are for. The payment is published with the handler's own ctx, so it becomes
-// visible together with the handler's success. A failed attempt leaves no trace.
+// visible together with the handler's success, as do refunds. A failed attempt leaves no trace.
 func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 	order := e.Payload
 	reference, err := s.bank.charge(ctx, order, e.Attempt)
@@ -70,6 +73,10 @@ func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlace
 	_, err = events.PublishPaymentCaptured(ctx, s.bus, events.PaymentCaptured{
 		OrderID: order.OrderID, Amount: order.Total, Reference: reference,
 	})
+	for _, coupon := range couponsOf(order) {
+		_, failed := events.PublishPaymentRefunded(ctx, s.bus, coupon)
+		err = errors.Join(err, failed)
+	}
 	return err
 }
 

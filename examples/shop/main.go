@@ -14,6 +14,7 @@
 //	world.go      the bank, the mail provider, the printer: where trouble comes from
 //	audit.go      a handler of every event
 //	books.go      a handler of batches, and one of a schedule
+//	refunds.go    two handlers of a group, and a strict order
 //	middleware.go what happens around every handler and before every event is stored
 //	dead.go       look at what failed for good, repair the cause, try again
 //	tree.go       what came of one order
@@ -138,6 +139,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	printSummary(out, bus.Stats())
 	s.audit.print(out)
 	s.books.print(out)
+	s.notes.print(out)
 	if err := ledger.prove(ctx, out); err != nil {
 		return err
 	}

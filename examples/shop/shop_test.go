@@ -33,7 +33,8 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 
 	// Of orders 1 to 100 the bank's line drops for ten, the bank declines two
 	// (21 and 61), two receipts cannot be sent (25 and 75), and one gift card
-	// has no text (37). Each order is for four subscriptions.
+	// has no text (37). Each order is for four subscriptions. Ten customers have two coupons
+	// each, and the first note of each cannot be sent at once.
 	wantRow(t, out, "order.placed", 100, 4*100-3, 10*2+(2+1)*2, 3)
 	wantRow(t, out, "order.shipped", 98, 98, 0, 0)
 	wantRow(t, out, "order.cancelled", 2, 2, 0, 0)
@@ -43,12 +44,16 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "charge-card", 100, 20, 0)
 	wantRow(t, out, "send-receipt", 98, 4, 2)
 	wantRow(t, out, "keep-books", 98, 0, 0)
+	wantRow(t, out, "payment.refunded", 20, 4*20, 10, 0)
+	wantRow(t, out, "write-credit-note", 20, 0, 0)
+	wantRow(t, out, "send-credit-note", 20, 10, 0)
+	wantText(t, out, "20 credit notes were written, and 20 sent.")
 	wantText(t, out, "The books have 98 payments.")
 	if lines, batches := 98, number(t, out, `(\d+) batches were written`); batches < 1 || batches >= lines {
 		t.Errorf("%d payments were written in %d batches", lines, batches)
 	}
 	wantRow(t, out, "print-gift-card", 99, 2, 1)
-	wantRow(t, out, "audit", 100+98+2+98+2+20+98, 0, 0) // the last are questions who fetches a parcel
+	wantRow(t, out, "audit", 100+98+2+98+2+20+98+20, 0, 0) // the last are questions who fetches a parcel
 	wantText(t, out, "The audit saw 100 orders")
 	wantText(t, out, "All 100 acknowledged orders are there.")
 	wantText(t, out, "3 dead letters, newest first")

@@ -22,6 +22,8 @@ var (
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
+	groupKeys = &context{keys: []string{"doc", "aliases"}}
+
 	fieldKeys = &context{keys: []string{
 		"type", "doc", "deprecated", "go_name", "was", "min", "max", "min_length", "max_length", "pattern", "format",
 		"min_items", "max_items", "unique", "default", "reserved", "fields",
@@ -55,7 +57,7 @@ var (
 			"limits":  {each: limitKeys},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
-			"groups":    {each: &context{keys: []string{"doc", "aliases"}}},
+			"groups":    {each: groupKeys},
 			"schedules": {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},
 		},
 	}

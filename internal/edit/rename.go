@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -72,11 +73,16 @@ func RenameType(c *Catalogue, from, to string) (*Change, error) {
 	return e.change()
 }
 
-// exceptions replaces a name in the exceptions of lint rules.
+// exceptions replaces the name of an event or a type in the exceptions of lint rules.
 func (e *editor) exceptions(from, to string) {
-	e.each("lint", func(_, setting *yaml.Node) {
+	e.exceptionsOf(func(rule string) bool { return rule != rules.UnusedLimit.ID }, from, to)
+}
+
+// exceptionsOf replaces a name in the exceptions of some lint rules.
+func (e *editor) exceptionsOf(some func(rule string) bool, from, to string) {
+	e.each("lint", func(rule, setting *yaml.Node) {
 		except := below(setting, "except")
-		if except == nil {
+		if except == nil || !some(rule.Value) {
 			return
 		}
 		for _, pattern := range except.Content {

@@ -96,7 +96,7 @@ func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 		{"enum: [DHL, UPS, PostNL]", "enum: [DHL, UPS]", []difference{
 			{"order.shipped:\n", "event type order.shipped has another payload, partition key or dedupe key"},
 		}},
-		{"partition_by: user_id\n    retry", "retry", []difference{
+		{"partition_by: user_id\n    slow", "slow", []difference{
 			{"user.deletion_requested:\n", "event type user.deletion_requested has another payload, partition key or dedupe key"},
 		}},
 		{"    dedupe_by: reference\n", "", []difference{

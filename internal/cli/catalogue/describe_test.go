@@ -221,8 +221,10 @@ func TestDescribeSaysWhenThereIsNothingToShow(t *testing.T) {
 // Each verb on a catalogue takes it in the same place: first, and it may be left out.
 func TestEveryVerbTakesTheCatalogueAsItsFirstArgument(t *testing.T) {
 	others := map[string]string{"describe": "", "policy": "order.placed", "event": "order.placed order.accepted", "subscription": "audit control",
-		"type": "Money Amount", "field": "order.placed.note remark", "value": "Currency.EUR Euro", "version": "order.placed", "new event": "order.paid"}
-	const types = "types: { Currency: { enum: [EUR] }, Money: { fields: { in: Currency } } }\n"
+		"type": "Money Amount", "field": "order.placed.note remark", "value": "Currency.EUR Euro", "version": "order.placed",
+		"group": "pair twins", "limit": "bank bank-api", "new event": "order.paid"}
+	const types = "limits: { bank: { at_once: 4 } }\ntypes: { Currency: { enum: [EUR] }, Money: { fields: { in: Currency } } }\n"
+	catalogue := strings.Replace(described, "events:\n", types+"events:\n", 1) + "  pair.made: { subscriptions: { left: { group: pair }, right: { group: pair } } }\n"
 	for _, cmd := range verbsOnACatalogue() {
 		switch cmd.Name() {
 		case "rename", "new", "export", "import", "schema", "init": // families, and what takes none
@@ -240,7 +242,7 @@ func TestEveryVerbTakesTheCatalogueAsItsFirstArgument(t *testing.T) {
 			if name == "breaking" {
 				rest = "--against shop/events.yaml"
 			}
-			here := inBoth(t, strings.Replace(described, "events:\n", types+"events:\n", 1))
+			here := inBoth(t, catalogue)
 			there := busgen(t, name+" shop/events.yaml "+rest)
 			if there.Status != 0 && name != "lint" && name != "check" || there.Status == cli.StatusTrouble {
 				t.Errorf("%s shop/events.yaml %s: %+v", name, rest, there)

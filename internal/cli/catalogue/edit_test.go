@@ -101,6 +101,29 @@ func TestRenameChangesWhatTheCatalogueIncludes(t *testing.T) {
 	}
 }
 
+func TestRenameReachesGroupsAndLimits(t *testing.T) {
+	const before = `version: 1
+package: shop
+limits: { bank: { at_once: 4 } }
+events:
+  order.placed:
+    limits: [bank]
+    subscriptions: { left: { group: pair }, right: { group: pair } }
+`
+	inFolder(t, map[string]string{"events.yaml": before})
+	busgen(t, "rename group pair twins").Wants(t, 0, "events.yaml: pair is twins now, in 3 places\n", "")
+	busgen(t, "rename limit bank bank-api").Wants(t, 0, "events.yaml: bank is bank-api now, in 2 places\n", "")
+	want := strings.NewReplacer("bank", "bank-api", "pair", "twins").Replace(before) + "\ngroups:\n  twins: { aliases: [pair] }\n"
+	if diff := cmp.Diff(want, read(t, "events.yaml")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for word, want := range map[string]string{"rename group ": "twins\n", "rename limit ": "bank-api\n"} {
+		if got := typed(t, "busgen __complete "+word+`""`, ""); !strings.HasPrefix(got.Stdout, want) {
+			t.Errorf("completion of %q: %+v", word, got)
+		}
+	}
+}
+
 func TestNewEventAddsToTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described})
 	got := typed(t, `busgen new event order.paid --doc "Money came." --field order_id:uuid --field "note:string?:Why: perhaps." --partition-by order_id --subscription ship`, "")
@@ -141,6 +164,8 @@ func TestVerbsThatEditSayWhatIsWrongAndChangeNothing(t *testing.T) {
 		"rename subscription audit charge-card": {cli.StatusNo, "is already in subscriptions of event order.placed"},
 		"rename value Currency a":               {cli.StatusTrouble, "Currency is no value: name its enum too, as in Currency.Currency"},
 		"rename value Currency.a b":             {cli.StatusNotFound, "there is no enum Currency"},
+		"rename limit bank money":               {cli.StatusNotFound, "events.yaml: there is no limit bank"},
+		"rename group audt control":             {cli.StatusNotFound, "events.yaml: there is no group audt"},
 		"rename policy a b":                     {cli.StatusTrouble, `busgen rename has no verb "policy"`},
 		"new event order.placed":                {cli.StatusTrouble, "events.yaml: there is an event order.placed already, in line 4"},
 		"new event order.paid --field id":       {cli.StatusTrouble, "--field id: want name:type or name:type:doc"},

@@ -80,6 +80,22 @@ func declaredSubscriptions(c *catalog.Catalogue) []string {
 	return names
 }
 
+func declaredGroups(c *catalog.Catalogue) []string {
+	var names []string
+	for _, g := range c.Groups {
+		names = append(names, g.Name.V)
+	}
+	return names
+}
+
+func declaredLimits(c *catalog.Catalogue) []string {
+	var names []string
+	for _, l := range c.Limits {
+		names = append(names, l.Name.V)
+	}
+	return names
+}
+
 func eventsAndSubscriptions(c *catalog.Catalogue) []string {
 	return append(c.EventNames(), declaredSubscriptions(c)...)
 }

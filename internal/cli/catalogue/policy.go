@@ -42,9 +42,9 @@ automatic redrive. Each class of errors that is retried differently has a line
 of its own.
 
 The settings are those of the catalogue. Options of the call that subscribes
-override them, an option of the bus replaces a slow_event_after that is built in
-(WithSlowEventAfter), and Bus.Stats has the settings in force of a bus that is tuned
-while it runs.
+override them. WithSlowEventAfter of the bus replaces a slow_event_after that is
+built in. Bus.Stats has the settings in force of a bus that is tuned while it
+runs.
 
 With --json the output is a list with an object for each event type and each
 subscription: type, subscription, group (of a member), settings (by name, each

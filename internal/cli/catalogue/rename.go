@@ -110,11 +110,13 @@ is refused, and nothing is changed.
 Exit status: that of the verbs below.`,
 		Example: `  busgen rename event order.placed order.accepted
   busgen rename subscription send-receipt mail-receipt
+  busgen rename group credit-notes refund-notes
   busgen rename type Money Amount
   busgen rename field order.placed.gift present
-  busgen rename value Carrier.DHL Deutsche_Post`,
+  busgen rename value Carrier.DHL Deutsche_Post
+  busgen rename limit bank bank-api`,
 	})
-	cmd.AddCommand(newRenameEvent(), newRenameSubscription(), newRenameType(), newRenameField(), newRenameValue())
+	cmd.AddCommand(newRenameEvent(), newRenameSubscription(), newRenameGroup(), newRenameType(), newRenameField(), newRenameValue(), newRenameLimit())
 	return cmd
 }
 
@@ -144,6 +146,22 @@ new name from the next start of the program on.
 ` + editStatus,
 		Example: `  busgen rename subscription send-receipt mail-receipt`,
 	}, edit.RenameSubscription, declaredSubscriptions, "")
+}
+
+func newRenameGroup() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "group [events.yaml] OLD NEW",
+		Short: "Rename a group of declared subscriptions",
+		Long: `Group renames a group in the subscriptions that are its members, and its entry
+of groups. The old name is kept among the aliases of that entry, which is added
+if there is none: the pending deliveries and dead letters of the group belong to
+the new name from the next start of the program on.
+
+A group that only a program knows is not in the catalogue: there
+runtime.InGroup takes the new name and the old one.
+` + editStatus,
+		Example: `  busgen rename group credit-notes refund-notes`,
+	}, edit.RenameGroup, declaredGroups, "")
 }
 
 func newRenameType() *cobra.Command {
@@ -196,6 +214,21 @@ the name in Go is wrong, give the value a go_name instead.
 		}
 		return edit.RenameValue(c, enum, value, to)
 	}, valueNames, "Unless it has a number, its text in the JSON changes: \"busgen breaking\" says what that means for stored events.\n")
+}
+
+func newRenameLimit() *cobra.Command {
+	return renaming(&cobra.Command{
+		Use:   "limit [events.yaml] OLD NEW",
+		Short: "Rename a limit",
+		Long: `Limit renames a limit, also in the settings that name it: those of defaults, of
+policies, of events and of subscriptions; and among the exceptions of the lint
+rule about limits.
+
+Events do not have its name. If the limit has a rate, that begins anew: the file
+knows by the old name what was used of it.
+` + editStatus,
+		Example: `  busgen rename limit bank bank-api`,
+	}, edit.RenameLimit, declaredLimits, "")
 }
 
 // renaming completes a verb that takes an old name and a new one. It prints the
