@@ -140,5 +140,6 @@ func ExampleBus_Lag() {
 	// print-gift-card 0 false
 	// keep-books 0 false
 	// write-report 0 false
+	// credit-notes 0 false
 	// welcome-mail 1 true
 }
