@@ -135,7 +135,7 @@ func (b *Bus) newLimits(log engine.Log) *limit.Set {
 	if b.config.wall != nil {
 		now = b.config.wall
 	}
-	set := limit.New(limit.Config{Now: now().Round(0), Lease: log.LeaseLimits, Logger: b.config.logger}, rules...)
+	set := limit.New(limit.Config{Wall: now, Lease: log.LeaseLimits, Logger: b.config.logger}, rules...)
 	if b.config.workers > 0 {
 		set.WithWorkers(b.config.workers)
 	}

@@ -4,19 +4,20 @@ import "time"
 
 // bucket is a limit for one key. It is guarded by the set's mu.
 //
-// The rate is kept as one time, when the bucket will be full again: each that begins moves
-// it on by a step, and may begin if it is then no more than Burst steps ahead. So in any
-// time t at most Burst + t/step begin.
+// The rate is kept as one time, when the bucket will be full again, by the clock of the file:
+// each that begins moves it on by a step, and may begin if it is then no more than Burst
+// steps ahead. So in any time t at most Burst + t/step begin.
 type bucket struct {
 	limit   *Limit
 	key     string
-	used    int           // places; more than AtOnce after some came back by force
-	full    time.Duration // when it is full again
-	leased  time.Duration // full may go up to here: the file knows
-	wanted  bool          // a lease is on its way
-	waiters []*Waiter     // first come, first served
-	timer   *time.Timer   // rings when the rate lets the next one begin
-	ringing bool          // the timer is set
+	used    int         // places; more than AtOnce after some came back by force
+	full    time.Time   // when it is full again
+	leased  time.Time   // full may go up to here: the file knows
+	wanted  bool        // a lease is on its way
+	stale   bool        // for other numbers than those of the limit by now
+	waiters []*Waiter   // first come, first served
+	timer   *time.Timer // rings when the rate lets the next one begin
+	ringing bool        // the timer is set
 
 	claim   uint64 // the look at which a waiter has claimed it
 	claimer *Owner // nil for a goroutine, or several
@@ -27,18 +28,25 @@ type bucket struct {
 func (b *bucket) placeFree() bool { return b.used < b.limit.AtOnce }
 
 // next returns the full time after one more has begun, and how long that has to wait.
-func (b *bucket) next(now time.Duration) (full, wait time.Duration) {
-	full = max(b.full, now) + b.limit.step
-	return full, max(full-now-time.Duration(b.limit.Burst)*b.limit.step, 0)
+func (b *bucket) next(now time.Time) (full time.Time, wait time.Duration) {
+	full = later(b.full, now).Add(b.limit.step)
+	return full, max(full.Sub(now)-b.limit.span, 0)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // tokenFree tells whether one more may begin. If that is not yet stored, it asks for it.
 func (b *bucket) tokenFree() bool {
-	full, wait := b.next(b.limit.set.now())
+	full, wait := b.next(b.limit.set.clock())
 	if wait > 0 {
 		return false
 	}
-	if full > b.leased {
+	if full.After(b.leased) {
 		b.want()
 		return false
 	}
@@ -46,11 +54,11 @@ func (b *bucket) tokenFree() bool {
 }
 
 // takeToken counts one that begins.
-func (b *bucket) takeToken() { b.full, _ = b.next(b.limit.set.now()) }
+func (b *bucket) takeToken() { b.full, _ = b.next(b.limit.set.clock()) }
 
 // idle tells whether a new bucket would be the same.
 func (b *bucket) idle() bool {
-	return b.used == 0 && len(b.waiters) == 0 && !b.wanted && max(b.full, b.leased) <= b.limit.set.now()
+	return b.used == 0 && len(b.waiters) == 0 && !b.wanted && !later(b.full, b.leased).After(b.limit.set.clock())
 }
 
 // ring sets the timer for the next one of the rate.
@@ -58,7 +66,7 @@ func (b *bucket) ring() {
 	if b.limit.Rate == 0 || len(b.waiters) == 0 || b.ringing || b.limit.set.reason != nil {
 		return
 	}
-	_, wait := b.next(b.limit.set.now())
+	_, wait := b.next(b.limit.set.clock())
 	if wait == 0 {
 		return
 	}

@@ -9,14 +9,43 @@ import (
 )
 
 // What a rate uses is in the file before it is used, so that it holds over restarts and
-// kill -9. A lease moves the time of a bucket on in the file; then the process uses it up in
-// memory. With several processes each has leases of its own.
+// kill -9, and for all processes together. A lease is a part of a rate that one process has,
+// from the time at which its bucket is full again to another one; it is used up in memory,
+// and no two leases overlap. What is not used in time is lost, so that it cannot be used
+// together with what others have later.
+//
+// All processes follow one clock, which the file keeps.
 
-// Lease is documented as LimitLease of package engine.
-type Lease = engine.LimitLease
+// Lease and Time are documented as LimitLease and LimitTime of package engine.
+type (
+	Lease = engine.LimitLease
+	Time  = engine.LimitTime
+)
 
 // storePause is how long nothing is stored after that has failed.
 const storePause = time.Second
+
+// clock returns the time of the file. The caller holds mu.
+func (s *Set) clock() time.Time { return s.zero.Add(s.now()) }
+
+// tick moves the clock of the file on. As long as nobody else does, it goes with the monotonic
+// clock of the process; after that, the wall clock tells how long ago that was. If it was
+// set back meanwhile, or set forward as far as this process can know, the clock of the file rather loses time.
+func (s *Set) tick(stored Time) Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, wall := s.now(), s.cfg.Wall().Round(0)
+	now := s.clock()
+	if alone := stored.Now.Equal(s.ticked.Now) && stored.Wall.Equal(s.ticked.Wall); !alone && !stored.Now.IsZero() {
+		passed := wall.Sub(stored.Wall)
+		if !s.ticked.Now.IsZero() {
+			passed -= max(wall.Sub(s.ticked.Wall)-(at-s.tickedAt), 0)
+		}
+		now = stored.Now.Add(max(passed, 0))
+	}
+	s.zero, s.ticked, s.tickedAt = now.Add(-at), Time{Now: now, Wall: wall}, at
+	return s.ticked
+}
 
 // want asks for a lease.
 func (b *bucket) want() {
@@ -42,30 +71,30 @@ func (s *Set) store() {
 			s.mu.Unlock()
 			return
 		}
-		now, margin := s.now(), 2*s.slow
+		began := s.now()
 		leases := make([]Lease, len(wanted))
 		for i, b := range wanted {
 			l := b.limit
-			burst := time.Duration(l.Burst) * l.step
 			leases[i] = Lease{
-				Limit: l.Name, Key: b.key, Now: s.wall(now), Full: s.wall(max(b.full, now)), Ahead: l.lead + margin,
-				Most: s.wall(now + burst + 2*(l.lead+margin)), Reset: s.wall(now + burst),
+				Limit: l.Name, Key: b.key, Full: b.full, Until: b.leased,
+				Ahead: l.lead, Late: l.late, Delay: 2 * s.delay, Span: l.span,
 			}
 		}
 		s.mu.Unlock()
-		err := s.cfg.Lease(context.Background(), leases)
-		s.took(wanted, leases, now, err)
+		err := s.cfg.Lease(context.Background(), s.tick, leases)
+		s.stored(wanted, leases, began, err)
 		if err != nil && !s.rest() {
 			return
 		}
 	}
 }
 
-// took takes in what was leased.
-func (s *Set) took(wanted []*bucket, leases []Lease, began time.Duration, err error) {
+// stored takes in what was leased.
+func (s *Set) stored(wanted []*bucket, leases []Lease, began time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slow = max(s.now()-began, s.slow/2)
+	took := s.now() - began
+	s.delay, s.took = min(took, s.took), took // one that stalls once says nothing of the next
 	if err != nil {
 		if !s.failing && s.reason == nil && !errors.Is(err, engine.ErrClosed) {
 			s.cfg.Logger.Error("what limits have used cannot be stored, so nothing begins that needs a rate; trying again every second", "error", err)
@@ -80,13 +109,20 @@ func (s *Set) took(wanted []*bucket, leases []Lease, began time.Duration, err er
 	}
 	for i, b := range wanted {
 		b.wanted = false
-		full := leases[i].Full.Sub(s.cfg.Now)
-		if full != b.leased { // else it goes on where the last one ends
-			b.full = max(b.full, full)
+		if b.full, b.leased = leases[i].Full, leases[i].Until; b.stale {
+			b.renew()
 		}
-		b.leased = leases[i].Until.Sub(s.cfg.Now)
 	}
 	s.kick()
+}
+
+// renew makes the bucket one of the numbers of its limit by now, with which no lease was taken yet. It
+// takes no longer to be full than from empty on.
+func (b *bucket) renew() {
+	if most := b.limit.set.clock().Add(b.limit.span); b.full.After(most) {
+		b.full = most
+	}
+	b.leased, b.stale = time.Time{}, b.wanted
 }
 
 // rest waits until it may be tried again, and reports false if the set is closed.

@@ -12,45 +12,57 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // file stands in for that of an engine.
 type file struct {
 	mu     sync.Mutex
-	full   map[string]time.Time
+	time   Time
+	full   map[string]engine.LimitBucket
 	leases int
 	delay  time.Duration
+	stall  func() // before and after a transaction; nil for nothing
 	err    error
 }
 
-func (f *file) lease(_ context.Context, leases []Lease) error {
+func (f *file) lease(_ context.Context, tick func(Time) Time, leases []Lease) error {
 	time.Sleep(f.delay)
+	if f.stall != nil {
+		f.stall()
+		defer f.stall()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return f.err
 	}
+	f.time = tick(f.time)
 	for i := range leases {
 		l := &leases[i]
 		f.leases++
-		l.Move(f.full[l.Limit+" "+l.Key])
-		f.full[l.Limit+" "+l.Key] = l.Until
+		f.full[l.Limit+" "+l.Key] = l.Move(f.time.Now, f.full[l.Limit+" "+l.Key])
 	}
 	return nil
 }
 
 func (f *file) giveBack(unused []Lease) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, u := range unused {
-		if at := u.Limit + " " + u.Key; f.full[at].Equal(u.Until) {
-			f.full[at] = u.Full
+		at := u.Limit + " " + u.Key
+		if b := f.full[at]; b.Full.Equal(u.Until) {
+			b.Full = u.Full
+			f.full[at] = b
 		}
 	}
 }
 
-func newFile() *file { return &file{full: map[string]time.Time{}} }
+func newFile() *file { return &file{full: map[string]engine.LimitBucket{}} }
 
 func newSet(f *file, rules ...Rules) *Set {
-	return New(Config{Now: time.Now().Round(0), Lease: f.lease, Logger: slog.New(slog.DiscardHandler)}, rules...)
+	return New(Config{Wall: time.Now, Lease: f.lease, Logger: slog.New(slog.DiscardHandler)}, rules...)
 }
 
 // scheduler is an owner that works off what it is given, some of it at once.
@@ -207,6 +219,8 @@ func (a *audit) end(uses []Use) {
 }
 
 func (a *audit) problems(rules []Rules) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for u, began := range a.began {
 		if u.Rate == 0 {
 			continue

@@ -25,7 +25,9 @@ type Limit struct {
 	Rules
 	set     *Set
 	step    time.Duration // between two of the rate, rounded up
+	span    time.Duration // a whole burst
 	lead    time.Duration // that is leased at once
+	late    time.Duration // how much later it may be used
 	buckets map[string]*bucket
 	swept   int // buckets after the last sweep
 }
@@ -40,10 +42,17 @@ type Use struct {
 // the process is killed.
 const leadTime = 100 * time.Millisecond
 
+// lateness is which part of a lease it may be used later, because timers ring late, and
+// lateMost is how much that is at most. Other processes wait for it.
+const (
+	lateness = 20
+	lateMost = time.Second
+)
+
 // Config configures a Set.
 type Config struct {
-	Now    time.Time // by the wall clock
-	Lease  func(ctx context.Context, leases []Lease) error
+	Wall   func() time.Time
+	Lease  func(ctx context.Context, tick func(Time) Time, leases []Lease) error // see LeaseLimits of package engine
 	Logger *slog.Logger
 }
 
@@ -67,12 +76,18 @@ type Set struct {
 	wanted  []*bucket
 	storing bool          // a goroutine stores what is wanted
 	failing bool          // storing has failed the last time
-	slow    time.Duration // storing takes about so long
+	took    time.Duration // so long it took to store the last time
+	delay   time.Duration // storing takes about so long
+
+	zero     time.Time // of the clock of the file, when that of the set was 0
+	ticked   Time      // the last one of this process; zero before
+	tickedAt time.Duration
 }
 
 // New returns a set with these limits.
 func New(cfg Config, rules ...Rules) *Set {
 	s := &Set{cfg: cfg, base: time.Now(), limits: map[string]*Limit{}, closed: make(chan struct{})}
+	s.zero = cfg.Wall().Round(0)
 	for _, r := range rules {
 		s.limits[r.Name] = s.newLimit(r)
 	}
@@ -83,12 +98,19 @@ func New(cfg Config, rules ...Rules) *Set {
 func (s *Set) WithWorkers(n int) { s.Workers = s.newLimit(Rules{AtOnce: n}) }
 
 func (s *Set) newLimit(r Rules) *Limit {
-	l := &Limit{Rules: r, set: s, buckets: map[string]*bucket{}}
-	if r.Rate > 0 {
-		l.step = max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1)
-		l.lead = max(leadTime/l.step, 1) * l.step
-	}
+	l := &Limit{set: s, buckets: map[string]*bucket{}}
+	l.follow(r)
 	return l
+}
+
+// follow takes in the rules.
+func (l *Limit) follow(r Rules) {
+	if l.Rules = r; r.Rate > 0 {
+		l.step = max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1)
+		l.span = time.Duration(r.Burst) * l.step
+		l.lead = max(leadTime/l.step, 1) * l.step
+		l.late = min(l.lead/lateness, lateMost)
+	}
 }
 
 // Limit returns the limit of a name, or nil.
@@ -96,9 +118,6 @@ func (s *Set) Limit(name string) *Limit { return s.limits[name] }
 
 // now is the time of the set. It does not follow steps of the wall clock.
 func (s *Set) now() time.Duration { return time.Since(s.base) }
-
-// wall returns the wall clock's time of a time of the set, as the clock was when the set was made.
-func (s *Set) wall(at time.Duration) time.Time { return s.cfg.Now.Add(at) }
 
 // Close ends all waits of [Set.Acquire], those of now and those to come, with the reason. It returns what
 // was leased and is not used.
@@ -118,8 +137,8 @@ func (s *Set) Close(reason error) (unused []Lease) {
 	for _, l := range s.limits {
 		for _, b := range l.buckets {
 			b.stopTimer()
-			if b.leased > max(b.full, s.now()) {
-				unused = append(unused, Lease{Limit: l.Name, Key: b.key, Full: s.wall(max(b.full, s.now())), Until: s.wall(b.leased)})
+			if full := later(b.full, s.clock()); b.leased.After(full) {
+				unused = append(unused, Lease{Limit: l.Name, Key: b.key, Full: full, Until: b.leased})
 			}
 		}
 	}

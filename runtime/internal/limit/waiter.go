@@ -83,10 +83,14 @@ func needsOf(uses []Use, held ...*Grant) []need {
 func (w *Waiter) ready() bool { return w.late != nil || w.room() }
 
 func (w *Waiter) room() bool {
+	for _, n := range w.needs {
+		if n.place && !n.placeFree() {
+			return false // tokens that were leased meanwhile would be lost
+		}
+	}
 	room := true
 	for _, n := range w.needs {
-		// Each is asked, so that a token is stored while a place is waited for.
-		room = n.free() && room
+		room = (!n.token || n.tokenFree()) && room // each is asked, so that all are leased at once
 	}
 	return room
 }

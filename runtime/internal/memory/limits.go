@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -13,20 +12,21 @@ import (
 type limitKey struct{ limit, key string }
 
 // LeaseLimits implements [engine.LimitKeeper].
-func (l *Log) LeaseLimits(ctx context.Context, leases []engine.LimitLease) error {
+func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
 	if err := cmp.Or(ctx.Err(), l.enter()); err != nil {
 		return err
 	}
 	defer l.mu.Unlock()
+	l.limitTime = tick(l.limitTime)
+	now := l.limitTime.Now
 	if l.limits == nil {
-		l.limits = map[limitKey]time.Time{}
+		l.limits = map[limitKey]engine.LimitBucket{}
 	}
+	maps.DeleteFunc(l.limits, func(_ limitKey, b engine.LimitBucket) bool { return !b.Full.After(now) })
 	for i := range leases {
 		lease := &leases[i]
 		at := limitKey{lease.Limit, lease.Key}
-		lease.Move(l.limits[at])
-		maps.DeleteFunc(l.limits, func(_ limitKey, full time.Time) bool { return !full.After(lease.Now) })
-		l.limits[at] = lease.Until
+		l.limits[at] = lease.Move(now, l.limits[at])
 	}
 	return nil
 }
@@ -38,8 +38,10 @@ func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) erro
 	}
 	defer l.mu.Unlock()
 	for _, u := range unused {
-		if at := (limitKey{u.Limit, u.Key}); l.limits[at].Equal(u.Until) {
-			l.limits[at] = u.Full
+		at := limitKey{u.Limit, u.Key}
+		if b := l.limits[at]; b.Full.Equal(u.Until) {
+			b.Full = u.Full
+			l.limits[at] = b
 		}
 	}
 	return nil

@@ -77,8 +77,9 @@ type store struct {
 	requests      []engine.BreakerRequest
 	schemas       map[typenames.Key]engine.Schema // of payloads, by the types of programs
 	audit         []engine.AuditEntry             // ids count from 1
-	limits        map[limitKey]time.Time          // when buckets are full again
-	schedules     []engine.Schedule               // of the log that dispatches, or did so last
+	limits        map[limitKey]engine.LimitBucket // of rates
+	limitTime     engine.LimitTime
+	schedules     []engine.Schedule // of the log that dispatches, or did so last
 }
 
 // dedupeKey is an idempotency key of an event type, by the name it was used with.

@@ -13,16 +13,15 @@ import (
 
 // LeaseLimits implements [engine.LimitKeeper]. The commit is not synced: what is lost with
 // the power is a part of a rate.
-func (l *Log) LeaseLimits(ctx context.Context, leases []engine.LimitLease) error {
+func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
 	var moved []engine.LimitLease
 	err := l.writer.do(ctx, func(c *database.Conn) error {
 		moved = append(moved[:0], leases...) // the transaction may begin anew
-		for i := range moved {
-			if err := leaseLimit(c, &moved[i]); err != nil {
-				return err
-			}
+		now, err := tickLimits(c, tick)
+		for i := 0; i < len(moved) && err == nil; i++ {
+			err = leaseLimit(c, now, &moved[i])
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return fault.Wrap("store what limits have used in", l.path, err)
@@ -31,27 +30,52 @@ func (l *Log) LeaseLimits(ctx context.Context, leases []engine.LimitLease) error
 	return nil
 }
 
+// limitTime returns the clock of the rates; zero if there is none yet.
+func limitTime(c *database.Conn) (stored engine.LimitTime, err error) {
+	err = c.Query("SELECT now, wall FROM limits_clock", func(s *sqlite3.Stmt) error {
+		stored = engine.LimitTime{Now: time.Unix(0, s.ColumnInt64(0)), Wall: time.Unix(0, s.ColumnInt64(1))}
+		return nil
+	})
+	return stored, err
+}
+
+func tickLimits(c *database.Conn, tick func(engine.LimitTime) engine.LimitTime) (now time.Time, err error) {
+	stored, err := limitTime(c)
+	if err != nil {
+		return time.Time{}, err
+	}
+	next := tick(stored)
+	return next.Now, c.Exec("INSERT OR REPLACE INTO limits_clock (one, now, wall) VALUES (1, ?, ?)", next.Now.UnixNano(), next.Wall.UnixNano())
+}
+
 // limitsForgotten is how many rows of buckets that are full again are deleted with each
 // lease. It is more than one, so that their number does not grow.
 const limitsForgotten = 4
 
-func leaseLimit(c *database.Conn, lease *engine.LimitLease) error {
-	var stored time.Time
-	err := c.Query("SELECT full_at FROM limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
-		stored = time.Unix(0, s.ColumnInt64(0))
+func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error {
+	var stored engine.LimitBucket
+	err := c.Query("SELECT full_at, span FROM limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
+		stored = engine.LimitBucket{Full: time.Unix(0, s.ColumnInt64(0)), Span: time.Duration(s.ColumnInt64(1))}
 		return nil
 	}, lease.Limit, lease.Key)
 	if err != nil {
 		return err
 	}
-	lease.Move(stored)
-	err = c.Exec("INSERT INTO limits (name, key, full_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET full_at = excluded.full_at",
-		lease.Limit, lease.Key, lease.Until.UnixNano())
+	stored = lease.Move(now, stored)
+	err = c.Exec("INSERT OR REPLACE INTO limits (name, key, full_at, span) VALUES (?, ?, ?, ?)",
+		lease.Limit, lease.Key, stored.Full.UnixNano(), int64(stored.Span))
 	if err != nil {
 		return err
 	}
-	return c.Exec("DELETE FROM limits WHERE (name, key) IN (SELECT name, key FROM limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
-		lease.Now.UnixNano(), limitsForgotten)
+	_, err = forgetLimits(c, now, limitsForgotten)
+	return err
+}
+
+// forgetLimits deletes up to so many rows of buckets that are full again, and returns how many.
+func forgetLimits(c *database.Conn, now time.Time, most int) (int, error) {
+	err := c.Exec("DELETE FROM limits WHERE (name, key) IN (SELECT name, key FROM limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
+		now.UnixNano(), most)
+	return int(c.Changes()), err
 }
 
 // ReturnLimits implements [engine.LimitKeeper].

@@ -23,7 +23,14 @@ CREATE TABLE limits (
   name    TEXT    NOT NULL,
   key     TEXT    NOT NULL,
   full_at INTEGER NOT NULL,
+  span    INTEGER NOT NULL,
   PRIMARY KEY (name, key)
 ) WITHOUT ROWID;
 
 CREATE INDEX limits_full ON limits (full_at);
+
+CREATE TABLE limits_clock (
+  one  INTEGER PRIMARY KEY CHECK (one = 1),
+  now  INTEGER NOT NULL,
+  wall INTEGER NOT NULL
+);

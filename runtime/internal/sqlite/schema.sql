@@ -315,16 +315,24 @@ CREATE TABLE saturated (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
--- What the rates of limits have used: the time when a bucket is full again. A row whose time
--- is over says nothing, and is deleted sooner or later.
+-- What the rates of limits have used: the time when a bucket is full again, by the clock of
+-- limits_clock. A row whose time is over says nothing, and is deleted sooner or later.
 CREATE TABLE limits (
   name    TEXT    NOT NULL, -- of the limit
   key     TEXT    NOT NULL, -- the value that it is for; empty for none
   full_at INTEGER NOT NULL, -- in nanoseconds
+  span    INTEGER NOT NULL, -- nanoseconds from empty to full: other numbers of the limit show here
   PRIMARY KEY (name, key)
 ) WITHOUT ROWID;
 
 CREATE INDEX limits_full ON limits (full_at);
+
+-- The clock of the rates, in nanoseconds. It never goes back.
+CREATE TABLE limits_clock (
+  one  INTEGER PRIMARY KEY CHECK (one = 1),
+  now  INTEGER NOT NULL,
+  wall INTEGER NOT NULL -- what the wall clock said then
+);
 
 -- Who dispatches, for the error a second process gets.
 CREATE TABLE owner (
