@@ -40,6 +40,12 @@
 // the option [WithSchedules] they are on: then a test lets their times come with
 // [Kit.Advance].
 //
+// # Limits
+//
+// The limits of the catalogue hold as in a program. What waits for its turn is left alone by
+// [Kit.Deliver] and begins in [Kit.Advance] or [Kit.Drain]; Limited of [runtime.Bus.Stats] counts
+// it. A test that is not about a limit replaces it with [runtime.WithLimit] by a wide one.
+//
 // # What happened
 //
 // [Published] and [DeadLetters] return what is in the file, typed. What is not
