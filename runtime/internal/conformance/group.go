@@ -309,21 +309,20 @@ func (env *Env) TestWhoMayJoinAGroup(t *testing.T) {
 	nothing := func(context.Context, runtime.Event[OrderPlaced]) error { return nil }
 	f.Handle("alone", nothing)
 	f.Handle("member", nothing, runtime.InGroup("group"))
-	refused := func(why, name string, opts ...runtime.SubscribeOption) {
+	refused := func(why, want, name string, opts ...runtime.SubscribeOption) {
 		t.Helper()
-		var problem *runtime.SubscribeError
-		if _, err := runtime.Subscribe(f.Bus, PlacedType, name, nothing, opts...); !errors.As(err, &problem) {
-			t.Errorf("%s: %v, want a SubscribeError", why, err)
+		_, err := runtime.Subscribe(f.Bus, PlacedType, name, nothing, opts...)
+		if problem, ok := errors.AsType[*runtime.SubscribeError](err); !ok || !strings.Contains(problem.Problem, want) {
+			t.Errorf("%s: %v, want a SubscribeError that says %q", why, err, want)
 		}
 	}
-	refused("a group with the name of a subscription", "x", runtime.InGroup("alone"))
-	refused("a subscription with the name of a group", "group")
-	refused("a group without a name", "x", runtime.InGroup(" "))
-	f.MustStart()
-	refused("a member that comes late", "late", runtime.InGroup("group"))
+	refused("a group with the name of a subscription", `there is a subscription "alone"`, "x", runtime.InGroup("alone"))
+	refused("a subscription with the name of a group", "there is a group of this name", "group")
+	refused("a group without a name", `the group " "`, "x", runtime.InGroup(" "))
 	_, err := runtime.SubscribeDead(f.Bus, PlacedType, "dead", func(context.Context, runtime.Event[runtime.DeadLetter[OrderPlaced]]) error { return nil }, runtime.InGroup("group"))
-	var problem *runtime.SubscribeError
-	if !errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*runtime.SubscribeError](err); !ok || !strings.Contains(problem.Problem, "dead letters cannot be in a group") {
 		t.Errorf("dead letters in a group: %v", err)
 	}
+	f.MustStart()
+	refused("a member that comes late", "must be subscribed before the bus is started", "late", runtime.InGroup("group"))
 }

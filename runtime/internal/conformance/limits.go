@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -289,7 +290,8 @@ func (env *Env) TestADeliveryWaitsForALimitForSoLong(t *testing.T) {
 							return true
 						}
 						return false
-					}, retry.BaseDelay(10*time.Second)))
+					}, retry.BaseDelay(10*time.Second)),
+					runtime.WithBreaker(breaker.On(), breaker.MinSamples(1), breaker.OpenFor(time.Hour)))
 				f.users("a", "a")
 				f.MustStart()
 				f.Idle()

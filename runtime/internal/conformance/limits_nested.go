@@ -164,16 +164,23 @@ func (env *Env) TestALimiterIsNotTakenTwiceByOneContext(t *testing.T) {
 		f.Idle()
 		time.Sleep(3 * time.Hour)
 		Must(t, nested(t.Context()))
-		// Another key is another limit, and so is another context.
+		// Another key is another limit, and another context does not hold it.
+		taken, freed := make(chan struct{}), make(chan struct{})
+		go mail.DoFor(t.Context(), "taken", func(context.Context) error { close(taken); <-freed; return nil })
+		<-taken
 		Must(t, mail.Do(t.Context(), func(ctx context.Context) error {
-			Must(t, mail.DoFor(ctx, "x", func(context.Context) error { return nil }))
-			limited, cancel := context.WithTimeoutCause(context.Background(), time.Second, ErrBoom)
-			defer cancel()
-			if err := mail.Do(limited, func(context.Context) error { return nil }); err != ErrBoom {
-				t.Errorf("got %v, want the cause of the context", err)
+			nothing := func(context.Context) error { return nil }
+			Must(t, mail.DoFor(ctx, "free", nothing))
+			for key, outer := range map[string]context.Context{"": context.Background(), "taken": ctx} {
+				limited, cancel := context.WithTimeoutCause(outer, time.Second, ErrBoom)
+				defer cancel()
+				if err := mail.DoFor(limited, key, nothing); err != ErrBoom {
+					t.Errorf("key %q: got %v, want the cause of the context", key, err)
+				}
 			}
 			return nil
 		}))
+		close(freed)
 	})
 }
 

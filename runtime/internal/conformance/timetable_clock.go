@@ -3,10 +3,13 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
 )
@@ -160,4 +163,96 @@ func (env *Env) TestAScheduleWhoseClockIsSetForwardSkipsWhatItMissed(t *testing.
 			t.Errorf("handled %v, want one at 02:00", got)
 		}
 	})
+}
+
+// twoProcesses runs two buses on one log: the second stands by, and takes over at a time. Both note
+// in the journal what they handle.
+func (env *Env) twoProcesses(t *testing.T, path string, schedules []runtime.Schedule, handled *Journal[string], from, over, until string) {
+	t.Helper()
+	sleepUntil(from)
+	open := func(opts ...runtime.Option) timetableFixture {
+		reports := reportType(slices.Clone(schedules)...)
+		f := timetableFixture{env.ReopenWith(t, path, runtime.NewCatalogue(reports), opts...), handled}
+		f.handle(reports)
+		return f
+	}
+	first, second := open(), open(runtime.WithStandby())
+	first.MustStart()
+	started := make(chan error)
+	go func() { started <- second.Start(t.Context()) }()
+	sleepUntil(over)
+	first.Stop()
+	Must(t, <-started)
+	sleepUntil(until)
+	second.Stop()
+}
+
+// The clock of Berlin is changed while the second process takes over, or while nobody is there for a week.
+func (env *Env) TestTwoProcessesPublishEachTimeOnceOverChangesOfTheClockAndAWeekOfDowntime(t *testing.T) {
+	for name, test := range map[string]struct {
+		from, over, until string
+		first             string   // the time that comes meanwhile
+		again             string   // a week later, at noon
+		missed            []string // until then
+		next              string
+	}{
+		"spring, and both are there": {
+			"2000-03-26 00:25:00", "2000-03-26 00:59:00", "2000-03-26 01:45:00", "2000-03-26 01:00:00", "2000-04-02",
+			[]string{"2000-03-27 00:30:00", "2000-03-28 00:30:00", "2000-03-29 00:30:00", "2000-03-30 00:30:00", "2000-03-31 00:30:00", "2000-04-01 00:30:00", "2000-04-02 00:30:00"},
+			"2000-04-03 00:30:00",
+		},
+		"autumn, and both are there": {
+			"2000-10-29 00:25:00", "2000-10-29 00:45:00", "2000-10-29 01:45:00", "2000-10-29 00:30:00", "2000-11-05",
+			[]string{"2000-10-30 01:30:00", "2000-10-31 01:30:00", "2000-11-01 01:30:00", "2000-11-02 01:30:00", "2000-11-03 01:30:00", "2000-11-04 01:30:00", "2000-11-05 01:30:00"},
+			"2000-11-06 01:30:00",
+		},
+		"spring, and nobody is there": {
+			"2000-03-22 01:25:00", "2000-03-22 01:28:00", "2000-03-22 01:35:00", "2000-03-22 01:30:00", "2000-03-29",
+			[]string{"2000-03-23 01:30:00", "2000-03-24 01:30:00", "2000-03-25 01:30:00", "2000-03-26 01:00:00", "2000-03-27 00:30:00", "2000-03-28 00:30:00", "2000-03-29 00:30:00"},
+			"2000-03-30 00:30:00",
+		},
+		"autumn, and nobody is there": {
+			"2000-10-25 00:25:00", "2000-10-25 00:28:00", "2000-10-25 00:35:00", "2000-10-25 00:30:00", "2000-11-01",
+			[]string{"2000-10-26 00:30:00", "2000-10-27 00:30:00", "2000-10-28 00:30:00", "2000-10-29 00:30:00", "2000-10-30 01:30:00", "2000-10-31 01:30:00", "2000-11-01 01:30:00"},
+			"2000-11-02 01:30:00",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path, handled := env.Target(t), &Journal[string]{}
+				var schedules []runtime.Schedule
+				for _, missed := range []runtime.Missed{runtime.MissedOnce, runtime.MissedSkip, runtime.MissedAll} {
+					schedules = append(schedules, runtime.Schedule{Name: string(missed), Cron: "30 2 * * *", TimeZone: "Europe/Berlin", Missed: missed})
+				}
+				at := func(text string) time.Time {
+					moment, err := time.Parse(time.DateTime, text)
+					Must(t, err)
+					return moment
+				}
+				var want []string
+				come := func(schedule, text string) { want = append(want, schedule+" "+text[5:]) }
+				late := func(schedule, text string) {
+					come(schedule, text)
+					want = append(want, "late by "+at(test.again+" 12:00:00").Sub(at(text)).String())
+				}
+				env.twoProcesses(t, path, schedules, handled, test.from, test.over, test.until)
+				env.twoProcesses(t, path, schedules, handled, test.again+" 12:00:00", test.again+" 12:01:00", test.again+" 12:02:00")
+				night := test.next[:11]
+				env.twoProcesses(t, path, schedules, handled, night+"00:25:00", night+"00:26:00", night+"01:31:00")
+				for _, schedule := range schedules {
+					come(schedule.Name, test.first)
+				}
+				late("once", test.missed[len(test.missed)-1])
+				for _, text := range test.missed {
+					late("all", text)
+				}
+				for _, schedule := range schedules {
+					come(schedule.Name, test.next)
+				}
+				if diff := cmp.Diff(want, handled.All()); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
 }
