@@ -48,6 +48,28 @@ type limits struct {
 	tried   bool         // everything was tried that may begin
 	listens bool
 	batch   *limit.Waiter // of the batch that is gathered
+	full    bool          // so many events hold something that nothing further is read
+}
+
+// maxKept is for how many events a subscription keeps something between their attempts before
+// it reads no further. It reads on when half of them are settled.
+const maxKept = 1024
+
+// keepsTooMuch tells whether nothing further is to be read. The caller has the turn.
+func (s *Scheduler) keepsTooMuch() bool {
+	kept := 0
+	if s.cfg.Limits != nil {
+		kept = s.queue.keeping()
+	}
+	switch {
+	case kept < maxKept/2:
+		s.limits.full = false
+	case kept >= maxKept && !s.limits.full:
+		s.limits.full = true
+		s.cfg.Logger.Warn("many events hold limits while they wait for their retries; nothing further is read until half of them are settled",
+			"subscription_id", s.cfg.Name, "events", kept)
+	}
+	return s.limits.full
 }
 
 // listen is called before the turn waits for something to do.

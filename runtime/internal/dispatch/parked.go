@@ -205,6 +205,13 @@ func (q *queue) unkeep(seq int64) bool {
 	return true
 }
 
+// keeping returns how many events hold something.
+func (q *queue) keeping() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.keeps)
+}
+
 func (q *queue) keptSeqs() (seqs []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -222,13 +229,19 @@ func (q *queue) keptElsewhere(seq int64) bool {
 	return k != nil && !k.here
 }
 
-// pollKept makes the next look for urgent deliveries one for those of events that hold something, too.
-func (q *queue) pollKept() {
+// pollCancelled makes the next look for urgent deliveries one for those, too, that hold
+// something and were cancelled while they are put off.
+func (q *queue) pollCancelled(cancelled func(seq int64) (string, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for seq, k := range q.keeps {
-		if at, urgent := q.awaitedEvents[seq]; urgent && !k.here && !at.IsZero() {
-			q.awaitedEvents[seq] = time.Now()
+		if k.here {
+			continue
+		}
+		if at, urgent := q.awaitedEvents[seq]; urgent && !at.IsZero() {
+			if _, is := cancelled(seq); is {
+				q.awaitedEvents[seq] = time.Now()
+			}
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 	}
 	polled = s.polled[:0]
 	if extra && s.more && s.cfg.Limits != nil {
-		s.queue.pollKept() // somebody may have cancelled one
+		s.queue.pollCancelled(s.consumer.Cancelled)
 	}
 	if extra {
 		if polled, due, err = s.pollAwaited(polled); err != nil {
@@ -177,7 +177,7 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 	switch {
 	case !s.more:
 		return polled, false, due, nil
-	case room >= window/2:
+	case room >= window/2 && !s.keepsTooMuch():
 		polled, err = s.consumer.Poll(polled, room)
 		return polled, len(polled) == urgent+room, due, err
 	case s.cfg.Strict:
