@@ -12,8 +12,9 @@ import (
 )
 
 // LimitTimeoutError says that a [Limit] has had no room for as long as its Wait. As the
-// failure of an attempt it counts like any other, but not for the circuit breaker: the handler
-// was not called.
+// failure of an attempt it counts like any other, but neither for circuit breakers, also those
+// of the members of a group, nor for the failure throttle: the handler was not called. If a
+// handler returns the one that [Limiter.Do] has given it, that is a failure of the handler.
 //
 //	type LimitTimeoutError struct {
 //		Limit string

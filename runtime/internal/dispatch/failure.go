@@ -112,8 +112,12 @@ func (a *Attempt) fail(f failure) {
 		a.deadLetterFailed(engine.ReasonDecode, failure)
 		return
 	}
-	a.permit.Failure(now, f.text)
-	a.run.scheduler.noteFailure()
+	if a.run.limits.tooLate() { // the handler was not called
+		a.withdraw()
+	} else {
+		a.permit.Failure(now, f.text)
+		a.run.scheduler.noteFailure()
+	}
 	due, reason := a.next(f, now)
 	if reason != "" {
 		a.deadLetterFailed(reason, failure)
