@@ -58,7 +58,7 @@ func TestEventsThatHoldLimitsArePolledWhenTheyAreDueOnly(t *testing.T) {
 		for seq := range int64(many) {
 			s.events = append(s.events, seq+1)
 		}
-		set := limit.New(limit.Config{}, limit.Rules{Name: "customer", AtOnce: 1, Event: true})
+		set := limit.New(limit.Config{Wall: time.Now}, limit.Rules{Name: "customer", AtOnce: 1, Event: true})
 		settings := &dispatch.Settings{
 			Retry:  retry.Policy{MaxAttempts: 2, BaseDelay: time.Hour, MaxDelay: time.Hour, Multiplier: 1},
 			Limits: []dispatch.LimitUse{{Limit: set.Limit("customer"), By: "id"}},

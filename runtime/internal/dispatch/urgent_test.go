@@ -3,6 +3,7 @@ package dispatch
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -17,7 +18,7 @@ import (
 func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
-		set := limit.New(limit.Config{}, limit.Rules{Name: "a", AtOnce: 1})
+		set := limit.New(limit.Config{Wall: time.Now}, limit.Rules{Name: "a", AtOnce: 1})
 		owner := set.NewOwner(func() {})
 		keys := map[int64]string{}     // by seq
 		running := map[string][]item{} // by key
