@@ -47,7 +47,7 @@ type Limit struct {
 	// HoldAttempt. An attempt uses up one of Rate in either case.
 	Hold LimitHold
 	// Wait is how long a delivery waits for its turn, from when it would have begun without
-	// the limit; 0 for as long as it takes.
+	// the limit; 0 for as long as it takes. A pause of its subscription does not count.
 	Wait time.Duration
 	// Lax says what happens after Wait: with it the delivery begins without the limit, else
 	// its attempt fails with a *[LimitTimeoutError]. It makes no difference without a Wait.
@@ -58,7 +58,8 @@ type Limit struct {
 type LimitHold int
 
 const (
-	// HoldAttempt keeps it for one attempt. It is the default.
+	// HoldAttempt keeps it for one attempt: until the handler returns, or is left behind because
+	// it ignores the end of its context. It is the default.
 	HoldAttempt LimitHold = iota
 	// HoldEvent keeps it over all attempts of an event in a subscription, and while the event
 	// waits for its next attempt: until it is handled, dead, discarded or cancelled. When the

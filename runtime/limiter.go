@@ -43,14 +43,16 @@ func (b *Bus) Limiter(name string) (*Limiter, error) {
 }
 
 // Do calls f when the limit has room, and returns what f does. The room is free again when f
-// has returned, has panicked or has ended its goroutine, whatever Hold says.
+// has returned, has panicked or has ended its goroutine, whatever Hold says, and not before: also
+// if the handler that has called Do returns, or is left behind after its timeout.
 //
 // The errors of Do itself come before f is called: a *[LimitTimeoutError] after the Wait of a
 // limit that is not Lax, the cause of ctx ([context.Cause]) when that ends, and [ErrShutdown]
 // after [Bus.Shutdown]. A Shutdown does not wait for f.
 //
 // f should use the context that it is given. A limit that this context holds already is not
-// taken again, so calls can be nested; nor is it in the handler of a delivery that holds it.
+// taken again, so calls can be nested; nor is it in the handler of a delivery that holds it. They
+// share the room, and it is free when the last of them has ended. After f the context holds nothing.
 // A handler that waits for another event in f ([Receipt.Wait], [Request], [Collect]) lends the room to the
 // handlers of that event meanwhile, like all that it holds. Code outside of handlers lends
 // nothing: it must not wait in f for an event whose handler needs the limit.
@@ -70,37 +72,45 @@ func (l *Limiter) DoFor(ctx context.Context, key string, f func(ctx context.Cont
 	}
 	defer l.bus.keep()
 	use := limit.Use{Limit: l.limit, Key: key}
+	call, err := l.call(ctx, use)
+	if err != nil {
+		return err
+	}
+	if call == nil { // lax
+		return f(ctx)
+	}
+	defer call.End()
+	outer, _ := ctx.Value(heldKey{}).(*heldLimit)
+	return f(context.WithValue(ctx, heldKey{}, &heldLimit{l.bus, use, call, outer}))
+}
+
+// call returns room for a use: that which the context holds, or its delivery, or other room.
+func (l *Limiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) {
 	for held, _ := ctx.Value(heldKey{}).(*heldLimit); held != nil; held = held.outer {
 		if held.use == use && held.bus == l.bus {
-			return f(ctx)
+			if call := held.call.Join(); call != nil {
+				return call, nil
+			}
 		}
 	}
 	var grant *limit.Grant
 	if a := dispatch.FromContext(ctx); a != nil && a.Owner() == any(l.bus) {
 		grant = a.Limits()
 	}
-	if grant.Holds(use) {
-		return f(ctx)
+	if call := grant.Join(use); call != nil {
+		return call, nil
 	}
 	if grant == nil {
 		grant = l.bus.limits.NewGrant()
 	}
-	limited, err := l.bus.limits.Acquire(ctx, use, grant)
-	if err != nil {
-		return err
-	}
-	if !limited { // lax
-		return f(ctx)
-	}
-	defer grant.Return(use)
-	outer, _ := ctx.Value(heldKey{}).(*heldLimit)
-	return f(context.WithValue(ctx, heldKey{}, &heldLimit{l.bus, use, outer}))
+	return l.bus.limits.Acquire(ctx, use, grant)
 }
 
-// heldLimit is a limit that a context holds.
+// heldLimit is a limit that a context holds, until the call has ended.
 type heldLimit struct {
 	bus   *Bus
 	use   limit.Use
+	call  *limit.Call
 	outer *heldLimit
 }
 

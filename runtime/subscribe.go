@@ -252,7 +252,7 @@ func (s *Subscription) Group() string { return s.config.group }
 
 // Unsubscribe detaches the handler, and with it the other members of its group.
 // It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
-// its own. The durable name stays: its events wait in the file until it is subscribed
+// its own. A handler that it has to leave behind holds no [Limit] any more. The durable name stays: its events wait in the file until it is subscribed
 // again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
 //
 // A second call waits for the first, or for its own ctx, and returns nil. The error is

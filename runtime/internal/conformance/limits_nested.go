@@ -210,6 +210,49 @@ func (env *Env) TestAHandlerThatWaitsInALimiterLendsIt(t *testing.T) {
 	})
 }
 
+// One goroutine of the handler waits already when the other one takes the limit.
+func (env *Env) TestWhatAHandlerTakesWhileItWaitsIsLentToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		mail, err := f.Limiter("mail")
+		Must(t, err)
+		wait := func(ctx context.Context, of string) error {
+			r, err := runtime.Publish(ctx, f.Bus, PaidType, OrderPaid{OrderID: of}, runtime.Immediately())
+			if err == nil {
+				_, err = r.Wait(ctx)
+			}
+			return err
+		}
+		f.handleUsers("one", func(ctx context.Context, e runtime.Event[UserCreated]) error {
+			first := make(chan error)
+			go func() { first <- wait(ctx, "slow") }()
+			time.Sleep(time.Second)
+			err := mail.Do(ctx, func(ctx context.Context) error {
+				defer time.Sleep(time.Second) // beside the first, which has lent what it has
+				return wait(ctx, "quick")
+			})
+			return errors.Join(err, <-first)
+		}, limitedBy("mail by name"), runtime.WithTimeout(10*time.Minute), runtime.WithRetry(retry.MaxAttempts(1)))
+		_, err = runtime.Subscribe(f.Bus, PaidType, "two", func(ctx context.Context, e runtime.Event[OrderPaid]) error {
+			if e.Payload.OrderID == "slow" {
+				time.Sleep(time.Minute)
+				return nil
+			}
+			return mail.Do(ctx, func(context.Context) error { return nil })
+		}, runtime.WithConcurrency(2), runtime.WithTimeout(10*time.Minute))
+		Must(t, err)
+		f.users("a")
+		f.MustStart()
+		f.Idle()
+		for _, s := range f.Stats().Subscriptions {
+			if s.Handled == 0 || s.Failed > 0 {
+				t.Errorf("%s: %+v", s.Name, s.Counts)
+			}
+		}
+		Must(t, mail.Do(t.Context(), func(context.Context) error { return nil }))
+	})
+}
+
 func (env *Env) TestALimiterIsFreeAgainHoweverItsFunctionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Second}))
@@ -238,7 +281,8 @@ func (env *Env) TestALimiterIsFreeAgainHoweverItsFunctionEnds(t *testing.T) {
 			if end := ends[e.Payload.Name]; end != nil {
 				return mail.Do(ctx, end)
 			}
-			return mail.Do(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+			time.Sleep(time.Hour)
+			return nil
 		}, limitedBy("mail"), runtime.WithTimeout(time.Second), runtime.WithConcurrency(4))
 		f.users("returns", "panics", "exits", "hangs")
 		f.MustStart()

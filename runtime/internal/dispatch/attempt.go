@@ -419,6 +419,7 @@ func (a *Attempt) leave() {
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
+	s.freeLimits(a)
 	s.replace(a.worker, false)
 }
 
@@ -433,6 +434,7 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 		a.over = true
 		a.recall()
 		a.fail(f)
+		a.run.scheduler.freeLimits(a)
 	}
 }
 

@@ -329,7 +329,9 @@ func (b *Batch) expireItem(a *Attempt) {
 
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
-	b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") })
+	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") }) {
+		b.scheduler.freeLimits(&b.whole)
+	}
 }
 
 // force decides the attempts of a batch whose handler has not returned. If code of the
@@ -373,6 +375,7 @@ func (b *Batch) leave() {
 	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", b.logged()...)
 	b.handler.Count.Abandoned(whole, 1)
 	s.leaveBatch(b)
+	s.freeLimits(whole)
 	s.replace(b.worker, false)
 }
 

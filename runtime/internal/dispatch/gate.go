@@ -25,7 +25,9 @@ type gate struct {
 // are put off until the engine finds that their pause has ended. Handlers that
 // run are not interrupted.
 func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
-	s.gate.paused.Store(all)
+	if s.gate.paused.Store(all); s.limits.owner != nil {
+		s.limits.owner.Pause(all)
+	}
 	if held == nil {
 		s.gate.held.Store(nil)
 	} else {

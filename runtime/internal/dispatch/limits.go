@@ -295,6 +295,16 @@ func (r *run) granted() *limit.Grant {
 // nil if the bus has no limits.
 func (a *Attempt) Limits() *limit.Grant { return a.run.granted() }
 
+// freeLimits frees what a handler that is left behind has got of limits, so that others do not
+// wait for one that may never return. What its calls of Limiter.Do use is theirs until they end.
+func (s *Scheduler) freeLimits(a *Attempt) {
+	g := a.Limits() // of a batch, that of all of it
+	g.Release()
+	if names := g.Called(); len(names) > 0 {
+		s.cfg.Logger.Warn("a handler that is left behind is in a call of Limiter.Do; its room is not free until that ends", a.logged("limits", names)...)
+	}
+}
+
 // askBatchLimits is askLimits for the batch that is gathered. What has no room goes back
 // into the queue, and the batch keeps its turn as long as nothing else holds it.
 func (s *Scheduler) askBatchLimits(settings *Settings) bool {

@@ -46,6 +46,7 @@ func (a *Attempt) lend() bool {
 			close(l.back)
 			l.back = nil
 		}
+		a.run.granted().Lend() // what it has taken since, and nothing is wanted back
 		return true
 	}
 	a.lends = true

@@ -74,7 +74,8 @@ func (s *Scheduler) await(ctx context.Context, grace time.Duration) error {
 }
 
 // interruptAll settles all attempts whose handlers have ignored for so long that
-// their contexts are cancelled.
+// their contexts are cancelled. Their limits are free: others shall not wait for handlers
+// that may never return.
 func (s *Scheduler) interruptAll(ignored time.Duration) {
 	s.mu.Lock()
 	left := make([]*Attempt, 0, len(s.running))

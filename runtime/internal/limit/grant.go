@@ -5,53 +5,59 @@ import "slices"
 // Grant is what something has got, and holds until it is released.
 type Grant struct {
 	set  *Set
-	held []held
+	held []*held
 	back *Waiter // what is lent wants to come back; nil if not
 }
 
-// held is a bucket that a grant is in.
+// held is a bucket that a grant is in: for itself, for calls, or for both.
 type held struct {
 	*bucket
-	place  bool // and a place in it, unless it is lent
-	event  bool
-	lent   bool
-	called bool // by [Set.Acquire]
+	grant *Grant // that it is in
+	place bool   // and a place in it, unless it is lent
+	event bool
+	lent  bool
+	own   bool // the grant holds it until it is released
+	calls int  // that have not ended (acquire.go)
 }
 
 // NewGrant returns an empty one.
 func (s *Set) NewGrant() *Grant { return &Grant{set: s} }
 
 func (g *Grant) has(b *bucket) bool {
-	return slices.ContainsFunc(g.held, func(h held) bool { return h.bucket == b })
+	return slices.ContainsFunc(g.held, func(h *held) bool { return h.bucket == b })
 }
 
-// Release gives everything back. A second call does nothing. It may be called on nil.
+// Release gives everything back but what calls still use. A second call does nothing. It may
+// be called on nil.
 func (g *Grant) Release() {
 	if g == nil {
 		return
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
-	g.release()
-}
-
-func (g *Grant) release() {
-	if g == nil {
-		return
-	}
 	g.endBack()
-	free := g.held
-	g.held = nil
-	for _, h := range free {
-		h.free()
+	for _, h := range g.held {
+		h.own = false
 	}
+	g.free()
 }
 
-// free gives a place back.
-func (h held) free() {
-	if h.place && !h.lent {
-		h.used--
-		h.limit.set.kick()
+// free gives back what nobody uses any more: all of it, and only then others are told, so that
+// one that needs several places does not find the first of them taken.
+func (g *Grant) free() {
+	freed := false
+	g.held = slices.DeleteFunc(g.held, func(h *held) bool {
+		if h.own || h.calls > 0 {
+			return false
+		}
+		if h.place && !h.lent {
+			h.used--
+			freed = true
+		}
+		return true
+	})
+	if freed {
+		g.set.kick()
 	}
 }
 
@@ -63,7 +69,7 @@ func (g *Grant) Keep() (kept *Grant) {
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
-	isKept := func(h held) bool { return h.event && h.place && !h.called } // a called one is for its Return
+	isKept := func(h *held) bool { return h.event && h.place && h.own }
 	for _, h := range g.held {
 		if isKept(h) {
 			if kept == nil {
@@ -73,22 +79,38 @@ func (g *Grant) Keep() (kept *Grant) {
 		}
 	}
 	g.held = slices.DeleteFunc(g.held, isKept)
+	kept.adopt()
 	return kept
 }
 
-// Lend lets others have the places of g, until TakeBack or Force.
+// adopt notes where what was moved to g is.
+func (g *Grant) adopt() {
+	if g == nil {
+		return
+	}
+	for _, h := range g.held {
+		h.grant = g
+	}
+}
+
+// Lend lets others have the places of g, until TakeBack or Force. It may be called again, for
+// what has been added since. Nothing wants to come back then.
 func (g *Grant) Lend() {
 	if g == nil {
 		return
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
-	for i := range g.held {
-		if h := &g.held[i]; h.place && !h.lent {
-			h.lent = true
+	g.endBack()
+	freed := false
+	for _, h := range g.held {
+		if h.place && !h.lent {
+			h.lent, freed = true, true
 			h.used--
-			h.limit.set.kick()
 		}
+	}
+	if freed {
+		g.set.kick()
 	}
 }
 
@@ -155,8 +177,8 @@ func (g *Grant) Force() {
 }
 
 func (g *Grant) force() {
-	for i := range g.held {
-		if h := &g.held[i]; h.lent {
+	for _, h := range g.held {
+		if h.lent {
 			h.lent = false
 			h.used++
 		}

@@ -166,13 +166,14 @@ func TestEverybodyHasATurnAndNoLimitIsExceeded(t *testing.T) {
 				u, hold := needs(1), time.Duration(random.IntN(5))*time.Millisecond
 				all.Go(func() {
 					g := set.NewGrant()
-					if _, err := set.Acquire(t.Context(), u[0], g); err != nil {
+					call, err := set.Acquire(t.Context(), u[0], g)
+					if err != nil {
 						t.Error(err)
 					}
 					check.begin(u)
 					time.Sleep(hold)
 					check.end(u)
-					g.Return(u[0])
+					call.End()
 				})
 			}
 			all.Wait()
@@ -263,11 +264,11 @@ func TestWhatIsNotUsedOfALeaseIsGivenBack(t *testing.T) {
 
 func acquire(t *testing.T, s *Set, u Use) {
 	t.Helper()
-	g := s.NewGrant()
-	if _, err := s.Acquire(t.Context(), u, g); err != nil {
+	call, err := s.Acquire(t.Context(), u, s.NewGrant())
+	if err != nil {
 		t.Fatal(err)
 	}
-	g.Return(u)
+	call.End()
 }
 
 func TestNothingBeginsThatCannotBeStored(t *testing.T) {

@@ -8,7 +8,9 @@ type Owner struct {
 	set       *Set
 	signal    func() // wakes the scheduler; must not block, nor call the set
 	listening bool
-	waiters   []*Waiter // in their order
+	paused    bool
+	since     time.Duration // it was paused
+	waiters   []*Waiter     // in their order
 	backs     []*Waiter
 }
 
@@ -116,7 +118,9 @@ func (o *Owner) Listen() {
 	o.set.mu.Lock()
 	defer o.set.mu.Unlock()
 	o.listening = true
-	o.set.kick() // the room may have changed since they were tried
+	if len(o.waiters)+len(o.backs) > 0 {
+		o.set.kick() // the room may have changed since they were tried
+	}
 }
 
 // Leave says that the owner does something else. Turns that its waiters would have had go
@@ -127,6 +131,24 @@ func (o *Owner) Leave() {
 	o.listening = false
 	if len(o.waiters)+len(o.backs) > 0 {
 		o.set.kick()
+	}
+}
+
+// Pause says whether the owner is paused. That time does not count for the Wait of limits.
+func (o *Owner) Pause(paused bool) {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	if o.paused == paused {
+		return
+	}
+	now := o.set.now()
+	if o.paused = paused; paused {
+		o.since = now
+		return
+	}
+	for _, w := range o.waiters {
+		w.since += now - max(w.since, o.since)
+		w.alarm()
 	}
 }
 

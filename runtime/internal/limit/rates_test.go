@@ -46,15 +46,15 @@ func (m *machine) live(random *rand.Rand, rules Rules, wanting int, life, pause 
 	for range wanting {
 		all.Go(func() {
 			for {
-				g := set.NewGrant()
-				if _, err := set.Acquire(ctx, Use{set.Limit(rules.Name), ""}, g); err != nil {
+				call, err := set.Acquire(ctx, Use{set.Limit(rules.Name), ""}, set.NewGrant())
+				if err != nil {
 					return
 				}
 				m.mu.Lock()
 				m.began = append(m.began, time.Now())
 				count++
 				m.mu.Unlock()
-				g.Return(Use{set.Limit(rules.Name), ""})
+				call.End()
 				time.Sleep(pause)
 			}
 		})
@@ -237,9 +237,9 @@ func TestAProcessThatWaitsForAPlaceLeavesTheRateToOthers(t *testing.T) {
 		go func() {
 			for ctx.Err() == nil { // everybody looks whether he may begin
 				time.Sleep(100 * time.Millisecond)
-				g := waits.NewGrant()
-				waits.Acquire(ctx, Use{waits.Limit("b"), ""}, g)
-				g.Return(Use{waits.Limit("b"), ""})
+				if call, err := waits.Acquire(ctx, Use{waits.Limit("b"), ""}, waits.NewGrant()); err == nil {
+					call.End()
+				}
 			}
 		}()
 		began := time.Now()

@@ -13,7 +13,7 @@ func (s *Set) look(of *Owner, f func(w *Waiter)) {
 	s.looks++
 	for _, w := range s.line {
 		own, hears := of != nil && w.owner == of, w.hears()
-		if !own && !hears && !w.back {
+		if !own && !hears && (!w.back || w.blocked) {
 			continue // it looks itself before it listens
 		}
 		if !w.ready() {

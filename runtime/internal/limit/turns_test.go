@@ -3,6 +3,8 @@ package limit
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A place has become free after the owner has looked at those that wait.
@@ -61,14 +63,40 @@ func TestWhatACallHasTakenIsNotKeptWithItsEvent(t *testing.T) {
 	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1, Event: true})
 	use := Use{set.Limit("a"), ""}
 	g := set.NewGrant()
-	if _, err := set.Acquire(t.Context(), use, g); err != nil {
+	call, err := set.Acquire(t.Context(), use, g)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if kept := g.Keep(); kept != nil {
 		t.Error("the event keeps what the call has taken")
 	}
-	g.Return(use)
+	call.End()
 	if next := set.NewOwner(func() {}).NewWaiter([]Use{use}, nil, 0, 0); !next.MayBegin() {
 		t.Error("the place is not free after the call")
 	}
+}
+
+// A rate of one key that was not used for a while is forgotten. The attempt that has used it goes on.
+func TestACallJoinsWhatItsGrantHoldsAlsoAfterASweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := newSet(newFile(), Rules{Name: "a", Rate: 1000, Per: time.Second, Burst: 1})
+		l := set.Limit("a")
+		o := set.NewOwner(func() {})
+		use := Use{l, "key"}
+		w := o.NewWaiter([]Use{use}, nil, 0, 0)
+		w.MayBegin()
+		synctest.Wait() // until that is stored
+		g, _, ok := w.Take()
+		if !ok {
+			t.Fatal("there is no room")
+		}
+		time.Sleep(time.Hour)
+		for n := range 1000 {
+			o.NewWaiter([]Use{{l, fmt.Sprint(n)}}, nil, 0, 0)
+		}
+		o.NewWaiter([]Use{use}, nil, 0, 0)
+		if g.Join(use) == nil {
+			t.Error("the call would use up the rate again")
+		}
+	})
 }

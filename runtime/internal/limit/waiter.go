@@ -29,7 +29,8 @@ type Waiter struct {
 	err       error         // how it is over
 	needs     []need
 	kept      *Grant // held for its event before
-	into      *Grant // where what it gets is put; nil for a new one
+	into      *Grant // where what a call gets is put; nil for a new one
+	call      *held  // what it has got
 	order     int64  // in all lines
 	rank      int    // within the owner, lower ones go first
 	overtaken int
@@ -154,6 +155,7 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 	if w.kept != nil {
 		g.held = append(g.held, w.kept.held...)
 		w.kept.held, w.kept = nil, nil
+		g.adopt()
 	}
 	if w.late != nil && !w.room() {
 		w.leave()
@@ -166,7 +168,11 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 		if n.place {
 			n.used++
 		}
-		g.held = append(g.held, held{bucket: n.bucket, place: n.place, event: n.event, called: w.into != nil})
+		h := &held{bucket: n.bucket, grant: g, place: n.place, event: n.event, own: w.into == nil}
+		if w.into != nil {
+			h.calls, w.call = 1, h
+		}
+		g.held = append(g.held, h)
 	}
 	w.leave()
 	return g, nil
@@ -255,6 +261,12 @@ func (w *Waiter) leave() {
 	w.set.kick()
 }
 
+// patrol is how often a limit is looked at, at most, that had room when a waiter's time was over.
+const patrol = 100 * time.Millisecond
+
+// paused tells whether it would not begin if there were room: that time is no wait.
+func (w *Waiter) paused() bool { return w.owner != nil && w.owner.paused }
+
 // alarm sets the timer for the next time at which something ends that it waits for.
 func (w *Waiter) alarm() {
 	now, at := w.set.now(), time.Duration(0)
@@ -263,12 +275,15 @@ func (w *Waiter) alarm() {
 			at = t
 		}
 	}
-	earlier(w.expires)
+	if w.expires > now {
+		earlier(w.expires)
+	}
 	for _, n := range w.needs {
-		if wait := n.limit.Wait; wait > 0 && !w.back {
+		if wait := n.limit.Wait; wait > 0 && !w.back && !w.paused() {
 			end := w.since + wait
 			if end <= now { // there was room, but no worker
-				end += ((now-end)/wait + 1) * wait
+				every := max(wait, patrol)
+				end += ((now-end)/every + 1) * every
 			}
 			earlier(end)
 		}
@@ -301,7 +316,7 @@ func (w *Waiter) rings() {
 		switch {
 		case expired:
 			return drop(n)
-		case wait == 0 || now-w.since < wait || n.free():
+		case wait == 0 || w.paused() || now-w.since < wait || n.free():
 			return false
 		case n.limit.Lax:
 			return drop(n)
