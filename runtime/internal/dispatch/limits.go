@@ -197,6 +197,7 @@ func (s *Scheduler) settleLimits(i item, v engine.Disposition) {
 		s.release(i.Seq)
 		return
 	}
+	s.queue.goes(i.Seq)
 	if i.limits == nil || s.cfg.Ephemeral || s.stopped.Load() {
 		return // nobody could poll it out of turn
 	}

@@ -177,7 +177,17 @@ func (q *queue) keep(seq int64, grant *limit.Grant) {
 		q.awaitedEvents = map[int64]time.Time{}
 	}
 	q.awaitedEvents[seq] = time.Time{} // until it is settled
-	q.keeps[seq] = &keeping{grant: grant, here: true, also: urgent}
+	q.keeps[seq] = &keeping{grant: grant, also: urgent}
+}
+
+// goes notes that a delivery is about to be settled, and comes again. What has come is not
+// missed then, however soon it comes.
+func (q *queue) goes(seq int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if k := q.keeps[seq]; k != nil {
+		k.here = false
+	}
 }
 
 // kept returns what an event holds; nil for nothing.

@@ -295,7 +295,7 @@ func (q *queue) done(key string, seq int64) (more bool) {
 		return false
 	}
 	p.exit(seq)
-	return q.promote(key, p) || p.lent > 0 || len(q.urgent) > 0
+	return q.promote(key, p) || p.lent > 0 || len(q.urgent) > 0 || len(q.aside) > 0
 }
 
 // promote makes the next delivery of a key ready, if there is one and the key is free.

@@ -216,9 +216,6 @@ func (q *queue) pollAgain(seq int64, at time.Time) bool {
 	if urgent {
 		q.awaitedEvents[seq] = at
 	}
-	if k := q.keeps[seq]; k != nil {
-		k.here = false
-	}
 	return urgent
 }
 
