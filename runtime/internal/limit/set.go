@@ -51,7 +51,7 @@ const (
 
 // Config configures a Set.
 type Config struct {
-	Wall   func() time.Time
+	Wall   func() time.Time                                                      // time.Now if nil
 	Lease  func(ctx context.Context, tick func(Time) Time, leases []Lease) error // see LeaseLimits of package engine
 	Logger *slog.Logger
 }
@@ -87,7 +87,10 @@ type Set struct {
 // New returns a set with these limits.
 func New(cfg Config, rules ...Rules) *Set {
 	s := &Set{cfg: cfg, base: time.Now(), limits: map[string]*Limit{}, closed: make(chan struct{})}
-	s.zero = cfg.Wall().Round(0)
+	if s.cfg.Wall == nil {
+		s.cfg.Wall = time.Now
+	}
+	s.zero = s.cfg.Wall().Round(0)
 	for _, r := range rules {
 		s.limits[r.Name] = s.newLimit(r)
 	}
