@@ -36,12 +36,13 @@ printed only if --type names them.
 Events that were pruned before tail could print them are counted on standard
 error. If the file is replaced, or a backup is restored into it, tail says so
 and goes on with what was published since its last look, by the time of the
-events. It ends when the file can no longer be read.
+events. It ends when the file can no longer be read, and when nobody reads what
+it prints, as after "| head -1" (on Windows: when it prints the next event).
 
 With --json: one line for each event, with the fields of "events list". They are
 those of the moment at which it is printed: status is mostly pending.
 
-Exit status: 0 it was interrupted, 1 the file has no such event type, 2 trouble,
+Exit status: 0 it was interrupted or its reader has gone, 1 the file has no such event type, 2 trouble,
 3 there is no event with the id of --child-of.`,
 		Example: `  busgen events tail shop.db
   busgen events tail shop.db --type 'order.*' --last 0
@@ -89,6 +90,7 @@ func (t *tail) run() error {
 	case changed("last") && changed("since"):
 		return errors.New("--last and --since exclude each other: begin with so many events, or with those since a time")
 	}
+	alone := terminal.HangUp(t.cmd.OutOrStdout())
 	ticker := time.NewTicker(t.interval)
 	defer ticker.Stop()
 	for {
@@ -103,6 +105,8 @@ func (t *tail) run() error {
 		}
 		select {
 		case <-t.context().Done():
+			return nil
+		case <-alone: // nobody reads what it prints
 			return nil
 		case <-ticker.C:
 		}

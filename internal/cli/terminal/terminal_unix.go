@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,4 +16,21 @@ func sizeOf(file *os.File) (width, height int, terminal bool) {
 		return 0, 0, false
 	}
 	return int(size.Col), int(size.Row), true
+}
+
+// waitForHangUp returns true when nobody can read any more what is written to a pipe or a socket, and false if the
+// system cannot tell. It blocks until then.
+func waitForHangUp(file *os.File) bool {
+	const neverMind = -1 // how long it takes
+	for {
+		fds := []unix.PollFd{{Fd: int32(file.Fd())}} // errors and the end are reported without being asked for
+		n, err := unix.Poll(fds, neverMind)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil || n == 0:
+			return false
+		}
+		return fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+	}
 }
