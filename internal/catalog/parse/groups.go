@@ -2,15 +2,15 @@ package parse
 
 import (
 	"slices"
-	"strconv"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/format"
 )
+
+const groupExample = "payment-chain"
 
 // memberOf reads `group:` of a subscription. It returns nil without one, and after a finding.
 func (r *reader) memberOf(o object) *catalog.Group {
@@ -19,7 +19,7 @@ func (r *reader) memberOf(o object) *catalog.Group {
 		return nil
 	}
 	text, ok := r.text(e.value, "group of "+o.what)
-	if !ok || !r.checkGroupName(entry{name: text.V, key: e.value}, "group "+label(text.V)+" of "+o.what) {
+	if !ok || !r.checkName(entry{name: text.V, key: e.value}, "group "+label(text.V)+" of "+o.what, groupExample) {
 		return nil
 	}
 	if batch, both := o.entries["batch"]; both {
@@ -36,27 +36,13 @@ func (r *reader) memberOf(o object) *catalog.Group {
 	return r.groups[i]
 }
 
-func (r *reader) checkGroupName(e entry, what string) bool {
-	switch {
-	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
-			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in payment-chain"
-		return false
-	case len(e.name) > format.MaxSubscriptionName:
-		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
-		return false
-	}
-	return true
-}
-
 // groupSection reads `groups:` of all files, when the subscriptions are known, and returns all groups.
 func (r *reader) groupSection(parts []*part, events []*catalog.Event) []*catalog.Group {
 	listed := map[*catalog.Group]bool{}
 	for _, e := range r.sections(parts, "groups", "group") {
 		what := "group " + label(e.name)
 		o, _ := r.object(e.value, what, "doc", "aliases")
-		if !r.checkGroupName(e, what) {
+		if !r.checkName(e, what, groupExample) {
 			continue
 		}
 		i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == e.name })
@@ -96,7 +82,7 @@ func (r *reader) withoutMembers(e entry, what string) {
 func (r *reader) groupAliases(o object, g *catalog.Group, events []*catalog.Event) {
 	g.Aliases = r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		e := entry{name: name.V, key: item}
-		if !r.checkGroupName(e, what) {
+		if !r.checkName(e, what, groupExample) {
 			return false
 		}
 		for _, event := range events {

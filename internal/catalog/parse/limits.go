@@ -12,7 +12,6 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -37,7 +36,7 @@ func (r *reader) limitSection(parts []*part) []*catalog.Limit {
 	for _, e := range r.sections(parts, "limits", "limit") {
 		l := r.limit(e)
 		r.limits[e.name] = l // also a broken one: a use of it is no second fault
-		if r.checkLimitName(e) {
+		if r.checkName(e, "limit "+label(e.name), "bank-api") {
 			all = append(all, l)
 		}
 	}
@@ -72,21 +71,6 @@ func (r *reader) limit(e entry) *catalog.Limit {
 	}
 	r.checkLimit(o, l, keysOK)
 	return l
-}
-
-func (r *reader) checkLimitName(e entry) bool {
-	what := "limit " + label(e.name)
-	switch {
-	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
-			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in bank-api"
-	case len(e.name) > format.MaxSubscriptionName:
-		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
-	default:
-		return true
-	}
-	return false
 }
 
 // checkLimit reports keys that mean nothing without another one.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"go/token"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -155,4 +157,20 @@ func (r *reader) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
 		}
 	}
 	r.report(at, rule, format, label(e.name), reason)
+}
+
+// checkName reports whether something can have the name of a subscription, as groups, schedules and limits can, too.
+// example is such a name.
+func (r *reader) checkName(e entry, what, example string) bool {
+	switch {
+	case !catalog.SubscriptionName.MatchString(e.name):
+		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
+			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in " + example
+	case len(e.name) > format.MaxSubscriptionName:
+		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
+			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
+	default:
+		return true
+	}
+	return false
 }

@@ -3,7 +3,6 @@ package parse
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -11,7 +10,6 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/schedule"
 )
 
@@ -39,7 +37,7 @@ func (r *reader) scheduleSection(parts []*part, events []*catalog.Event) []*cata
 // schedule returns nil unless the name and the event of the schedule are right.
 func (r *reader) schedule(e entry, events map[string]*catalog.Event) *catalog.Schedule {
 	what := "schedule " + label(e.name)
-	nameOK := r.checkScheduleName(e, what)
+	nameOK := r.checkName(e, what, "nightly-report")
 	o, ok := r.object(e.value, what, scheduleKeys...)
 	if !ok {
 		return nil
@@ -63,20 +61,6 @@ func (r *reader) schedule(e entry, events map[string]*catalog.Event) *catalog.Sc
 	}
 	s.Payload = r.scheduledPayload(o, s.Event)
 	return s
-}
-
-func (r *reader) checkScheduleName(e entry, what string) bool {
-	switch {
-	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
-			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in nightly-report"
-		return false
-	case len(e.name) > format.MaxSubscriptionName:
-		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
-		return false
-	}
-	return true
 }
 
 // scheduledEvent returns the event that a schedule names, or nil.

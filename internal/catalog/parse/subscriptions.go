@@ -1,13 +1,10 @@
 package parse
 
 import (
-	"strconv"
-
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/format"
 )
 
 // subscribed is the first declaration of a subscription name.
@@ -44,16 +41,10 @@ func (r *reader) subscriptions(event object, eventGoName string) []*catalog.Subs
 // checkSubscriptionName reports whether the name can be used. A name stands for one position in the log, so
 // two events cannot share it.
 func (r *reader) checkSubscriptionName(e entry, what string) bool {
-	switch first, taken := r.subscribed[e.name]; {
-	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
-			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in send-receipt"
+	if !r.checkName(e, what, "send-receipt") {
 		return false
-	case len(e.name) > format.MaxSubscriptionName:
-		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
-			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
-		return false
-	case taken:
+	}
+	if first, taken := r.subscribed[e.name]; taken {
 		r.report(r.place(e.key), rules.DuplicateName, "%s has the same name as %s", what, first.what).
 			See(r.place(first.key), "the first one is here").
 			Hint = "rename one of them: the file records by this name what a subscription has handled"
