@@ -98,7 +98,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		catalogue: catalogue,
 		config: config{
 			logger: slog.Default(), shutdownTimeout: defaultShutdownTimeout,
-			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention, slowEventAfter: defaultSlowEventAfter, hopLimit: defaultHopLimit,
+			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention, slowEventAfter: defaultSlowEventAfter, hopLimit: defaultHopLimit, txLimit: defaultTxLimit,
 			health: DefaultHealth(), engine: defaultEngine{},
 		},
 		counters:      newCounters(catalogue),

@@ -24,6 +24,7 @@ type config struct {
 	slowEventAfter  time.Duration // 0 for never
 	maxPending      int
 	hopLimit        int
+	txLimit         time.Duration
 	unscheduled     bool
 	whenFull        WhenFull
 	classes         map[string]func(error) bool

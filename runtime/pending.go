@@ -53,6 +53,14 @@ func (g *admission) pass(ctx context.Context, n int) error {
 	}
 }
 
+// room reports whether n events may be published now, by who cannot wait.
+func (g *admission) room(n int) (bool, error) {
+	if g.limit == 0 {
+		return true, nil
+	}
+	return g.take(context.Background(), n)
+}
+
 // take reports whether n events may be published. A batch larger than the limit
 // passes when nothing is pending.
 func (g *admission) take(ctx context.Context, n int) (bool, error) {

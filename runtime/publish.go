@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -37,11 +38,14 @@ import (
 // Once the transaction has begun, ctx no longer matters, because only the commit can
 // tell whether the event is stored.
 //
+// With a [Tx] the event becomes part of its transaction: it is stored with the rows that
+// the transaction writes, or not at all.
+//
 // With the ctx of a handler the event becomes part of the handler's success: it
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
-func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, 1, opts)
+func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
+	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +62,15 @@ func Publish[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload 
 
 // PublishBatch stores events in one transaction, in order: all of them or, on
 // an error, none. It returns a receipt for each. In all else it is [Publish].
-func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
+func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
 	if len(payloads) == 0 {
-		return nil, bus.acceptsFrom(ctx)
+		bus, _, err := targetOf(to)
+		if err == nil {
+			err = bus.acceptsFrom(ctx)
+		}
+		return nil, err
 	}
-	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, len(payloads), opts)
+	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, len(payloads), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +92,20 @@ func PublishBatch[T Payload](ctx context.Context, bus *Bus, t *EventType[T], pay
 	return receipts, nil
 }
 
+// targetOf returns what events are published to.
+func targetOf(to Publisher) (*Bus, *txRun, error) {
+	if to != nil {
+		if bus, run := to.target(); bus != nil {
+			return bus, run, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("publish: there is no bus: %#v is not from Open or from Tx", to)
+}
+
 // batch holds the events of one call.
 type batch struct {
 	bus     *Bus
+	tx      *txRun // that they are part of; nil for one of their own
 	typ     string
 	records []engine.Record
 	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
@@ -94,7 +113,7 @@ type batch struct {
 }
 
 // staged tells whether the events wait for the success of a handler.
-func (b *batch) staged() bool { return b.attempt != nil && !b.config.immediately }
+func (b *batch) staged() bool { return b.attempt != nil && !b.config.immediately && b.tx == nil }
 
 // batches are used again: code that keeps records copies them.
 var batches = sync.Pool{New: func() any { return new(batch) }}
@@ -107,6 +126,19 @@ func (b *batch) free() {
 	clear(b.records)
 	*b = batch{records: b.records[:0]}
 	batches.Put(b)
+}
+
+// newBatchTo is newBatch for what the program publishes to.
+func newBatchTo(ctx context.Context, to Publisher, eventType string, version, size int, opts []PublishOption) (*batch, error) {
+	bus, run, err := targetOf(to)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBatch(ctx, bus, eventType, version, size, opts)
+	if err == nil {
+		b.tx = run
+	}
+	return b, err
 }
 
 func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int, opts []PublishOption) (*batch, error) {
@@ -249,6 +281,9 @@ func (b *batch) append(ctx context.Context) error {
 	if b.staged() {
 		return b.stage(ctx)
 	}
+	if b.tx != nil {
+		return b.tx.append(b.attempt, b.records)
+	}
 	if err := b.bus.accepts(); err != nil {
 		return err
 	}
@@ -272,5 +307,5 @@ func (b *batch) append(ctx context.Context) error {
 func (b *batch) receipt(i int) Receipt {
 	r := &b.records[i]
 	stored := !b.staged() || r.Duplicate && r.Seq > 0
-	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: !stored}
+	return Receipt{ID: r.ID, Duplicate: r.Duplicate, bus: b.bus, seq: r.Seq, staged: !stored, tx: b.tx}
 }

@@ -21,6 +21,7 @@ type Receipt struct {
 	bus    *Bus
 	seq    int64
 	staged bool
+	tx     *txRun // that it was published in; nil for none
 }
 
 // Wait returns when every subscription of the file has settled the event: handled or
@@ -30,6 +31,8 @@ type Receipt struct {
 //   - the error of ctx, if it ends first
 //   - [ErrStaged], at once, for an event that a handler has published with its context and
 //     without [Immediately]
+//   - [ErrInTx] and [ErrTxUndone], at once, for an event of a [Tx] that is not stored yet, and
+//     of one that was not
 //   - [ErrShutdown], when the bus is shut down meanwhile
 //   - *[WaitCycleError], at once, in a handler for whose event the event's handlers wait
 //   - [ErrRestored], when a backup is restored into the file meanwhile
@@ -52,6 +55,11 @@ type Receipt struct {
 func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	if r.staged {
 		return Outcome{}, ErrStaged
+	}
+	if r.tx != nil {
+		if err := r.tx.err(); err != nil {
+			return Outcome{}, err
+		}
 	}
 	defer r.bus.keep()
 	var settled []engine.Settlement

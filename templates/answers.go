@@ -48,7 +48,7 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 func requestEvent(e *catalog.Event) *jen.Statement {
 	function := "Request" + e.GoName
 	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].", e.Result.Doc, deprecated(e.Deprecated)).
-		Func().Id(function).Params(publishParams("payload", jen.Id(e.GoName))...).
+		Func().Id(function).Params(publishParams(toBus(), "payload", jen.Id(e.GoName))...).
 		Params(goType(e.Result.Type), jen.Error()).
 		Block(askCall("Request", e))
 }
@@ -61,13 +61,16 @@ func requestEvent(e *catalog.Event) *jen.Statement {
 //	}
 func collectEvent(e *catalog.Event) *jen.Statement {
 	function := "Collect" + e.GoName
-	params := publishParams("payload", jen.Id(e.GoName))
+	params := publishParams(toBus(), "payload", jen.Id(e.GoName))
 	params[3] = jen.Id("opts").Op("...").Add(inRuntime("CollectOption"))
 	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).
 		Params(jen.Index().Add(inRuntime("Answer")).Types(goType(e.Result.Type)), jen.Error()).
 		Block(askCall("Collect", e))
 }
+
+// toBus is the parameter of the bus that is asked.
+func toBus() jen.Code { return jen.Id("bus").Op("*").Add(inRuntime("Bus")) }
 
 // askCall emits the call of a function of the runtime whose first type parameter is the
 // result.

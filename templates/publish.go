@@ -30,7 +30,7 @@ func publishOne(e *catalog.Event) *jen.Statement {
 		"Publish"+e.GoName+" publishes one "+e.Name.V+". If it returns nil the event is on disk; "+
 			"if it returns an error nothing was stored. See [runtime.Publish].", dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName).
-		Params(publishParams("payload", jen.Id(e.GoName))...).
+		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
 		Block(publishCall("Publish", e, "payload"))
 }
@@ -54,12 +54,15 @@ func publishBatch(e *catalog.Event) *jen.Statement {
 		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload in one transaction: "+
 			"all of them or none. See [runtime.PublishBatch].", deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName+"Batch").
-		Params(publishParams("payloads", jen.Index().Id(e.GoName))...).
+		Params(publishParams(toPublisher(), "payloads", jen.Index().Id(e.GoName))...).
 		Params(jen.Index().Op("*").Add(inRuntime("Receipt")), jen.Error()).
 		Block(publishCall("PublishBatch", e, "payloads"))
 }
 
-func publishParams(payload string, payloadType jen.Code) []jen.Code {
+// toPublisher is the parameter of what a function publishes to.
+func toPublisher() jen.Code { return jen.Id("to").Add(inRuntime("Publisher")) }
+
+func publishParams(target jen.Code, payload string, payloadType jen.Code) []jen.Code {
 	return []jen.Code{
 		jen.Id("ctx").Qual("context", "Context"),
 		jen.Id("bus").Op("*").Add(inRuntime("Bus")),

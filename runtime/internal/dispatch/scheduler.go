@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -291,7 +292,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // work handles one delivery after the other.
 func (s *Scheduler) work(worker int, loan <-chan struct{}) {
-	s.runsOn(worker, goroutine())
+	s.runsOn(worker, goroutine.Number())
 	if s.cfg.Batch != nil && !s.workBatches(worker) {
 		return // another worker has taken over
 	}

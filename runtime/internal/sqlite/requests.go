@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -13,6 +14,7 @@ import (
 type request struct {
 	events     []logged                   // to append
 	exec       func(*database.Conn) error // to run instead, in a transaction of its own
+	part       *part                      // of the program, to run beside those of others
 	full       bool                       // exec has to be on disk before the answer
 	result     chan error
 	refused    error // for itself only: an idempotency key in conflict
@@ -21,7 +23,7 @@ type request struct {
 }
 
 // synced reports whether r has to be on disk before the answer.
-func (r *request) synced() bool { return len(r.events) > 0 || r.full }
+func (r *request) synced() bool { return len(r.events) > 0 || r.full || r.part != nil }
 
 // do executes something in a transaction and waits for its outcome. A context
 // that ends while it is still queued withdraws it; later the outcome is waited
@@ -62,6 +64,9 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if on := w.inside.Load(); on != 0 && on == goroutine.Number() {
+		return engine.ErrInTx
+	}
 	r.pending = true
 	w.mu.Lock()
 	if w.closing {
@@ -70,7 +75,7 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	}
 	w.queue = append(w.queue, r)
 	w.queued()
-	alone := len(w.queue) == 1 && w.lastGroup <= 1 && r.synced()
+	alone := len(w.queue) == 1 && w.lastGroup <= 1 && r.synced() && r.part == nil
 	w.mu.Unlock()
 	if !alone || !w.lead() {
 		w.signal()
@@ -80,6 +85,9 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 
 // await waits for the outcome of a request, or withdraws it.
 func (w *writer) await(ctx context.Context, r *request) error {
+	if r.part != nil {
+		return w.awaitPart(ctx, r)
+	}
 	if ctx.Done() == nil {
 		return <-r.result
 	}

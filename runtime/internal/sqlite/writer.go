@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"database/sql"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
 
 const (
@@ -55,16 +58,20 @@ type writer struct {
 	since    atomic.Int64 // and has done so since this microsecond, as the row of owner says; 0 for never
 	requests sync.Pool    // of *request; channels must not travel between logs
 
-	turn    chan struct{} // holds a token; whoever has taken it uses conn and what follows
-	looked  time.Time     // when lookAround last ran
-	back    time.Duration // by how much the wall clock was set back, which the due times have yet to follow
-	version int64         // PRAGMA data_version, as last seen
-	known   lineage       // of the log
-	placed  time.Time     // when inPlace last looked
-	saving  bool          // the write-ahead log is to be moved into the file, which has to be left
-	events  []logged      // of the transaction at hand
-	flushes []flush       // of the transaction at hand
-	keys    []settledKey  // of the transaction at hand
+	inside   atomic.Uint64 // the goroutine on which a part runs; 0 for none
+	programs *sql.DB       // makes what parts are given; nil before the first
+
+	turn    chan struct{}  // holds a token; whoever has taken it uses conn and what follows
+	looked  time.Time      // when lookAround last ran
+	back    time.Duration  // by how much the wall clock was set back, which the due times have yet to follow
+	version int64          // PRAGMA data_version, as last seen
+	known   lineage        // of the log
+	placed  time.Time      // when inPlace last looked
+	saving  bool           // the write-ahead log is to be moved into the file, which has to be left
+	events  []logged       // of the transaction at hand
+	flushes []flush        // of the transaction at hand
+	shared  *sqlapi.Shared // conn, as parts use it; nil before the first
+	keys    []settledKey   // of the transaction at hand
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {
@@ -83,6 +90,7 @@ func (w *writer) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer w.patience.Stop()
+	defer w.unshare()
 	for {
 		<-w.turn
 		wait, closing := w.work()
@@ -251,7 +259,9 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	if err == nil {
 		err = w.conn.Finish(func() error { return w.applyHere(g) })
 	}
-	for tries := 0; tries < changesLimit && w.changed(err); tries++ {
+	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err); tries++ {
+		clear(w.events)
+		w.events = w.events[:0]
 		err = w.conn.Commit(full && !w.unsynced, func() error { return w.applyHere(g) })
 	}
 	took = time.Since(began)
@@ -273,12 +283,16 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	// Publishers first: while they get their next events ready for the next
 	// transaction, handlers have the time that it takes.
 	for _, r := range g.requests {
+		if r.part != nil && r.part.postponed {
+			continue
+		}
 		if r.refused != nil && err == nil {
 			r.result <- r.refused
 		} else {
 			r.result <- err
 		}
 	}
+	w.queueAgain(g.requests)
 	if err == nil {
 		w.log.appended(w.events)
 	}
@@ -305,9 +319,18 @@ func (w *writer) report(err error) {
 // apply does what a transaction is for.
 func (w *writer) apply(g group) error {
 	w.keys = w.keys[:0]
+	var parts parts
 	for _, r := range g.requests {
 		if r.exec != nil {
 			return r.exec(w.conn)
+		}
+		if r.part != nil {
+			if parts.next(r.part) {
+				if err := w.perform(r.part); err != nil {
+					return err
+				}
+			}
+			continue
 		}
 		if r.generation != w.log.generation.Load() {
 			for i := range r.events {

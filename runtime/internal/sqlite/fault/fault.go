@@ -33,7 +33,7 @@ func Wrap(op, path string, err error) error {
 	var begun *engine.BegunError
 	var unanswered *engine.UnansweredError
 	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.As(err, &begun) || errors.As(err, &unanswered) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.As(err, &begun) || errors.As(err, &unanswered) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrInTx) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Transactor is a log that lets the program write rows of its own in the transactions of
+// the log. An engine that has no tables does not implement it.
+type Transactor interface {
+	// Transact runs t.Run on the calling goroutine, in a transaction of the log that it may
+	// share with others who write at that moment. When Transact returns nil, all that Run has
+	// written and appended is on disk; on an error nothing of it is stored.
+	//
+	// Run is called again, with another Tx, if the transaction had to be rolled back because
+	// of somebody else's part of it.
+	//
+	// The error is the one that Run has returned; a *[TxTimeoutError] if Run took longer than
+	// t.Limit, once Run has returned; [ErrInTx] if the caller is itself inside a Run of this
+	// log; that of ctx if it ends before the transaction begins, after which it no longer
+	// matters; or a *[StorageError]. If Run panics or ends its goroutine, nothing of it is
+	// stored, and the panic goes on.
+	Transact(ctx context.Context, t Transaction) error
+}
+
+// Transaction is one part of a transaction of the log.
+type Transaction struct {
+	Run func(tx Tx) error
+	// Limit is how long Run may take. Others wait meanwhile, so it is short.
+	Limit time.Duration
+	// Overran is called, on a goroutine of its own, when Run takes longer than Limit; nil for
+	// nothing. Run may never return.
+	Overran func()
+}
+
+// DBTX runs statements. It is what the code that sqlc generates takes.
+type DBTX interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Tx is what a Run writes with. It is over when Run returns, or when its time is up. What
+// it is asked for after that is refused.
+type Tx interface {
+	DBTX
+
+	// Append stores records in the transaction, in order, and sets their Seq, as
+	// [Appender.Append] does. They are in the log when the transaction is. If the error is
+	// not a *[ConflictError], nothing of the transaction will be stored.
+	Append(records []Record) error
+}
+
+// ErrInTx is returned by what writes to the log on the goroutine of a [Transaction] that
+// runs: it would wait for itself.
+var ErrInTx = errors.New("this function runs within a transaction of the bus, which what it calls would wait for: write and publish with its Tx")
+
+// ErrTxOver is returned by a Tx that is over.
+var ErrTxOver = errors.New("this transaction is over: a Tx is good until its function returns or its time is up")
+
+// ProtectedError says that a statement was refused, because it would change tables of the
+// log, or a transaction that others share.
+type ProtectedError struct {
+	Problem string // in words, and what to do
+}
+
+// Error says what is wrong.
+func (e *ProtectedError) Error() string { return e.Problem }
+
+// TxTimeoutError says that a function took too long, and that nothing of it is stored.
+type TxTimeoutError struct {
+	Limit time.Duration
+}
+
+// Error says how long the function may take.
+func (e *TxTimeoutError) Error() string {
+	return fmt.Sprintf("the function of the transaction did not return within %v, so nothing of it is stored: "+
+		"everybody who writes waits for it, so compute, and call others, before the transaction", e.Limit)
+}
+
+// Is makes the error match [context.DeadlineExceeded].
+func (e *TxTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -1,0 +1,105 @@
+package sqlapi
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Guard refuses what a program must not do on a connection. It is asked while a statement
+// is prepared, and says nothing while no session uses the connection.
+type Guard struct {
+	// Protected tells whether a table or view is the bus's. Programs read those and no more.
+	Protected func(name string) bool
+	// Trusted is the trigger by which programs may write to tables of the bus all the same.
+	Trusted string
+
+	up      bool
+	within  bool
+	refused error
+}
+
+// raise puts the guard up. within says that the transaction is somebody else's.
+func (g *Guard) raise(within bool) { g.up, g.within, g.refused = true, within, nil }
+
+// lower takes it down, and returns what it has refused since.
+func (g *Guard) lower() error {
+	g.up = false
+	return g.refused
+}
+
+func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, _, trigger string) sqlite3.AuthorizerReturnCode {
+	if !g.up {
+		return sqlite3.AUTH_OK
+	}
+	problem := g.problem(action, first, second, trigger)
+	if problem == "" {
+		return sqlite3.AUTH_OK
+	}
+	if g.refused == nil {
+		g.refused = &engine.ProtectedError{Problem: problem}
+	}
+	return sqlite3.AUTH_DENY
+}
+
+// problem says what is wrong with what a statement does, or "".
+func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, trigger string) string {
+	switch action {
+	case sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE, sqlite3.AUTH_DELETE:
+		if g.Protected(first) && (trigger == "" || trigger != g.Trusted) {
+			return fmt.Sprintf("%s belongs to the bus: programs may read it, and change it only by publishing events and with the tools for operators", first)
+		}
+	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_DROP_TABLE, sqlite3.AUTH_CREATE_VIEW, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_CREATE_VTABLE:
+		if g.Protected(first) {
+			return fmt.Sprintf("the name %s belongs to the bus: choose another one", first)
+		}
+	case sqlite3.AUTH_ALTER_TABLE, sqlite3.AUTH_CREATE_INDEX, sqlite3.AUTH_DROP_INDEX, sqlite3.AUTH_CREATE_TRIGGER, sqlite3.AUTH_DROP_TRIGGER,
+		sqlite3.AUTH_CREATE_TEMP_TRIGGER:
+		if g.Protected(second) {
+			return fmt.Sprintf("%s belongs to the bus: it cannot be altered, and has no indexes and triggers of programs", second)
+		}
+	}
+	if g.within {
+		return withinProblem(action, first, second)
+	}
+	return ""
+}
+
+// withinProblem is what is wrong with it inside a transaction that others share.
+func withinProblem(action sqlite3.AuthorizerActionCode, first, second string) string {
+	switch action {
+	case sqlite3.AUTH_TRANSACTION:
+		return fmt.Sprintf("%s is not for this function: the transaction is shared with others; return nil to commit, and an error to roll back", first)
+	case sqlite3.AUTH_SAVEPOINT:
+		if strings.EqualFold(second, Savepoint) {
+			return fmt.Sprintf("the savepoint %s belongs to the bus: choose another name", second)
+		}
+	case sqlite3.AUTH_ATTACH, sqlite3.AUTH_DETACH:
+		return "databases cannot be attached or detached inside a transaction"
+	case sqlite3.AUTH_CREATE_TEMP_TABLE, sqlite3.AUTH_CREATE_TEMP_VIEW, sqlite3.AUTH_CREATE_TEMP_TRIGGER, sqlite3.AUTH_CREATE_TEMP_INDEX:
+		return "temporary tables, views and triggers would outlive the transaction, because its connection is that of the bus: use a WITH clause, or a table"
+	case sqlite3.AUTH_PRAGMA:
+		if !harmless(first, second) {
+			return fmt.Sprintf("PRAGMA %s would change the connection of the bus", first)
+		}
+	}
+	return ""
+}
+
+// Savepoint is the name of the savepoints that sessions within a transaction have.
+const Savepoint = "busgen_tx"
+
+// harmless tells whether a pragma only answers.
+func harmless(name, value string) bool {
+	switch strings.ToLower(name) {
+	case "table_info", "table_xinfo", "table_list", "index_info", "index_xinfo", "index_list", "foreign_key_list", "foreign_key_check",
+		"integrity_check", "quick_check", "compile_options", "database_list", "collation_list", "function_list", "module_list", "pragma_list":
+		return true
+	case "wal_checkpoint", "incremental_vacuum", "optimize", "shrink_memory":
+		return false
+	}
+	return value == ""
+}

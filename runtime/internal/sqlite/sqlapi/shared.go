@@ -1,0 +1,122 @@
+package sqlapi
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Shared is a connection with statements that stay prepared for programs, and a guard. It
+// belongs to one goroutine at a time, as the connection does.
+type Shared struct {
+	conn  *sqlite3.Conn
+	guard *Guard
+
+	idle map[string][]idleStmt // by their text
+	kept int                   // how many there are
+	used uint64                // counts uses, to find those that are used least
+}
+
+// maxKept is how many statements stay prepared.
+const maxKept = 256
+
+// idleStmt is a prepared statement that nobody uses.
+type idleStmt struct {
+	*sqlite3.Stmt
+	used uint64
+}
+
+// Share makes a connection usable for sessions. It sets the authorizer of the connection.
+func Share(conn *sqlite3.Conn, guard *Guard) (*Shared, error) {
+	s := &Shared{conn: conn, guard: guard, idle: map[string][]idleStmt{}}
+	if err := conn.SetAuthorizer(guard.authorize); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close finalizes the statements. The connection stays open.
+func (s *Shared) Close() error {
+	var errs []error
+	for _, list := range s.idle {
+		for _, one := range list {
+			errs = append(errs, one.Close())
+		}
+	}
+	clear(s.idle)
+	s.kept = 0
+	return errors.Join(errs...)
+}
+
+// errSeveral is the error for several statements where only one can be.
+var errSeveral = errors.New("several statements at once cannot be prepared, have parameters or return rows: run them one by one")
+
+// take returns a prepared statement for one text.
+func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
+	if list := s.idle[query]; len(list) > 0 {
+		last := list[len(list)-1]
+		s.idle[query] = list[:len(list)-1]
+		s.kept--
+		return last.Stmt, nil
+	}
+	stmt, tail, err := s.conn.PrepareFlags(query, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, err
+	}
+	if !blank(tail) {
+		stmt.Close()
+		return nil, errSeveral
+	}
+	if stmt == nil {
+		return nil, errors.New("there is no statement in this text")
+	}
+	return stmt, nil
+}
+
+// give takes a statement back, for the next who needs it.
+func (s *Shared) give(query string, stmt *sqlite3.Stmt) {
+	// What the last use failed with was reported to who used it.
+	stmt.Reset()
+	stmt.ClearBindings()
+	if s.kept >= maxKept {
+		s.forget()
+	}
+	s.used++
+	s.idle[query] = append(s.idle[query], idleStmt{stmt, s.used})
+	s.kept++
+}
+
+// forget finalizes the statement that was used least recently.
+func (s *Shared) forget() {
+	oldest := ""
+	var at uint64
+	for query, list := range s.idle {
+		if len(list) == 0 {
+			delete(s.idle, query)
+		} else if at == 0 || list[0].used < at {
+			oldest, at = query, list[0].used
+		}
+	}
+	list := s.idle[oldest]
+	list[0].Close()
+	s.idle[oldest] = list[1:]
+	s.kept--
+}
+
+// blank tells whether nothing but white space, comments and semicolons is left of a text.
+func blank(tail string) bool {
+	for {
+		tail = strings.TrimLeft(tail, " \t\n\f\r;")
+		switch {
+		case tail == "":
+			return true
+		case strings.HasPrefix(tail, "--"):
+			_, tail, _ = strings.Cut(tail, "\n")
+		case strings.HasPrefix(tail, "/*"):
+			_, tail, _ = strings.Cut(tail[2:], "*/")
+		default:
+			return false
+		}
+	}
+}

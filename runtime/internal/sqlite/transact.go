@@ -1,0 +1,322 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+)
+
+// A part is a function of the program that runs within the writer's transaction, in a
+// savepoint of its own. The writer gives its connection away for that time: it waits until
+// the function has returned, on the goroutine of who has called Transact, or until its
+// time is up. So a function that never returns costs others no more than its limit.
+//
+// What a part does wrong is taken back with its savepoint. But SQLite rolls the whole
+// transaction back when a statement that writes is interrupted, and when the program says
+// ON CONFLICT ROLLBACK. Then everything begins anew without that part, and the functions
+// that had run before it run again.
+type part struct {
+	engine.Transaction
+	turn      chan *run // the connection is the function's, until it sends to ended
+	goroutine uint64    // of who waits
+	refused   error     // by itself: nothing of it is stored
+	postponed bool      // to the next transaction
+}
+
+// run is one call of the function of a part.
+type run struct {
+	w       *writer
+	session *sqlapi.Session
+	tx      *sql.Tx
+	ended   chan error
+	failed  error // what was appended could not be
+}
+
+// groupTime is how long the parts of one transaction run, together. What is left comes with
+// the next one: other processes wait for the lock.
+const groupTime = 50 * time.Millisecond
+
+// parts counts the parts of one transaction.
+type parts struct{ first time.Time }
+
+// next tells whether a part is to run now.
+func (all *parts) next(p *part) bool {
+	now := time.Now()
+	switch {
+	case p.refused != nil:
+		return false
+	case all.first.IsZero():
+		all.first = now
+	case now.Sub(all.first) >= groupTime:
+		p.postponed = true
+	}
+	return !p.postponed
+}
+
+// queueAgain puts the parts that were postponed before all that came later.
+func (w *writer) queueAgain(requests []*request) {
+	var again []*request
+	for _, r := range requests {
+		if r.part != nil && r.part.postponed {
+			r.part.postponed, r.pending = false, true
+			again = append(again, r)
+		}
+	}
+	if again == nil {
+		return
+	}
+	w.mu.Lock()
+	w.queue = append(again, w.queue...)
+	w.mu.Unlock()
+}
+
+// Transact implements [engine.Transactor].
+func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
+	r := l.writer.newRequest()
+	r.generation = l.generation.Load()
+	r.part = &part{Transaction: t, turn: make(chan *run), goroutine: goroutine.Number()}
+	err := l.writer.submit(ctx, r)
+	if refused := r.part.refused; refused != nil {
+		err = refused // the program's own, which passes as it is
+	} else {
+		err = fault.Wrap("write", l.path, err)
+	}
+	l.writer.free(r)
+	return err
+}
+
+// awaitPart runs the function of a part whenever its turn comes, until the outcome is known.
+func (w *writer) awaitPart(ctx context.Context, r *request) error {
+	done := ctx.Done()
+	for {
+		select {
+		case turn := <-r.part.turn:
+			w.runPart(r, turn)
+		case err := <-r.result:
+			return err
+		case <-done:
+			if w.withdraw(r) {
+				return ctx.Err()
+			}
+			done = nil
+		}
+	}
+}
+
+// runPart calls the function. If it does not return, what it did is taken back before
+// the panic goes on.
+func (w *writer) runPart(r *request, turn *run) {
+	returned := false
+	defer func() {
+		turn.close()
+		if !returned {
+			turn.ended <- errUnwinding
+			<-r.result
+			w.free(r)
+		}
+	}()
+	err := turn.open()
+	if err == nil {
+		err = r.part.Run(turn)
+	}
+	returned = true
+	turn.ended <- err
+}
+
+// errUnwinding stands for a function that does not return, because of a panic or because its
+// goroutine ends.
+var errUnwinding = errors.New("the function of the transaction has panicked, or ended its goroutine")
+
+// perform runs a part within the transaction at hand. An error is that of the transaction
+// as a whole. It runs with the writer's turn, on the goroutine of who has it.
+func (w *writer) perform(p *part) error {
+	if err := w.share(); err != nil {
+		return err
+	}
+	if err := w.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
+		return err
+	}
+	before := len(w.events)
+	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
+	w.inside.Store(p.goroutine)
+	p.turn <- turn
+	err := w.outcome(p, turn)
+	w.inside.Store(0)
+	broken := turn.session.End(engine.ErrTxOver)
+	if w.conn.GetAutocommit() {
+		if broken != nil {
+			return broken
+		}
+		if err == nil {
+			err = errors.New("the transaction was rolled back by a statement of its function")
+		}
+		p.refused = err
+		return errBeginAnew
+	}
+	if err == nil {
+		err = w.unresolved()
+	}
+	if err == nil {
+		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
+	}
+	p.refused = err
+	clear(w.events[before:])
+	w.events = w.events[:before]
+	if err := w.conn.Exec("ROLLBACK TO " + sqlapi.Savepoint); err != nil {
+		return err
+	}
+	return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
+}
+
+// errBeginAnew says that the transaction is gone because of one part, which is refused.
+var errBeginAnew = errors.New("the transaction was rolled back by a part of it")
+
+// outcome waits for the function, or until its time is up.
+func (w *writer) outcome(p *part, turn *run) error {
+	limit := time.NewTimer(p.Limit)
+	defer limit.Stop()
+	select {
+	case err := <-turn.ended:
+		if err == nil {
+			err = turn.failed
+		}
+		return err
+	case <-limit.C:
+	}
+	turn.session.Interrupt()
+	if p.Overran != nil {
+		go p.Overran()
+	}
+	return &engine.TxTimeoutError{Limit: p.Limit}
+}
+
+// unresolved returns an error if rows refer to others that are missing, which SQLite would
+// find at the end of the transaction only.
+func (w *writer) unresolved() error {
+	n, _, err := w.conn.Status(sqlite3.DBSTATUS_DEFERRED_FKS, false)
+	if err == nil && n != 0 {
+		err = errors.New("a row that was written refers to one that is missing (FOREIGN KEY constraint failed)")
+	}
+	return err
+}
+
+// share makes the writer's connection usable for programs, once.
+func (w *writer) share() (err error) {
+	if w.shared == nil {
+		w.shared, err = sqlapi.Share(w.conn.Conn, &sqlapi.Guard{Protected: isOurs})
+	}
+	if w.programs == nil {
+		w.programs = sql.OpenDB(connector{})
+		w.programs.SetMaxIdleConns(-1) // a connection is a session
+	}
+	return err
+}
+
+// unshare undoes share.
+func (w *writer) unshare() {
+	if w.shared != nil {
+		w.shared.Close()
+	}
+	if w.programs != nil {
+		w.programs.Close()
+	}
+}
+
+// open begins what the function is given.
+func (t *run) open() (err error) {
+	t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
+	return err
+}
+
+// close frees what the function has left open. It may wait for goroutines of the function.
+func (t *run) close() {
+	if t.tx != nil {
+		t.session.End(engine.ErrTxOver)
+		t.tx.Rollback() // which does nothing but free what database/sql holds
+	}
+}
+
+// sessionKey is the key of the session in the context of a connector.
+type sessionKey struct{}
+
+// connector hands out the session of its context.
+type connector struct{}
+
+func (connector) Connect(ctx context.Context) (driver.Conn, error) {
+	return ctx.Value(sessionKey{}).(*sqlapi.Session), nil
+}
+
+func (connector) Driver() driver.Driver { return nil }
+
+// Append implements [engine.Tx].
+func (t *run) Append(records []engine.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return t.session.Do(func() error {
+		events := t.w.log.types.number(nil, records)
+		err := t.w.deduplicate(events)
+		if err == nil {
+			if err = t.w.insert(events); err == nil {
+				numberDuplicates(events)
+			}
+		}
+		if err != nil {
+			if !isConflict(err) {
+				t.failed = err
+			}
+			return err
+		}
+		for i, e := range events {
+			records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
+		}
+		return nil
+	})
+}
+
+// ExecContext implements [engine.DBTX].
+func (t *run) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return t.tx.ExecContext(ctx, query, args...)
+}
+
+// PrepareContext implements [engine.DBTX].
+func (t *run) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	return t.tx.PrepareContext(ctx, query)
+}
+
+// QueryContext implements [engine.DBTX].
+func (t *run) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements [engine.DBTX].
+func (t *run) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.tx.QueryRowContext(ctx, query, args...)
+}
+
+// ourNames are those of the tables, views and indexes of the schema.
+var ourNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:TABLE|VIEW|(?:UNIQUE )?INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
+		names[found[1]] = true
+	}
+	return names
+}()
+
+// isOurs tells whether a name in the database belongs to the bus. Tables that later versions
+// add have names that begin with busgen_.
+func isOurs(name string) bool {
+	name = strings.ToLower(name)
+	return ourNames[name] || strings.HasPrefix(name, "busgen_")
+}

@@ -1,0 +1,246 @@
+package runtime
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Publisher is what events are published to: a *[Bus], or a [Tx] if they are to be stored
+// together with rows of the program. The generated Publish functions take one. Only this
+// package has types that implement it.
+type Publisher interface {
+	// target returns the bus, and the transaction that the events are to be part of; nil for
+	// one of their own.
+	target() (*Bus, *txRun)
+}
+
+func (b *Bus) target() (*Bus, *txRun) { return b, nil }
+
+// Tx is a transaction on the file of a bus, shared with events: see [Bus.Tx]. Its methods
+// run statements as those of [sql.Tx] do, so it can be handed to code that sqlc has
+// generated, and it is a [Publisher].
+//
+// A Tx is good until its function returns or its time is up; later calls return
+// [ErrTxOver], or [sql.ErrTxDone]. It is safe for concurrent use, but it is one connection:
+// statements run one after the other.
+//
+// Statements see what the function has written before. They may read the bus's own tables
+// and views, but not change them. Statements that begin or end transactions, attach
+// databases, make temporary tables or change the connection are refused with a
+// *[ProtectedError]. Savepoints are allowed. The zero Tx is of no use.
+type Tx struct{ run *txRun }
+
+// txRun is one call of the function of a transaction.
+type txRun struct {
+	bus     *Bus
+	tx      engine.Tx
+	state   atomic.Int32
+	records []engine.Record // published
+	storing []childrenOf        // by handlers
+}
+
+// childrenOf is what the handler of an attempt has published in a transaction.
+type childrenOf struct {
+	attempt *dispatch.Attempt
+	records []engine.Record
+}
+
+// The states of a txRun.
+const (
+	txOpen int32 = iota
+	txStored
+	txUndone
+)
+
+func (t Tx) target() (*Bus, *txRun) {
+	if t.run == nil {
+		return nil, nil
+	}
+	return t.run.bus, t.run
+}
+
+// Tx runs f in a transaction on the file of the bus. What f writes with its Tx, and the
+// events it publishes with it, are stored together, and on disk, when Tx returns nil; then
+// the events are delivered. On an error nothing of it is stored.
+//
+// Many goroutines may call Tx at the same time. Their functions run one after the other,
+// within one transaction of SQLite that is synced to disk once for all of them and for all
+// who publish. So many small transactions are fast together, where each of its own would
+// wait for the disk. What one of them does wrong concerns no other: its own writes are taken
+// back.
+//
+// f runs on the goroutine of the caller, and everybody else who writes to the file waits
+// for it. It should do nothing but read and write: call others, and compute, before. After
+// 100 ms ([WithTxLimit]) the statement that runs is interrupted, the Tx is over, what f has
+// written is taken back, and the bus logs a warning with the line that has called Tx. Tx
+// still waits for f to return.
+//
+// f may be called more than once: when a statement of somebody else's function is
+// interrupted while it writes, or fails with ON CONFLICT ROLLBACK, SQLite rolls back all
+// of the transaction, and the functions that had run are called again, each with a new Tx.
+// So f must set what it computes anew, and have no effect but through its Tx.
+//
+// In f everything that writes to the bus must go through its Tx. Other calls on the
+// goroutine of f that would write, such as [Publish] with the bus or another Tx, return
+// [ErrInTx]; on another goroutine they wait until f is over.
+//
+// With the ctx of a handler the events are its children, but the transaction is one of its
+// own: it is stored whatever becomes of the handler. Publishing with the Tx never waits for
+// room: with [WithMaxPending] the error is a *[PendingError] also with [Block].
+//
+// If ctx ends before the transaction begins, nothing is done and its error is returned.
+// Later it only matters to the statements that it is given to. The errors are:
+//
+//   - that of f, as it is
+//   - *[TxTimeoutError]: f did not return in time
+//   - *[StorageError]: the file cannot be written; nothing is stored, unless it is InDoubt
+//   - [ErrInTx]: the caller is the function of a transaction of this bus
+//   - [ErrShutdown]: the bus is shut down
+//   - [ErrAttemptOver]: ctx is the one of a handler whose attempt is over
+//   - [errors.ErrUnsupported]: the bus keeps its events in something that has no tables ([WithEngine])
+//   - the error of ctx
+//
+// If f panics, or ends its goroutine, what it has written is taken back, and the panic goes on.
+func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error {
+	if f == nil {
+		return errors.New("Tx: the function is nil")
+	}
+	defer b.keep()
+	if err := b.acceptsFrom(ctx); err != nil {
+		return err
+	}
+	log, ok := b.log.(engine.Transactor)
+	if !ok {
+		return fmt.Errorf("Tx: %w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
+	}
+	var callers [1]uintptr
+	goruntime.Callers(2, callers[:])
+	began := time.Now()
+	var run *txRun
+	err := log.Transact(ctx, engine.Transaction{
+		Limit: b.config.txLimit,
+		Run: func(tx engine.Tx) error {
+			if run != nil {
+				run.state.Store(txUndone)
+			}
+			run = &txRun{bus: b, tx: tx}
+			return f(Tx{run})
+		},
+		Overran: func() { b.warnTx(callers[:], began) },
+	})
+	if err != nil {
+		if run != nil {
+			run.state.Store(txUndone)
+		}
+		return public(err)
+	}
+	run.state.Store(txStored)
+	b.published(run.records)
+	for _, s := range run.storing {
+		b.storedBy(s.attempt, s.records)
+	}
+	return nil
+}
+
+// warnTx says whose function holds up all others.
+func (b *Bus) warnTx(callers []uintptr, began time.Time) {
+	frame, _ := goruntime.CallersFrames(callers).Next()
+	b.config.logger.Warn("the function of a transaction takes too long; what it has written is taken back",
+		slog.String("caller", fmt.Sprintf("%s:%d", frame.File, frame.Line)), slog.Duration("limit", b.config.txLimit), slog.Time("began", began))
+}
+
+// append stores records in the transaction.
+func (r *txRun) append(a *dispatch.Attempt, records []engine.Record) error {
+	ok, err := r.bus.admission.room(len(records))
+	if err != nil {
+		return public(err)
+	}
+	if !ok {
+		return &PendingError{Limit: r.bus.config.maxPending}
+	}
+	if err := r.tx.Append(records); err != nil {
+		return public(err)
+	}
+	before := len(r.records)
+	r.records = append(r.records, records...) // a copy: the caller uses its own again
+	if a != nil {
+		r.storing = append(r.storing, childrenOf{a, r.records[before:]})
+	}
+	return nil
+}
+
+// err returns why an event that was published in the transaction cannot be waited for.
+func (r *txRun) err() error {
+	switch r.state.Load() {
+	case txOpen:
+		return ErrInTx
+	case txUndone:
+		return ErrTxUndone
+	}
+	return nil
+}
+
+// ExecContext runs a statement that returns no rows. Without args it may be several
+// statements, with semicolons between them.
+func (t Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return t.run.tx.ExecContext(ctx, query, args...)
+}
+
+// PrepareContext prepares a statement, which is closed with the Tx. The bus keeps statements
+// prepared anyway, so there is little to gain.
+func (t Tx) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	return t.run.tx.PrepareContext(ctx, query)
+}
+
+// QueryContext runs a query. Its rows are closed with the Tx, at the latest.
+func (t Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.run.tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext runs a query that finds one row at most.
+func (t Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.run.tx.QueryRowContext(ctx, query, args...)
+}
+
+// WithTxLimit sets how long the function of a [Bus.Tx] may take, from 1 ms to 1 minute. The
+// default is 100 ms. Everybody who writes waits for the function, and other processes do
+// not wait for the file for longer than 5 s.
+func WithTxLimit(d time.Duration) Option {
+	return func(c *config) error {
+		if d < time.Millisecond || d > time.Minute {
+			return fmt.Errorf("WithTxLimit: the limit %v is not between 1ms and 1m", d)
+		}
+		c.txLimit = d
+		return nil
+	}
+}
+
+const defaultTxLimit = 100 * time.Millisecond
+
+// ErrInTx is returned by what writes to the bus on the goroutine of a function of [Bus.Tx],
+// other than through its Tx: it would wait for itself. Nothing was written.
+var ErrInTx = engine.ErrInTx
+
+// ErrTxOver is returned by a [Tx] whose function has returned, or has taken too long.
+var ErrTxOver = engine.ErrTxOver
+
+// ErrTxUndone is returned by [Receipt.Wait] for an event that was published in a transaction
+// which was not stored.
+var ErrTxUndone = errors.New("the transaction that this event was published in was not stored, so there is no such event")
+
+// TxTimeoutError says that a function of [Bus.Tx] took longer than [WithTxLimit] allows, and
+// that nothing of it is stored. It matches [context.DeadlineExceeded].
+type TxTimeoutError = engine.TxTimeoutError
+
+// ProtectedError says that a statement of a [Tx] was refused, because it would change tables
+// of the bus, or the transaction that others share.
+type ProtectedError = engine.ProtectedError
