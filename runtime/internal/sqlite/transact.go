@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,22 +65,29 @@ func (all *parts) next(p *part) bool {
 	return !p.postponed
 }
 
-// queueAgain puts the parts that were postponed before all that came later.
-func (w *writer) queueAgain(requests []*request) {
+// queueAgain puts the parts that were postponed before all that came later, and takes them
+// out of the requests that have run.
+func (w *writer) queueAgain(requests []*request) (ran []*request) {
+	if !slices.ContainsFunc(requests, (*request).postponed) {
+		return requests
+	}
 	var again []*request
 	for _, r := range requests {
-		if r.part != nil && r.part.postponed {
+		if r.postponed() {
 			r.part.postponed, r.pending = false, true
 			again = append(again, r)
+		} else {
+			ran = append(ran, r)
 		}
-	}
-	if again == nil {
-		return
 	}
 	w.mu.Lock()
 	w.queue = append(again, w.queue...)
 	w.mu.Unlock()
+	return ran
 }
+
+// postponed tells whether r did not run in the transaction that it was taken for.
+func (r *request) postponed() bool { return r.part != nil && r.part.postponed }
 
 // Transact implements [engine.Transactor].
 func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
@@ -182,17 +190,26 @@ func (w *writer) perform(p *part) error {
 // errBeginAnew says that the transaction is gone because of one part, which is refused.
 var errBeginAnew = errors.New("the transaction was rolled back by a part of it")
 
+// limitTicks is in how many pieces the time of a function is measured, one after the other.
+// While the process gets no time itself, or is stopped, no more than one piece passes.
+const limitTicks = 10
+
 // outcome waits for the function, or until its time is up.
 func (w *writer) outcome(p *part, turn *run) error {
-	limit := time.NewTimer(p.Limit)
-	defer limit.Stop()
-	select {
-	case err := <-turn.ended:
-		if err == nil {
-			err = turn.failed
+	tick := p.Limit / limitTicks
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	for n := 0; n < limitTicks; {
+		select {
+		case err := <-turn.ended:
+			if err == nil {
+				err = turn.failed
+			}
+			return err
+		case <-timer.C:
+			n++
+			timer.Reset(tick)
 		}
-		return err
-	case <-limit.C:
 	}
 	turn.session.Interrupt()
 	if p.Overran != nil {

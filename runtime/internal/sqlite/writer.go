@@ -282,17 +282,14 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	// Publishers first: while they get their next events ready for the next
 	// transaction, handlers have the time that it takes.
+	g.requests = w.queueAgain(g.requests)
 	for _, r := range g.requests {
-		if r.part != nil && r.part.postponed {
-			continue
-		}
 		if r.refused != nil && err == nil {
 			r.result <- r.refused
 		} else {
 			r.result <- err
 		}
 	}
-	w.queueAgain(g.requests)
 	if err == nil {
 		w.log.appended(w.events)
 	}
