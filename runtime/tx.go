@@ -239,8 +239,16 @@ var ErrTxUndone = errors.New("the transaction that this event was published in w
 
 // TxTimeoutError says that a function of [Bus.Tx] took longer than [WithTxLimit] allows, and
 // that nothing of it is stored. It matches [context.DeadlineExceeded].
+//
+//	type TxTimeoutError struct {
+//		Limit time.Duration
+//	}
 type TxTimeoutError = engine.TxTimeoutError
 
 // ProtectedError says that a statement of a [Tx] was refused, because it would change tables
 // of the bus, or the transaction that others share.
+//
+//	type ProtectedError struct {
+//		Problem string // in words, and what to do
+//	}
 type ProtectedError = engine.ProtectedError

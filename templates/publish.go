@@ -22,8 +22,8 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	// <what its dedupe key does>
 //	//
 //	// <doc>
-//	func Publish<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-//		return runtime.Publish(ctx, bus, <Event>Type, payload, opts...)
+//	func Publish<Event>(ctx context.Context, to runtime.Publisher, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+//		return runtime.Publish(ctx, to, <Event>Type, payload, opts...)
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
@@ -46,8 +46,8 @@ func dedupeWords(e *catalog.Event) string {
 // publishBatch emits
 //
 //	// Publish<Event>Batch publishes one <event.name> per payload, all of them or none. …
-//	func Publish<Event>Batch(ctx context.Context, bus *runtime.Bus, payloads []<Event>, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-//		return runtime.PublishBatch(ctx, bus, <Event>Type, payloads, opts...)
+//	func Publish<Event>Batch(ctx context.Context, to runtime.Publisher, payloads []<Event>, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+//		return runtime.PublishBatch(ctx, to, <Event>Type, payloads, opts...)
 //	}
 func publishBatch(e *catalog.Event) *jen.Statement {
 	return comment(
@@ -65,7 +65,7 @@ func toPublisher() jen.Code { return jen.Id("to").Add(inRuntime("Publisher")) }
 func publishParams(target jen.Code, payload string, payloadType jen.Code) []jen.Code {
 	return []jen.Code{
 		jen.Id("ctx").Qual("context", "Context"),
-		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
+		target,
 		jen.Id(payload).Add(payloadType),
 		jen.Id("opts").Op("...").Add(inRuntime("PublishOption")),
 	}
@@ -73,6 +73,6 @@ func publishParams(target jen.Code, payload string, payloadType jen.Code) []jen.
 
 func publishCall(function string, e *catalog.Event, payload string) jen.Code {
 	return jen.Return(inRuntime(function).Call(
-		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id(payload), jen.Id("opts").Op("..."),
+		jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Id(payload), jen.Id("opts").Op("..."),
 	))
 }

@@ -10,12 +10,12 @@ import (
 
 // PublishOrderPlaced publishes one order.placed. If it returns nil the event is
 // on disk; if it returns an error nothing was stored. See [runtime.Publish].
-func PublishOrderPlaced(ctx context.Context, bus *runtime.Bus, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderPlacedType, payload, opts...)
+func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
 // PublishOrderPlacedBatch publishes one order.placed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderPlacedType, payloads, opts...)
+func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
 }

@@ -12,28 +12,28 @@ import (
 // on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
 // A customer placed an order. Nothing is paid yet.
-func PublishOrderPlaced(ctx context.Context, bus *runtime.Bus, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderPlacedType, payload, opts...)
+func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
 // PublishOrderPlacedBatch publishes one order.placed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderPlacedType, payloads, opts...)
+func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
 }
 
 // PublishOrderShipped publishes one order.shipped. If it returns nil the event
 // is on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
 // The parcel of an order has left the warehouse.
-func PublishOrderShipped(ctx context.Context, bus *runtime.Bus, payload OrderShipped, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderShippedType, payload, opts...)
+func PublishOrderShipped(ctx context.Context, to runtime.Publisher, payload OrderShipped, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderShippedType, payload, opts...)
 }
 
 // PublishOrderShippedBatch publishes one order.shipped per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderShippedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderShipped, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderShippedType, payloads, opts...)
+func PublishOrderShippedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderShipped, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderShippedType, payloads, opts...)
 }
 
 // PublishParcelPickup publishes one parcel.pickup_requested. If it returns nil
@@ -41,14 +41,14 @@ func PublishOrderShippedBatch(ctx context.Context, bus *runtime.Bus, payloads []
 // [runtime.Publish].
 //
 // The shop looks for a carrier to fetch the parcel of an order.
-func PublishParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, ParcelPickupType, payload, opts...)
+func PublishParcelPickup(ctx context.Context, to runtime.Publisher, payload ParcelPickup, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, ParcelPickupType, payload, opts...)
 }
 
 // PublishParcelPickupBatch publishes one parcel.pickup_requested per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishParcelPickupBatch(ctx context.Context, bus *runtime.Bus, payloads []ParcelPickup, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, ParcelPickupType, payloads, opts...)
+func PublishParcelPickupBatch(ctx context.Context, to runtime.Publisher, payloads []ParcelPickup, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, ParcelPickupType, payloads, opts...)
 }
 
 // PublishOrderCancelled publishes one order.cancelled. If it returns nil the
@@ -56,14 +56,14 @@ func PublishParcelPickupBatch(ctx context.Context, bus *runtime.Bus, payloads []
 // [runtime.Publish].
 //
 // An order will not be carried out.
-func PublishOrderCancelled(ctx context.Context, bus *runtime.Bus, payload OrderCancelled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderCancelledType, payload, opts...)
+func PublishOrderCancelled(ctx context.Context, to runtime.Publisher, payload OrderCancelled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderCancelledType, payload, opts...)
 }
 
 // PublishOrderCancelledBatch publishes one order.cancelled per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderCancelledBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderCancelled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderCancelledType, payloads, opts...)
+func PublishOrderCancelledBatch(ctx context.Context, to runtime.Publisher, payloads []OrderCancelled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderCancelledType, payloads, opts...)
 }
 
 // PublishPaymentCaptured publishes one payment.captured. If it returns nil the
@@ -74,14 +74,14 @@ func PublishOrderCancelledBatch(ctx context.Context, bus *runtime.Bus, payloads 
 // [runtime.WithDedupeKey].
 //
 // The money for an order is on its way to the shop.
-func PublishPaymentCaptured(ctx context.Context, bus *runtime.Bus, payload PaymentCaptured, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PaymentCapturedType, payload, opts...)
+func PublishPaymentCaptured(ctx context.Context, to runtime.Publisher, payload PaymentCaptured, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PaymentCapturedType, payload, opts...)
 }
 
 // PublishPaymentCapturedBatch publishes one payment.captured per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPaymentCapturedBatch(ctx context.Context, bus *runtime.Bus, payloads []PaymentCaptured, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PaymentCapturedType, payloads, opts...)
+func PublishPaymentCapturedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentCaptured, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PaymentCapturedType, payloads, opts...)
 }
 
 // PublishPaymentDeclined publishes one payment.declined. If it returns nil the
@@ -89,14 +89,14 @@ func PublishPaymentCapturedBatch(ctx context.Context, bus *runtime.Bus, payloads
 // [runtime.Publish].
 //
 // The bank refused to pay for an order.
-func PublishPaymentDeclined(ctx context.Context, bus *runtime.Bus, payload PaymentDeclined, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PaymentDeclinedType, payload, opts...)
+func PublishPaymentDeclined(ctx context.Context, to runtime.Publisher, payload PaymentDeclined, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PaymentDeclinedType, payload, opts...)
 }
 
 // PublishPaymentDeclinedBatch publishes one payment.declined per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPaymentDeclinedBatch(ctx context.Context, bus *runtime.Bus, payloads []PaymentDeclined, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PaymentDeclinedType, payloads, opts...)
+func PublishPaymentDeclinedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentDeclined, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PaymentDeclinedType, payloads, opts...)
 }
 
 // PublishPaymentRefunded publishes one payment.refunded. If it returns nil the
@@ -104,14 +104,14 @@ func PublishPaymentDeclinedBatch(ctx context.Context, bus *runtime.Bus, payloads
 // [runtime.Publish].
 //
 // The shop gave money back.
-func PublishPaymentRefunded(ctx context.Context, bus *runtime.Bus, payload PaymentRefunded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PaymentRefundedType, payload, opts...)
+func PublishPaymentRefunded(ctx context.Context, to runtime.Publisher, payload PaymentRefunded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PaymentRefundedType, payload, opts...)
 }
 
 // PublishPaymentRefundedBatch publishes one payment.refunded per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPaymentRefundedBatch(ctx context.Context, bus *runtime.Bus, payloads []PaymentRefunded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PaymentRefundedType, payloads, opts...)
+func PublishPaymentRefundedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentRefunded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PaymentRefundedType, payloads, opts...)
 }
 
 // PublishUserRegistered publishes one user.registered. If it returns nil the
@@ -119,14 +119,14 @@ func PublishPaymentRefundedBatch(ctx context.Context, bus *runtime.Bus, payloads
 // [runtime.Publish].
 //
 // Someone opened an account.
-func PublishUserRegistered(ctx context.Context, bus *runtime.Bus, payload UserRegistered, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, UserRegisteredType, payload, opts...)
+func PublishUserRegistered(ctx context.Context, to runtime.Publisher, payload UserRegistered, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, UserRegisteredType, payload, opts...)
 }
 
 // PublishUserRegisteredBatch publishes one user.registered per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishUserRegisteredBatch(ctx context.Context, bus *runtime.Bus, payloads []UserRegistered, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, UserRegisteredType, payloads, opts...)
+func PublishUserRegisteredBatch(ctx context.Context, to runtime.Publisher, payloads []UserRegistered, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, UserRegisteredType, payloads, opts...)
 }
 
 // PublishUserEmailChanged publishes one user.email_changed. If it returns nil
@@ -134,14 +134,14 @@ func PublishUserRegisteredBatch(ctx context.Context, bus *runtime.Bus, payloads 
 // [runtime.Publish].
 //
 // Someone moved an account to another address.
-func PublishUserEmailChanged(ctx context.Context, bus *runtime.Bus, payload UserEmailChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, UserEmailChangedType, payload, opts...)
+func PublishUserEmailChanged(ctx context.Context, to runtime.Publisher, payload UserEmailChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, UserEmailChangedType, payload, opts...)
 }
 
 // PublishUserEmailChangedBatch publishes one user.email_changed per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishUserEmailChangedBatch(ctx context.Context, bus *runtime.Bus, payloads []UserEmailChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, UserEmailChangedType, payloads, opts...)
+func PublishUserEmailChangedBatch(ctx context.Context, to runtime.Publisher, payloads []UserEmailChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, UserEmailChangedType, payloads, opts...)
 }
 
 // PublishUserDeletionRequested publishes one user.deletion_requested. If it
@@ -149,28 +149,28 @@ func PublishUserEmailChangedBatch(ctx context.Context, bus *runtime.Bus, payload
 // See [runtime.Publish].
 //
 // Someone wants all personal data to be erased.
-func PublishUserDeletionRequested(ctx context.Context, bus *runtime.Bus, payload UserDeletionRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, UserDeletionRequestedType, payload, opts...)
+func PublishUserDeletionRequested(ctx context.Context, to runtime.Publisher, payload UserDeletionRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, UserDeletionRequestedType, payload, opts...)
 }
 
 // PublishUserDeletionRequestedBatch publishes one user.deletion_requested per
 // payload in one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishUserDeletionRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads []UserDeletionRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, UserDeletionRequestedType, payloads, opts...)
+func PublishUserDeletionRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []UserDeletionRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, UserDeletionRequestedType, payloads, opts...)
 }
 
 // PublishMLRunStarted publishes one ml.run.started. If it returns nil the event
 // is on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
 // A model that recommends articles is being trained.
-func PublishMLRunStarted(ctx context.Context, bus *runtime.Bus, payload MLRunStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, MLRunStartedType, payload, opts...)
+func PublishMLRunStarted(ctx context.Context, to runtime.Publisher, payload MLRunStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, MLRunStartedType, payload, opts...)
 }
 
 // PublishMLRunStartedBatch publishes one ml.run.started per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishMLRunStartedBatch(ctx context.Context, bus *runtime.Bus, payloads []MLRunStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, MLRunStartedType, payloads, opts...)
+func PublishMLRunStartedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, MLRunStartedType, payloads, opts...)
 }
 
 // PublishMLRunFinished publishes one ml.run.finished. If it returns nil the
@@ -178,28 +178,28 @@ func PublishMLRunStartedBatch(ctx context.Context, bus *runtime.Bus, payloads []
 // [runtime.Publish].
 //
 // A training run has produced a model.
-func PublishMLRunFinished(ctx context.Context, bus *runtime.Bus, payload MLRunFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, MLRunFinishedType, payload, opts...)
+func PublishMLRunFinished(ctx context.Context, to runtime.Publisher, payload MLRunFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, MLRunFinishedType, payload, opts...)
 }
 
 // PublishMLRunFinishedBatch publishes one ml.run.finished per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishMLRunFinishedBatch(ctx context.Context, bus *runtime.Bus, payloads []MLRunFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, MLRunFinishedType, payloads, opts...)
+func PublishMLRunFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, MLRunFinishedType, payloads, opts...)
 }
 
 // PublishMLRunFailed publishes one ml.run.failed. If it returns nil the event
 // is on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
 // A training run has ended without a model.
-func PublishMLRunFailed(ctx context.Context, bus *runtime.Bus, payload MLRunFailed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, MLRunFailedType, payload, opts...)
+func PublishMLRunFailed(ctx context.Context, to runtime.Publisher, payload MLRunFailed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, MLRunFailedType, payload, opts...)
 }
 
 // PublishMLRunFailedBatch publishes one ml.run.failed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishMLRunFailedBatch(ctx context.Context, bus *runtime.Bus, payloads []MLRunFailed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, MLRunFailedType, payloads, opts...)
+func PublishMLRunFailedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunFailed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, MLRunFailedType, payloads, opts...)
 }
 
 // PublishMLTrialStarted publishes one ml.trial.started. If it returns nil the
@@ -207,14 +207,14 @@ func PublishMLRunFailedBatch(ctx context.Context, bus *runtime.Bus, payloads []M
 // [runtime.Publish].
 //
 // One combination of hyperparameters is being tried.
-func PublishMLTrialStarted(ctx context.Context, bus *runtime.Bus, payload MLTrialStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, MLTrialStartedType, payload, opts...)
+func PublishMLTrialStarted(ctx context.Context, to runtime.Publisher, payload MLTrialStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, MLTrialStartedType, payload, opts...)
 }
 
 // PublishMLTrialStartedBatch publishes one ml.trial.started per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishMLTrialStartedBatch(ctx context.Context, bus *runtime.Bus, payloads []MLTrialStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, MLTrialStartedType, payloads, opts...)
+func PublishMLTrialStartedBatch(ctx context.Context, to runtime.Publisher, payloads []MLTrialStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, MLTrialStartedType, payloads, opts...)
 }
 
 // PublishMLTrialFinished publishes one ml.trial.finished. If it returns nil the
@@ -222,14 +222,14 @@ func PublishMLTrialStartedBatch(ctx context.Context, bus *runtime.Bus, payloads 
 // [runtime.Publish].
 //
 // A trial has ended.
-func PublishMLTrialFinished(ctx context.Context, bus *runtime.Bus, payload MLTrialFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, MLTrialFinishedType, payload, opts...)
+func PublishMLTrialFinished(ctx context.Context, to runtime.Publisher, payload MLTrialFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, MLTrialFinishedType, payload, opts...)
 }
 
 // PublishMLTrialFinishedBatch publishes one ml.trial.finished per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishMLTrialFinishedBatch(ctx context.Context, bus *runtime.Bus, payloads []MLTrialFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, MLTrialFinishedType, payloads, opts...)
+func PublishMLTrialFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []MLTrialFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, MLTrialFinishedType, payloads, opts...)
 }
 
 // PublishUICommandCartChanged publishes one ui.command.cart_changed. If it
@@ -237,14 +237,14 @@ func PublishMLTrialFinishedBatch(ctx context.Context, bus *runtime.Bus, payloads
 // See [runtime.Publish].
 //
 // A customer put articles into the cart or took some out.
-func PublishUICommandCartChanged(ctx context.Context, bus *runtime.Bus, payload UICommandCartChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, UICommandCartChangedType, payload, opts...)
+func PublishUICommandCartChanged(ctx context.Context, to runtime.Publisher, payload UICommandCartChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, UICommandCartChangedType, payload, opts...)
 }
 
 // PublishUICommandCartChangedBatch publishes one ui.command.cart_changed per
 // payload in one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishUICommandCartChangedBatch(ctx context.Context, bus *runtime.Bus, payloads []UICommandCartChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, UICommandCartChangedType, payloads, opts...)
+func PublishUICommandCartChangedBatch(ctx context.Context, to runtime.Publisher, payloads []UICommandCartChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, UICommandCartChangedType, payloads, opts...)
 }
 
 // PublishUICommandCheckoutSubmitted publishes one
@@ -252,15 +252,15 @@ func PublishUICommandCartChangedBatch(ctx context.Context, bus *runtime.Bus, pay
 // returns an error nothing was stored. See [runtime.Publish].
 //
 // A customer pressed the button that buys.
-func PublishUICommandCheckoutSubmitted(ctx context.Context, bus *runtime.Bus, payload UICommandCheckoutSubmitted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, UICommandCheckoutSubmittedType, payload, opts...)
+func PublishUICommandCheckoutSubmitted(ctx context.Context, to runtime.Publisher, payload UICommandCheckoutSubmitted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, UICommandCheckoutSubmittedType, payload, opts...)
 }
 
 // PublishUICommandCheckoutSubmittedBatch publishes one
 // ui.command.checkout_submitted per payload in one transaction: all of them or
 // none. See [runtime.PublishBatch].
-func PublishUICommandCheckoutSubmittedBatch(ctx context.Context, bus *runtime.Bus, payloads []UICommandCheckoutSubmitted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, UICommandCheckoutSubmittedType, payloads, opts...)
+func PublishUICommandCheckoutSubmittedBatch(ctx context.Context, to runtime.Publisher, payloads []UICommandCheckoutSubmitted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, UICommandCheckoutSubmittedType, payloads, opts...)
 }
 
 // PublishReportRequested publishes one report.requested. If it returns nil the
@@ -268,14 +268,14 @@ func PublishUICommandCheckoutSubmittedBatch(ctx context.Context, bus *runtime.Bu
 // [runtime.Publish].
 //
 // It is time to add up what was sold.
-func PublishReportRequested(ctx context.Context, bus *runtime.Bus, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, ReportRequestedType, payload, opts...)
+func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, ReportRequestedType, payload, opts...)
 }
 
 // PublishReportRequestedBatch publishes one report.requested per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishReportRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, ReportRequestedType, payloads, opts...)
+func PublishReportRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, ReportRequestedType, payloads, opts...)
 }
 
 // PublishReportWritten publishes one report.written. If it returns nil the
@@ -283,14 +283,14 @@ func PublishReportRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads
 // [runtime.Publish].
 //
 // The sales of some days are added up.
-func PublishReportWritten(ctx context.Context, bus *runtime.Bus, payload ReportWritten, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, ReportWrittenType, payload, opts...)
+func PublishReportWritten(ctx context.Context, to runtime.Publisher, payload ReportWritten, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, ReportWrittenType, payload, opts...)
 }
 
 // PublishReportWrittenBatch publishes one report.written per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishReportWrittenBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportWritten, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, ReportWrittenType, payloads, opts...)
+func PublishReportWrittenBatch(ctx context.Context, to runtime.Publisher, payloads []ReportWritten, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, ReportWrittenType, payloads, opts...)
 }
 
 // PublishSystemBackupFinished publishes one system.backup_finished. If it
@@ -298,14 +298,14 @@ func PublishReportWrittenBatch(ctx context.Context, bus *runtime.Bus, payloads [
 // See [runtime.Publish].
 //
 // A backup is complete.
-func PublishSystemBackupFinished(ctx context.Context, bus *runtime.Bus, payload SystemBackupFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, SystemBackupFinishedType, payload, opts...)
+func PublishSystemBackupFinished(ctx context.Context, to runtime.Publisher, payload SystemBackupFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, SystemBackupFinishedType, payload, opts...)
 }
 
 // PublishSystemBackupFinishedBatch publishes one system.backup_finished per
 // payload in one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishSystemBackupFinishedBatch(ctx context.Context, bus *runtime.Bus, payloads []SystemBackupFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, SystemBackupFinishedType, payloads, opts...)
+func PublishSystemBackupFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []SystemBackupFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, SystemBackupFinishedType, payloads, opts...)
 }
 
 // PublishSystemDiskFilled publishes one system.disk_filled. If it returns nil
@@ -313,12 +313,12 @@ func PublishSystemBackupFinishedBatch(ctx context.Context, bus *runtime.Bus, pay
 // [runtime.Publish].
 //
 // A machine is running out of space.
-func PublishSystemDiskFilled(ctx context.Context, bus *runtime.Bus, payload SystemDiskFilled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, SystemDiskFilledType, payload, opts...)
+func PublishSystemDiskFilled(ctx context.Context, to runtime.Publisher, payload SystemDiskFilled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, SystemDiskFilledType, payload, opts...)
 }
 
 // PublishSystemDiskFilledBatch publishes one system.disk_filled per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishSystemDiskFilledBatch(ctx context.Context, bus *runtime.Bus, payloads []SystemDiskFilled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, SystemDiskFilledType, payloads, opts...)
+func PublishSystemDiskFilledBatch(ctx context.Context, to runtime.Publisher, payloads []SystemDiskFilled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, SystemDiskFilledType, payloads, opts...)
 }

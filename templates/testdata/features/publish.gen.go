@@ -10,14 +10,14 @@ import (
 
 // PublishPing publishes one ping. If it returns nil the event is on disk; if it
 // returns an error nothing was stored. See [runtime.Publish].
-func PublishPing(ctx context.Context, bus *runtime.Bus, payload Ping, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PingType, payload, opts...)
+func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PingType, payload, opts...)
 }
 
 // PublishPingBatch publishes one ping per payload in one transaction: all of
 // them or none. See [runtime.PublishBatch].
-func PublishPingBatch(ctx context.Context, bus *runtime.Bus, payloads []Ping, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PingType, payloads, opts...)
+func PublishPingBatch(ctx context.Context, to runtime.Publisher, payloads []Ping, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PingType, payloads, opts...)
 }
 
 // PublishOrderPlaced publishes one order.placed. If it returns nil the event is
@@ -32,26 +32,26 @@ func PublishPingBatch(ctx context.Context, bus *runtime.Bus, payloads []Ping, op
 // A second paragraph, with a list:
 //   - first
 //   - second
-func PublishOrderPlaced(ctx context.Context, bus *runtime.Bus, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderPlacedType, payload, opts...)
+func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
 // PublishOrderPlacedBatch publishes one order.placed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderPlacedType, payloads, opts...)
+func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
 }
 
 // PublishOrderMoved publishes one order.moved. If it returns nil the event is
 // on disk; if it returns an error nothing was stored. See [runtime.Publish].
-func PublishOrderMoved(ctx context.Context, bus *runtime.Bus, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderMovedType, payload, opts...)
+func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderMovedType, payload, opts...)
 }
 
 // PublishOrderMovedBatch publishes one order.moved per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderMovedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderMoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderMovedType, payloads, opts...)
+func PublishOrderMovedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderMoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderMovedType, payloads, opts...)
 }
 
 // PublishOrderLineAdded publishes one order.line.added. If it returns nil the
@@ -60,27 +60,27 @@ func PublishOrderMovedBatch(ctx context.Context, bus *runtime.Bus, payloads []Or
 //
 // An event with the same line as one before is not stored again: see
 // [runtime.WithDedupeKey].
-func PublishOrderLineAdded(ctx context.Context, bus *runtime.Bus, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderLineAddedType, payload, opts...)
+func PublishOrderLineAdded(ctx context.Context, to runtime.Publisher, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderLineAddedType, payload, opts...)
 }
 
 // PublishOrderLineAddedBatch publishes one order.line.added per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderLineAddedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderLineAdded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderLineAddedType, payloads, opts...)
+func PublishOrderLineAddedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLineAdded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderLineAddedType, payloads, opts...)
 }
 
 // PublishOrderLineRemoved publishes one order.line.removed. If it returns nil
 // the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishOrderLineRemoved(ctx context.Context, bus *runtime.Bus, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderLineRemovedType, payload, opts...)
+func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderLineRemovedType, payload, opts...)
 }
 
 // PublishOrderLineRemovedBatch publishes one order.line.removed per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderLineRemovedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderLineRemoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderLineRemovedType, payloads, opts...)
+func PublishOrderLineRemovedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLineRemoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderLineRemovedType, payloads, opts...)
 }
 
 // PublishOrderSettled publishes one order.paid. If it returns nil the event is
@@ -89,53 +89,53 @@ func PublishOrderLineRemovedBatch(ctx context.Context, bus *runtime.Bus, payload
 // An order was paid.
 //
 // Deprecated: use payment.settled
-func PublishOrderSettled(ctx context.Context, bus *runtime.Bus, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderSettledType, payload, opts...)
+func PublishOrderSettled(ctx context.Context, to runtime.Publisher, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderSettledType, payload, opts...)
 }
 
 // PublishOrderSettledBatch publishes one order.paid per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
 //
 // Deprecated: use payment.settled
-func PublishOrderSettledBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderSettled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderSettledType, payloads, opts...)
+func PublishOrderSettledBatch(ctx context.Context, to runtime.Publisher, payloads []OrderSettled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderSettledType, payloads, opts...)
 }
 
 // PublishOrderComputed publishes one order.computed. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishOrderComputed(ctx context.Context, bus *runtime.Bus, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderComputedType, payload, opts...)
+func PublishOrderComputed(ctx context.Context, to runtime.Publisher, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderComputedType, payload, opts...)
 }
 
 // PublishOrderComputedBatch publishes one order.computed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderComputedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderComputed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderComputedType, payloads, opts...)
+func PublishOrderComputedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderComputed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderComputedType, payloads, opts...)
 }
 
 // PublishOrderLimited publishes one order.limited. If it returns nil the event
 // is on disk; if it returns an error nothing was stored. See [runtime.Publish].
-func PublishOrderLimited(ctx context.Context, bus *runtime.Bus, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, OrderLimitedType, payload, opts...)
+func PublishOrderLimited(ctx context.Context, to runtime.Publisher, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderLimitedType, payload, opts...)
 }
 
 // PublishOrderLimitedBatch publishes one order.limited per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishOrderLimitedBatch(ctx context.Context, bus *runtime.Bus, payloads []OrderLimited, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, OrderLimitedType, payloads, opts...)
+func PublishOrderLimitedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLimited, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderLimitedType, payloads, opts...)
 }
 
 // PublishHostSeen publishes one host.seen. If it returns nil the event is on
 // disk; if it returns an error nothing was stored. See [runtime.Publish].
-func PublishHostSeen(ctx context.Context, bus *runtime.Bus, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, HostSeenType, payload, opts...)
+func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, HostSeenType, payload, opts...)
 }
 
 // PublishHostSeenBatch publishes one host.seen per payload in one transaction:
 // all of them or none. See [runtime.PublishBatch].
-func PublishHostSeenBatch(ctx context.Context, bus *runtime.Bus, payloads []HostSeen, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, HostSeenType, payloads, opts...)
+func PublishHostSeenBatch(ctx context.Context, to runtime.Publisher, payloads []HostSeen, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, HostSeenType, payloads, opts...)
 }
 
 // PublishHostileText publishes one hostile.text. If it returns nil the event is
@@ -148,132 +148,132 @@ func PublishHostSeenBatch(ctx context.Context, bus *runtime.Bus, payloads []Host
 // package evil
 //
 //	indented {
-func PublishHostileText(ctx context.Context, bus *runtime.Bus, payload HostileText, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, HostileTextType, payload, opts...)
+func PublishHostileText(ctx context.Context, to runtime.Publisher, payload HostileText, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, HostileTextType, payload, opts...)
 }
 
 // PublishHostileTextBatch publishes one hostile.text per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishHostileTextBatch(ctx context.Context, bus *runtime.Bus, payloads []HostileText, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, HostileTextType, payloads, opts...)
+func PublishHostileTextBatch(ctx context.Context, to runtime.Publisher, payloads []HostileText, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, HostileTextType, payloads, opts...)
 }
 
 // PublishPartitionByBool publishes one partition.by.bool. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByBool(ctx context.Context, bus *runtime.Bus, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByBoolType, payload, opts...)
+func PublishPartitionByBool(ctx context.Context, to runtime.Publisher, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByBoolType, payload, opts...)
 }
 
 // PublishPartitionByBoolBatch publishes one partition.by.bool per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByBoolBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByBool, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByBoolType, payloads, opts...)
+func PublishPartitionByBoolBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByBool, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByBoolType, payloads, opts...)
 }
 
 // PublishPartitionByInt publishes one partition.by.int. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByInt(ctx context.Context, bus *runtime.Bus, payload PartitionByInt, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByIntType, payload, opts...)
+func PublishPartitionByInt(ctx context.Context, to runtime.Publisher, payload PartitionByInt, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByIntType, payload, opts...)
 }
 
 // PublishPartitionByIntBatch publishes one partition.by.int per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByIntBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByInt, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByIntType, payloads, opts...)
+func PublishPartitionByIntBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByInt, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByIntType, payloads, opts...)
 }
 
 // PublishPartitionByInt32 publishes one partition.by.int32. If it returns nil
 // the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByInt32(ctx context.Context, bus *runtime.Bus, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByInt32Type, payload, opts...)
+func PublishPartitionByInt32(ctx context.Context, to runtime.Publisher, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByInt32Type, payload, opts...)
 }
 
 // PublishPartitionByInt32Batch publishes one partition.by.int32 per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByInt32Batch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByInt32, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByInt32Type, payloads, opts...)
+func PublishPartitionByInt32Batch(ctx context.Context, to runtime.Publisher, payloads []PartitionByInt32, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByInt32Type, payloads, opts...)
 }
 
 // PublishPartitionByUint64 publishes one partition.by.uint64. If it returns nil
 // the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByUint64(ctx context.Context, bus *runtime.Bus, payload PartitionByUint64, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByUint64Type, payload, opts...)
+func PublishPartitionByUint64(ctx context.Context, to runtime.Publisher, payload PartitionByUint64, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByUint64Type, payload, opts...)
 }
 
 // PublishPartitionByUint64Batch publishes one partition.by.uint64 per payload
 // in one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByUint64Batch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByUint64, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByUint64Type, payloads, opts...)
+func PublishPartitionByUint64Batch(ctx context.Context, to runtime.Publisher, payloads []PartitionByUint64, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByUint64Type, payloads, opts...)
 }
 
 // PublishPartitionByLevel publishes one partition.by.level. If it returns nil
 // the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByLevel(ctx context.Context, bus *runtime.Bus, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByLevelType, payload, opts...)
+func PublishPartitionByLevel(ctx context.Context, to runtime.Publisher, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByLevelType, payload, opts...)
 }
 
 // PublishPartitionByLevelBatch publishes one partition.by.level per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByLevelBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByLevel, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByLevelType, payloads, opts...)
+func PublishPartitionByLevelBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByLevel, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByLevelType, payloads, opts...)
 }
 
 // PublishPartitionByEnum publishes one partition.by.enum. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishPartitionByEnum(ctx context.Context, bus *runtime.Bus, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, PartitionByEnumType, payload, opts...)
+func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, PartitionByEnumType, payload, opts...)
 }
 
 // PublishPartitionByEnumBatch publishes one partition.by.enum per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishPartitionByEnumBatch(ctx context.Context, bus *runtime.Bus, payloads []PartitionByEnum, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, PartitionByEnumType, payloads, opts...)
+func PublishPartitionByEnumBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByEnum, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, PartitionByEnumType, payloads, opts...)
 }
 
 // PublishShapeChanged publishes one shape.changed. If it returns nil the event
 // is on disk; if it returns an error nothing was stored. See [runtime.Publish].
 //
 // Something whose shape has changed twice.
-func PublishShapeChanged(ctx context.Context, bus *runtime.Bus, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, ShapeChangedType, payload, opts...)
+func PublishShapeChanged(ctx context.Context, to runtime.Publisher, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, ShapeChangedType, payload, opts...)
 }
 
 // PublishShapeChangedBatch publishes one shape.changed per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishShapeChangedBatch(ctx context.Context, bus *runtime.Bus, payloads []ShapeChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, ShapeChangedType, payloads, opts...)
+func PublishShapeChangedBatch(ctx context.Context, to runtime.Publisher, payloads []ShapeChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, ShapeChangedType, payloads, opts...)
 }
 
 // PublishAnsweredPlainly publishes one answered.plainly. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, AnsweredPlainlyType, payload, opts...)
+func PublishAnsweredPlainly(ctx context.Context, to runtime.Publisher, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, AnsweredPlainlyType, payload, opts...)
 }
 
 // PublishAnsweredPlainlyBatch publishes one answered.plainly per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishAnsweredPlainlyBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredPlainly, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, AnsweredPlainlyType, payloads, opts...)
+func PublishAnsweredPlainlyBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredPlainly, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, AnsweredPlainlyType, payloads, opts...)
 }
 
 // PublishAnsweredWithAList publishes one answered.with_a_list. If it returns
 // nil the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, AnsweredWithAListType, payload, opts...)
+func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, AnsweredWithAListType, payload, opts...)
 }
 
 // PublishAnsweredWithAListBatch publishes one answered.with_a_list per payload
 // in one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishAnsweredWithAListBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithAList, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, AnsweredWithAListType, payloads, opts...)
+func PublishAnsweredWithAListBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithAList, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, AnsweredWithAListType, payloads, opts...)
 }
 
 // PublishAnsweredWithAUnion publishes one answered.with_a_union. If it returns
@@ -281,29 +281,29 @@ func PublishAnsweredWithAListBatch(ctx context.Context, bus *runtime.Bus, payloa
 // [runtime.Publish].
 //
 // Deprecated: ask somebody else
-func PublishAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, AnsweredWithAUnionType, payload, opts...)
+func PublishAnsweredWithAUnion(ctx context.Context, to runtime.Publisher, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, AnsweredWithAUnionType, payload, opts...)
 }
 
 // PublishAnsweredWithAUnionBatch publishes one answered.with_a_union per
 // payload in one transaction: all of them or none. See [runtime.PublishBatch].
 //
 // Deprecated: ask somebody else
-func PublishAnsweredWithAUnionBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithAUnion, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, AnsweredWithAUnionType, payloads, opts...)
+func PublishAnsweredWithAUnionBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithAUnion, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, AnsweredWithAUnionType, payloads, opts...)
 }
 
 // PublishAnsweredWithMuch publishes one answered.with_much. If it returns nil
 // the event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].
-func PublishAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, AnsweredWithMuchType, payload, opts...)
+func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, AnsweredWithMuchType, payload, opts...)
 }
 
 // PublishAnsweredWithMuchBatch publishes one answered.with_much per payload in
 // one transaction: all of them or none. See [runtime.PublishBatch].
-func PublishAnsweredWithMuchBatch(ctx context.Context, bus *runtime.Bus, payloads []AnsweredWithMuch, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, AnsweredWithMuchType, payloads, opts...)
+func PublishAnsweredWithMuchBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithMuch, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, AnsweredWithMuchType, payloads, opts...)
 }
 
 // PublishReportRequested publishes one report.requested. If it returns nil the
@@ -311,12 +311,12 @@ func PublishAnsweredWithMuchBatch(ctx context.Context, bus *runtime.Bus, payload
 // [runtime.Publish].
 //
 // Something that only schedules publish.
-func PublishReportRequested(ctx context.Context, bus *runtime.Bus, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, bus, ReportRequestedType, payload, opts...)
+func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, ReportRequestedType, payload, opts...)
 }
 
 // PublishReportRequestedBatch publishes one report.requested per payload in one
 // transaction: all of them or none. See [runtime.PublishBatch].
-func PublishReportRequestedBatch(ctx context.Context, bus *runtime.Bus, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, bus, ReportRequestedType, payloads, opts...)
+func PublishReportRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, ReportRequestedType, payloads, opts...)
 }
