@@ -56,6 +56,9 @@ func TestAFunctionRunsAgainWhenAnotherRollsBackAll(t *testing.T) {
 		if runs != 2 {
 			t.Errorf("the function ran %d times, want 2", runs)
 		}
+		if second == nil {
+			t.Fatal("there is no second run")
+		}
 		if _, err := first.Wait(ctx); err != runtime.ErrTxUndone {
 			t.Errorf("the event of its first run: %v", err)
 		}
