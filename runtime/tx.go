@@ -45,7 +45,7 @@ type txRun struct {
 	tx      engine.Tx
 	state   atomic.Int32
 	records []engine.Record // published
-	storing []childrenOf        // by handlers
+	storing []childrenOf    // by handlers
 }
 
 // childrenOf is what the handler of an attempt has published in a transaction.
