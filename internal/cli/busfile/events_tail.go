@@ -42,8 +42,8 @@ it prints, as after "| head -1" (on Windows: when it prints the next event).
 With --json: one line for each event, with the fields of "events list". They are
 those of the moment at which it is printed: status is mostly pending.
 
-Exit status: 0 it was interrupted or its reader has gone, 1 the file has no such event type, 2 trouble,
-3 there is no event with the id of --child-of.`,
+Exit status: 0 it was interrupted or its reader has gone, 1 the file has no such
+event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 		Example: `  busgen events tail shop.db
   busgen events tail shop.db --type 'order.*' --last 0
   busgen events tail shop.db --since 10m --text ada@example.org
