@@ -33,6 +33,8 @@ var brokenRules = []brokenRule{
 		"return h.event && h.place", "return false"},
 	{"TestNestedEventsWithLimitsDoNotDeadlock", "runtime/internal/dispatch/places.go",
 		"	a.run.granted().Lend()\n", ""},
+	{"TestDeliveriesInMemoryNeedTheLimitsThatAreTunedIn", "runtime/internal/dispatch/relimit.go",
+		"return keyed(in)", "return false"},
 	{"TestRatesHoldOverRestartsAndLoseNothing", "runtime/limiter.go",
 		"b.log.ReturnLimits(context.Background(), unused)", "error(nil)"},
 	{"TestTheCatalogueSaysHowManyHandlersRunAtOnce", "runtime/tuning.go",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // Limit is a named limit that several subscriptions, and code outside of handlers, share.
@@ -125,6 +126,13 @@ func (l Limit) burst() int {
 		return l.Rate
 	}
 	return l.Burst
+}
+
+// rules returns what package limit has to know.
+func (l Limit) rules() limit.Rules {
+	return limit.Rules{
+		Name: l.Name, AtOnce: l.AtOnce, Rate: l.Rate, Per: l.Per, Burst: l.burst(), Event: l.Hold == HoldEvent, Wait: l.Wait, Lax: l.Lax,
+	}
 }
 
 func limitNameProblem(name string) string {

@@ -138,9 +138,7 @@ func (b *Bus) newLimits(log engine.Log) *limit.Set {
 	}
 	var rules []limit.Rules
 	for _, l := range b.limitsByName {
-		rules = append(rules, limit.Rules{
-			Name: l.Name, AtOnce: l.AtOnce, Rate: l.Rate, Per: l.Per, Burst: l.burst(), Event: l.Hold == HoldEvent, Wait: l.Wait, Lax: l.Lax,
-		})
+		rules = append(rules, l.rules())
 	}
 	now := time.Now
 	if b.config.wall != nil {

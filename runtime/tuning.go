@@ -167,10 +167,15 @@ func (s *Subscription) put(f *inForce) {
 
 // Tuning replaces the settings that generated code has from the catalogue: those
 // of event types by name, and those of the subscriptions that the catalogue
-// declares. What is missing keeps the settings of the generated code.
+// declares, and the numbers of its limits. What is missing keeps the settings of the
+// generated code.
 type Tuning struct {
 	Types         map[string]Settings
 	Subscriptions map[string]Settings
+	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate, Per, Burst, Wait
+	// and Lax. An AtOnce or a Rate cannot be added or removed, and Hold and the name not
+	// changed. A limit from [WithLimit] stays as it is.
+	Limits map[string]Limit
 }
 
 func (t Tuning) of(eventType AnyEventType) Settings {
@@ -190,7 +195,10 @@ func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
 // Tune replaces settings while the bus runs, all of them or, on an error, none.
 // They apply to attempts and failures from now on; what was decided before, such
 // as the time of a retry that waits, stays. So do the concurrency and the strict order of a
-// subscription that delivers already: the bus logs that they need a restart. The options of a subscription
+// subscription that delivers already: the bus logs that they need a restart. Deliveries and calls of a
+// [Limiter] that wait for a limit follow its new numbers at once; what runs keeps its place, so that
+// after AtOnce was lowered more can run until they end. Deliveries that have not begun need the
+// limits that their settings have by then. The options of a subscription
 // override them as they override the catalogue. Each call starts from the
 // generated code: Tune(Tuning{}) undoes those before.
 //
@@ -219,7 +227,11 @@ func (b *Bus) Tune(t Tuning) error {
 			return fmt.Errorf("the settings of subscription %q: %w", name, err)
 		}
 	}
-	t = Tuning{types, maps.Clone(t.Subscriptions)}
+	limits, err := b.tunedLimits(t.Limits)
+	if err != nil {
+		return err
+	}
+	t = Tuning{Types: types, Subscriptions: maps.Clone(t.Subscriptions), Limits: maps.Clone(t.Limits)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
@@ -245,6 +257,7 @@ func (b *Bus) Tune(t Tuning) error {
 		f.reportPlaces()
 		f.reportStrict()
 	}
+	b.tuneLimits(limits)
 	b.reportClasses()
 	return nil
 }

@@ -11,16 +11,22 @@
 //
 // What can be tuned is how events are delivered: retry, timeout, slow_after,
 // slow_event_after, expires_after, max_snoozes, breaker, failure_throttle, concurrency, strict_order,
-// batch, limits, errors and redrive, of event types and of the subscriptions that the catalogue declares. New settings apply from the next
-// attempt and the next failure on; a retry that waits keeps its time. Options of
-// the call that subscribes override them, as they override generated code.
+// batch, limits, errors and redrive, of event types and of the subscriptions that the
+// catalogue declares. New settings apply from the next attempt and the next failure on; a
+// retry that waits keeps its time. Options of the call that subscribes override them, as
+// they override generated code.
+//
+// Of limits, at_once, rate, burst, wait and lax can be tuned, and apply at once: what waits
+// may begin, and what runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
 //
 // A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
-// What is compiled in cannot be tuned: names, payloads, partition keys,
-// priorities, schedules, what limits allow, new and removed events. If the file differs there, the settings
-// that fit are applied, and the [Report] lists the rest as needing a build.
+// What is compiled in cannot be tuned: names, payloads, partition keys, priorities,
+// schedules, new and removed events. Nor can a limit that is new, gone or renamed, counts by a
+// field that no limit of the event type counted by, has another hold, or has got or lost its
+// at_once or its rate. If the file differs there, the settings that fit are applied, and the
+// [Report] lists the rest as needing a build.
 //
 // A file that cannot be read, or that has findings, changes nothing: the settings
 // that were in force stay. The findings are logged with their positions, once

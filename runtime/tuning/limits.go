@@ -1,6 +1,8 @@
 package tuning
 
 import (
+	"fmt"
+
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
@@ -34,8 +36,12 @@ func (c *comparison) allLimits(built []runtime.Limit, inFile []*catalog.Limit) {
 		}
 		now := limitOf(l)
 		now.Doc = limit.Doc // which changes nothing
-		if now != limit {
-			c.needsBuild(l.Name.Pos, "limit %s is another one", limit.Name)
+		if difference := builtIn(limit, now); difference != "" {
+			c.needsBuild(l.Name.Pos, "limit %s %s", limit.Name, difference)
+			continue
+		}
+		if c.tuning.Limits[limit.Name] = now; now != limit {
+			c.report.Tuned = append(c.report.Tuned, "limit "+limit.Name)
 		}
 	}
 	for _, l := range inFile {
@@ -43,6 +49,23 @@ func (c *comparison) allLimits(built []runtime.Limit, inFile []*catalog.Limit) {
 			c.needsBuild(l.Name.Pos, "limit %s is new", l.Name.V)
 		}
 	}
+}
+
+// builtIn says how a limit in the file differs from that of the program in what cannot be tuned, or "".
+func builtIn(built, file runtime.Limit) string {
+	switch {
+	case built.AtOnce == 0 && file.AtOnce > 0:
+		return "has an at_once, and none in the program"
+	case built.AtOnce > 0 && file.AtOnce == 0:
+		return "has no at_once, but one in the program"
+	case built.Rate == 0 && file.Rate > 0:
+		return "has a rate, and none in the program"
+	case built.Rate > 0 && file.Rate == 0:
+		return "has no rate, but one in the program"
+	case built.Hold != file.Hold:
+		return fmt.Sprintf("has hold %v, and %v in the program", file.Hold, built.Hold)
+	}
+	return ""
 }
 
 // keysOf returns the paths by which limits of an event type can count: generated code has those that it uses.

@@ -3,7 +3,10 @@ package tuning_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,30 +81,61 @@ func TestALimitThatTheProgramDoesNotHaveNeedsABuild(t *testing.T) {
 	}
 }
 
-func TestAChangedLimitNeedsABuild(t *testing.T) {
-	for edit, want := range map[string]string{
-		"at_once: 4 }":                              "",
-		"at_once: 5 }":                              "limit bank is another one",
-		"at_once: 4, rate: 5 per 1s }":              "limit bank is another one",
-		"at_once: 4, hold: event }":                 "limit bank is another one",
-		"at_once: 4, wait: 5s }":                    "limit bank is another one",
-		"at_once: 4, wait: 5s, lax: true }":         "limit bank is another one",
-		"at_once: 4, hold: attempt, lax: false }":   "",
-		"at_once: 4, go_name: Other }":              "",
-		"at_once: 4, rate: 5 per 1s, burst: 3000 }": "limit bank is another one",
+func TestTheNumbersOfALimitAreTuned(t *testing.T) {
+	for edit, want := range map[string]struct {
+		tuned []string
+		build string
+	}{
+		"at_once: 4 }": {},
+		"at_once: 4, hold: attempt, lax: false }": {},
+		"at_once: 4, go_name: Other }":            {},
+		"at_once: 5 }":                            {tuned: []string{"limit bank"}},
+		"at_once: 4, wait: 5s }":                  {tuned: []string{"limit bank"}},
+		"at_once: 4, wait: 5s, lax: true }":       {tuned: []string{"limit bank"}},
+		"rate: 5 per 1s }":                        {build: "has no at_once, but one in the program"},
+		"at_once: 4, rate: 5 per 1s }":            {build: "has a rate, and none in the program"},
+		"at_once: 9, hold: event }":               {build: "has hold event, and attempt in the program"},
 	} {
 		f := newFixture(t)
 		f.edit("at_once: 4 }", edit)
 		report, err := tuning.Apply(f.bus, f.path)
 		f.must(err)
-		var all []string
-		if want != "" {
-			all = []string{f.at("bank: {") + ": " + want}
+		all := tuning.Report{Tuned: want.tuned}
+		if want.build != "" {
+			all.NeedsBuild = []string{f.at("bank: {") + ": limit bank " + want.build}
 		}
-		if diff := cmp.Diff(tuning.Report{NeedsBuild: all}, report); diff != "" {
+		if diff := cmp.Diff(all, report); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", edit, diff)
 		}
 	}
+}
+
+// The bank has room for four in the program.
+func TestTheWatcherTunesALimitOfTheRunningBus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.watch()
+		bank, err := f.bus.Limiter(events.LimitBank)
+		f.must(err)
+		var begun atomic.Int32
+		for range 9 {
+			go bank.Do(t.Context(), func(ctx context.Context) error { begun.Add(1); <-ctx.Done(); return nil })
+		}
+		for _, tt := range []struct {
+			edit string
+			want int32
+		}{{"at_once: 4 }", 4}, {"at_once: 6 }", 6}, {"at_once: 5 }", 6}, {"at_once: 8 }", 8}} {
+			f.edit("at_once: 4 }", tt.edit)
+			time.Sleep(2 * time.Second)
+			if n := begun.Load(); n != tt.want {
+				t.Errorf("with %s %d have begun, want %d", tt.edit, n, tt.want)
+			}
+		}
+		f.wantLog("INFO limit bank", "INFO limit bank", "INFO limit bank")
+	})
+}
+
+func TestALimitThatIsNewOrGoneNeedsABuild(t *testing.T) {
 	f := newFixture(t)
 	f.edit("  bank: {", "  cash: {", "limits: [bank]", "limits: [cash]")
 	report, err := tuning.Apply(f.bus, f.path)

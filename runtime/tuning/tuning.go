@@ -12,9 +12,9 @@ import (
 
 // Report says what applying a catalogue file has changed, and what it could not change.
 type Report struct {
-	// Tuned lists the event types and declared subscriptions whose settings now
-	// differ from those of the generated code, in the order of the program's
-	// catalogue.
+	// Tuned lists the limits whose numbers now differ from those of the generated code, each
+	// as "limit " and its name, and then the event types and declared subscriptions whose
+	// settings do, in the order of the program's catalogue.
 	Tuned []string
 	// NeedsBuild describes the differences that take effect only when the program
 	// is generated and built again, each with its position in the file.

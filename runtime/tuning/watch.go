@@ -214,7 +214,7 @@ func (w *Watcher) applied(report Report, tuning runtime.Tuning) {
 	}
 }
 
-// changes lists the event types and declared subscriptions whose settings differ
+// changes lists the limits, event types and declared subscriptions whose settings differ
 // between two tunings, in the order of the catalogue.
 func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 	var changed []string
@@ -228,6 +228,18 @@ func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 		}
 		if !reflect.DeepEqual(before, after) {
 			changed = append(changed, name)
+		}
+	}
+	for _, l := range c.Limits() {
+		before, after := l, l
+		if tuned, ok := from.Limits[l.Name]; ok {
+			before = tuned
+		}
+		if tuned, ok := to.Limits[l.Name]; ok {
+			after = tuned
+		}
+		if before != after {
+			changed = append(changed, "limit "+l.Name)
 		}
 	}
 	for _, t := range c.Types() {

@@ -85,6 +85,9 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 		}
 		now := time.Now()
 		if s.cfg.Limits != nil && !s.askLimits(&i, settings, now) {
+			if s.stopped.Load() {
+				return nil, nil, false
+			}
 			continue
 		}
 		var permit breaker.Permit

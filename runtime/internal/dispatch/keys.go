@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // A partition key is computed before its delivery is queued, and with code of the
@@ -47,12 +46,12 @@ func (k *keying) run() {
 	defer close(k.done)
 	for d := k.begin(); d != nil; d = k.begin() {
 		key, err := k.scheduler.key(d)
-		var uses []limit.Use
+		var of *limited
 		if err == nil && k.scheduler.cfg.Limits != nil {
 			k.is(limitKey)
-			uses, err = k.scheduler.limitUses(d)
+			of, err = k.scheduler.limitUses(d)
 		}
-		k.end(key, uses, err)
+		k.end(key, of, err)
 	}
 }
 
@@ -100,7 +99,7 @@ func (s *Scheduler) key(d *engine.Delivery) (key string, err error) {
 	return s.cfg.Key(d)
 }
 
-func (k *keying) end(key string, uses []limit.Use, err error) {
+func (k *keying) end(key string, of *limited, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.over {
@@ -112,8 +111,8 @@ func (k *keying) end(key string, uses []limit.Use, err error) {
 	} else if !k.known {
 		i.key = key
 	}
-	if uses != nil {
-		i.limits = &limited{uses: uses}
+	if of != nil {
+		i.limits = of
 	}
 	k.at++
 }

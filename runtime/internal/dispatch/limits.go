@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -34,6 +35,7 @@ type LimitUse struct {
 // limited is what a delivery has to do with limits.
 type limited struct {
 	uses    []limit.Use   // with keys, if some have any
+	of      []LimitUse    // the settings that it has asked with
 	waiter  *limit.Waiter // until it begins
 	parked  bool          // the waiter is in line
 	grant   *limit.Grant  // since it has begun
@@ -48,6 +50,8 @@ type limits struct {
 	tried   bool         // everything was tried that may begin
 	listens bool
 	batch   *limit.Waiter // of the batch that is gathered
+	batchOf []LimitUse    // the settings that it has asked with
+	retuned atomic.Bool   // the settings may have changed since anybody has asked
 	full    bool          // so many events hold something that nothing further is read
 }
 
@@ -90,7 +94,7 @@ func (s *Scheduler) unlisten() {
 
 // keyedLimits tells whether deliveries of an event type have keys of limits.
 func (s *Scheduler) keyedLimits(eventType string) bool {
-	return s.cfg.Limits != nil && slices.ContainsFunc(s.cfg.Settings(eventType).Limits, func(u LimitUse) bool { return u.By != "" })
+	return s.cfg.Limits != nil && keyed(s.cfg.Settings(eventType).Limits)
 }
 
 // mayPark tells whether limits can let deliveries overtake others: they have keys, or are
@@ -100,20 +104,22 @@ func (s *Scheduler) mayPark(items []item) bool {
 }
 
 // limitUses returns the limits of a delivery with their keys. It calls the program.
-func (s *Scheduler) limitUses(d *engine.Delivery) (uses []limit.Use, err error) {
-	if !s.keyedLimits(d.Type) {
+func (s *Scheduler) limitUses(d *engine.Delivery) (of *limited, err error) {
+	in := s.cfg.Settings(d.Type).Limits
+	if !keyed(in) {
 		return nil, nil
 	}
-	for _, u := range s.cfg.Settings(d.Type).Limits {
+	of = &limited{of: in}
+	for _, u := range in {
 		key := ""
 		if u.By != "" {
 			if key, err = s.limitKey(d, u.By); err != nil {
 				return nil, err
 			}
 		}
-		uses = append(uses, limit.Use{Limit: u.Limit, Key: key})
+		of.uses = append(of.uses, limit.Use{Limit: u.Limit, Key: key})
 	}
-	return uses, nil
+	return of, nil
 }
 
 func (s *Scheduler) limitKey(d *engine.Delivery, by string) (key string, err error) {
@@ -128,6 +134,9 @@ func (s *Scheduler) limitKey(d *engine.Delivery, by string) (key string, err err
 // askLimits makes the waiter of a delivery that everything else lets begin. It reports
 // false if the delivery has no room; then it is parked. The caller has the turn.
 func (s *Scheduler) askLimits(i *item, settings *Settings, now time.Time) bool {
+	if s.outdated(*i, settings.Limits) && !s.relimit(i, settings.Limits) {
+		return false
+	}
 	if i.limits == nil {
 		i.limits = &limited{}
 	}
@@ -139,7 +148,8 @@ func (s *Scheduler) askLimits(i *item, settings *Settings, now time.Time) bool {
 		return true
 	}
 	uses := l.uses
-	if uses == nil && !s.keyedLimits(i.Type) {
+	if uses == nil && !keyed(settings.Limits) {
+		l.of = settings.Limits
 		for _, u := range settings.Limits {
 			uses = append(uses, limit.Use{Limit: u.Limit})
 		}
@@ -276,6 +286,7 @@ func (s *Scheduler) Limited() int { return s.queue.parked() }
 
 // tendLimits looks after what is parked or held, before anything else is tried.
 func (s *Scheduler) tendLimits() {
+	s.relimitParked()
 	if s.queue.parked() > 0 {
 		s.dismissParked()
 	}
@@ -309,6 +320,9 @@ func (s *Scheduler) freeLimits(a *Attempt) {
 // askBatchLimits is askLimits for the batch that is gathered. What has no room goes back
 // into the queue, and the batch keeps its turn as long as nothing else holds it.
 func (s *Scheduler) askBatchLimits(settings *Settings) bool {
+	if s.limits.batch != nil && !slices.Equal(s.limits.batchOf, settings.Limits) {
+		s.leaveLine()
+	}
 	w := s.limits.batch
 	if w == nil {
 		var uses []limit.Use
@@ -321,7 +335,7 @@ func (s *Scheduler) askBatchLimits(settings *Settings) bool {
 		if w = s.limits.owner.NewWaiter(uses, nil, 0, 0); w == nil {
 			return true
 		}
-		s.limits.batch = w
+		s.limits.batch, s.limits.batchOf = w, settings.Limits
 	}
 	if w.Retry() {
 		return true

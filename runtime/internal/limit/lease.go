@@ -123,6 +123,9 @@ func (b *bucket) renew() {
 		b.full = most
 	}
 	b.leased, b.stale = time.Time{}, b.wanted
+	if len(b.waiters) > 0 {
+		b.want() // so that the file knows the numbers from now on
+	}
 }
 
 // rest waits until it may be tried again, and reports false if the set is closed.

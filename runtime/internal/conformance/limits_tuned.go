@@ -1,0 +1,225 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+// withLimits opens a bus whose catalogue has limits.
+func (env *Env) withLimits(t *testing.T, limits []runtime.Limit, opts ...runtime.Option) *Fixture {
+	t.Helper()
+	return env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(PlacedType, PaidType, UserType).WithLimits(limits...), opts...)
+}
+
+// tuneUses lets the deliveries of user.created need these limits.
+func (f *Fixture) tuneUses(uses ...runtime.LimitUse) {
+	f.T.Helper()
+	settings := UserType.Settings()
+	settings.Limits = uses
+	Must(f.T, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+}
+
+// Deliveries are in memory when the limit is tuned in, and when it is tuned out again.
+func (env *Env) TestDeliveriesInMemoryNeedTheLimitsThatAreTunedIn(t *testing.T) {
+	for _, use := range []runtime.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
+		for _, concurrency := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%+v with concurrency %d", use, concurrency), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+					var began Journal[time.Duration]
+					start := time.Now()
+					f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
+						began.Add(time.Since(start).Round(time.Second))
+						time.Sleep(10 * time.Second)
+						return nil
+					}, runtime.WithConcurrency(concurrency))
+					f.users(slices.Repeat([]string{"a"}, concurrency+5)...)
+					f.MustStart()
+					time.Sleep(time.Second)
+					f.tuneUses(use)
+					one, err := f.Limiter("one")
+					Must(t, err)
+					key := ""
+					if use.By != "" {
+						key = "a"
+					}
+					go one.DoFor(t.Context(), key, func(context.Context) error { time.Sleep(24 * time.Second); return nil })
+					time.Sleep(59 * time.Second)
+					// It has room from 25s on, for one at a time.
+					if got, want := began.All()[concurrency:], []time.Duration{25 * time.Second, 35 * time.Second, 45 * time.Second, 55 * time.Second}; !slices.Equal(got, want) {
+						t.Errorf("with the limit they have begun at %v, want %v", got, want)
+					}
+					f.tuneUses() // one runs and one waits, if nothing else holds it
+					f.users(slices.Repeat([]string{"a"}, concurrency)...)
+					time.Sleep(20 * time.Duration(concurrency+5) * time.Second)
+					if got := len(began.All()); got != 2*concurrency+5 {
+						t.Errorf("%d have begun, want %d", got, 2*concurrency+5)
+					}
+				})
+			})
+		}
+	}
+}
+
+func (env *Env) TestWhatWaitsForALimitBeginsWhenThatIsTunedOut(t *testing.T) {
+	for _, use := range []runtime.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
+			one, err := f.Limiter("one")
+			Must(t, err)
+			for _, key := range []string{"", "a"} {
+				go one.DoFor(t.Context(), key, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			}
+			synctest.Wait()
+			f.tuneUses(use)
+			var seen Journal[string]
+			f.handleUsers("sub", func(_ context.Context, e runtime.Event[UserCreated]) error { seen.Add(e.Payload.Name); return nil }, runtime.WithConcurrency(4))
+			f.users("a", "a", "a")
+			f.MustStart()
+			time.Sleep(time.Minute)
+			if limited := f.Stats().Subscriptions[0].Limited; limited != 3 || len(seen.All()) != 0 {
+				t.Fatalf("%d wait and %v were handled", limited, seen.All())
+			}
+			f.tuneUses(runtime.LimitUse{Limit: "other"})
+			time.Sleep(time.Second)
+			if n := len(seen.All()); n != 3 {
+				t.Errorf("%d were handled without the limit, want 3", n)
+			}
+		})
+	}
+}
+
+func (env *Env) TestTheNumbersOfALimitAreTunedWhileTheBusRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		built := runtime.Limit{Name: "room", AtOnce: 1}
+		f := env.withLimits(t, []runtime.Limit{built})
+		tune := func(l runtime.Limit) {
+			Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{l.Name: l}}))
+		}
+		room, err := f.Limiter("room")
+		Must(t, err)
+		var begun Journal[time.Duration]
+		start := time.Now()
+		var late Journal[error]
+		for range 8 {
+			go func() {
+				err := room.Do(t.Context(), func(context.Context) error {
+					begun.Add(time.Since(start).Round(time.Second))
+					time.Sleep(10 * time.Second)
+					return nil
+				})
+				if err != nil {
+					late.Add(err)
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		tune(runtime.Limit{Name: "room", AtOnce: 3}) // two more at once, at 1s
+		time.Sleep(time.Second)
+		tune(runtime.Limit{Name: "room", AtOnce: 2}) // at 10s one ends, and at 11s two
+		time.Sleep(18 * time.Second)
+		synctest.Wait()
+		if got, want := begun.All(), []time.Duration{0, 1e9, 1e9, 11e9, 11e9}; !slices.Equal(got, want) {
+			t.Errorf("they have begun at %v, want %v", got, want)
+		}
+		tune(runtime.Limit{Name: "room", AtOnce: 2, Wait: 25 * time.Second}) // at 20s: those that wait since 0s may wait until 25s
+		time.Sleep(10 * time.Second)
+		var timeout *runtime.LimitTimeoutError
+		if all := late.All(); len(all) != 1 || !errors.As(all[0], &timeout) || timeout.Wait != 25*time.Second {
+			t.Errorf("too late were %v, want one", all)
+		}
+		Must(t, f.Tune(runtime.Tuning{})) // the numbers of the program
+		for range 3 {
+			go room.Do(t.Context(), func(context.Context) error {
+				begun.Add(time.Since(start).Round(time.Second))
+				time.Sleep(10 * time.Second)
+				return nil
+			})
+		}
+		time.Sleep(50 * time.Second)
+		if got, want := begun.All()[7:], []time.Duration{31e9, 41e9, 51e9}; !slices.Equal(got, want) {
+			t.Errorf("with the numbers of the program they have begun at %v, want %v", got, want)
+		}
+	})
+}
+
+func (env *Env) TestTheRateOfALimitIsTunedWhileTheBusRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.withLimits(t, []runtime.Limit{{Name: "mail", Rate: 1, Per: time.Hour, Burst: 2}})
+		tune := func(l runtime.Limit) {
+			Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{l.Name: l}}))
+		}
+		start := time.Now()
+		began := f.times("sub", runtime.WithConcurrency(4), limitedBy("mail"))
+		f.users(slices.Repeat([]string{"a"}, 12)...)
+		f.MustStart()
+		time.Sleep(time.Minute)
+		tune(runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}) // it is empty: one each second
+		time.Sleep(4500 * time.Millisecond)
+		tune(runtime.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 1})
+		time.Sleep(3 * time.Minute)
+		tune(runtime.Limit{Name: "mail", Rate: 1000, Per: time.Second, Burst: 1000})
+		f.Idle()
+		var got []string
+		for _, at := range began.All() {
+			got = append(got, at.Sub(start).Round(100*time.Millisecond).String())
+		}
+		want := "0s 0s 1m1s 1m2s 1m3s 1m4s"
+		if text := strings.Join(got, " "); len(got) != 12 || !strings.HasPrefix(text, want+" ") {
+			t.Errorf("they have begun at %s, want %s", text, want)
+		}
+		slow := began.All()[6:]
+		for i, at := range slow[:min(len(slow), 3)] { // the first one is due as before
+			if i > 0 && at.Sub(slow[i-1]) < time.Minute {
+				t.Errorf("with one a minute they have begun at %v", got)
+			}
+		}
+		if took := time.Since(start); took > 5*time.Minute {
+			t.Errorf("it has taken %v", took)
+		}
+	})
+}
+
+func (env *Env) TestTuningOfALimitIsRefusedThatNeedsABuild(t *testing.T) {
+	f := env.withLimits(t, []runtime.Limit{{Name: "room", AtOnce: 1}, {Name: "mail", Rate: 1, Per: time.Second}})
+	for want, tuned := range map[string]map[string]runtime.Limit{
+		`there is no limit "rom"; did you mean "room"?`: {"rom": {Name: "rom", AtOnce: 1}},
+		"AtOnce is -1": {"room": {Name: "room", AtOnce: -1}},
+		"Rate can be changed while the bus runs, and not added or removed":   {"room": {Name: "room", AtOnce: 1, Rate: 1, Per: time.Second}},
+		"AtOnce can be changed while the bus runs, and not added or removed": {"mail": {Name: "mail", AtOnce: 1, Rate: 1, Per: time.Second}},
+		"Hold cannot be changed": {"room": {Name: "room", AtOnce: 1, Hold: runtime.HoldEvent}},
+		`its name is "mail"`:     {"room": {Name: "mail", AtOnce: 1}},
+	} {
+		if err := f.Tune(runtime.Tuning{Limits: tuned}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want an error with %q", tuned, err, want)
+		}
+	}
+	var unknown *runtime.UnknownLimitError
+	if err := f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"rom": {Name: "rom", AtOnce: 1}}}); !errors.As(err, &unknown) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What the program says overrides the catalogue.
+func (env *Env) TestALimitOfAnOptionIsNotTuned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.withLimits(t, []runtime.Limit{{Name: "room", AtOnce: 5}}, runtime.WithLimit(runtime.Limit{Name: "room", AtOnce: 2}))
+		Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"room": {Name: "room", AtOnce: 7}}}))
+		var g gauge
+		f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }, runtime.WithConcurrency(8), limitedBy("room"))
+		f.users(slices.Repeat([]string{"a"}, 8)...)
+		f.MustStart()
+		f.Idle()
+		if g.most.Load() != 2 {
+			t.Errorf("%d ran at once, want 2", g.most.Load())
+		}
+	})
+}

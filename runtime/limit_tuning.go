@@ -1,0 +1,70 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/internal/limit"
+)
+
+// tunedLimits returns the limits of the catalogue with the numbers of a [Tuning]. It leaves
+// out those that [WithLimit] replaces.
+func (b *Bus) tunedLimits(tuned map[string]Limit) (all []limit.Rules, err error) {
+	known := map[string]Limit{}
+	for _, l := range b.catalogue.limits {
+		known[l.Name] = l
+	}
+	for name, l := range tuned {
+		built, ok := known[name]
+		if !ok {
+			return nil, fmt.Errorf("the limits: %w", unknownLimit(name, known))
+		}
+		if err := l.Validate(); err != nil {
+			return nil, fmt.Errorf("the limit %q: %w", name, err)
+		}
+		if problem := built.tuneProblem(l); problem != "" {
+			return nil, fmt.Errorf("the limit %q: %s", name, problem)
+		}
+		known[name] = l
+	}
+	for _, l := range known {
+		if _, replaced := b.config.limits[l.Name]; !replaced {
+			all = append(all, l.rules())
+		}
+	}
+	return all, nil
+}
+
+// tuneProblem says why a limit cannot become another one while the bus runs, or "".
+func (l Limit) tuneProblem(other Limit) string {
+	switch {
+	case l.Name != other.Name:
+		return fmt.Sprintf("its name is %q", other.Name)
+	case (l.AtOnce > 0) != (other.AtOnce > 0):
+		return "AtOnce can be changed while the bus runs, and not added or removed"
+	case (l.Rate > 0) != (other.Rate > 0):
+		return "Rate can be changed while the bus runs, and not added or removed"
+	case l.Hold != other.Hold:
+		return "Hold cannot be changed while the bus runs"
+	}
+	return ""
+}
+
+// tuneLimits makes new numbers apply, and tells deliveries that wait that they may need other
+// limits than before. The caller holds mu.
+func (b *Bus) tuneLimits(rules []limit.Rules) {
+	if b.limits == nil {
+		return
+	}
+	b.limits.Tune(rules...)
+	retune := func(f *feed) {
+		if f.scheduler != nil {
+			f.scheduler.Retune()
+		}
+	}
+	for _, f := range b.feeds {
+		retune(f)
+	}
+	for f := range b.ephemeral {
+		retune(f)
+	}
+}
