@@ -15,6 +15,6 @@ func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
 		secretField, floatMoney, unusedType, unusedLimit, sampleOfCustom, partitionGap, dedupeFewValues, flowCorrelation, scheduleUnhandled,
-		slowAfterUnreached, slowEventUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, batchBeyondExpiry, batchOneAttempt, neverRetried, noJitter, retryDelays, strictWithoutKey, oneBudget,
+		slowAfterUnreached, slowEventUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, batchBeyondExpiry, batchOneAttempt, neverRetried, noJitter, retryDelays, strictWithoutKey, allCritical, oneBudget,
 	}
 }

@@ -61,6 +61,41 @@ events:
 	},
 }
 
+var allCritical = Rule{
+	Rule: rules.AllCritical,
+	Bad: `
+defaults: { priority: critical }
+events:
+  a.done: {}
+  a.made: {}
+  a.sent: {}`,
+	Good: `
+defaults: { priority: critical }
+events:
+  a.done: {}
+  a.made: {}
+  a.sent: { priority: normal }`,
+	check: func(p *pass) {
+		const several = 3 // one or two events may be all there is to say
+		var first *catalog.Event
+		count := 0
+		for _, e := range p.Events {
+			if p.excepted(e.Name.V) {
+				continue
+			}
+			if e.Settings.Priority.V != catalog.Critical {
+				return
+			}
+			if count++; first == nil {
+				first = e
+			}
+		}
+		if count >= several {
+			p.report(first.Name.V, first.Settings.Priority.Pos, "keep critical for events that must overtake others, and whose failure somebody has to hear of", "all %d events are critical", count)
+		}
+	},
+}
+
 var timeoutBeyondExpiry = Rule{
 	Rule: rules.TimeoutBeyondExpiry,
 	Bad: `

@@ -33,6 +33,7 @@ var (
 	NoJitter             = lint(diag.Note, "no-jitter", "Without jitter, deliveries that failed together are tried again together, and fail together again.")
 	RetryDelays          = lint(diag.Note, "retry-delays", "First waits of 100ms to 5s and longest waits of 10s to 10m fit most failures. Shorter ones give no rest, longer ones waste time.")
 	StrictWithoutKey     = lint(diag.Note, "strict-without-key", "In a strict order an event without a partition key that fails holds back all later ones of its subscription.")
+	AllCritical          = lint(diag.Note, "all-critical", "If every event is critical, none overtakes another, and every dead letter is an alert.")
 	OneBudget            = lint(diag.Note, "one-budget", "A person who waits needs a quick failure, and expensive work needs patience: one retry policy does not fit all events.")
 )
 
