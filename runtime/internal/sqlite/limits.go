@@ -67,15 +67,46 @@ func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error
 	if err != nil {
 		return err
 	}
-	_, err = forgetLimits(c, now, limitsForgotten)
-	return err
+	return forgetLimits(c, now, limitsForgotten)
 }
 
-// forgetLimits deletes up to so many rows of buckets that are full again, and returns how many.
-func forgetLimits(c *database.Conn, now time.Time, most int) (int, error) {
-	err := c.Exec("DELETE FROM limits WHERE (name, key) IN (SELECT name, key FROM limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
+// forgetLimits deletes up to so many rows of buckets that are full again.
+func forgetLimits(c *database.Conn, now time.Time, most int) error {
+	return c.Exec("DELETE FROM limits WHERE (name, key) IN (SELECT name, key FROM limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
 		now.UnixNano(), most)
-	return int(c.Changes()), err
+}
+
+// limitsIdle is how long ago the last lease is when the wall clock alone tells that buckets are full again. Before
+// that it may have been set forward, and others still use what they have leased.
+const limitsIdle = 24 * time.Hour
+
+// sweepLimits deletes the rows of buckets that are full again, because leases delete few of
+// them, and none when the last rate is gone from the catalogue.
+func (l *Log) sweepLimits(ctx context.Context) error {
+	for {
+		var now time.Time
+		var found int64
+		err := l.read(func(c *database.Conn) error {
+			stored, err := limitTime(c)
+			if err != nil || stored.Now.IsZero() {
+				return err
+			}
+			if now = stored.Now; l.clock.now().Sub(stored.Wall) > limitsIdle {
+				now = now.Add(l.clock.now().Sub(stored.Wall))
+			}
+			found, err = c.Int64("SELECT EXISTS (SELECT 1 FROM limits WHERE full_at <= ?)", now.UnixNano())
+			return err
+		})
+		if err != nil || found == 0 {
+			return err
+		}
+		if err = l.writer.do(ctx, func(c *database.Conn) error { return forgetLimits(c, now, pruneDelete) }); err == nil {
+			err = pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // ReturnLimits implements [engine.LimitKeeper].

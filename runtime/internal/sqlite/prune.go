@@ -44,6 +44,9 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 			}
 		}
 	}
+	if err == nil {
+		err = l.sweepLimits(ctx)
+	}
 	return pruned, fault.Wrap("prune", l.path, err)
 }
 
@@ -128,6 +131,9 @@ func deleteEvents(c *database.Conn, seqs []int64) error {
 // Compact implements [engine.Log].
 func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
 	const step = 64 // pages
+	if err := l.sweepLimits(ctx); err != nil {
+		return 0, fault.Wrap("compact", l.path, err)
+	}
 	for {
 		var before, after, size int64
 		err := l.writer.do(ctx, func(c *database.Conn) error {
