@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,5 +187,65 @@ func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
 			}
 		}
 		checkRate(t, began, 1, time.Second, 2)
+	})
+}
+
+// Any bus of the file uses a rate, also one that does not dispatch.
+func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 3})
+		target := env.Target(t)
+		var began Journal[time.Time]
+		var all sync.WaitGroup
+		for range 6 {
+			f := env.Reopen(t, target, limit)
+			mail, err := f.Limiter("mail")
+			Must(t, err)
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour+time.Second)
+				defer cancel()
+				for mail.Do(ctx, func(context.Context) error { began.Add(time.Now()); return nil }) == nil {
+				}
+			})
+		}
+		all.Wait()
+		times := began.All()
+		slices.SortFunc(times, time.Time.Compare)
+		checkRate(t, times, 1, time.Minute, 3)
+		if len(times) < 60 { // each lease may be used a second late
+			t.Errorf("%d have begun within an hour, 63 were due", len(times))
+		}
+	})
+}
+
+func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
+	if env.Copy == nil {
+		t.Skip("this engine has no file to copy")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: 5})
+		use := func(f *Fixture, most int) (used int) {
+			mail, err := f.Limiter("mail")
+			Must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			for used < most && mail.Do(ctx, func(context.Context) error { return nil }) == nil {
+				used++
+			}
+			return used
+		}
+		f := env.Reopen(t, env.Target(t), limit)
+		if n := use(f, 3); n != 3 {
+			t.Fatalf("%d have begun", n)
+		}
+		synctest.Wait()
+		backup := env.Copy(t, f.Path)
+		if n := use(f, 9); n != 2 {
+			t.Errorf("%d have begun after the backup", n)
+		}
+		f.Stop()
+		if n := use(env.Reopen(t, backup, limit), 9); n != 2 {
+			t.Errorf("with the backup %d have begun, and of five it knew of three", n)
+		}
 	})
 }
