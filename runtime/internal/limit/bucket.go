@@ -24,8 +24,8 @@ type bucket struct {
 	several bool
 }
 
-// placeFree tells whether one more may run.
-func (b *bucket) placeFree() bool { return b.used < b.limit.AtOnce }
+// free tells whether so many more may run.
+func (b *bucket) free(n int) bool { return b.used+n <= b.limit.AtOnce }
 
 // next returns the full time after one more has begun, and how long that has to wait.
 func (b *bucket) next(now time.Time) (full time.Time, wait time.Duration) {

@@ -126,7 +126,7 @@ func (g *Grant) MayReturn(o *Owner) bool {
 		w := &Waiter{set: g.set, owner: o, into: g, back: true}
 		for _, h := range g.held {
 			if h.lent {
-				w.needs = append(w.needs, need{bucket: h.bucket, place: true})
+				w.wants(h.bucket)
 			}
 		}
 		if len(w.needs) == 0 {
@@ -138,6 +138,17 @@ func (g *Grant) MayReturn(o *Owner) bool {
 	}
 	g.back.blocked = false
 	return g.back.room()
+}
+
+// wants adds a place in a bucket to what comes back. Several calls can have lent one each, and
+// more than there are, if some were taken while others were lent: then all come back together.
+func (w *Waiter) wants(b *bucket) {
+	at := slices.IndexFunc(w.needs, func(n need) bool { return n.bucket == b })
+	if at < 0 {
+		w.needs = append(w.needs, need{bucket: b, places: 1})
+		return
+	}
+	w.needs[at].places = min(w.needs[at].places+1, b.limit.AtOnce)
 }
 
 // Blocked says that the places cannot be taken back now, whatever room there is.

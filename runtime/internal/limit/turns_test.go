@@ -100,3 +100,27 @@ func TestACallJoinsWhatItsGrantHoldsAlsoAfterASweep(t *testing.T) {
 		}
 	})
 }
+
+// Two goroutines of a handler are in a call each, and a third one waits.
+func TestAHandlerComesBackWhenThereIsRoomForAllItsCalls(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 2})
+	use := Use{set.Limit("a"), ""}
+	g, o := set.NewGrant(), set.NewOwner(func() {})
+	for range 2 {
+		if _, err := set.Acquire(t.Context(), use, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Lend()
+	other, _, ok := set.NewOwner(func() {}).NewWaiter([]Use{use}, nil, 0, 0).Take()
+	if !ok {
+		t.Fatal("what is lent is not free")
+	}
+	if g.MayReturn(o) || g.TakeBack() {
+		t.Error("three are at work at once")
+	}
+	other.Release()
+	if !g.MayReturn(o) || !g.TakeBack() {
+		t.Error("there is room for both calls")
+	}
+}

@@ -13,9 +13,9 @@ const patience = 8
 // need is room in a bucket.
 type need struct {
 	*bucket
-	place bool // one that runs
-	token bool // one of the rate
-	event bool // the place is for all attempts of an event
+	places int  // for so many that run: several only of what was lent
+	token  bool // one of the rate
+	event  bool // the place is for all attempts of an event
 }
 
 // Waiter is something that needs room in buckets, and gets all of it or nothing. Until it is
@@ -67,13 +67,13 @@ func needsOf(uses []Use, held ...*Grant) []need {
 			needs[at].event = needs[at].event || u.Event // two uses have the same key
 			continue
 		}
-		n := need{bucket: b, place: u.AtOnce > 0, token: u.Rate > 0, event: u.Event}
+		n := need{bucket: b, places: min(u.AtOnce, 1), token: u.Rate > 0, event: u.Event}
 		for _, g := range held {
 			if g != nil && g.has(b) {
-				n.place = false
+				n.places = 0
 			}
 		}
-		if n.place || n.token {
+		if n.places > 0 || n.token {
 			needs = append(needs, n)
 		}
 	}
@@ -85,7 +85,7 @@ func (w *Waiter) ready() bool { return w.late != nil || w.room() }
 
 func (w *Waiter) room() bool {
 	for _, n := range w.needs {
-		if n.place && !n.placeFree() {
+		if !n.placesFree() {
 			return false // tokens that were leased meanwhile would be lost
 		}
 	}
@@ -96,7 +96,9 @@ func (w *Waiter) room() bool {
 	return room
 }
 
-func (n need) free() bool { return (!n.place || n.placeFree()) && (!n.token || n.tokenFree()) }
+func (n need) free() bool { return n.placesFree() && (!n.token || n.tokenFree()) }
+
+func (n need) placesFree() bool { return n.places == 0 || n.bucket.free(n.places) }
 
 // hears tells whether somebody takes the turn of the waiter if it is ready.
 func (w *Waiter) hears() bool { return w.owner == nil || w.owner.listening && !w.blocked }
@@ -165,10 +167,8 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 		if n.token {
 			n.takeToken()
 		}
-		if n.place {
-			n.used++
-		}
-		h := &held{bucket: n.bucket, grant: g, place: n.place, event: n.event, own: w.into == nil}
+		n.used += n.places
+		h := &held{bucket: n.bucket, grant: g, place: n.places > 0, event: n.event, own: w.into == nil}
 		if w.into != nil {
 			h.calls, w.call = 1, h
 		}
