@@ -72,6 +72,14 @@ func (u *LimitUse) Meaning() string {
 	return text
 }
 
+// Reason returns what the use means, and the doc of the limit in one line.
+func (u *LimitUse) Reason() string {
+	if u.Limit.Doc == "" {
+		return u.Meaning()
+	}
+	return u.Meaning() + ". " + strings.Join(strings.Fields(u.Limit.Doc), " ")
+}
+
 // LimitKey is a field of a payload by which limits of the event, or of one of its subscriptions, count.
 type LimitKey struct {
 	Path   string   // customer.email

@@ -94,7 +94,7 @@ func facts(s catalog.Settings) []fact {
 		add("Batches", batches(s.Batch))
 	}
 	for _, use := range s.Limits.V {
-		add("Limit "+use.String(), use.Meaning())
+		add("Limit "+use.String(), use.Reason())
 	}
 	if !s.Redrive.Off.V {
 		reasons := "every dead letter"

@@ -73,11 +73,18 @@ type oldView struct {
 
 type subscriptionView struct {
 	Name, ID, GoName string
-	Group            string // whose member it is
+	Group            *memberOf // nil for one that is in none
 	Formerly         []string
 	Doc              []paragraph
 	Delivery         delivery
 	Same             bool // delivered as the event is
+}
+
+// memberOf is the group of a subscription.
+type memberOf struct {
+	Name     string
+	Formerly []string
+	Doc      []paragraph
 }
 
 type fieldView struct {
@@ -208,7 +215,7 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
 		if s.Group != nil {
-			v.Subscriptions[len(v.Subscriptions)-1].Group = s.Group.Name.V
+			v.Subscriptions[len(v.Subscriptions)-1].Group = &memberOf{s.Group.Name.V, texts(s.Group.Aliases), paragraphs(s.Group.Doc)}
 		}
 	}
 	for _, s := range e.Schedules {

@@ -84,7 +84,7 @@ func TestAPageShowsAllOfATypeAndWhoUsesIt(t *testing.T) {
 
 const delivered = `version: 1
 package: shop
-limits: { bank: { at_once: 3, hold: event, wait: 30s }, mail: { rate: 100 per 1m, burst: 10, wait: 1s, lax: true } }
+limits: { bank: { doc: It is slow., at_once: 3, hold: event, wait: 30s }, mail: { rate: 100 per 1m, burst: 10, wait: 1s, lax: true } }
 policies: { ui.*: { priority: high, breaker: off, slow_after: off, retry: { max_attempts: 1 } } }
 events:
   order.placed:
@@ -112,7 +112,7 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 		"Expires 1h after it was published",
 		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",
 		"Snoozes at most 20 of one event",
-		"Limit bank 3 at once, over all attempts of an event; after a wait of 30s the attempt fails",
+		"Limit bank 3 at once, over all attempts of an event; after a wait of 30s the attempt fails. It is slow.",
 		"Limit mail by id 100 per 1m in bursts of 10 for each id; after a wait of 1s the attempt begins all the same",
 		"Failure throttle one handler at a time after 5 failures in a row",
 		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",

@@ -43,7 +43,8 @@ func TestEveryKeyOfTheLanguageHasItsPlace(t *testing.T) {
 	}
 	for name, about := range map[string]*context{
 		"event": eventKeys, "subscription": subscriptionKeys, "settings": settingKeys, "retry": retryKeys,
-		"limit": limitKeys, "breaker": breakerKeys, "redrive": redriveKeys, "type": typeKeys, "field": fieldKeys,
+		"limit": limitKeys, "breaker": breakerKeys, "redrive": redriveKeys, "batch": batchKeys,
+		"group": groupKeys, "schedule": rootKeys.below["schedules"].each, "type": typeKeys, "field": fieldKeys,
 	} {
 		if diff := cmp.Diff(keys(schema.Definitions[name]), sorted(about)); diff != "" {
 			t.Errorf("%s (-schema +order):\n%s", name, diff)

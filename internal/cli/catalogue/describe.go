@@ -160,6 +160,9 @@ func deliveryInShort(s catalog.Settings) string {
 	if s.Concurrency.V > 1 {
 		text += ", " + strconv.Itoa(s.Concurrency.V) + " at once"
 	}
+	if s.StrictOrder.V {
+		text += ", strict order"
+	}
 	if s.Batch.Written() {
 		text += ", batches of up to " + strconv.Itoa(s.Batch.Size.V)
 		if s.Batch.Wait.V > 0 {

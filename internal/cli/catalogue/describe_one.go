@@ -66,7 +66,7 @@ func facts(e *catalog.Event) *terminal.Table {
 	row("deprecated", e.Deprecated.V)
 	row("owner", e.Owner.V)
 	row("tags", strings.Join(texts(e.Tags), ", "))
-	row("policy", policyInShort(e.Settings))
+	row("policy", deliveryInShort(e.Settings))
 	if e.PartitionBy != nil {
 		row("in order by", e.PartitionBy.Name.V)
 	}

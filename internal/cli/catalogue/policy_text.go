@@ -166,7 +166,7 @@ func notes(s catalog.Settings) []string {
 		all[0] = "A dead letter after " + catalog.Brief(waits) + " of waiting and " + attempts + "."
 	}
 	for _, use := range s.Limits.V {
-		all = append(all, "Limit "+use.String()+": "+use.Meaning()+".")
+		all = append(all, "Limit "+use.String()+": "+strings.TrimSuffix(terminal.Clean(use.Reason()), ".")+".")
 	}
 	if s.ExpiresAfter.V == 0 {
 		return all

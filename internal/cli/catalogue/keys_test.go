@@ -1,0 +1,144 @@
+package catalogue
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/catalog/parse"
+)
+
+// A place has something of the catalogue, as the reader of catalogues knows its keys. KEY stands for one more of them.
+type place struct {
+	catalogue string
+	values    map[string]string // of each key of the language, one that means something
+	silent    map[string]string // keys that a tool need not know: the tools, or * for all
+	without   map[string]string // the key that another one is written instead of
+}
+
+const around = "version: 1\npackage: shop\n"
+
+// settings has a value for each setting, which is not the one that is built in.
+var settings = map[string]string{
+	"retry": "{ max_attempts: 7 }", "timeout": "off", "slow_after": "3s", "slow_event_after": "7m", "expires_after": "9h", "max_snoozes": "8",
+	"breaker": "off", "failure_throttle": "6", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
+	"errors": "{ refused: permanent }", "redrive": "{}", "priority": "critical",
+}
+
+// with returns the values of settings and others.
+func with(others map[string]string) map[string]string {
+	all := maps.Clone(settings)
+	maps.Copy(all, others)
+	return all
+}
+
+// inShort returns what is silent: also describe, which leaves to policy what few people look for.
+func inShort(others map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, key := range []string{"breaker", "errors", "failure_throttle", "max_snoozes", "slow_after", "slow_event_after"} {
+		all[key] = "describe"
+	}
+	maps.Copy(all, others)
+	return all
+}
+
+var places = map[string]place{
+	"event": {
+		catalogue: around + "limits: { bank: { at_once: 4 } }\nevents:\n  a.done: { payload: { id: string, note: \"string?\" }, KEY }\n",
+		values: with(map[string]string{
+			"doc": "It is done.", "deprecated": "Nobody needs it.", "owner": "ada", "tags": "[money]", "go_name": "Finished", "aliases": "[a.made]",
+			"result": "string", "reserved": "[text]", "examples": "[{ id: seven }]", "partition_by": "id", "dedupe_by": "id", "subscriptions": "{ first: {} }",
+		}),
+		silent: inShort(map[string]string{
+			"payload": "*", "version": "*", "history": "*", // cannot be added alone
+			"reserved": "code", "owner": "code", "tags": "code", // for readers of the catalogue
+		}),
+	},
+	"subscription": {
+		catalogue: around + "limits: { bank: { at_once: 4 } }\nevents:\n  a.done: { partition_by: id, payload: { id: string }, subscriptions: { first: { KEY }, second: { group: chain }, third: { group: chain } } }\n",
+		values:    with(map[string]string{"doc": "Does it.", "go_name": "DoIt", "aliases": "[zeroth]", "group": "chain"}),
+		silent:    inShort(map[string]string{"go_name": "describe"}), // it is that of a constant
+	},
+	"limit": {
+		catalogue: around + "limits: { bank: { at_once: 4, rate: 5 per 1s, wait: 1s, KEY } }\nevents:\n  a.done: { limits: [bank] }\n",
+		values:    map[string]string{"doc": "It is busy.", "go_name": "House", "burst": "7", "hold": "event", "lax": "true"},
+		silent: map[string]string{"at_once": "*", "rate": "*", "wait": "*", // it has these
+			"go_name": "policy docs describe", "doc": "describe"},
+	},
+	"group": {
+		catalogue: around + "events:\n  a.done: { subscriptions: { first: { group: chain }, second: { group: chain } } }\ngroups: { chain: { KEY } }\n",
+		values:    map[string]string{"doc": "Both of them.", "aliases": "[pair]"},
+		silent:    map[string]string{"doc": "code describe", "aliases": "describe"},
+	},
+	"schedule": {
+		catalogue: around + "events:\n  a.done: { payload: { n: { type: int, default: 1 } } }\nschedules: { nightly: { event: a.done, cron: \"0 3 * * *\", KEY } }\n",
+		values:    map[string]string{"doc": "Each night.", "time_zone": "Europe/Berlin", "missed": "all", "payload": "{ n: 2 }"},
+		silent:    map[string]string{"event": "*", "cron": "*", "every": "*"}, // it has these, or the other one
+	},
+}
+
+// What the language has, the tools know: a new key needs a value here, and has to be seen in what each of them prints.
+func TestEveryKeyIsSeenByEveryTool(t *testing.T) {
+	for name, p := range places {
+		t.Run(name, func(t *testing.T) {
+			keys := keysOf(t, p.catalogue)
+			before := printed(t, strings.Replace(p.catalogue, "KEY", "", 1))
+			for _, key := range keys {
+				if p.silent[key] == "*" {
+					continue
+				}
+				value, known := p.values[key]
+				if !known {
+					t.Errorf("this test has no value for %s", key)
+					continue
+				}
+				after := printed(t, strings.Replace(p.catalogue, "KEY", key+": "+value, 1))
+				_, setting := settings[key]
+				for tool, text := range after {
+					if text == before[tool] && !strings.Contains(p.silent[key], tool) && (setting || tool != "policy" || name == "limit") {
+						t.Errorf("%s does not know %s: %s", tool, key, value)
+					}
+				}
+			}
+		})
+	}
+}
+
+// keysOf returns the keys that the reader names when one is wrong.
+func keysOf(t *testing.T, catalogue string) []string {
+	t.Helper()
+	_, findings := parse.Text("events.yaml", []byte(strings.Replace(catalogue, "KEY", "zzzzzzzz: 1", 1)))
+	for _, f := range findings {
+		if _, list, ok := strings.Cut(f.Hint, "its keys are "); ok {
+			return slices.Sorted(strings.SplitSeq(list, ", "))
+		}
+	}
+	t.Fatalf("the reader names no keys: %v", findings)
+	return nil
+}
+
+// printed returns what tools print about a catalogue.
+func printed(t *testing.T, catalogue string) map[string]string {
+	t.Helper()
+	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": catalogue})
+	if got := busgen(t, "-q"); got.Status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	code := ""
+	files, err := filepath.Glob("*.gen.go")
+	must(t, err)
+	for _, name := range files {
+		code += read(t, name)
+	}
+	all := map[string]string{"code": code}
+	for _, line := range []string{"policy", "docs", "describe a.done"} {
+		got := busgen(t, line)
+		if got.Status != 0 {
+			t.Fatalf("%s: %+v", line, got)
+		}
+		all[strings.Fields(line)[0]] = got.Stdout
+	}
+	return all
+}
