@@ -162,6 +162,9 @@ func (env *Env) TestOptionsThatMakeNoSenseForAnEphemeralSubscriptionAreNamed(t *
 		"Ephemeral": func() (*runtime.Subscription, error) {
 			return runtime.SubscribeDead(f.Bus, PlacedType, "x", dead, runtime.Ephemeral())
 		},
+		"answers of durable subscriptions": func() (*runtime.Subscription, error) {
+			return runtime.SubscribeAnswer(f.Bus, PlacedType, "x", func(context.Context, runtime.Event[OrderPlaced]) (int, error) { return 0, nil }, runtime.Ephemeral())
+		},
 		"cannot be printed": func() (*runtime.Subscription, error) {
 			return runtime.Subscribe(f.Bus, PlacedType, "a\nb", ok, runtime.Ephemeral())
 		},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,13 +35,23 @@ func openLimited(path string, limit runtime.Limit, handler runtime.Handler[Order
 	return bus
 }
 
-// heldLimitsChild handles three events that need a limit with room for two. In the first
+// heldLimitsChild handles four events that need a limit with room for two. In the first
 // life one is held by an event that waits for its next attempt, and one by a handler; then
-// the process is killed.
+// the process is killed. In the second life C and D need both places.
 func heldLimitsChild(path string) {
+	var together atomic.Int32
 	bus := openLimited(path, runtime.Limit{Name: "mail", AtOnce: 2, Hold: runtime.HoldEvent}, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 		say("%s %d", e.Payload.OrderID, e.Attempt)
 		switch {
+		case e.Payload.OrderID > "B":
+			together.Add(1)
+			for waited := 0; together.Load() < 2; waited++ {
+				if waited == 2000 {
+					say("%s is alone", e.Payload.OrderID)
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
 		case e.Attempt > 1:
 		case e.Payload.OrderID == "A":
 			return runtime.Snooze(time.Hour)
@@ -50,7 +61,7 @@ func heldLimitsChild(path string) {
 		}
 		return nil
 	})
-	for bus.Stats().Subscriptions[0].Handled < 2 {
+	for bus.Stats().Subscriptions[0].Handled < 3 {
 		time.Sleep(time.Millisecond)
 	}
 	check(bus.Shutdown(context.Background()))
@@ -59,7 +70,7 @@ func heldLimitsChild(path string) {
 func TestTheDeathOfAProcessFreesItsLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
-	for _, key := range []string{"A", "B", "C"} {
+	for _, key := range []string{"A", "B", "C", "D"} {
 		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: key})
 		Must(t, err)
 	}
@@ -69,7 +80,7 @@ func TestTheDeathOfAProcessFreesItsLimits(t *testing.T) {
 	}
 	lines := child(t, "limits held", path, 0)
 	slices.Sort(lines)
-	if !slices.Equal(lines, []string{"B 2", "C 1"}) { // A is snoozed
+	if !slices.Equal(lines, []string{"B 2", "C 1", "D 1"}) { // A is snoozed
 		t.Errorf("the second life has begun %q", lines)
 	}
 }
