@@ -27,7 +27,7 @@ func TestPolicyShowsLimits(t *testing.T) {
 	for command, want := range map[string][]string{
 		"policy order.placed": {"limits bank events.yaml:6"},
 		"policy send-receipt": {"limits bank, mail by email events.yaml:11",
-			"Limit bank: 3 at once, over all attempts of an event; after a wait of 30s the attempt fails. " +
+			"Limit bank: 3 at once, over all attempts of an event; after a wait of 30s the attempt fails. The bank is slow. " +
 				"Limit mail by email: 100 per 1m in bursts of 10 for each email."},
 		"policy audit": {"limits off events.yaml:12"},
 	} {
