@@ -235,6 +235,7 @@ func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
 			return used
 		}
 		f := env.Reopen(t, env.Target(t), limit)
+		f.MustStart()
 		if n := use(f, 3); n != 3 {
 			t.Fatalf("%d have begun", n)
 		}
