@@ -3,7 +3,9 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -71,6 +73,13 @@ func (env *Env) TestALimiterKeepsItsPlaceUntilItsFunctionEnds(t *testing.T) {
 					time.Sleep(10 * time.Minute)
 					if err := inTime(mail, func(context.Context) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("while the function runs, another one has begun (%v)", err)
+					}
+					said := slices.ContainsFunc(f.Log.Level(t, "WARN"), func(line map[string]any) bool {
+						return strings.HasPrefix(line["msg"].(string), "a handler that is left behind is in a call of Limiter.Do") &&
+							fmt.Sprint(line["limits"]) == "[mail]"
+					})
+					if left := strings.HasPrefix(name, "left behind"); said != left {
+						t.Errorf("the log says that a handler left behind has the limit: %v, want %v", said, left)
 					}
 					time.Sleep(time.Hour)
 					Must(t, inTime(mail, func(context.Context) error { return nil }))
@@ -162,108 +171,4 @@ func (env *Env) TestAHandlerThatIgnoresItsEndDoesNotKeepItsLimits(t *testing.T) 
 			}
 		}
 	}
-}
-
-// Its handler has waited for an event as long as it could. The guest was in line for another delivery.
-func (env *Env) TestAGuestThatLeavesKeepsNoTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
-		mail, err := f.Limiter("mail")
-		Must(t, err)
-		taken, freed := make(chan struct{}), make(chan struct{})
-		go mail.DoFor(context.Background(), "x", func(context.Context) error { close(taken); <-freed; return nil })
-		<-taken
-		f.Handle("one", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
-			if e.Payload.OrderID == "x" {
-				return nil
-			}
-			receipt, err := runtime.Publish(ctx, f.Bus, PaidType, OrderPaid{OrderID: "a"}, runtime.Immediately())
-			if err != nil {
-				return err
-			}
-			limited, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			receipt.Wait(limited)
-			time.Sleep(time.Hour)
-			return nil
-		}, limitedBy("mail by order_id"), runtime.WithTimeout(24*time.Hour))
-		_, err = runtime.Subscribe(f.Bus, PaidType, "slow", func(context.Context, runtime.Event[OrderPaid]) error { time.Sleep(2 * time.Hour); return nil },
-			runtime.WithTimeout(24*time.Hour))
-		Must(t, err)
-		var began Journal[time.Time]
-		f.handleUsers("three", func(context.Context, runtime.Event[UserCreated]) error { began.Add(time.Now()); return nil }, limitedBy("mail by name"))
-		f.MustStart()
-		for _, id := range []string{"x", "a"} {
-			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: id, Number: 1})
-			Must(t, err)
-		}
-		time.Sleep(time.Minute)
-		f.users("x")
-		time.Sleep(time.Minute)
-		close(freed)
-		room := time.Now()
-		f.Idle()
-		if at := began.All(); len(at) != 1 || at[0].Sub(room) > time.Second {
-			t.Errorf("there was room at %v, the other subscription began at %v", room, at)
-		}
-	})
-}
-
-// It cannot be dead-lettered before there is a worker. Until then nothing is to be done.
-func (env *Env) TestADeliveryExpiresInALineWhoseSubscriptionIsBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
-		mail, err := f.Limiter("mail")
-		Must(t, err)
-		taken := make(chan struct{})
-		go mail.DoFor(context.Background(), "x", func(context.Context) error { close(taken); time.Sleep(10 * time.Hour); return nil })
-		<-taken
-		var handled Journal[string]
-		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-			time.Sleep(3 * time.Hour)
-			handled.Add(e.Payload.Name)
-			return nil
-		}, limitedBy("mail by name"), runtime.WithTimeout(5*time.Hour), runtime.WithExpiresAfter(4*time.Hour))
-		f.MustStart()
-		f.users("x") // expires while b is at work
-		time.Sleep(3 * time.Hour)
-		f.users("b")
-		f.Idle()
-		if got := handled.All(); !slices.Equal(got, []string{"b"}) {
-			t.Errorf("handled are %v, want b", got)
-		}
-		if l := env.Letter(t, f.Path); l.Reason != "expired" {
-			t.Errorf("the dead letter is %+v", l)
-		}
-		time.Sleep(10 * time.Hour)
-	})
-}
-
-func (env *Env) TestAPauseDoesNotCountForTheWaitOfALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Minute}))
-		mail, err := f.Limiter("mail")
-		Must(t, err)
-		freed, taken := make(chan struct{}), make(chan struct{})
-		go mail.Do(context.Background(), func(context.Context) error { close(taken); <-freed; return nil })
-		<-taken
-		s := f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-			if e.Attempt != 1 {
-				t.Error("the pause has failed an attempt")
-			}
-			return nil
-		}, limitedBy("mail"))
-		f.MustStart()
-		f.users("a")
-		time.Sleep(30 * time.Second)
-		Must(t, f.PauseSubscription(t.Context(), s.Name()))
-		time.Sleep(time.Hour)
-		Must(t, f.ResumeSubscription(t.Context(), s.Name()))
-		time.Sleep(20 * time.Second)
-		close(freed)
-		f.Idle()
-		if s := f.Stats().Subscriptions[0]; s.Handled != 1 || s.Failed != 0 {
-			t.Errorf("the counts are %+v", s.Counts)
-		}
-	})
 }
