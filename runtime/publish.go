@@ -38,8 +38,8 @@ import (
 // Once the transaction has begun, ctx no longer matters, because only the commit can
 // tell whether the event is stored.
 //
-// With a [Tx] the event becomes part of its transaction: it is stored with the rows that
-// the transaction writes, or not at all.
+// With a [Tx], or with [In], the event becomes part of a transaction: it is stored with the
+// rows that the transaction writes, or not at all.
 //
 // With the ctx of a handler the event becomes part of the handler's success: it
 // is stored in the same transaction, and not at all if the handler fails. With
@@ -93,19 +93,19 @@ func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T],
 }
 
 // targetOf returns what events are published to.
-func targetOf(to Publisher) (*Bus, *txRun, error) {
+func targetOf(to Publisher) (*Bus, within, error) {
 	if to != nil {
 		if bus, run := to.target(); bus != nil {
 			return bus, run, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("publish: there is no bus: %#v is not from Open or from Tx", to)
+	return nil, nil, fmt.Errorf("publish: there is no bus: %#v is not from Open, Tx or In", to)
 }
 
 // batch holds the events of one call.
 type batch struct {
 	bus     *Bus
-	tx      *txRun // that they are part of; nil for one of their own
+	tx      within // that they are part of; nil for one of their own
 	typ     string
 	records []engine.Record
 	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
@@ -282,7 +282,7 @@ func (b *batch) append(ctx context.Context) error {
 		return b.stage(ctx)
 	}
 	if b.tx != nil {
-		return b.tx.append(b.attempt, b.records)
+		return b.tx.append(ctx, b.attempt, b.records)
 	}
 	if err := b.bus.accepts(); err != nil {
 		return err

@@ -21,7 +21,7 @@ type Receipt struct {
 	bus    *Bus
 	seq    int64
 	staged bool
-	tx     *txRun // that it was published in; nil for none
+	tx     within // that it was published in; nil for none
 }
 
 // Wait returns when every subscription of the file has settled the event: handled or
@@ -32,7 +32,8 @@ type Receipt struct {
 //   - [ErrStaged], at once, for an event that a handler has published with its context and
 //     without [Immediately]
 //   - [ErrInTx] and [ErrTxUndone], at once, for an event of a [Tx] that is not stored yet, and
-//     of one that was not
+//     of one that was not; [ErrUncommitted] for one that was published with [In] and is not in
+//     the file
 //   - [ErrShutdown], when the bus is shut down meanwhile
 //   - *[WaitCycleError], at once, in a handler for whose event the event's handlers wait
 //   - [ErrRestored], when a backup is restored into the file meanwhile
@@ -57,7 +58,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 		return Outcome{}, ErrStaged
 	}
 	if r.tx != nil {
-		if err := r.tx.err(); err != nil {
+		if err := r.tx.wait(ctx, r); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -20,10 +20,18 @@ import (
 type Publisher interface {
 	// target returns the bus, and the transaction that the events are to be part of; nil for
 	// one of their own.
-	target() (*Bus, *txRun)
+	target() (*Bus, within)
 }
 
-func (b *Bus) target() (*Bus, *txRun) { return b, nil }
+// within is a transaction of which events become a part.
+type within interface {
+	// append stores records, which the handler of an attempt publishes, or nobody's.
+	append(ctx context.Context, a *dispatch.Attempt, records []engine.Record) error
+	// wait returns why an event of the transaction cannot be waited for, or nil.
+	wait(ctx context.Context, r *Receipt) error
+}
+
+func (b *Bus) target() (*Bus, within) { return b, nil }
 
 // Tx is a transaction on the file of a bus, shared with events: see [Bus.Tx]. Its methods
 // run statements as those of [sql.Tx] do, so it can be handed to code that sqlc has
@@ -61,7 +69,7 @@ const (
 	txUndone
 )
 
-func (t Tx) target() (*Bus, *txRun) {
+func (t Tx) target() (*Bus, within) {
 	if t.run == nil {
 		return nil, nil
 	}
@@ -159,13 +167,9 @@ func (b *Bus) warnTx(callers []uintptr, began time.Time) {
 }
 
 // append stores records in the transaction.
-func (r *txRun) append(a *dispatch.Attempt, records []engine.Record) error {
-	ok, err := r.bus.admission.room(len(records))
-	if err != nil {
-		return public(err)
-	}
-	if !ok {
-		return &PendingError{Limit: r.bus.config.maxPending}
+func (r *txRun) append(_ context.Context, a *dispatch.Attempt, records []engine.Record) error {
+	if err := r.bus.makeRoom(len(records)); err != nil {
+		return err
 	}
 	if err := r.tx.Append(records); err != nil {
 		return public(err)
@@ -178,8 +182,20 @@ func (r *txRun) append(a *dispatch.Attempt, records []engine.Record) error {
 	return nil
 }
 
-// err returns why an event that was published in the transaction cannot be waited for.
-func (r *txRun) err() error {
+// makeRoom is for n events of a publisher that must not wait.
+func (b *Bus) makeRoom(n int) error {
+	ok, err := b.admission.room(n)
+	if err != nil {
+		return public(err)
+	}
+	if !ok {
+		return &PendingError{Limit: b.config.maxPending}
+	}
+	return nil
+}
+
+// wait implements within.
+func (r *txRun) wait(context.Context, *Receipt) error {
 	switch r.state.Load() {
 	case txOpen:
 		return ErrInTx

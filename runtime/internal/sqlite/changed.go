@@ -15,6 +15,7 @@ func (w *writer) applyHere(g group) error {
 	if err := w.verify(); err != nil {
 		return err
 	}
+	w.overtaken()
 	return w.apply(g)
 }
 

@@ -150,6 +150,32 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	}
 }
 
+func TestAMigrationLeavesTheTablesOfTheProgramAlone(t *testing.T) {
+	path := oldSchemaFile(t)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	must(t, c.ExecScript(`PRAGMA foreign_keys=OFF;
+		CREATE TABLE account (id INTEGER PRIMARY KEY);
+		CREATE TABLE entry (account INTEGER NOT NULL REFERENCES account (id));
+		CREATE VIEW entries AS SELECT * FROM entry;
+		CREATE TRIGGER counted AFTER INSERT ON account BEGIN INSERT INTO entry VALUES (NEW.id); END;
+		INSERT INTO entry VALUES (7)`)) // which refers to nothing
+	must(t, c.Close())
+	log, err := Open(path, Options{})
+	must(t, err)
+	must(t, log.Close())
+	c, err = database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer c.Close()
+	must(t, c.Exec("INSERT INTO account VALUES (7)"))
+	if n, err := c.Int64("SELECT count(*) FROM entries"); err != nil || n != 2 {
+		t.Errorf("there are %d entries, %v", n, err)
+	}
+	if found, err := inspectFile(t, path).Check(t.Context()); err != nil || found != nil {
+		t.Errorf("the check finds %v, %v", found, err)
+	}
+}
+
 func TestInspectingAnOldFileDoesNotMigrateIt(t *testing.T) {
 	path := oldSchemaFile(t)
 	var storage *engine.StorageError

@@ -1,6 +1,11 @@
 package sqlite
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
 
 // insertSpecial writes one event that is delayed, or has an idempotency key.
 func (w *writer) insertSpecial(one []logged) error {
@@ -13,9 +18,7 @@ func (w *writer) insertSpecial(one []logged) error {
 	}
 	if d := e.Dedupe; d != nil {
 		digest := sha256.Sum256(e.Payload)
-		err := w.conn.Exec(`
-			INSERT OR REPLACE INTO dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			e.typeID, d.Key, e.Seq, e.ID[:], digest[:], d.Expires)
+		err := w.conn.Exec(insertKey, e.typeID, d.Key, e.Seq, e.ID[:], digest[:], d.Expires)
 		if err != nil {
 			return err
 		}
@@ -23,17 +26,29 @@ func (w *writer) insertSpecial(one []logged) error {
 	if e.Due.IsZero() {
 		return nil
 	}
-	// A delayed event is on no consumer's way: each has a delivery that waits. One that
-	// is due as it is published must not wait for a wall clock that is set back.
-	due := e.Due
-	if !due.After(e.CreatedAt) {
-		due = atOnce
-	}
+	// A delayed event is on no consumer's way: each has a delivery that waits.
+	due := dueOf(&e.Record)
 	w.events[len(w.events)-1].Due = due
-	if err := w.conn.Exec("UPDATE log SET due_at = ? WHERE seq = ?", e.Due, e.Seq); err != nil {
+	if err := w.conn.Exec(updateDue, e.Due, e.Seq); err != nil {
 		return err
 	}
-	return w.conn.Exec(`
+	return w.conn.Exec(insertWaiting, e.Seq, due, e.typeID)
+}
+
+const (
+	insertKey = "INSERT OR REPLACE INTO dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
+	updateDue = "UPDATE log SET due_at = ? WHERE seq = ?"
+	// insertWaiting gives an event ?1 of a type ?3 deliveries that are due at ?2.
+	insertWaiting = `
 		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-		SELECT subscription, ?, 'waiting', 0, ? FROM routes WHERE type = ?`, e.Seq, due, e.typeID)
+		SELECT subscription, ?1, 'waiting', 0, ?2 FROM routes WHERE type = ?3`
+)
+
+// dueOf returns when the deliveries of a delayed event are due. One that is due as it is
+// published must not wait for a wall clock that is set back.
+func dueOf(r *engine.Record) time.Time {
+	if !r.Due.After(r.CreatedAt) {
+		return atOnce
+	}
+	return r.Due
 }

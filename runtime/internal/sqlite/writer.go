@@ -61,8 +61,11 @@ type writer struct {
 	inside   atomic.Uint64 // the goroutine on which a part runs; 0 for none
 	programs *sql.DB       // makes what parts are given; nil before the first
 
+	foreign atomic.Pointer[foreign] // an event of a transaction of the program; nil for none
+
 	turn    chan struct{}  // holds a token; whoever has taken it uses conn and what follows
 	looked  time.Time      // when lookAround last ran
+	cared   time.Time      // when it last did more than look at the version
 	back    time.Duration  // by how much the wall clock was set back, which the due times have yet to follow
 	version int64          // PRAGMA data_version, as last seen
 	known   lineage        // of the log
@@ -187,7 +190,7 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	defer w.mu.Unlock()
 	wait = time.Hour
 	if w.watch {
-		wait = max(0, pollDelay-time.Since(w.looked))
+		wait = max(0, w.pollDelay()-time.Since(w.looked))
 	}
 	g.requests = w.take()
 	w.starting = g.requests
@@ -363,16 +366,19 @@ func (w *writer) lookAround() {
 	w.mu.Lock()
 	watch := w.watch
 	w.mu.Unlock()
-	if !watch || time.Since(w.looked) < pollDelay {
+	if !watch || time.Since(w.looked) < w.pollDelay() {
 		return
 	}
 	w.looked = time.Now()
-	if w.inPlace() != nil {
-		w.save()
-		return
+	if w.looked.Sub(w.cared) >= pollDelay {
+		w.cared = w.looked
+		if w.inPlace() != nil {
+			w.save()
+			return
+		}
+		w.log.claims.Keep(w.logger)
+		w.followClock()
 	}
-	w.log.claims.Keep(w.logger)
-	w.followClock()
 	version, err := w.conn.Int64("PRAGMA data_version")
 	if err != nil || version == w.version {
 		return
@@ -380,4 +386,5 @@ func (w *writer) lookAround() {
 	w.version = version
 	w.changed(w.verify())
 	w.log.refresh(w.conn)
+	w.arrived()
 }

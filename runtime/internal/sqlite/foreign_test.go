@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+func TestTheWriterLooksForACommitOfTheProgramLessAndLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+		must(t, err)
+		defer log.Close()
+		want := func(delay time.Duration) {
+			t.Helper()
+			if got := log.writer.pollDelay(); got != delay {
+				t.Errorf("the writer looks every %v, want %v", got, delay)
+			}
+		}
+		log.writer.watchOthers()
+		synctest.Wait()
+		want(pollDelay)
+		log.writer.expect(1, uuid.New()) // which never comes
+		for _, after := range []struct{ wait, delay time.Duration }{
+			{999 * time.Millisecond, time.Millisecond}, {time.Millisecond, 10 * time.Millisecond}, {9 * time.Second, 100 * time.Millisecond},
+			{10 * time.Second, pollDelay},
+		} {
+			time.Sleep(after.wait)
+			want(after.delay)
+		}
+		if log.writer.foreign.Load() != nil {
+			t.Error("after that the event is still looked for")
+		}
+
+		// Where this process can write, no transaction of others is under way.
+		log.writer.expect(1, uuid.New())
+		must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}))
+		want(pollDelay)
+	})
+}
