@@ -42,3 +42,30 @@ func ExampleSubscribeBatch() {
 	// a batch of 1
 	//   bob@example.org attempt 2
 }
+
+// An observer hears when attempts start, and how each batch has ended.
+func ExampleObserver_batch() {
+	path, remove := exampleFile()
+	defer remove()
+	ctx := context.Background()
+	bus, _ := events.Open(ctx, path, silent, runtime.WithObserver(runtime.Observer{
+		Started: func(i runtime.AttemptInfo) { fmt.Println(i.Subscription, "starts attempt", i.Attempt) },
+		Batch: func(i runtime.BatchInfo) {
+			fmt.Println("a batch of", i.Size, "done:", i.Done, "failed:", i.Failed, "timed out:", i.TimedOut)
+		},
+	}))
+	defer bus.Shutdown(ctx)
+
+	events.SubscribeUserRegisteredBatch(bus, "newsletter", func(context.Context, []runtime.Event[events.UserRegistered]) error {
+		return nil
+	}, runtime.WithBatch(2, time.Minute)) // it begins when it is full
+	for range 2 {
+		events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "ada@example.org"})
+	}
+	bus.Start(ctx)
+	bus.WaitIdle(ctx)
+	// Output:
+	// newsletter starts attempt 1
+	// newsletter starts attempt 1
+	// a batch of 2 done: 2 failed: 0 timed out: false
+}

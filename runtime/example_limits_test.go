@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 )
@@ -119,4 +121,33 @@ func ExampleWithWorkers() {
 	bus.WaitIdle(ctx)
 	fmt.Println("more than four at once:", most.Load() > 0)
 	// Output: more than four at once: false
+}
+
+// A limit with HoldEvent is kept while an event waits for its next attempt: the next event begins when
+// the first is settled.
+func ExampleLimitHold() {
+	path, remove := exampleFile()
+	defer remove()
+	ctx := context.Background()
+	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(runtime.Limit{
+		Name: "printer", AtOnce: 1, Hold: runtime.HoldEvent,
+	}))
+	defer bus.Shutdown(ctx)
+
+	events.SubscribeUserRegistered(bus, "print", func(_ context.Context, e runtime.Event[events.UserRegistered]) error {
+		fmt.Println(e.Payload.Email, "attempt", e.Attempt)
+		if e.Payload.Email == "ada@example.org" && e.Attempt == 1 {
+			return runtime.RetryAfter(50*time.Millisecond, errors.New("a sheet is stuck"))
+		}
+		return nil
+	}, runtime.WithLimits(runtime.LimitUse{Limit: "printer"}), runtime.WithConcurrency(4))
+	for _, name := range []string{"ada", "bob"} {
+		events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: uuid.New(), Email: name + "@example.org"})
+	}
+	bus.Start(ctx)
+	bus.WaitIdle(ctx)
+	// Output:
+	// ada@example.org attempt 1
+	// ada@example.org attempt 2
+	// bob@example.org attempt 1
 }
