@@ -223,3 +223,72 @@ func (env *Env) TestALimitOfAnOptionIsNotTuned(t *testing.T) {
 		}
 	})
 }
+
+// Each kind of subscription follows: the limit has room for one at a time.
+func (env *Env) TestEveryKindOfSubscriptionFollowsALimitThatIsTunedIn(t *testing.T) {
+	for kind, opts := range map[string][]runtime.SubscribeOption{
+		"durable":   nil,
+		"strict":    {runtime.WithStrictOrder()},
+		"ephemeral": {runtime.Ephemeral()},
+		"group":     {runtime.InGroup("all")},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+				var began Journal[time.Duration]
+				start := time.Now()
+				f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
+					began.Add(time.Since(start).Round(time.Second))
+					time.Sleep(10 * time.Second)
+					return nil
+				}, append(opts, runtime.WithConcurrency(3))...)
+				f.MustStart()
+				f.users(slices.Repeat([]string{"a"}, 6)...)
+				time.Sleep(time.Second)
+				before := len(began.All()) // a strict order lets one begin
+				f.tuneUses(runtime.LimitUse{Limit: "one", By: "name"})
+				time.Sleep(time.Minute + 10*time.Second)
+				all := began.All()
+				for i := before + 1; i < len(all); i++ {
+					if all[i]-all[i-1] < 10*time.Second {
+						t.Errorf("they have begun at %v", all)
+						break
+					}
+				}
+				if len(all) != 6 {
+					t.Errorf("%d have begun, want 6", len(all))
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
+		hold := func(name string, d time.Duration) {
+			l, err := f.Limiter(name)
+			Must(t, err)
+			go l.Do(t.Context(), func(context.Context) error { time.Sleep(d); return nil })
+		}
+		hold("one", time.Minute)
+		hold("other", 20*time.Second)
+		synctest.Wait()
+		f.tuneUses(runtime.LimitUse{Limit: "one"})
+		var began Journal[time.Duration]
+		start := time.Now()
+		_, err := runtime.SubscribeBatch(f.Bus, UserType, "sub", func(context.Context, []runtime.Event[UserCreated]) error {
+			began.Add(time.Since(start).Round(time.Second))
+			return nil
+		}, runtime.WithBatch(3, time.Second))
+		Must(t, err)
+		f.users("a", "b", "c")
+		f.MustStart()
+		time.Sleep(10 * time.Second)
+		f.tuneUses(runtime.LimitUse{Limit: "other"})
+		time.Sleep(50 * time.Second)
+		if got, want := began.All(), []time.Duration{20 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("the batch has begun at %v, want %v", got, want)
+		}
+	})
+}
