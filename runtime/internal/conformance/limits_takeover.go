@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// What becomes of deliveries that wait for a limit, or of limits that are held, when another process goes on, and
+// after a crash.
+
+// A standby has the same limit, with room.
+func (env *Env) TestAStandbyTakesOverWhatWaitsForALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mail := runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent})
+		f := env.Open(t, mail)
+		var first, second Journal[string]
+		handler := func(ran *Journal[string]) runtime.Handler[OrderPlaced] {
+			return func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+				ran.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
+				if e.Payload.Number == 1 && e.Attempt == 1 {
+					return runtime.Snooze(time.Hour) // and holds the limit
+				}
+				return nil
+			}
+		}
+		f.Handle("one", handler(&first), limitedBy("mail"), runtime.WithConcurrency(2))
+		f.MustStart()
+		f.Publish(1, 2, 3)
+		time.Sleep(time.Minute)
+		standby := env.Reopen(t, f.Path, runtime.WithStandby(), mail)
+		standby.Handle("one", handler(&second), limitedBy("mail"), runtime.WithConcurrency(2))
+		started := make(chan error, 1)
+		go func() { started <- standby.Start(context.Background()) }()
+		time.Sleep(time.Minute)
+		second.wants(t)
+		f.Stop()
+		Must(t, <-started)
+		time.Sleep(time.Minute)
+		first.wants(t, "1.1")
+		second.wants(t, "2.1", "3.1")
+		standby.Idle()
+		second.wants(t, "2.1", "3.1", "1.2")
+		standby.hasRoom(t, "mail", "", 1)
+	})
+}
+
+// One process is killed while some wait with their keys, one for a handler, and one holds a limit.
+func (env *Env) TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openWeighed(t, runtime.Limit{Hold: runtime.HoldEvent})
+		f.handleWeighed("one", func(context.Context, runtime.Event[OrderPlaced]) error { return ErrBoom },
+			runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)), runtime.WithConcurrency(4))
+		f.MustStart()
+		f.weigh(1, "A", 2) // fails, and holds the limit of its weight
+		f.weigh(2, "A", 1)
+		f.weigh(3, "A", 3)
+		f.weigh(4, "B", 2)
+		time.Sleep(10 * time.Second)
+		target := f.Killed()
+		f = env.ReopenWith(t, target, runtime.NewCatalogue(weighed, UserType).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
+		var ran Journal[string]
+		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			ran.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
+			return nil
+		})
+		f.MustStart()
+		f.idleWithin(time.Hour)
+		ran.wants(t, "2.1", "3.1", "4.1", "1.2")
+	})
+}
+
+// crashed returns a bus that was killed while "one" handled orders 1 and 2 of the weights 1 and 2.
+func (env *Env) crashed(t *testing.T, limits ...runtime.Limit) *Fixture {
+	t.Helper()
+	catalogue := runtime.NewCatalogue(weighed, UserType).WithLimits(limits...)
+	f := env.ReopenWith(t, env.Target(t), catalogue)
+	f.handleWeighed("one", Hang, runtime.WithConcurrency(2))
+	f.handleUsers("other", func(context.Context, runtime.Event[UserCreated]) error { return nil })
+	f.MustStart()
+	f.weigh(1, "A", 1)
+	f.weigh(2, "B", 2)
+	time.Sleep(time.Second)
+	return env.ReopenWith(t, f.Killed(), catalogue)
+}
+
+// The suspect would have everything else wait for it.
+func (env *Env) TestASuspectThatWaitsForALimitHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.crashed(t, runtime.Limit{Name: "scales", AtOnce: 1})
+		f.weighFor(time.Minute)
+		var ran Journal[string]
+		began := time.Now()
+		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			ran.Add(fmt.Sprintf("%d.%d %v", e.Payload.Number, e.Attempt, time.Since(began).Round(time.Second)))
+			return nil
+		}, runtime.WithConcurrency(2))
+		f.handleUsers("other", func(_ context.Context, e runtime.Event[UserCreated]) error {
+			ran.Add(fmt.Sprintf("%s %v", e.Payload.Name, time.Since(began).Round(time.Second)))
+			return nil
+		})
+		f.MustStart()
+		time.Sleep(10 * time.Second)
+		f.users("a")
+		f.weigh(3, "C", 3)
+		f.idleWithin(time.Hour)
+		got := ran.All()
+		slices.Sort(got[1:3])
+		if want := []string{"2.2 0s", "3.1 10s", "a 10s", "1.2 1m0s"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// An event of another subscription holds the limit between its attempts: its next one must not wait
+// for the suspect that waits for the limit.
+func (env *Env) TestASuspectDoesNotWaitForAnEventThatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.crashed(t, runtime.Limit{Name: "scales", AtOnce: 1, Hold: runtime.HoldEvent})
+		var ran Journal[string]
+		began := time.Now()
+		note := func(name string, attempt int) {
+			ran.Add(fmt.Sprintf("%s.%d %v", name, attempt, time.Since(began).Round(time.Second)))
+		}
+		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			note(fmt.Sprint(e.Payload.Number), e.Attempt)
+			return nil
+		}, runtime.WithConcurrency(2))
+		Must(t, f.PauseSubscription(t.Context(), "one"))
+		f.handleWeighed("two", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			note("two", e.Attempt)
+			if e.Attempt == 1 {
+				return runtime.Snooze(30 * time.Second)
+			}
+			return nil
+		})
+		f.MustStart()
+		f.weigh(3, "C", 1) // "two" holds weight 1
+		time.Sleep(10 * time.Second)
+		Must(t, f.ResumeSubscription(t.Context(), "one"))
+		f.idleWithin(time.Hour)
+		ran.wants(t, "two.1 0s", "2.2 10s", "two.2 30s", "1.2 30s", "3.1 30s")
+	})
+}
+
+// idleWithin is Idle for something that may be stuck.
+func (f *Fixture) idleWithin(d time.Duration) {
+	f.T.Helper()
+	limited, cancel := context.WithTimeout(f.T.Context(), d)
+	defer cancel()
+	Must(f.T, f.WaitIdle(limited))
+}
