@@ -148,6 +148,9 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if err := declare(ctx, log, catalogue); err != nil {
 		return nil, errors.Join(public(err), log.Close())
 	}
+	if err := migrate(ctx, log, b.config.migrations); err != nil {
+		return nil, errors.Join(public(err), log.Close())
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.admission = admission{log: log, limit: b.config.maxPending, when: b.config.whenFull}

@@ -35,6 +35,12 @@ CREATE TABLE limits_clock (
   wall INTEGER NOT NULL
 );
 
+CREATE TABLE busgen_migrations (
+  name     TEXT    PRIMARY KEY,
+  checksum TEXT    NOT NULL,
+  at       INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE VIEW outbox (type, payload, metadata, dedupe_key, delay_ms) AS
 SELECT NULL, NULL, NULL, NULL, NULL WHERE 0;
 

@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// Migrate implements [engine.Migrator].
+func (l *Log) Migrate(ctx context.Context, migrations []engine.Migration) error {
+	for i := range migrations {
+		var refused *engine.MigrationError
+		err := l.writer.doSynced(ctx, func(c *database.Conn) error {
+			had, err := migrationsOf(c)
+			if err != nil {
+				return err
+			}
+			if refused = misfit(had, migrations); refused == nil && had[migrations[i].Name] == "" {
+				refused, err = l.writer.migrate(ctx, &migrations[i])
+			}
+			if refused != nil {
+				return refused
+			}
+			return err
+		})
+		if refused != nil {
+			return refused // as it is, and not as a fault of the file
+		}
+		if err != nil {
+			return fault.Wrap("migrate", l.path, err)
+		}
+	}
+	return nil
+}
+
+// migrationsOf reads the checksums of the migrations that the file has had, by their names.
+// Another process may have run some since the last look.
+func migrationsOf(c *database.Conn) (map[string]string, error) {
+	had := map[string]string{}
+	err := c.Query("SELECT name, checksum FROM busgen_migrations", func(s *sqlite3.Stmt) error {
+		had[s.ColumnText(0)] = s.ColumnText(1)
+		return nil
+	})
+	return had, err
+}
+
+// misfit returns what does not fit to what the file has had: a migration that is another one
+// now, one that is missing, and one that comes too late.
+func misfit(had map[string]string, migrations []engine.Migration) *engine.MigrationError {
+	known := map[string]bool{}
+	last := ""
+	for _, m := range migrations {
+		known[m.Name] = true
+		if checksum := had[m.Name]; checksum == m.Checksum {
+			last = m.Name
+		} else if checksum != "" {
+			return &engine.MigrationError{Name: m.Name, Problem: "the file has had it with another content: restore what it was, and make the change in a new migration"}
+		}
+	}
+	for name := range had {
+		if !known[name] {
+			return &engine.MigrationError{Name: name, Problem: "the file has had it, and this program does not have it: update the program, or restore the file of the migration"}
+		}
+	}
+	for _, m := range migrations {
+		if m.Name == last {
+			break
+		}
+		if had[m.Name] == "" && last != "" {
+			return &engine.MigrationError{Name: m.Name, Problem: "it comes before " + last + ", which the file has had: give it a higher number"}
+		}
+	}
+	return nil
+}
+
+// migrate runs one migration, as if it were the function of a transaction, but without a limit
+// of time.
+func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *engine.MigrationError, err error) {
+	if err := w.share(); err != nil {
+		return nil, err
+	}
+	session := w.shared.Within()
+	_, err = session.ExecContext(ctx, m.SQL, nil)
+	if broken := session.End(engine.ErrTxOver); broken != nil {
+		return nil, broken
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err == nil {
+		err = w.unresolved()
+	}
+	if err == nil && w.conn.GetAutocommit() {
+		err = errors.New("a statement of it has rolled back its transaction")
+	}
+	if err != nil {
+		return &engine.MigrationError{Name: m.Name, Problem: "it has failed, and nothing of it is stored", Err: err}, nil
+	}
+	return nil, w.conn.Exec("INSERT INTO busgen_migrations (name, checksum, at) VALUES (?, ?, ?)", m.Name, m.Checksum, time.Now())
+}
