@@ -20,7 +20,7 @@ type row struct {
 }
 
 // of makes rows of payloads of one type.
-func of[T any](name string, publish func(context.Context, *runtime.Bus, T, ...runtime.PublishOption) (*runtime.Receipt, error), payloads ...T) (rows []row) {
+func of[T any](name string, publish func(context.Context, runtime.Publisher, T, ...runtime.PublishOption) (*runtime.Receipt, error), payloads ...T) (rows []row) {
 	for i, payload := range payloads {
 		rows = append(rows, row{fmt.Sprintf("%s/%d", name, i+1), show(reflect.ValueOf(payload)), func(bus *runtime.Bus, opts ...runtime.PublishOption) error {
 			_, err := publish(context.Background(), bus, payload, opts...)
