@@ -99,11 +99,13 @@ type Attempt struct {
 	left         bool // the worker did not wait for it
 	handled      bool // well, and there are more handlers to come
 	staged       []engine.Record
-	keys         engine.Keys   // of what is staged; nil until one has a key
-	taken        bool          // by TakeStaged
-	storing      bool          // what was taken; its deadline does not end the attempt
-	stored       bool          // what was taken: the attempt succeeds, however late
-	interruption *interruption // nil unless something of it is needed
+	keys         engine.Keys                // of what is staged; nil until one has a key
+	taken        bool                       // by TakeStaged
+	storing      bool                       // what was taken; its deadline does not end the attempt
+	stored       bool                       // what was taken: the attempt succeeds, however late
+	atomic       []func(tx engine.Tx) error // for Commit
+	counted      bool                       // as handled
+	interruption *interruption              // nil unless something of it is needed
 }
 
 // Owner returns the bus whose handler this is.
@@ -377,7 +379,9 @@ func (a *Attempt) succeed(now time.Time) {
 	s := a.run.scheduler
 	a.permit.Success(now)
 	s.noteSuccess()
-	a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
+	if !a.counted {
+		a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
+	}
 	if s.cfg.Group {
 		a.handled = true
 		a.run.staged = append(a.run.staged, a.staged...)

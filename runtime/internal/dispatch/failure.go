@@ -23,11 +23,13 @@ type failure struct {
 	decode      *DecodeError // the handler was not called; or nil
 	rule        *ErrorRule   // the first that matches, or nil
 	stopped     bool         // it is, or wraps, ErrShutdown
+	uncommitted bool         // the handler has not failed, but its transaction
 }
 
 // classify looks at an error, with code of the program.
 func (a *Attempt) classify(err error, kind, stack string) failure {
 	f := failure{typ: typeName(err), kind: kind, stack: stack}
+	_, f.uncommitted = err.(*UncommittedError)
 	text, readable := textOf(err)
 	steering, steers := find[steering](err)
 	decode, decodes := find[*DecodeError](err)
@@ -93,6 +95,10 @@ func (a *Attempt) fail(f failure) {
 	}
 	if a.run.scheduler.cfg.Group {
 		failure.Member = a.handler.Name
+	}
+	if f.uncommitted {
+		a.putBack(f)
+		return
 	}
 	if asked, ok := f.steering.(*SnoozeError); ok {
 		a.snooze(now.Add(clamp(asked.For)), now, failure)

@@ -31,9 +31,23 @@ type Transaction struct {
 	Run func(tx Tx) error
 	// Limit is how long Run may take. Others wait meanwhile, so it is short.
 	Limit time.Duration
+	// Settle is a delivery that is handled with Run, so that its success is stored in the same
+	// transaction; nil for none.
+	Settle *Settling
 	// Overran is called, on a goroutine of its own, when Run takes longer than Limit; nil for
 	// nothing. Run may never return.
 	Overran func()
+}
+
+// Settling is a delivery that is settled as [Done] in a transaction. If the delivery is not
+// the consumer's any more, or was settled before, the transaction is not stored, and its error
+// is [ErrMoved].
+type Settling struct {
+	Consumer Consumer
+	Delivery *Delivery
+	// Stored is called when the transaction is stored, before anybody is told who waits for
+	// the delivery. It must not block.
+	Stored func()
 }
 
 // DBTX runs statements. It is what the code that sqlc generates takes.

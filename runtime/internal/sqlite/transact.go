@@ -175,6 +175,9 @@ func (w *writer) perform(p *part) error {
 	if err == nil {
 		err = w.unresolved()
 	}
+	if err == nil && p.Settle != nil && !w.settle(p.Settle) {
+		err = engine.ErrMoved
+	}
 	if err == nil {
 		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
 	}

@@ -75,6 +75,7 @@ type writer struct {
 	flushes []flush        // of the transaction at hand
 	shared  *sqlapi.Shared // conn, as parts use it; nil before the first
 	keys    []settledKey   // of the transaction at hand
+	settled []tentative    // by parts of the transaction at hand
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {
@@ -263,6 +264,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		err = w.conn.Finish(func() error { return w.applyHere(g) })
 	}
 	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err); tries++ {
+		w.unsettle()
 		clear(w.events)
 		w.events = w.events[:0]
 		err = w.conn.Commit(full && !w.unsynced, func() error { return w.applyHere(g) })
@@ -271,10 +273,14 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
 		w.tellKeys()
+		w.tellSettled()
 		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
 	if len(w.flushes) > 0 {
 		w.report(err)
+	}
+	if err != nil {
+		w.unsettle()
 	}
 	for _, f := range w.flushes {
 		if err == nil {
@@ -348,6 +354,7 @@ func (w *writer) apply(g group) error {
 		}
 		numberDuplicates(r.events)
 	}
+	w.takeSettled()
 	for i := range w.flushes {
 		if err := w.writeFlush(&w.flushes[i]); err != nil {
 			return err

@@ -1,0 +1,110 @@
+package dispatch
+
+import (
+	"errors"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// An attempt can be stored together with what its handler writes: the handler, or what it
+// leaves to be done in the end, runs within a transaction of the log, and the success of
+// the attempt is part of it. Such an attempt is settled by the engine when its handler
+// returns. The disposition that follows finds that it is.
+
+// Atomically keeps a function that is to run in one transaction with the record of the
+// attempt's success, after the handler has returned. It refuses one where there is no such
+// transaction.
+func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
+	switch {
+	case a.batch != nil:
+		return ErrNotAtomic
+	case a.run.scheduler.cfg.Group, a.run.scheduler.cfg.Ephemeral:
+		return ErrNotAtomic
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.taken || a.late(time.Now()) {
+		return ErrOver
+	}
+	a.atomic = append(a.atomic, f)
+	return nil
+}
+
+// ErrNotAtomic says that the success of a handler is not one transaction.
+var ErrNotAtomic = errors.New("what this handler does cannot be stored with its success: that is recorded with the success of others, " +
+	"in a batch or in a group, or nowhere, in an ephemeral subscription")
+
+// Commits tells whether the handler has left functions for [Attempt.Commit].
+func (a *Attempt) Commits() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.atomic) > 0
+}
+
+// Rewind makes the attempt forget what a call of its handler has left behind, before the
+// handler is called again within the attempt.
+func (a *Attempt) Rewind() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.staged, a.keys, a.atomic, a.taken, a.storing, a.entered = nil, nil, nil, false, false, false
+}
+
+// Commit does in a transaction what the handler, which has succeeded, has left to be done:
+// it runs its functions and appends what it has staged. From here on nothing more can be
+// staged, and the deadline does not end the attempt. It may be called again for the same
+// attempt, with another transaction.
+func (a *Attempt) Commit(tx engine.Tx) error {
+	a.mu.Lock()
+	if a.over || !a.storing && a.late(time.Now()) {
+		a.mu.Unlock()
+		return ErrOver
+	}
+	a.taken, a.storing = true, true
+	staged, functions := a.staged, a.atomic
+	a.mu.Unlock()
+	for _, f := range functions {
+		if err := f(tx); err != nil {
+			return err
+		}
+	}
+	if len(staged) == 0 {
+		return nil
+	}
+	return tx.Append(staged)
+}
+
+// Settling is the success of the attempt, as part of a transaction.
+func (a *Attempt) Settling() *engine.Settling {
+	return &engine.Settling{Consumer: a.run.scheduler.consumer, Delivery: a.Delivery, Stored: a.countStored}
+}
+
+// countStored counts a success as soon as it is stored, so that a caller that waits for the
+// delivery finds it counted.
+func (a *Attempt) countStored() {
+	a.counted = true
+	a.handler.Count.Handled(a, time.Now(), a.staged)
+}
+
+// UncommittedError says that a transaction could not be stored, which is not the handler's
+// failure. The delivery is tried again, and the attempt does not count.
+type UncommittedError struct{ Err error }
+
+// Error says why.
+func (e *UncommittedError) Error() string {
+	return "the transaction of the handler could not be stored: " + e.Err.Error()
+}
+
+// Unwrap returns why.
+func (e *UncommittedError) Unwrap() error { return e.Err }
+
+// uncommittedDelay is when a transaction that could not be stored is tried again.
+const uncommittedDelay = time.Second
+
+// putBack gives a delivery back whose transaction could not be stored.
+func (a *Attempt) putBack(f failure) {
+	a.withdraw()
+	a.run.scheduler.cfg.Logger.Warn("the transaction of a handler could not be stored; it is tried again, and does not count as an attempt",
+		a.logged("error", f.text)...)
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: time.Now().Add(uncommittedDelay)}))
+}

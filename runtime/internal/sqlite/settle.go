@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A part can settle a delivery: its handler has written within the transaction, and its
+// success is to be stored with that. Until the transaction is stored this is tentative. What
+// the consumer wants written after it is written at the end of the same transaction, beside
+// what it wanted before. If the transaction fails, the delivery is as it was, and the
+// dispatcher settles it otherwise.
+
+// tentative is a delivery that a part has settled in the transaction at hand.
+type tentative struct {
+	*delivery
+	consumer  *consumer
+	cancelled string // why it was to be cancelled
+	marked    bool   // it was
+	stored    func()
+	flush     bool // its consumer's writing begins here
+}
+
+// settle settles a delivery tentatively. It reports false if it cannot be settled any more.
+func (w *writer) settle(s *engine.Settling) bool {
+	one, ok := s.Consumer.(*consumer).settleTentatively(s.Delivery)
+	if ok {
+		one.stored = s.Stored
+		w.settled = append(w.settled, one)
+	}
+	return ok
+}
+
+func (c *consumer) settleTentatively(d *engine.Delivery) (tentative, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := d.Token.(*delivery)
+	if c.ended || c.replaced || own.settled {
+		return tentative{}, false
+	}
+	one := tentative{delivery: own, consumer: c}
+	one.cancelled, one.marked = c.cancelled[d.Seq]
+	own.settled, own.final = true, true
+	c.rows[d.Seq] = own
+	c.dispositions = append(c.dispositions, settledDelivery{
+		delivery: own, Disposition: engine.Disposition{Kind: engine.Done}, begun: true, cancelled: c.unmark(d.Seq),
+	})
+	return one, true
+}
+
+// takeSettled adds to the flushes what the consumers of the deliveries want written.
+func (w *writer) takeSettled() {
+	for i := range w.settled {
+		one := &w.settled[i]
+		another := func(other tentative) bool { return other.consumer == one.consumer }
+		if !slices.ContainsFunc(w.settled[:i], another) {
+			one.flush = true
+			w.flushes = append(w.flushes, one.consumer.take())
+		}
+	}
+}
+
+// tellSettled says that the deliveries are settled for good.
+func (w *writer) tellSettled() {
+	for _, one := range w.settled {
+		if one.stored != nil {
+			one.stored()
+		}
+	}
+	w.forgetSettled()
+}
+
+func (w *writer) forgetSettled() {
+	clear(w.settled)
+	w.settled = w.settled[:0]
+}
+
+// unsettle makes the deliveries what they were before the transaction, which has failed.
+func (w *writer) unsettle() {
+	for i := len(w.settled) - 1; i >= 0; i-- {
+		one := w.settled[i]
+		if one.flush {
+			last := len(w.flushes) - 1
+			one.consumer.restore(w.flushes[last])
+			w.flushes[last] = flush{}
+			w.flushes = w.flushes[:last]
+		}
+	}
+	for _, one := range w.settled {
+		one.consumer.unsettle(one)
+	}
+	w.forgetSettled()
+}
+
+// unsettle makes a delivery what it was. It is not on the way any more: the next flush gives
+// it a row, so that the cursor can pass it.
+func (c *consumer) unsettle(one tentative) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	own := one.delivery
+	c.dispositions = slices.DeleteFunc(c.dispositions, func(d settledDelivery) bool { return d.delivery == own })
+	own.settled, own.final = false, false
+	if one.marked {
+		c.mark(own.Seq, one.cancelled)
+	}
+	if !slices.Contains(c.way, own) {
+		own.row = rowRunning
+		c.rows[own.Seq] = own
+		if !slices.ContainsFunc(c.owed, func(r rowChange) bool { return r.delivery == own }) {
+			c.owed = append(c.owed, rowChange{own, rowRunning})
+		}
+	} else if own.row == "" {
+		delete(c.rows, own.Seq)
+	}
+}
