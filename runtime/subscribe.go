@@ -31,6 +31,7 @@ type Subscription struct {
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
 	around    Next                          // the handler within its middleware; nil without any
+	transacts bool                          // the handler runs within a transaction
 	answers   reflect.Type                  // what the handler answers with; nil if it does not
 	batched   func(b *dispatch.Batch) error // the handler of batches; nil if it gets events one by one
 	batches   batchCounts
@@ -142,6 +143,12 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	}
 	if problem := s.batchProblem(); problem != "" {
 		return nil, s.refuse(problem)
+	}
+	if problem := s.txProblem(); problem != "" {
+		return nil, s.refuse(problem)
+	}
+	if s.batched == nil && s.answers == nil && !s.transacts && !s.config.ephemeral && s.config.group == "" {
+		handle = s.committing(handle)
 	}
 	if intercept := s.bus.config.intercept; intercept != nil {
 		handle, s.batched = intercepted(intercept, s.name, handle), interceptedBatch(intercept, s.name, s.batched)

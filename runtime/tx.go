@@ -49,8 +49,8 @@ type Tx struct{ run *txRun }
 
 // txRun is one call of the function of a transaction.
 type txRun struct {
+	engine.Tx
 	bus     *Bus
-	tx      engine.Tx
 	state   atomic.Int32
 	records []engine.Record // published
 	storing []childrenOf    // by handlers
@@ -126,22 +126,36 @@ func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error {
 	if err := b.acceptsFrom(ctx); err != nil {
 		return err
 	}
+	return b.transact(ctx, nil, func(run *txRun) error { return f(Tx{run}) })
+}
+
+// transactor returns what runs transactions.
+func (b *Bus) transactor() (engine.Transactor, error) {
 	log, ok := b.log.(engine.Transactor)
 	if !ok {
-		return fmt.Errorf("Tx: %w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
+	}
+	return log, nil
+}
+
+// transact runs f in a transaction, with the success of a delivery unless that is nil.
+func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run *txRun) error) error {
+	log, err := b.transactor()
+	if err != nil {
+		return err
 	}
 	var callers [1]uintptr
-	goruntime.Callers(2, callers[:])
+	goruntime.Callers(3, callers[:]) // who has called Tx
 	began := time.Now()
 	var run *txRun
-	err := log.Transact(ctx, engine.Transaction{
-		Limit: b.config.txLimit,
+	err = log.Transact(ctx, engine.Transaction{
+		Limit: b.config.txLimit, Settle: settle,
 		Run: func(tx engine.Tx) error {
 			if run != nil {
 				run.state.Store(txUndone)
 			}
-			run = &txRun{bus: b, tx: tx}
-			return f(Tx{run})
+			run = &txRun{Tx: tx, bus: b}
+			return f(run)
 		},
 		Overran: func() { b.warnTx(callers[:], began) },
 	})
@@ -171,7 +185,7 @@ func (r *txRun) append(_ context.Context, a *dispatch.Attempt, records []engine.
 	if err := r.bus.makeRoom(len(records)); err != nil {
 		return err
 	}
-	if err := r.tx.Append(records); err != nil {
+	if err := r.Tx.Append(records); err != nil {
 		return public(err)
 	}
 	before := len(r.records)
@@ -208,23 +222,23 @@ func (r *txRun) wait(context.Context, *Receipt) error {
 // ExecContext runs a statement that returns no rows. Without args it may be several
 // statements, with semicolons between them.
 func (t Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return t.run.tx.ExecContext(ctx, query, args...)
+	return t.run.ExecContext(ctx, query, args...)
 }
 
 // PrepareContext prepares a statement, which is closed with the Tx. The bus keeps statements
 // prepared anyway, so there is little to gain.
 func (t Tx) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	return t.run.tx.PrepareContext(ctx, query)
+	return t.run.PrepareContext(ctx, query)
 }
 
 // QueryContext runs a query. Its rows are closed with the Tx, at the latest.
 func (t Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.run.tx.QueryContext(ctx, query, args...)
+	return t.run.QueryContext(ctx, query, args...)
 }
 
 // QueryRowContext runs a query that finds one row at most.
 func (t Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.run.tx.QueryRowContext(ctx, query, args...)
+	return t.run.QueryRowContext(ctx, query, args...)
 }
 
 // WithTxLimit sets how long the function of a [Bus.Tx] may take, from 1 ms to 1 minute. The

@@ -104,6 +104,7 @@ type Attempt struct {
 	storing      bool                       // what was taken; its deadline does not end the attempt
 	stored       bool                       // what was taken: the attempt succeeds, however late
 	atomic       []func(tx engine.Tx) error // for Commit
+	appended     []engine.Record            // by Commit
 	counted      bool                       // as handled
 	interruption *interruption              // nil unless something of it is needed
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -61,7 +62,9 @@ func (a *Attempt) Commit(tx engine.Tx) error {
 		return ErrOver
 	}
 	a.taken, a.storing = true, true
-	staged, functions := a.staged, a.atomic
+	functions := a.atomic
+	staged := slices.Clone(a.staged) // another transaction may find other duplicates
+	a.appended = staged
 	a.mu.Unlock()
 	for _, f := range functions {
 		if err := f(tx); err != nil {
@@ -83,7 +86,12 @@ func (a *Attempt) Settling() *engine.Settling {
 // delivery finds it counted.
 func (a *Attempt) countStored() {
 	a.counted = true
-	a.handler.Count.Handled(a, time.Now(), a.staged)
+	a.handler.Count.Handled(a, time.Now(), a.appended)
+	for i := range a.appended {
+		if d := a.appended[i].Dedupe; d != nil && d.Settled != nil && !a.appended[i].Duplicate {
+			d.Settled(a.appended[i].ID, nil)
+		}
+	}
 }
 
 // UncommittedError says that a transaction could not be stored, which is not the handler's

@@ -70,15 +70,6 @@ func (c *consumer) unmark(seq int64) bool {
 	return marked
 }
 
-// mark undoes unmark.
-func (c *consumer) mark(seq int64, reason string) {
-	if c.cancelled == nil {
-		c.cancelled = map[int64]string{}
-	}
-	c.cancelled[seq] = reason
-	c.cancels.Store(true)
-}
-
 // polledAt returns a delivery that was polled and is not settled and written, or nil. The
 // caller holds mu.
 func (c *consumer) polledAt(seq int64) *delivery {

@@ -105,7 +105,11 @@ func (c *consumer) unsettle(one tentative) {
 	c.dispositions = slices.DeleteFunc(c.dispositions, func(d settledDelivery) bool { return d.delivery == own })
 	own.settled, own.final = false, false
 	if one.marked {
-		c.mark(own.Seq, one.cancelled)
+		if c.cancelled == nil {
+			c.cancelled = map[int64]string{}
+		}
+		c.cancelled[own.Seq] = one.cancelled
+		c.cancels.Store(true)
 	}
 	if !slices.Contains(c.way, own) {
 		own.row = rowRunning

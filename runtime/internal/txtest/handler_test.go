@@ -1,0 +1,160 @@
+package txtest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// handled tells how many deliveries are counted as handled.
+func (f *fixture) handled() (n uint64) {
+	for _, s := range f.Stats().Types {
+		n += s.Handled
+	}
+	return n
+}
+
+// settled publishes one booking, and waits until it is handled.
+func (f *fixture) settled(amount int) runtime.Outcome {
+	f.Helper()
+	receipt, err := runtime.Publish(f.Context(), f.Bus, bookedType, booking{1, amount})
+	f.must(err)
+	outcome, err := receipt.Wait(f.Context())
+	f.must(err)
+	return outcome
+}
+
+// Both kinds of handlers whose rows are stored with their success.
+var kinds = map[string]func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error{
+	"SubscribeTx": func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error {
+		_, err := runtime.SubscribeTx(f.Bus, bookedType, name, handler, opts...)
+		return err
+	},
+	"Atomically": func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error {
+		_, err := runtime.Subscribe(f.Bus, bookedType, name, func(ctx context.Context, e runtime.Event[booking]) error {
+			return runtime.Atomically(ctx, func(tx runtime.Tx) error { return handler(ctx, tx, e) })
+		}, opts...)
+		return err
+	},
+}
+
+func forBoth(t *testing.T, test func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error)) {
+	for name, subscribe := range kinds {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, subscribe) })
+		})
+	}
+}
+
+var fast = runtime.WithRetry(retry.MaxAttempts(5), retry.BaseDelay(time.Second))
+
+func TestRowsOfAHandlerAreStoredWithItsSuccess(t *testing.T) {
+	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+		f := open(t, 1)
+		attempts := 0
+		f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
+			attempts++
+			if e.Payload.Amount == 0 { // a child
+				return nil
+			}
+			if _, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", e.Payload.Amount); err != nil {
+				return err
+			}
+			if _, err := runtime.Publish(ctx, tx, bookedType, booking{1, 0}); err != nil {
+				return err
+			}
+			if e.Attempt < 3 {
+				return errors.New("not yet")
+			}
+			return nil
+		}, fast))
+		f.must(f.Start(t.Context()))
+		f.must(f.settled(7).Err())
+		f.must(f.WaitIdle(t.Context()))
+		f.wantNumber(1, "SELECT count(*) FROM entry")
+		f.wantNumber(2, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+		if got := f.handled(); attempts != 4 || got != 2 {
+			t.Errorf("%d attempts and %d handled events are counted, want 4 and 2", attempts, got)
+		}
+	})
+}
+
+func TestAHandlerThatPanicsOrTakesTooLongStoresNothing(t *testing.T) {
+	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+		f := open(t, 1)
+		f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
+			if err := f.book(ctx, tx, 1, 0); err != nil {
+				return err
+			}
+			switch e.Payload.Amount {
+			case 1:
+				panic("no")
+			case 2:
+				time.Sleep(time.Second)
+			}
+			return nil
+		}, runtime.WithRetry(retry.MaxAttempts(1))))
+		f.must(f.Start(t.Context()))
+		for amount := range 2 {
+			if outcome := f.settled(amount + 1); outcome.Err() == nil {
+				t.Errorf("amount %d: it is handled", amount+1)
+			}
+		}
+		f.wantNumber(0, "SELECT count(*) FROM entry")
+		f.wantNumber(2, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+	})
+}
+
+func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) {
+	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+		f := open(t, 1)
+		var attempts atomic.Int32
+		f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
+			attempts.Add(1)
+			if e.Attempt != 1 {
+				t.Errorf("it is attempt %d", e.Attempt)
+			}
+			if e.Payload.Amount == 0 {
+				return nil
+			}
+			_, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 0}) // staged
+			if err != nil && len(kinds) > 0 && !errors.Is(err, runtime.ErrAttemptOver) {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", e.Payload.Amount)
+			return err
+		}, fast))
+		f.must(f.Start(t.Context()))
+		receipt, err := runtime.Publish(t.Context(), f.Bus, bookedType, booking{1, 5})
+		f.must(err)
+		var spoilt error
+		f.must(f.Tx(t.Context(), func(runtime.Tx) error {
+			synctest.Wait() // until the handler is queued
+			go func() {
+				spoilt = f.Tx(context.Background(), func(tx runtime.Tx) error {
+					_, err := tx.ExecContext(context.Background(), "INSERT OR ROLLBACK INTO account (id, balance) VALUES (1, 1)")
+					return err
+				})
+			}()
+			synctest.Wait()
+			return nil
+		}))
+		outcome, err := receipt.Wait(t.Context())
+		f.must(err)
+		f.must(outcome.Err())
+		f.must(f.WaitIdle(t.Context()))
+		if spoilt == nil {
+			t.Error("nothing was rolled back")
+		}
+		f.wantNumber(1, "SELECT count(*) FROM entry")
+		if len(outcome.Deliveries) != 1 || outcome.Deliveries[0].Failures != 0 {
+			t.Errorf("the outcome is %+v", outcome)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// TxHandler handles one event within a transaction on the file of the bus. It is a
+// [Handler] in everything else.
+type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
+
+// SubscribeTx calls handler for every event of one type, within a transaction: what the
+// handler writes with its Tx, the events that it publishes with its Tx or its context, and the
+// record that it has handled the event are stored together, or not at all. So the rows say
+// exactly once what the event says, however the process dies. Generated code has a typed
+// function for each event type, Subscribe<Event>Tx, which calls this one.
+//
+// The transaction is that of [Bus.Tx], shared with all who write at that moment, and what
+// is said there holds: the handler must be short (100 ms, [WithTxLimit]), may be called
+// again within the attempt, and must have no effect but through its Tx. Middleware runs
+// within the transaction, too. A handler that first has to call something slow uses
+// [Subscribe] and [Atomically].
+//
+// If the transaction cannot be stored, because the disk is full or the file locked, the
+// event is tried again after a second, and the attempt does not count. The errors are those of
+// [Subscribe]. It does not go with [InGroup] and [Ephemeral], and needs a bus whose events are
+// in a file.
+func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
+	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, transacts: true}
+	within := func(ctx context.Context, e Event[T]) error {
+		run, _ := ctx.Value(txKey{}).(*txRun)
+		if run == nil {
+			return &MiddlewareError{s.name, "with a context that does not come from the one that it was given"}
+		}
+		return handler(ctx, Tx{run}, e)
+	}
+	handle := func(a *dispatch.Attempt) error {
+		if a.Type != t.spec.Name {
+			return s.mismatch(a.Type)
+		}
+		payload, err := t.decodeTyped(a.Record)
+		if err != nil {
+			return err
+		}
+		again := false
+		return bus.commit(a, func(run *txRun) error {
+			p := payload
+			if again { // the handler may have changed what it was given
+				if p, err = t.decodeTyped(a.Record); err != nil {
+					return err
+				}
+				a.Rewind()
+			}
+			again = true
+			return callWithin(a, s, run, p, within)
+		})
+	}
+	if handler == nil {
+		handle = nil
+	}
+	return s.subscribe(handle, innermost(s, within), opts)
+}
+
+// txKey is the key of the *txRun in the context of a TxHandler.
+type txKey struct{}
+
+// callWithin calls a handler, through its middleware, with a transaction.
+func callWithin[T any](a *dispatch.Attempt, s *Subscription, run *txRun, payload T, handler Handler[T]) error {
+	ctx := context.WithValue(a, txKey{}, run)
+	e := eventOf(a, s.name, payload)
+	if s.around == nil {
+		return handler(ctx, e)
+	}
+	return s.around(ctx, withPayload[T, any](e, payload))
+}
+
+// Atomically runs f in one transaction with the record that the handler whose ctx this is
+// has handled its event, after the handler has returned nil. So a handler can do what takes
+// time first, and leave what it wants to write:
+//
+//	receipt, err := gateway.Charge(ctx, e.Payload.OrderID)
+//	if err != nil {
+//		return err
+//	}
+//	return runtime.Atomically(ctx, func(tx runtime.Tx) error {
+//		_, err := tx.ExecContext(ctx, "INSERT INTO charges (order_id, receipt) VALUES (?, ?)", e.Payload.OrderID, receipt)
+//		return err
+//	})
+//
+// Events that the handler has published with its context are stored in the same
+// transaction. If f fails, the attempt has failed with its error, and nothing is stored. If the
+// process dies before the transaction is stored, the handler is called again: what it did
+// outside may happen twice, the rows are there once.
+//
+// f is a function of [Bus.Tx]: short, perhaps called twice, with no effect but through its Tx.
+// Several run in their order, in one transaction. If the transaction cannot be stored,
+// because the disk is full or the file locked, the event is tried again after a second, and
+// the attempt does not count.
+//
+// The error is [ErrNotInHandler] if ctx is not the one of a handler, [ErrNotAtomic] in a
+// batch, in a group, in an [Ephemeral] subscription and in a handler that answers,
+// [ErrAttemptOver] if the attempt is over, and [errors.ErrUnsupported] if the bus has no file.
+func Atomically(ctx context.Context, f func(tx Tx) error) error {
+	if f == nil {
+		return errors.New("Atomically: the function is nil")
+	}
+	a := dispatch.FromContext(ctx)
+	if a == nil {
+		return ErrNotInHandler
+	}
+	bus := a.Owner().(*Bus)
+	if _, err := bus.transactor(); err != nil {
+		return fmt.Errorf("Atomically: %w", err)
+	}
+	return a.Atomically(func(tx engine.Tx) error { return f(Tx{tx.(*txRun)}) })
+}
+
+// ErrNotInHandler is returned by [Atomically] for a context that is not the one of a handler.
+var ErrNotInHandler = errors.New("this context is not the one of a handler")
+
+// ErrNotAtomic is returned by [Atomically] in handlers whose success is not recorded in a
+// transaction of its own.
+var ErrNotAtomic = dispatch.ErrNotAtomic
+
+// committing returns a handler that does what it has left for [Atomically].
+func (s *Subscription) committing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
+	return func(a *dispatch.Attempt) error {
+		if err := handle(a); err != nil || !a.Commits() {
+			return err
+		}
+		return s.bus.commit(a, func(*txRun) error { return nil })
+	}
+}
+
+// commit runs f in a transaction that also has what the handler of an attempt has left to
+// be done, and its success.
+func (b *Bus) commit(a *dispatch.Attempt, f func(run *txRun) error) error {
+	var own error // of the program
+	err := b.transact(a, a.Settling(), func(run *txRun) error {
+		if own = f(run); own == nil {
+			own = a.Commit(run)
+		}
+		return own
+	})
+	switch {
+	case err == nil:
+		a.HasStored()
+		return nil
+	case own != nil && errors.Is(err, own), errors.As(err, new(*TxTimeoutError)), errors.Is(err, ErrInTx):
+		return err
+	case errors.As(err, new(*StorageError)):
+		return &dispatch.UncommittedError{Err: err}
+	}
+	return err
+}
+
+// txProblem says why a handler cannot run within a transaction, or "".
+func (s *Subscription) txProblem() string {
+	if !s.transacts {
+		return ""
+	}
+	_, err := s.bus.transactor()
+	switch {
+	case err != nil:
+		return err.Error()
+	case s.config.ephemeral:
+		return "an ephemeral subscription keeps no record of success that could be part of a transaction: subscribe with a name, or call Tx in the handler"
+	case s.config.group != "":
+		return "a member of a group cannot handle events in a transaction, because the group records its success when all members have handled the event"
+	}
+	return ""
+}
