@@ -147,7 +147,8 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	if problem := s.txProblem(); problem != "" {
 		return nil, s.refuse(problem)
 	}
-	if s.batched == nil && s.answers == nil && !s.transacts && !s.config.ephemeral && s.config.group == "" {
+	commits := s.batched == nil && s.answers == nil && !s.config.ephemeral && s.config.group == ""
+	if commits && !s.transacts {
 		handle = s.committing(handle)
 	}
 	if intercept := s.bus.config.intercept; intercept != nil {
@@ -189,7 +190,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
-	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s)}
+	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits}
 	if b.observers.starts() {
 		s.handler.Started = (*counter)(s).started
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -150,12 +151,19 @@ func (b *Bus) commit(a *dispatch.Attempt, f func(run *txRun) error) error {
 	case err == nil:
 		a.HasStored()
 		return nil
-	case own != nil && errors.Is(err, own), errors.As(err, new(*TxTimeoutError)), errors.Is(err, ErrInTx):
-		return err
-	case errors.As(err, new(*StorageError)):
+	case !same(err, own) && errors.As(err, new(*StorageError)):
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err
+}
+
+// same tells whether an error is the very one that the program has returned. Its type may
+// be one that cannot be compared.
+func same(err, own error) bool {
+	if own == nil || reflect.TypeOf(err) != reflect.TypeOf(own) {
+		return false
+	}
+	return !reflect.TypeOf(own).Comparable() || err == own
 }
 
 // txProblem says why a handler cannot run within a transaction, or "".

@@ -16,7 +16,7 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 		if len(e.Subscriptions) > 0 {
 			constructs = append(constructs, subscriptionNames(e))
 		}
-		constructs = append(constructs, subscribeEvent(e), subscribeBatch(e), subscribeDead(e))
+		constructs = append(constructs, subscribeEvent(e), subscribeTx(e), subscribeBatch(e), subscribeDead(e))
 	}
 	for _, ns := range c.Namespaces {
 		constructs = append(constructs, subscribeNamespace(ns))
@@ -75,6 +75,22 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 		"See [runtime.Subscribe].", policyWords(e), deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+}
+
+// subscribeTx emits
+//
+//	// Subscribe<Event>Tx calls handler for every <event.name>, within a transaction on the file of the bus, …
+//	func Subscribe<Event>Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeTx(bus, <Event>Type, name, handler, opts...)
+//	}
+func subscribeTx(e *catalog.Event) *jen.Statement {
+	function := "Subscribe" + e.GoName + "Tx"
+	params := subscribeParams(e.GoName)
+	params[2] = jen.Id("handler").Add(inRuntime("TxHandler")).Types(jen.Id(e.GoName))
+	return comment(function+" calls handler for every "+e.Name.V+", within a transaction on the file of the bus, as the subscription called name: "+
+		"what it writes is stored once, with its success. See [runtime.SubscribeTx].", deprecated(e.Deprecated)).
+		Func().Id(function).Params(params...).Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("SubscribeTx").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
 
 // subscribeBatch emits

@@ -19,6 +19,13 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeMLRunStartedTx calls handler for every ml.run.started, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
+}
+
 // SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].

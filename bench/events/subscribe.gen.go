@@ -13,6 +13,13 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedTx calls handler for every order.placed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedBatch calls handler for the order.placed events, several
 // at a time, as the subscription called name. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

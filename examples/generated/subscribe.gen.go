@@ -47,6 +47,13 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedTx calls handler for every order.placed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedBatch calls handler for the order.placed events, several
 // at a time, as the subscription called name. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -67,6 +74,13 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 // partition key is order_id.
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
+}
+
+// SubscribeOrderShippedTx calls handler for every order.shipped, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderShippedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderShippedType, name, handler, opts...)
 }
 
 // SubscribeOrderShippedBatch calls handler for the order.shipped events,
@@ -91,6 +105,13 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
 }
 
+// SubscribeParcelPickupTx calls handler for every parcel.pickup_requested,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeParcelPickupTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, ParcelPickupType, name, handler, opts...)
+}
+
 // SubscribeParcelPickupBatch calls handler for the parcel.pickup_requested
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -113,6 +134,13 @@ func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Ha
 // partition key is order_id.
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
+}
+
+// SubscribeOrderCancelledTx calls handler for every order.cancelled, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderCancelledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderCancelledType, name, handler, opts...)
 }
 
 // SubscribeOrderCancelledBatch calls handler for the order.cancelled events,
@@ -151,6 +179,13 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
 
+// SubscribePaymentCapturedTx calls handler for every payment.captured, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePaymentCapturedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PaymentCapturedType, name, handler, opts...)
+}
+
 // SubscribePaymentCapturedBatch calls handler for the payment.captured events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -174,6 +209,13 @@ func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime
 // (give or take 20 %). Its partition key is order_id.
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
+}
+
+// SubscribePaymentDeclinedTx calls handler for every payment.declined, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePaymentDeclinedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
 // SubscribePaymentDeclinedBatch calls handler for the payment.declined events,
@@ -228,6 +270,13 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
 
+// SubscribePaymentRefundedTx calls handler for every payment.refunded, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePaymentRefundedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PaymentRefundedType, name, handler, opts...)
+}
+
 // SubscribePaymentRefundedBatch calls handler for the payment.refunded events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -252,6 +301,13 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
+// SubscribeUserRegisteredTx calls handler for every user.registered, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeUserRegisteredTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, UserRegisteredType, name, handler, opts...)
+}
+
 // SubscribeUserRegisteredBatch calls handler for the user.registered events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -274,6 +330,13 @@ func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.
 // partition key is user_id.
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
+}
+
+// SubscribeUserEmailChangedTx calls handler for every user.email_changed,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeUserEmailChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, UserEmailChangedType, name, handler, opts...)
 }
 
 // SubscribeUserEmailChangedBatch calls handler for the user.email_changed
@@ -302,6 +365,14 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
+// SubscribeUserDeletionRequestedTx calls handler for every
+// user.deletion_requested, within a transaction on the file of the bus, as the
+// subscription called name: what it writes is stored once, with its success.
+// See [runtime.SubscribeTx].
+func SubscribeUserDeletionRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, UserDeletionRequestedType, name, handler, opts...)
+}
+
 // SubscribeUserDeletionRequestedBatch calls handler for the
 // user.deletion_requested events, several at a time, as the subscription called
 // name. See [runtime.SubscribeBatch].
@@ -327,6 +398,13 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeMLRunStartedTx calls handler for every ml.run.started, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
+}
+
 // SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -349,6 +427,13 @@ func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // times. Its partition key is run_id.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
+}
+
+// SubscribeMLRunFinishedTx calls handler for every ml.run.finished, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLRunFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLRunFinishedType, name, handler, opts...)
 }
 
 // SubscribeMLRunFinishedBatch calls handler for the ml.run.finished events,
@@ -376,6 +461,13 @@ func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
 }
 
+// SubscribeMLRunFailedTx calls handler for every ml.run.failed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLRunFailedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLRunFailedType, name, handler, opts...)
+}
+
 // SubscribeMLRunFailedBatch calls handler for the ml.run.failed events, several
 // at a time, as the subscription called name. See [runtime.SubscribeBatch].
 func SubscribeMLRunFailedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -396,6 +488,13 @@ func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Han
 // behind events of normal priority. Its partition key is run_id.
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
+}
+
+// SubscribeMLTrialStartedTx calls handler for every ml.trial.started, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLTrialStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLTrialStartedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialStartedBatch calls handler for the ml.trial.started events,
@@ -420,6 +519,13 @@ func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.
 // behind events of normal priority. Its partition key is run_id.
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
+}
+
+// SubscribeMLTrialFinishedTx calls handler for every ml.trial.finished, within
+// a transaction on the file of the bus, as the subscription called name: what
+// it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeMLTrialFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialFinishedBatch calls handler for the ml.trial.finished events,
@@ -447,6 +553,14 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
+// SubscribeUICommandCartChangedTx calls handler for every
+// ui.command.cart_changed, within a transaction on the file of the bus, as the
+// subscription called name: what it writes is stored once, with its success.
+// See [runtime.SubscribeTx].
+func SubscribeUICommandCartChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, UICommandCartChangedType, name, handler, opts...)
+}
+
 // SubscribeUICommandCartChangedBatch calls handler for the
 // ui.command.cart_changed events, several at a time, as the subscription called
 // name. See [runtime.SubscribeBatch].
@@ -470,6 +584,14 @@ func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler ru
 // within 10s is a dead letter too. It goes ahead of events of normal priority.
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
+}
+
+// SubscribeUICommandCheckoutSubmittedTx calls handler for every
+// ui.command.checkout_submitted, within a transaction on the file of the bus,
+// as the subscription called name: what it writes is stored once, with its
+// success. See [runtime.SubscribeTx].
+func SubscribeUICommandCheckoutSubmittedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCheckoutSubmittedBatch calls handler for the
@@ -506,6 +628,13 @@ func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
 
+// SubscribeReportRequestedTx calls handler for every report.requested, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
+}
+
 // SubscribeReportRequestedBatch calls handler for the report.requested events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -527,6 +656,13 @@ func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime
 // 1s and 2s apart (give or take 20 %), and then kept as a dead letter.
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
+}
+
+// SubscribeReportWrittenTx calls handler for every report.written, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeReportWrittenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, ReportWrittenType, name, handler, opts...)
 }
 
 // SubscribeReportWrittenBatch calls handler for the report.written events,
@@ -553,6 +689,14 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
+// SubscribeSystemBackupFinishedTx calls handler for every
+// system.backup_finished, within a transaction on the file of the bus, as the
+// subscription called name: what it writes is stored once, with its success.
+// See [runtime.SubscribeTx].
+func SubscribeSystemBackupFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, SystemBackupFinishedType, name, handler, opts...)
+}
+
 // SubscribeSystemBackupFinishedBatch calls handler for the
 // system.backup_finished events, several at a time, as the subscription called
 // name. See [runtime.SubscribeBatch].
@@ -575,6 +719,13 @@ func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler ru
 // ahead of events of normal priority.
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
+}
+
+// SubscribeSystemDiskFilledTx calls handler for every system.disk_filled,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeSystemDiskFilledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
 // SubscribeSystemDiskFilledBatch calls handler for the system.disk_filled

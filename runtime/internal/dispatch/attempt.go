@@ -103,6 +103,7 @@ type Attempt struct {
 	taken        bool                       // by TakeStaged
 	storing      bool                       // what was taken; its deadline does not end the attempt
 	stored       bool                       // what was taken: the attempt succeeds, however late
+	commits      atomic.Bool                // atomic is not empty
 	atomic       []func(tx engine.Tx) error // for Commit
 	appended     []engine.Record            // by Commit
 	counted      bool                       // as handled

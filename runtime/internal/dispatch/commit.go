@@ -17,10 +17,7 @@ import (
 // attempt's success, after the handler has returned. It refuses one where there is no such
 // transaction.
 func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
-	switch {
-	case a.batch != nil:
-		return ErrNotAtomic
-	case a.run.scheduler.cfg.Group, a.run.scheduler.cfg.Ephemeral:
+	if !a.handler.Commits {
 		return ErrNotAtomic
 	}
 	a.mu.Lock()
@@ -29,19 +26,16 @@ func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 		return ErrOver
 	}
 	a.atomic = append(a.atomic, f)
+	a.commits.Store(true)
 	return nil
 }
 
 // ErrNotAtomic says that the success of a handler is not one transaction.
 var ErrNotAtomic = errors.New("what this handler does cannot be stored with its success: that is recorded with the success of others, " +
-	"in a batch or in a group, or nowhere, in an ephemeral subscription")
+	"in a batch or in a group, with an answer, or nowhere, in an ephemeral subscription")
 
 // Commits tells whether the handler has left functions for [Attempt.Commit].
-func (a *Attempt) Commits() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.atomic) > 0
-}
+func (a *Attempt) Commits() bool { return a.commits.Load() }
 
 // Rewind makes the attempt forget what a call of its handler has left behind, before the
 // handler is called again within the attempt.

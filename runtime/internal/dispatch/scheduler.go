@@ -101,6 +101,9 @@ type Handler struct {
 	// Started is called before Handle, unless it is nil. It must not block.
 	Started func(a *Attempt)
 
+	// Commits says that Handle does what is left for [Attempt.Commit].
+	Commits bool
+
 	// HandleBatch runs the handler for a batch, in place of Handle. In all else it is
 	// Handle. A *[BatchError] says which attempts have failed.
 	HandleBatch func(b *Batch) error

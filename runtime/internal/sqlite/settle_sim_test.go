@@ -144,6 +144,9 @@ func (l *booker) handle(worker int, draw uint64) bool {
 		l.Errorf("seed %d: Transact returns %v, and Stored was called: %v", l.seed, err, stored)
 	}
 	l.consumer.End(d)
+	if draw%5 == 0 {
+		time.Sleep(20 * time.Millisecond) // others are written meanwhile, and the power may fail
+	}
 	if err == nil {
 		l.count("handled")
 		l.consumer.Settle(d, engine.Disposition{Kind: engine.Done}) // which says nothing new
@@ -156,10 +159,12 @@ func (l *booker) handle(worker int, draw uint64) bool {
 
 // settleAll handles what is left.
 func (l *booker) settleAll() {
-	for idle := 0; idle < 20; {
-		idle++
+	for idle, n := 0, 0; idle < 20; idle++ {
 		if l.handle(0, 2) {
 			idle = 0
+			if n++; n > 1000 {
+				l.fail("events come again without end")
+			}
 		}
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()

@@ -162,10 +162,10 @@ func (w *writer) perform(p *part) error {
 	err := w.outcome(p, turn)
 	w.inside.Store(0)
 	broken := turn.session.End(engine.ErrTxOver)
+	if broken != nil {
+		return broken // others would fare no better
+	}
 	if w.conn.GetAutocommit() {
-		if broken != nil {
-			return broken
-		}
 		if err == nil {
 			err = errors.New("the transaction was rolled back by a statement of its function")
 		}

@@ -158,3 +158,54 @@ func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) 
 		}
 	})
 }
+
+func TestHandlersWithoutATransactionAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1)
+		never := func(runtime.Tx) error {
+			t.Error("the function runs")
+			return nil
+		}
+		atomically := make(chan error, 10)
+		plain := func(ctx context.Context, _ runtime.Event[booking]) error {
+			atomically <- runtime.Atomically(ctx, never)
+			return nil
+		}
+		_, err := runtime.SubscribeBatch(f.Bus, bookedType, "batch", func(ctx context.Context, _ []runtime.Event[booking]) error {
+			atomically <- runtime.Atomically(ctx, never)
+			return nil
+		})
+		f.must(err)
+		_, err = runtime.Subscribe(f.Bus, bookedType, "member", plain, runtime.InGroup("group"))
+		f.must(err)
+		_, err = runtime.Subscribe(f.Bus, bookedType, "fleeting", plain, runtime.Ephemeral())
+		f.must(err)
+		_, err = runtime.SubscribeAnswer(f.Bus, bookedType, "answer", func(ctx context.Context, _ runtime.Event[booking]) (int, error) {
+			atomically <- runtime.Atomically(ctx, never)
+			return 1, nil
+		})
+		f.must(err)
+		f.must(f.Start(t.Context()))
+		f.must(f.settled(1).Err())
+		synctest.Wait()
+		for range 4 {
+			if err := <-atomically; err != runtime.ErrNotAtomic {
+				t.Errorf("Atomically gives %v", err)
+			}
+		}
+		if err := runtime.Atomically(t.Context(), never); err != runtime.ErrNotInHandler {
+			t.Errorf("Atomically outside gives %v", err)
+		}
+		within := func(context.Context, runtime.Tx, runtime.Event[booking]) error { return nil }
+		for _, opt := range []runtime.SubscribeOption{runtime.InGroup("other"), runtime.Ephemeral()} {
+			_, err := runtime.SubscribeTx(f.Bus, bookedType, "within", within, opt)
+			var refused *runtime.SubscribeError
+			if !errors.As(err, &refused) {
+				t.Errorf("SubscribeTx gives %v", err)
+			}
+		}
+		if _, err := runtime.SubscribeTx(f.Bus, bookedType, "within", runtime.TxHandler[booking](nil)); err == nil {
+			t.Error("SubscribeTx takes nil")
+		}
+	})
+}

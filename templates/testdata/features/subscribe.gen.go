@@ -13,6 +13,13 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
+// SubscribePingTx calls handler for every ping, within a transaction on the
+// file of the bus, as the subscription called name: what it writes is stored
+// once, with its success. See [runtime.SubscribeTx].
+func SubscribePingTx(bus *runtime.Bus, name string, handler runtime.TxHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PingType, name, handler, opts...)
+}
+
 // SubscribePingBatch calls handler for the ping events, several at a time, as
 // the subscription called name. See [runtime.SubscribeBatch].
 func SubscribePingBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -62,6 +69,13 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
+// SubscribeOrderPlacedTx calls handler for every order.placed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
+}
+
 // SubscribeOrderPlacedBatch calls handler for the order.placed events, several
 // at a time, as the subscription called name. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -81,6 +95,13 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 // 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
+}
+
+// SubscribeOrderMovedTx calls handler for every order.moved, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderMovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderMovedType, name, handler, opts...)
 }
 
 // SubscribeOrderMovedBatch calls handler for the order.moved events, several at
@@ -103,6 +124,13 @@ func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Hand
 // is line.
 func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
+}
+
+// SubscribeOrderLineAddedTx calls handler for every order.line.added, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderLineAddedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderLineAddedType, name, handler, opts...)
 }
 
 // SubscribeOrderLineAddedBatch calls handler for the order.line.added events,
@@ -131,6 +159,13 @@ func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
+// SubscribeOrderLineRemovedTx calls handler for every order.line.removed,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderLineRemovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderLineRemovedType, name, handler, opts...)
+}
+
 // SubscribeOrderLineRemovedBatch calls handler for the order.line.removed
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -154,6 +189,15 @@ func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtim
 // Deprecated: use payment.settled
 func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
+}
+
+// SubscribeOrderSettledTx calls handler for every order.paid, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+//
+// Deprecated: use payment.settled
+func SubscribeOrderSettledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderSettledType, name, handler, opts...)
 }
 
 // SubscribeOrderSettledBatch calls handler for the order.paid events, several
@@ -181,6 +225,13 @@ func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handl
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
 }
 
+// SubscribeOrderComputedTx calls handler for every order.computed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderComputedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderComputedType, name, handler, opts...)
+}
+
 // SubscribeOrderComputedBatch calls handler for the order.computed events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -204,6 +255,13 @@ func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
 
+// SubscribeOrderLimitedTx calls handler for every order.limited, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderLimitedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderLimitedType, name, handler, opts...)
+}
+
 // SubscribeOrderLimitedBatch calls handler for the order.limited events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -224,6 +282,13 @@ func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
+}
+
+// SubscribeHostSeenTx calls handler for every host.seen, within a transaction
+// on the file of the bus, as the subscription called name: what it writes is
+// stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeHostSeenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, HostSeenType, name, handler, opts...)
 }
 
 // SubscribeHostSeenBatch calls handler for the host.seen events, several at a
@@ -261,6 +326,13 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
+// SubscribeHostileTextTx calls handler for every hostile.text, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeHostileTextTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, HostileTextType, name, handler, opts...)
+}
+
 // SubscribeHostileTextBatch calls handler for the hostile.text events, several
 // at a time, as the subscription called name. See [runtime.SubscribeBatch].
 func SubscribeHostileTextBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -281,6 +353,13 @@ func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Han
 // partition key is key.
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
+}
+
+// SubscribePartitionByBoolTx calls handler for every partition.by.bool, within
+// a transaction on the file of the bus, as the subscription called name: what
+// it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByBoolTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByBoolType, name, handler, opts...)
 }
 
 // SubscribePartitionByBoolBatch calls handler for the partition.by.bool events,
@@ -307,6 +386,13 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
+// SubscribePartitionByIntTx calls handler for every partition.by.int, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByIntTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByIntType, name, handler, opts...)
+}
+
 // SubscribePartitionByIntBatch calls handler for the partition.by.int events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -329,6 +415,13 @@ func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.
 // partition key is key.
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
+}
+
+// SubscribePartitionByInt32Tx calls handler for every partition.by.int32,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByInt32Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
 // SubscribePartitionByInt32Batch calls handler for the partition.by.int32
@@ -355,6 +448,13 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
+// SubscribePartitionByUint64Tx calls handler for every partition.by.uint64,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByUint64Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByUint64Type, name, handler, opts...)
+}
+
 // SubscribePartitionByUint64Batch calls handler for the partition.by.uint64
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -379,6 +479,13 @@ func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
 }
 
+// SubscribePartitionByLevelTx calls handler for every partition.by.level,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByLevelTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByLevelType, name, handler, opts...)
+}
+
 // SubscribePartitionByLevelBatch calls handler for the partition.by.level
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -401,6 +508,13 @@ func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtim
 // partition key is key.
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
+}
+
+// SubscribePartitionByEnumTx calls handler for every partition.by.enum, within
+// a transaction on the file of the bus, as the subscription called name: what
+// it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribePartitionByEnumTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, PartitionByEnumType, name, handler, opts...)
 }
 
 // SubscribePartitionByEnumBatch calls handler for the partition.by.enum events,
@@ -443,6 +557,13 @@ func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
 
+// SubscribeShapeChangedTx calls handler for every shape.changed, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeShapeChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, ShapeChangedType, name, handler, opts...)
+}
+
 // SubscribeShapeChangedBatch calls handler for the shape.changed events,
 // several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -463,6 +584,13 @@ func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Ha
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
+}
+
+// SubscribeAnsweredPlainlyTx calls handler for every answered.plainly, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeAnsweredPlainlyTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
 // SubscribeAnsweredPlainlyBatch calls handler for the answered.plainly events,
@@ -488,6 +616,13 @@ func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.H
 	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
+// SubscribeAnsweredWithAListTx calls handler for every answered.with_a_list,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeAnsweredWithAListTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, AnsweredWithAListType, name, handler, opts...)
+}
+
 // SubscribeAnsweredWithAListBatch calls handler for the answered.with_a_list
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -511,6 +646,15 @@ func SubscribeAnsweredWithAListDead(bus *runtime.Bus, name string, handler runti
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
+}
+
+// SubscribeAnsweredWithAUnionTx calls handler for every answered.with_a_union,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+//
+// Deprecated: ask somebody else
+func SubscribeAnsweredWithAUnionTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
 // SubscribeAnsweredWithAUnionBatch calls handler for the answered.with_a_union
@@ -540,6 +684,13 @@ func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
+// SubscribeAnsweredWithMuchTx calls handler for every answered.with_much,
+// within a transaction on the file of the bus, as the subscription called name:
+// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeAnsweredWithMuchTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, AnsweredWithMuchType, name, handler, opts...)
+}
+
 // SubscribeAnsweredWithMuchBatch calls handler for the answered.with_much
 // events, several at a time, as the subscription called name. See
 // [runtime.SubscribeBatch].
@@ -561,6 +712,13 @@ func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtim
 // 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
+}
+
+// SubscribeReportRequestedTx calls handler for every report.requested, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
 }
 
 // SubscribeReportRequestedBatch calls handler for the report.requested events,

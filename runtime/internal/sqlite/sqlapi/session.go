@@ -20,7 +20,7 @@ type Session struct {
 
 	mu     sync.Mutex // held while the connection is used
 	over   error      // what calls return once the session has ended
-	broken error      // a statement has failed because of the disk or the memory
+	broken error      // a statement has failed because of the disk
 	open   map[*rows]struct{}
 }
 
@@ -32,7 +32,7 @@ func (s *Session) Interrupt() { s.cut.Store(true) }
 
 // End ends the session: it waits until the statement at hand has ended, and resets those
 // that were left. All that is asked of the session later returns err. It returns the error
-// of a statement that has failed for want of disk space, memory, or a sound disk.
+// of a statement that has failed for want of space or of a sound disk.
 func (s *Session) End(err error) (broken error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,15 +100,8 @@ func (s *Session) leave(err error) error {
 	return err
 }
 
-// breaks tells whether an error is about the machine and not about the statement.
-func breaks(err error) bool {
-	for _, code := range []sqlite3.ErrorCode{sqlite3.FULL, sqlite3.IOERR, sqlite3.NOMEM, sqlite3.CORRUPT, sqlite3.NOTADB} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return false
-}
+// breaks tells whether an error is about the disk and not about the statement.
+func breaks(err error) bool { return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR) }
 
 var (
 	_ driver.Conn               = (*Session)(nil)
