@@ -67,7 +67,7 @@ func TestEventsOfATransactionAreDelivered(t *testing.T) {
 }
 
 func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
-	f := open(t, 64, runtime.WithTxLimit(50*time.Millisecond))
+	f := open(t, 64, runtime.WithTxLimit(300*time.Millisecond))
 	wrong := errors.New("no")
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -99,7 +99,7 @@ func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
 					var n int
 					return tx.QueryRowContext(ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n").Scan(&n)
 				case 32: // one that does neither
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(2 * time.Second)
 				case 40: // itself
 					return f.Tx(ctx, func(runtime.Tx) error { return nil })
 				case 41:
