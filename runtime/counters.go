@@ -158,13 +158,17 @@ func (c *counter) ofEventType(eventType string) *counts {
 	return &c.bus.counters.of(eventType).counts
 }
 
+// Succeeded implements [dispatch.Counter].
+func (c *counter) Succeeded(a *dispatch.Attempt, ended time.Time) {
+	c.counts.handler.Add(ended.Sub(a.Started()))
+	c.counts.latency.Add(ended.Sub(a.Since))
+	c.counts.succeeded(a)
+	c.ofType(a).succeeded(a)
+}
+
 // Handled implements [dispatch.Counter].
 func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
 	took, latency := ended.Sub(a.Started()), ended.Sub(a.Since)
-	c.counts.handler.Add(took)
-	c.counts.latency.Add(latency)
-	c.counts.succeeded(a)
-	c.ofType(a).succeeded(a)
 	c.settled(a)
 	if len(staged) > 0 {
 		c.bus.publishing(staged)

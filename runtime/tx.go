@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	goruntime "runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,7 @@ func (b *Bus) target() (*Bus, within) { return b, nil }
 // Statements see what the function has written before. They may read the bus's own tables
 // and views, but not change them. Statements that begin or end transactions, attach
 // databases, make temporary tables or change the connection are refused with a
-// *[ProtectedError]. Savepoints are allowed. The zero Tx is of no use.
+// *[ProtectedError], and so are savepoints. The zero Tx is of no use.
 type Tx struct{ run *txRun }
 
 // txRun is one call of the function of a transaction.
@@ -52,6 +53,7 @@ type txRun struct {
 	engine.Tx
 	bus     *Bus
 	state   atomic.Int32
+	mu      sync.Mutex      // guards what follows
 	records []engine.Record // published
 	storing []childrenOf    // by handlers
 }
@@ -105,7 +107,7 @@ func (t Tx) target() (*Bus, within) {
 // own: it is stored whatever becomes of the handler. Publishing with the Tx never waits for
 // room: with [WithMaxPending] the error is a *[PendingError] also with [Block].
 //
-// If ctx ends before the transaction begins, nothing is done and its error is returned.
+// If ctx ends before f is called, nothing is done and its error is returned.
 // Later it only matters to the statements that it is given to. The errors are:
 //
 //   - that of f, as it is
@@ -166,6 +168,8 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 		return public(err)
 	}
 	run.state.Store(txStored)
+	run.mu.Lock() // a goroutine that the function has left may still publish in vain
+	defer run.mu.Unlock()
 	b.published(run.records)
 	for _, s := range run.storing {
 		b.storedBy(s.attempt, s.records)
@@ -188,6 +192,8 @@ func (r *txRun) append(_ context.Context, a *dispatch.Attempt, records []engine.
 	if err := r.Tx.Append(records); err != nil {
 		return public(err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	before := len(r.records)
 	r.records = append(r.records, records...) // a copy: the caller uses its own again
 	if a != nil {

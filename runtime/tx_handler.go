@@ -151,7 +151,7 @@ func (b *Bus) commit(a *dispatch.Attempt, f func(run *txRun) error) error {
 	case err == nil:
 		a.HasStored()
 		return nil
-	case !same(err, own) && errors.As(err, new(*StorageError)):
+	case errors.Is(err, engine.ErrMoved), !same(err, own) && errors.As(err, new(*StorageError)): // it is another process's now, or cannot be stored
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err

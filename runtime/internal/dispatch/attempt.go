@@ -362,6 +362,8 @@ func (a *Attempt) judge(f failure, now time.Time) {
 	s := a.run.scheduler
 	interrupted := s.base.Err() != nil
 	switch {
+	case f.uncommitted:
+		a.fail(f)
 	case !interrupted && !a.stored && a.late(now):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
@@ -382,8 +384,9 @@ func (a *Attempt) succeed(now time.Time) {
 	a.permit.Success(now)
 	s.noteSuccess()
 	if !a.counted {
-		a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
+		a.handler.Count.Succeeded(a, now)
 	}
+	a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
 	if s.cfg.Group {
 		a.handled = true
 		a.run.staged = append(a.run.staged, a.staged...)

@@ -77,10 +77,11 @@ func (a *Attempt) Settling() *engine.Settling {
 }
 
 // countStored counts a success as soon as it is stored, so that a caller that waits for the
-// delivery finds it counted.
+// delivery finds it counted. Observers are told later, by [Attempt.succeed]: they must not hold up
+// the engine.
 func (a *Attempt) countStored() {
 	a.counted = true
-	a.handler.Count.Handled(a, time.Now(), a.appended)
+	a.handler.Count.Succeeded(a, time.Now())
 	for i := range a.appended {
 		if d := a.appended[i].Dedupe; d != nil && d.Settled != nil && !a.appended[i].Duplicate {
 			d.Settled(a.appended[i].ID, nil)

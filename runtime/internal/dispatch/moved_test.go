@@ -149,6 +149,7 @@ func (s *source) change(f func()) {
 
 type silent struct{}
 
+func (silent) Succeeded(*dispatch.Attempt, time.Time)                     {}
 func (silent) Handled(*dispatch.Attempt, time.Time, []engine.Record)      {}
 func (silent) Failed(*dispatch.Attempt, *engine.FailedAttempt, time.Time) {}
 func (silent) Dead(*dispatch.Attempt, string, *engine.FailedAttempt)      {}

@@ -145,6 +145,9 @@ type ErrorRule struct {
 
 // Counter counts what happens to deliveries. Its methods must not block.
 type Counter interface {
+	// Succeeded counts an attempt, and Handled says what has come of it. Succeeded may be called
+	// by the engine, so it must not run code of the program.
+	Succeeded(a *Attempt, ended time.Time)
 	Handled(a *Attempt, ended time.Time, staged []engine.Record)
 	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) // due is zero when there is no further attempt
 	Dead(a *Attempt, reason string, last *engine.FailedAttempt)      // last has no Kind if nothing new was tried

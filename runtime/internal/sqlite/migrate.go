@@ -96,7 +96,7 @@ func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *eng
 	if err == nil {
 		err = w.unresolved()
 	}
-	if err == nil && w.conn.GetAutocommit() {
+	if err == nil && session.Lost() {
 		err = errors.New("a statement of it has rolled back its transaction")
 	}
 	if err != nil {

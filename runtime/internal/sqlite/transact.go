@@ -74,13 +74,16 @@ func (w *writer) queueAgain(requests []*request) (ran []*request) {
 	var again []*request
 	for _, r := range requests {
 		if r.postponed() {
-			r.part.postponed, r.pending = false, true
+			r.part.postponed = false
 			again = append(again, r)
 		} else {
 			ran = append(ran, r)
 		}
 	}
 	w.mu.Lock()
+	for _, r := range again {
+		r.pending = true
+	}
 	w.queue = append(again, w.queue...)
 	w.mu.Unlock()
 	return ran
@@ -110,7 +113,7 @@ func (w *writer) awaitPart(ctx context.Context, r *request) error {
 	for {
 		select {
 		case turn := <-r.part.turn:
-			w.runPart(r, turn)
+			w.runPart(ctx, r, turn)
 		case err := <-r.result:
 			return err
 		case <-done:
@@ -124,7 +127,7 @@ func (w *writer) awaitPart(ctx context.Context, r *request) error {
 
 // runPart calls the function. If it does not return, what it did is taken back before
 // the panic goes on.
-func (w *writer) runPart(r *request, turn *run) {
+func (w *writer) runPart(ctx context.Context, r *request, turn *run) {
 	returned := false
 	defer func() {
 		turn.close()
@@ -134,7 +137,10 @@ func (w *writer) runPart(r *request, turn *run) {
 			w.free(r)
 		}
 	}()
-	err := turn.open()
+	err := ctx.Err() // it may have waited for another transaction, too
+	if err == nil {
+		err = turn.open()
+	}
 	if err == nil {
 		err = r.part.Run(turn)
 	}
@@ -158,14 +164,16 @@ func (w *writer) perform(p *part) error {
 	before := len(w.events)
 	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
 	w.inside.Store(p.goroutine)
-	p.turn <- turn
 	err := w.outcome(p, turn)
 	w.inside.Store(0)
 	broken := turn.session.End(engine.ErrTxOver)
+	if err == nil {
+		err = turn.failed
+	}
 	if broken != nil {
 		return broken // others would fare no better
 	}
-	if w.conn.GetAutocommit() {
+	if turn.session.Lost() {
 		if err == nil {
 			err = errors.New("the transaction was rolled back by a statement of its function")
 		}
@@ -199,15 +207,15 @@ const limitTicks = 10
 
 // outcome waits for the function, or until its time is up.
 func (w *writer) outcome(p *part, turn *run) error {
+	give := p.turn
 	tick := p.Limit / limitTicks
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
 	for n := 0; n < limitTicks; {
 		select {
+		case give <- turn: // else its caller is still busy with an earlier run
+			give = nil
 		case err := <-turn.ended:
-			if err == nil {
-				err = turn.failed
-			}
 			return err
 		case <-timer.C:
 			n++
@@ -259,11 +267,11 @@ func (t *run) open() (err error) {
 	return err
 }
 
-// close frees what the function has left open. It may wait for goroutines of the function.
+// close frees what the function has left open.
 func (t *run) close() {
 	if t.tx != nil {
 		t.session.End(engine.ErrTxOver)
-		t.tx.Rollback() // which does nothing but free what database/sql holds
+		go t.tx.Rollback() // which frees what database/sql holds, and waits for goroutines of the program
 	}
 }
 

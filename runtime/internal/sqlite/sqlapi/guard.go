@@ -31,11 +31,11 @@ func (g *Guard) lower() error {
 	return g.refused
 }
 
-func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, _, trigger string) sqlite3.AuthorizerReturnCode {
+func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, schema, trigger string) sqlite3.AuthorizerReturnCode {
 	if !g.up {
 		return sqlite3.AUTH_OK
 	}
-	problem := g.problem(action, first, second, trigger)
+	problem := g.problem(action, first, second, schema, trigger)
 	if problem == "" {
 		return sqlite3.AUTH_OK
 	}
@@ -46,7 +46,10 @@ func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, _,
 }
 
 // problem says what is wrong with what a statement does, or "".
-func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, trigger string) string {
+func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, schema, trigger string) string {
+	if action == sqlite3.AUTH_CREATE_VTABLE && schema == "temp" {
+		action = sqlite3.AUTH_CREATE_TEMP_TABLE
+	}
 	switch action {
 	case sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE, sqlite3.AUTH_DELETE:
 		if g.Protected(first) && (trigger == "" || trigger != g.Trusted) {
@@ -74,9 +77,7 @@ func withinProblem(action sqlite3.AuthorizerActionCode, first, second string) st
 	case sqlite3.AUTH_TRANSACTION:
 		return fmt.Sprintf("%s is not for this function: the transaction is shared with others; return nil to commit, and an error to roll back", first)
 	case sqlite3.AUTH_SAVEPOINT:
-		if strings.EqualFold(second, Savepoint) {
-			return fmt.Sprintf("the savepoint %s belongs to the bus: choose another name", second)
-		}
+		return "savepoints are not for this function, which has one of its own: run what may fail in another transaction, or check before you write"
 	case sqlite3.AUTH_ATTACH, sqlite3.AUTH_DETACH:
 		return "databases cannot be attached or detached inside a transaction"
 	case sqlite3.AUTH_CREATE_TEMP_TABLE, sqlite3.AUTH_CREATE_TEMP_VIEW, sqlite3.AUTH_CREATE_TEMP_TRIGGER, sqlite3.AUTH_CREATE_TEMP_INDEX:

@@ -18,6 +18,8 @@ type rows struct {
 	query   string
 	stmt    *sqlite3.Stmt // not to be touched once the rows are closed or the session is over
 	closed  bool
+	first   bool // the first row was found by the query
+	more    bool // and there is one
 	names   []string
 	types   []string // as declared, in capital letters; empty for what is computed
 }
@@ -28,9 +30,9 @@ var (
 	_ driver.RowsColumnTypeScanType         = (*rows)(nil)
 )
 
-func newRows(ctx context.Context, s *Session, query string, stmt *sqlite3.Stmt) *rows {
+func newRows(ctx context.Context, s *Session, query string, stmt *sqlite3.Stmt, more bool) *rows {
 	n := stmt.ColumnCount()
-	r := &rows{ctx: ctx, session: s, query: query, stmt: stmt, names: make([]string, n), types: make([]string, n)}
+	r := &rows{ctx: ctx, session: s, query: query, stmt: stmt, first: true, more: more, names: make([]string, n), types: make([]string, n)}
 	for i := range n {
 		r.names[i] = stmt.ColumnName(i)
 		r.types[i] = strings.ToUpper(stmt.ColumnDeclType(i))
@@ -57,17 +59,18 @@ func (r *rows) Close() error {
 
 // Next implements [driver.Rows].
 func (r *rows) Next(values []driver.Value) error {
-	if err := r.session.enter(r.ctx); err != nil {
-		return err
-	}
-	return r.session.leave(r.next(values))
+	return r.session.with(r.ctx, func() error { return r.next(values) })
 }
 
 func (r *rows) next(values []driver.Value) error {
 	if r.closed {
 		return io.EOF
 	}
-	if !r.stmt.Step() {
+	more := r.more
+	if !r.first {
+		more = r.stmt.Step()
+	}
+	if r.first = false; !more {
 		if err := r.stmt.Err(); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,7 @@ type Session struct {
 	mu     sync.Mutex // held while the connection is used
 	over   error      // what calls return once the session has ended
 	broken error      // a statement has failed because of the disk
+	lost   bool       // a statement has rolled back the transaction
 	open   map[*rows]struct{}
 }
 
@@ -47,15 +49,48 @@ func (s *Session) End(err error) (broken error) {
 	return s.broken
 }
 
+// Lost tells, once the session has ended, whether a statement of it has rolled back the
+// transaction that it was within. Nothing ran after that.
+func (s *Session) Lost() bool { return s.lost }
+
 // Do runs f while no statement of the session runs, without the guard. It returns the
 // session's error if it has ended.
 func (s *Session) Do(f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over != nil {
-		return s.over
+	if err := s.unusable(); err != nil {
+		return err
 	}
-	return f()
+	err := f()
+	s.note(err)
+	return err
+}
+
+// unusable returns why nothing runs any more, or nil.
+func (s *Session) unusable() error {
+	switch {
+	case s.over != nil:
+		return s.over
+	case s.cut.Load():
+		return context.DeadlineExceeded
+	case s.lost:
+		return ErrLost
+	case s.broken != nil:
+		return s.broken
+	}
+	return nil
+}
+
+// ErrLost is returned by a session after one of its statements has rolled back the transaction.
+// Whatever ran now would be a transaction of its own.
+var ErrLost = errors.New("a statement before has rolled back the transaction of this function: return its error")
+
+// note looks at what a statement has come to.
+func (s *Session) note(err error) {
+	if err != nil && s.broken == nil && breaks(err) {
+		s.broken = err
+	}
+	s.lost = s.lost || s.within && s.shared.conn.GetAutocommit()
 }
 
 // until is a context that also ends with the session. SQLite asks it for nothing but Err.
@@ -71,33 +106,31 @@ func (u *until) Err() error {
 	return u.Context.Err()
 }
 
-// enter is called before the connection is used, for one statement.
-func (s *Session) enter(ctx context.Context) error {
+// with runs f, which uses the connection for one statement of the program. What the driver
+// panics with, for want of memory, is an error.
+func (s *Session) with(ctx context.Context, f func() error) (err error) {
 	s.mu.Lock()
-	if s.over != nil {
-		s.mu.Unlock()
-		return s.over
+	defer s.mu.Unlock()
+	if err := s.unusable(); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil { // without a word to SQLite, which might roll back
-		s.mu.Unlock()
 		return err
 	}
 	s.shared.conn.SetInterrupt(&until{ctx, s})
 	s.shared.guard.raise(s.within)
-	return nil
-}
-
-// leave is called after it, with what came of it, and says what to tell the program.
-func (s *Session) leave(err error) error {
-	if refused := s.shared.guard.lower(); refused != nil && errors.Is(err, sqlite3.AUTH) {
-		err = refused
-	}
-	s.shared.conn.SetInterrupt(context.Background())
-	if err != nil && s.broken == nil && breaks(err) {
-		s.broken = err
-	}
-	s.mu.Unlock()
-	return err
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the driver of SQLite has panicked: %v", cause)
+			s.broken = err
+		}
+		if refused := s.shared.guard.lower(); refused != nil && errors.Is(err, sqlite3.AUTH) {
+			err = refused
+		}
+		s.shared.conn.SetInterrupt(context.Background())
+		s.note(err)
+	}()
+	return f()
 }
 
 // breaks tells whether an error is about the disk and not about the statement.
@@ -119,25 +152,28 @@ func (s *Session) Prepare(query string) (driver.Stmt, error) {
 
 // PrepareContext implements [driver.ConnPrepareContext].
 func (s *Session) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if err := s.enter(ctx); err != nil {
+	prepared := &stmt{session: s, query: query}
+	err := s.with(ctx, func() error {
+		raw, err := s.shared.take(query)
+		if err == nil {
+			prepared.inputs = inputs(raw)
+			s.shared.give(query, raw)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	raw, err := s.shared.take(query)
-	prepared := &stmt{session: s, query: query}
-	if err == nil {
-		prepared.inputs = inputs(raw)
-		s.shared.give(query, raw)
-	}
-	return prepared, s.leave(err)
+	return prepared, nil
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (s *Session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	result, err := s.exec(query, args)
-	return result, s.leave(err)
+func (s *Session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	err = s.with(ctx, func() (err error) {
+		result, err = s.exec(query, args)
+		return err
+	})
+	return result, err
 }
 
 func (s *Session) exec(query string, args []driver.NamedValue) (driver.Result, error) {
@@ -161,11 +197,12 @@ func (s *Session) exec(query string, args []driver.NamedValue) (driver.Result, e
 
 // QueryContext implements [driver.QueryerContext].
 func (s *Session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	found, err := s.query(ctx, query, args)
-	if err = s.leave(err); err != nil {
+	var found *rows
+	err := s.with(ctx, func() (err error) {
+		found, err = s.query(ctx, query, args)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -180,7 +217,12 @@ func (s *Session) query(ctx context.Context, query string, args []driver.NamedVa
 		s.shared.give(query, raw)
 		return nil, err
 	}
-	r := newRows(ctx, s, query, raw)
+	more := raw.Step() // which prepares anew what is older than the schema
+	if err := raw.Err(); !more && err != nil {
+		s.shared.give(query, raw)
+		return nil, err
+	}
+	r := newRows(ctx, s, query, raw, more)
 	if s.open == nil {
 		s.open = map[*rows]struct{}{}
 	}

@@ -1,0 +1,160 @@
+package txtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+func TestAfterAStatementHasRolledBackAllNothingMoreIsWritten(t *testing.T) {
+	f := open(t, 1)
+	ctx := t.Context()
+	err := f.Tx(ctx, func(tx runtime.Tx) error {
+		tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO account (id, balance) VALUES (1, 1)") // the error is ignored
+		f.book(ctx, tx, 1, 5)
+		tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, 5)")
+		tx.ExecContext(ctx, "SAVEPOINT mine")
+		runtime.Publish(ctx, tx, bookedType, booking{})
+		return nil
+	})
+	if err == nil {
+		t.Error("there is no error")
+	}
+	f.wantNumber(100, "SELECT balance FROM account")
+	f.wantNumber(0, "SELECT count(*) FROM entry")
+	f.wantNumber(0, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+}
+
+func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
+	f := open(t, 1)
+	ctx := t.Context()
+	err := f.Tx(ctx, func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
+		return err
+	})
+	if err == nil {
+		t.Error("there is no error")
+	}
+	f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
+	f.wantNumber(105, "SELECT balance FROM account")
+}
+
+// broken is a value whose conversion panics or blocks.
+type broken struct{ wait chan struct{} }
+
+func (b broken) Value() (any, error) {
+	if b.wait == nil {
+		panic("no value")
+	}
+	<-b.wait
+	return int64(1), nil
+}
+
+func TestValuesThatPanicOrBlockHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1)
+		ctx := context.Background()
+		release := make(chan struct{})
+		var wg sync.WaitGroup
+		for _, value := range []broken{{}, {release}} {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				defer func() { recover() }()
+				err := f.Tx(ctx, func(tx runtime.Tx) error {
+					_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", value)
+					return err
+				})
+				if err == nil {
+					t.Error("there is no error")
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Second) // the limit has passed, and the value still blocks
+		f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
+		close(release)
+		wg.Wait()
+		f.wantNumber(1, "SELECT count(*) FROM entry")
+	})
+}
+
+func TestPreparedStatementsFollowTheSchema(t *testing.T) {
+	f := open(t, 1)
+	ctx := t.Context()
+	columns := func() (names []string) {
+		f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+			rows, err := tx.QueryContext(ctx, "SELECT * FROM account")
+			if err == nil {
+				names, err = rows.Columns()
+			}
+			return err
+		}))
+		return names
+	}
+	before := columns()
+	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(ctx, "ALTER TABLE account DROP COLUMN seen")
+		return err
+	}))
+	if after := columns(); len(before) != 3 || len(after) != 2 {
+		t.Errorf("the columns were %v, and are %v", before, after)
+	}
+}
+
+// An observer may use the bus, also while others hold it.
+func TestObserversOfTransactionalHandlersMayUseTheBus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *fixture
+		told := 0
+		f = open(t, 1, runtime.WithObserver(runtime.Observer{Handled: func(e runtime.HandledInfo) {
+			if told++; told == 1 {
+				f.Stats()
+				if _, err := runtime.Publish(context.Background(), f.Bus, bookedType, booking{1, 0}); err != nil {
+					t.Errorf("publishing gives %v", err)
+				}
+			}
+		}}))
+		_, err := runtime.SubscribeTx(f.Bus, bookedType, "book", func(context.Context, runtime.Tx, runtime.Event[booking]) error { return nil })
+		f.must(err)
+		f.must(f.Start(t.Context()))
+		f.must(f.settled(1).Err())
+		f.must(f.WaitIdle(t.Context()))
+		synctest.Wait()
+		if told != 2 {
+			t.Errorf("the observer was told %d times, want 2", told)
+		}
+	})
+}
+
+func TestAFunctionThatWaitsForAnotherTransactionIsNotCalledAfterItsContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
+		defer cancel()
+		outcome := make(chan error, 1)
+		f.must(f.Tx(t.Context(), func(runtime.Tx) error {
+			go f.Tx(context.Background(), func(runtime.Tx) error {
+				time.Sleep(80 * time.Millisecond) // so that the rest is postponed
+				return nil
+			})
+			synctest.Wait()
+			go func() {
+				outcome <- f.Tx(ctx, func(runtime.Tx) error {
+					t.Error("it is called")
+					return nil
+				})
+			}()
+			synctest.Wait()
+			return nil
+		}))
+		if err := <-outcome; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
