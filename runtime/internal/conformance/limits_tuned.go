@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -289,6 +290,62 @@ func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *te
 		time.Sleep(50 * time.Second)
 		if got, want := began.All(), []time.Duration{20 * time.Second}; !slices.Equal(got, want) {
 			t.Errorf("the batch has begun at %v, want %v", got, want)
+		}
+	})
+}
+
+// A rate that is lowered after it was used up gives no new burst.
+func (env *Env) TestALowerRateGivesNoNewBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.withLimits(t, []runtime.Limit{{Name: "rate", Rate: 100, Per: time.Second, Burst: 100}})
+		rate, err := f.Limiter("rate")
+		Must(t, err)
+		use := func(within time.Duration) (n int) {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			for rate.Do(ctx, func(context.Context) error { return nil }) == nil {
+				n++
+			}
+			return n
+		}
+		for use(200*time.Millisecond) > 25 { // until the burst is used up
+		}
+		Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"rate": {Name: "rate", Rate: 1, Per: time.Second, Burst: 100}}}))
+		if n := use(10 * time.Second); n > 30 {
+			t.Errorf("%d began in the 10 s after the rate became 1 per second", n)
+		}
+	})
+}
+
+// What waits for a limit waits on when its event may live longer by now.
+func (env *Env) TestEventsThatMayLiveLongerStillNeedTheirLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+		settings := UserType.Settings()
+		settings.ExpiresAfter, settings.Limits = time.Minute, []runtime.LimitUse{{Limit: "one"}}
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+		var running, most atomic.Int32
+		f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(29 * time.Second)
+			running.Add(-1)
+			return nil
+		}, runtime.WithConcurrency(4))
+		f.users(slices.Repeat([]string{"a"}, 6)...)
+		f.MustStart()
+		time.Sleep(time.Second)
+		settings.ExpiresAfter = time.Hour
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+		time.Sleep(10 * time.Minute)
+		if most.Load() != 1 || running.Load() != 0 {
+			t.Errorf("%d ran at once, and %d are running, want 1 and 0", most.Load(), running.Load())
+		}
+		for _, s := range f.Stats().Types {
+			if s.Dead != 0 {
+				t.Errorf("there are %d dead letters", s.Dead)
+			}
 		}
 	})
 }

@@ -142,7 +142,11 @@ func (s *Scheduler) askLimits(i *item, settings *Settings, now time.Time) bool {
 	}
 	l := i.limits
 	if l.waiter != nil { // it was parked, and is ready
-		return true
+		after := settings.ExpiresAfter
+		if !l.waiter.Expired() || after > 0 && now.Sub(i.Since) >= after {
+			return true
+		}
+		i.unwait() // its event may live on by now: it needs all that others need
 	}
 	if i.failure != nil || !s.mayRun(i.Delivery) {
 		return true

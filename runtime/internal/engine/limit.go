@@ -49,15 +49,25 @@ type LimitLease struct {
 // Move leases the next part of a bucket, at the given time of [LimitTime]. It returns the bucket to store.
 func (l *LimitLease) Move(now time.Time, stored LimitBucket) LimitBucket {
 	from := stored.Full
-	switch most := now.Add(l.Span); {
+	switch {
 	case from.Equal(l.Until): // nobody else has leased anything since: the lease grows
 		from = l.Full
-	case stored.Span != l.Span && from.After(most): // of other numbers: it takes no longer than from empty to full
-		from = most
+	case stored.Span != l.Span: // of other numbers
+		from = Rescale(from, now, stored.Span, l.Span)
 	}
 	l.Full = later(from, later(l.Full, now))
 	l.Until = later(l.Full.Add(l.Late), now.Add(l.Delay)).Add(l.Ahead)
 	return LimitBucket{Full: l.Until, Span: l.Span}
+}
+
+// Rescale returns when a bucket is full again that gets other numbers: the same part of it is used
+// up as before, so a change gives nobody a burst. It takes no longer to be full than from empty on.
+func Rescale(full, now time.Time, before, after time.Duration) time.Time {
+	left := full.Sub(now)
+	if left <= 0 || before == after || before <= 0 {
+		return full
+	}
+	return now.Add(min(time.Duration(float64(left)/float64(before)*float64(after)), after))
 }
 
 func later(a, b time.Time) time.Time {

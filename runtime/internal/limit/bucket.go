@@ -10,6 +10,7 @@ import "time"
 type bucket struct {
 	limit   *Limit
 	key     string
+	lends   int         // places that whoever has them has lent
 	used    int         // places; more than AtOnce after some came back by force
 	full    time.Time   // when it is full again
 	leased  time.Time   // full may go up to here: the file knows
@@ -40,6 +41,12 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// tokenDue tells whether one more may begin once that is stored.
+func (b *bucket) tokenDue() bool {
+	_, wait := b.next(b.limit.set.clock())
+	return wait <= 0
+}
+
 // tokenFree tells whether one more may begin. If that is not yet stored, it asks for it.
 func (b *bucket) tokenFree() bool {
 	full, wait := b.next(b.limit.set.clock())
@@ -58,7 +65,7 @@ func (b *bucket) takeToken() { b.full, _ = b.next(b.limit.set.clock()) }
 
 // idle tells whether a new bucket would be the same.
 func (b *bucket) idle() bool {
-	return b.used == 0 && len(b.waiters) == 0 && !b.wanted && !later(b.full, b.leased).After(b.limit.set.clock())
+	return b.used == 0 && b.lends == 0 && len(b.waiters) == 0 && !b.wanted && !later(b.full, b.leased).After(b.limit.set.clock())
 }
 
 // ring sets the timer for the next one of the rate.

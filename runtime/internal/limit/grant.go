@@ -50,7 +50,10 @@ func (g *Grant) free() {
 		if h.own || h.calls > 0 {
 			return false
 		}
-		if h.place && !h.lent {
+		switch {
+		case h.place && h.lent:
+			h.lends--
+		case h.place:
 			h.used--
 			freed = true
 		}
@@ -107,6 +110,7 @@ func (g *Grant) Lend() {
 		if h.place && !h.lent {
 			h.lent, freed = true, true
 			h.used--
+			h.lends++
 		}
 	}
 	if freed {
@@ -192,6 +196,7 @@ func (g *Grant) force() {
 		if h.lent {
 			h.lent = false
 			h.used++
+			h.lends--
 		}
 	}
 	g.endBack()

@@ -110,18 +110,16 @@ func (s *Set) stored(wanted []*bucket, leases []Lease, began time.Duration, err 
 	for i, b := range wanted {
 		b.wanted = false
 		if b.full, b.leased = leases[i].Full, leases[i].Until; b.stale {
-			b.renew()
+			b.renew(leases[i].Span)
 		}
 	}
 	s.kick()
 }
 
-// renew makes the bucket one of the numbers of its limit by now, with which no lease was taken yet. It
-// takes no longer to be full than from empty on.
-func (b *bucket) renew() {
-	if most := b.limit.set.clock().Add(b.limit.span); b.full.After(most) {
-		b.full = most
-	}
+// renew makes the bucket, which was one of another span, one of the numbers of its limit by now, with
+// which no lease was taken yet. The same part of it is used up.
+func (b *bucket) renew(span time.Duration) {
+	b.full = engine.Rescale(b.full, b.limit.set.clock(), span, b.limit.span)
 	b.leased, b.stale = time.Time{}, b.wanted
 	if len(b.waiters) > 0 {
 		b.want() // so that the file knows the numbers from now on

@@ -19,12 +19,13 @@ func (s *Set) Tune(rules ...Rules) {
 
 func (l *Limit) tune(r Rules) {
 	same := r.Rate == l.Rate && r.Per == l.Per && r.Burst == l.Burst
+	span := l.span
 	if l.follow(r); same || r.Rate == 0 {
 		return
 	}
 	for _, b := range l.buckets {
 		b.stopTimer()
 		b.ringing = false
-		b.renew()
+		b.renew(span)
 	}
 }

@@ -124,3 +124,24 @@ func TestAHandlerComesBackWhenThereIsRoomForAllItsCalls(t *testing.T) {
 		t.Error("there is room for both calls")
 	}
 }
+
+// A bucket without users stays as long as somebody has lent a place in it.
+func TestASweepDoesNotForgetWhatIsLent(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	l := set.Limit("a")
+	o := set.NewOwner(func() {})
+	use := []Use{{l, "key"}}
+	lender, _, _ := o.NewWaiter(use, nil, 0, 0).Take()
+	lender.Lend()
+	for n := range 1000 {
+		o.NewWaiter([]Use{{l, fmt.Sprint(n)}}, nil, 0, 0)
+	}
+	lender.Force()
+	if o.NewWaiter(use, nil, 0, 0).MayBegin() {
+		t.Error("there is room beside what came back")
+	}
+	lender.Release()
+	if !o.NewWaiter(use, nil, 0, 0).MayBegin() {
+		t.Error("there is no room after the end")
+	}
+}

@@ -85,7 +85,7 @@ func (w *Waiter) ready() bool { return w.late != nil || w.room() }
 
 func (w *Waiter) room() bool {
 	for _, n := range w.needs {
-		if !n.placesFree() {
+		if !n.placesFree() || n.token && !n.bucket.tokenDue() {
 			return false // tokens that were leased meanwhile would be lost
 		}
 	}
@@ -98,7 +98,10 @@ func (w *Waiter) room() bool {
 
 func (n need) free() bool { return n.placesFree() && (!n.token || n.tokenFree()) }
 
-func (n need) placesFree() bool { return n.places == 0 || n.bucket.free(n.places) }
+// placesFree allows for limits that have fewer places by now than were lent.
+func (n need) placesFree() bool {
+	return n.places == 0 || n.bucket.free(min(n.places, n.bucket.limit.AtOnce))
+}
 
 // hears tells whether somebody takes the turn of the waiter if it is ready.
 func (w *Waiter) hears() bool { return w.owner == nil || w.owner.listening && !w.blocked }
@@ -332,6 +335,13 @@ func (w *Waiter) rings() {
 	if w.parked && w.late == nil {
 		w.alarm()
 	}
+}
+
+// Expired tells whether its time has ended, so that it needs nothing any more.
+func (w *Waiter) Expired() bool {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return w.expires > 0 && w.set.now() >= w.expires
 }
 
 // end tells the goroutine that waits.
