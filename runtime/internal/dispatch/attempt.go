@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"runtime/debug"
 	"sync"
@@ -19,52 +17,6 @@ import (
 // Grace is how long a worker waits for a handler whose deadline has passed
 // before it is written off.
 const Grace = time.Second
-
-// ErrOver is returned to a handler that publishes after its attempt was
-// decided: it has timed out, or it has returned and left a goroutine behind.
-var ErrOver = errors.New("this attempt is over: events published through its context are not stored")
-
-// ErrEntered is returned by [Attempt.Enter] if the handler was called before.
-var ErrEntered = errors.New("the handler was called before in this attempt")
-
-// TimeoutError is the failure of an attempt that outlived its deadline, and
-// the cause with which its context is cancelled.
-type TimeoutError struct {
-	After   time.Duration // the timeout
-	Attempt int           // which attempt it was, 1 for the first
-}
-
-// Error says how long the handler had.
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("the handler did not finish within %v", e.After)
-}
-
-// Is makes the error match [context.DeadlineExceeded].
-func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// ExpiredError is the failure of an attempt whose event has expired meanwhile, and
-// the cause with which its context is cancelled.
-type ExpiredError struct{ After time.Duration }
-
-// Error says how long the event had.
-func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("the event has expired: it was not handled within %v", e.After)
-}
-
-// Is makes the error match [context.DeadlineExceeded].
-func (e *ExpiredError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// InterruptedError is the failure of an attempt whose handler a shutdown did not
-// wait for any longer.
-type InterruptedError struct{ Ignored time.Duration }
-
-// Error says what the handler has ignored.
-func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("the handler did not return within %v after a shutdown had cancelled its context", e.Ignored)
-}
-
-// Is makes the error match [ErrShutdown].
-func (e *InterruptedError) Is(target error) bool { return target == ErrShutdown }
 
 // Attempt is one execution of a handler, and the context that the handler is
 // given.
@@ -129,109 +81,6 @@ func (a *Attempt) Started() time.Time { return a.started }
 // Retry reports whether the handler has failed at the delivery before. In a group
 // that is the member with which the run begins.
 func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
-
-// Stage keeps events to be appended in the transaction that records the
-// success of the attempt. The context is the attempt or derived from it; if it has
-// ended nothing is kept. A record with an idempotency key that was staged before, by this
-// attempt or by members of the group before it, becomes a Duplicate; if the payload differs
-// the error is an *engine.ConflictError, and nothing is kept.
-func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
-	ended := a.endOf(ctx)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.over || a.taken || a.late(time.Now()):
-		return ErrOver
-	case ended != nil:
-		return ended
-	case a.interrupted() != nil:
-		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
-	}
-	if err := a.recognise(records); err != nil {
-		return err
-	}
-	a.staged = append(a.staged, records...)
-	return nil
-}
-
-// recognise makes records duplicates whose idempotency key the run has staged before.
-func (a *Attempt) recognise(records []engine.Record) error {
-	keyed := false
-	for i := range records {
-		keyed = keyed || records[i].Dedupe != nil
-	}
-	if !keyed {
-		return nil
-	}
-	keys := a.keys
-	if keys == nil {
-		keys = engine.Keys{}
-		if a.run.members != nil {
-			for _, r := range a.run.staged { // by members before
-				keys.Recognise(&r)
-			}
-		}
-	}
-	if len(records) > 1 {
-		keys = maps.Clone(keys) // on an error nothing is staged
-	}
-	for i := range records {
-		if err := keys.Recognise(&records[i]); err != nil {
-			return err
-		}
-	}
-	a.keys = keys
-	return nil
-}
-
-// Enter says that a middleware calls the handler. It may do so once, and not after the
-// attempt is over.
-func (a *Attempt) Enter() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.over || a.late(time.Now()):
-		return ErrOver
-	case a.entered:
-		return ErrEntered
-	}
-	a.entered = true
-	return nil
-}
-
-// TakeStaged returns what the handler, which has succeeded, has staged. The caller stores it
-// before the attempt succeeds, with the attempt as context, and calls [Attempt.HasStored];
-// nothing more can be staged. The deadline does not end the attempt meanwhile, because what
-// is being stored would be published again. If the attempt is over it returns an error.
-func (a *Attempt) TakeStaged() ([]engine.Record, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.over || a.late(time.Now()) {
-		return nil, ErrOver
-	}
-	staged := a.staged
-	a.staged, a.taken, a.storing = nil, true, len(staged) > 0
-	return staged, nil
-}
-
-// HasStored says that what TakeStaged has returned is stored.
-func (a *Attempt) HasStored() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stored = true
-}
-
-// endOf returns why a context of the attempt has ended, or nil. The attempt itself is
-// not asked, because that would cost a context.
-func (a *Attempt) endOf(ctx context.Context) error {
-	switch {
-	case a.run.scheduler.base.Err() != nil:
-		return context.Cause(a.run.scheduler.base)
-	case ctx == context.Context(a):
-		return nil
-	}
-	return ctx.Err()
-}
 
 // newAttempt returns an attempt that has not begun.
 func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
