@@ -41,7 +41,7 @@ func readLog(path string) (read slice, err error) {
 	}
 	defer conn.Close()
 	began := time.Now()
-	rows, _, err := conn.Prepare("SELECT id, type, payload, metadata, created_at FROM log ORDER BY seq")
+	rows, _, err := conn.Prepare("SELECT id, type, payload, metadata, created_at FROM busgen_log ORDER BY seq")
 	if err != nil {
 		return slice{}, err
 	}

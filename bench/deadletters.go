@@ -91,9 +91,9 @@ func makeDead(ctx context.Context, path string, n int) (err error) {
 // readDead reads what a page of dead letters is made of, as a bare loop.
 func readDead(conn *sqlite3.Conn) (rows int, err error) {
 	s, _, err := conn.Prepare(`
-		SELECT l.id, l.payload, a.error FROM deliveries d
-		JOIN log l ON l.seq = d.seq
-		JOIN attempts a ON a.seq = d.seq AND a.subscription = d.subscription
+		SELECT l.id, l.payload, a.error FROM busgen_deliveries d
+		JOIN busgen_log l ON l.seq = d.seq
+		JOIN busgen_attempts a ON a.seq = d.seq AND a.subscription = d.subscription
 		WHERE d.state = 'dead'
 		ORDER BY d.dead_at DESC, d.subscription DESC, d.seq DESC LIMIT 100`)
 	if err != nil {

@@ -61,7 +61,7 @@ func (l *limit) prepare() (err error) {
 	if err := l.requireSynced(); err != nil {
 		return err
 	}
-	row, _, err := l.conn.Prepare("SELECT id, type, payload FROM log")
+	row, _, err := l.conn.Prepare("SELECT id, type, payload FROM busgen_log")
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (l *limit) statements() (err error) {
 		sql  string
 	}{
 		{&l.begin, "BEGIN IMMEDIATE"},
-		{&l.insert, "INSERT INTO log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, NULL, ?)"},
+		{&l.insert, "INSERT INTO busgen_log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, NULL, ?)"},
 		{&l.commit, "COMMIT"},
 	} {
 		if *s.stmt, _, err = l.conn.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT); err != nil {

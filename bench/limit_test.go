@@ -32,12 +32,12 @@ func TestTheBareLoopInsertsTheRowsOfTheBus(t *testing.T) {
 
 	for _, query := range []string{
 		"SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY name)",
-		"SELECT count(*) || ' rows' FROM log",
-		"SELECT count(DISTINCT id) || ' ids' FROM log",
-		"SELECT count(*) || ' ids out of order' FROM log a JOIN log b ON b.seq = a.seq + 1 WHERE b.id < a.id",
-		"SELECT group_concat(DISTINCT substr(hex(id), 13, 1)) || ' is the version of the ids' FROM log",
-		"SELECT group_concat(DISTINCT concat_ws(' ', typeof(id), length(id), typeof(payload), typeof(metadata), typeof(created_at))) FROM log",
-		"SELECT group_concat(DISTINCT payload) FROM log",
+		"SELECT count(*) || ' rows' FROM busgen_log",
+		"SELECT count(DISTINCT id) || ' ids' FROM busgen_log",
+		"SELECT count(*) || ' ids out of order' FROM busgen_log a JOIN busgen_log b ON b.seq = a.seq + 1 WHERE b.id < a.id",
+		"SELECT group_concat(DISTINCT substr(hex(id), 13, 1)) || ' is the version of the ids' FROM busgen_log",
+		"SELECT group_concat(DISTINCT concat_ws(' ', typeof(id), length(id), typeof(payload), typeof(metadata), typeof(created_at))) FROM busgen_log",
+		"SELECT group_concat(DISTINCT payload) FROM busgen_log",
 		"SELECT group_concat(DISTINCT type || ' ' || status) FROM events",
 		"SELECT integrity_check FROM pragma_integrity_check",
 	} {

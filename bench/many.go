@@ -109,7 +109,7 @@ func requireNoRows(path string, before map[string]int64, events int) error {
 		return err
 	}
 	want := maps.Clone(before)
-	want["log"] += int64(events)
+	want["busgen_log"] += int64(events)
 	var left []string
 	for _, table := range slices.Sorted(maps.Keys(after)) {
 		if after[table] != want[table] {

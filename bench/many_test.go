@@ -18,7 +18,7 @@ func TestWhatIsLeftInTheFileIsAnError(t *testing.T) {
 	must(t, err)
 	before, err := rowsOf(path)
 	must(t, err)
-	if before["log"] != 3 || before["subscriptions"] != 1 {
+	if before["busgen_log"] != 3 || before["busgen_subscriptions"] != 1 {
 		t.Errorf("a file with three events and a subscription has the rows %v", before)
 	}
 	must(t, requireNoRows(path, before, 0))

@@ -37,7 +37,7 @@ func TestAnotherProcessCanCloseABreaker(t *testing.T) {
 				if printed.All() == nil {
 					t.Error("nothing is delivered to the printer")
 				}
-				if got := query(t, f.Path, "SELECT actor, action, subscription, count FROM audit"); len(got) != 1 || got[0] != "ada|close breaker|printer|1" {
+				if got := query(t, f.Path, "SELECT actor, action, subscription, count FROM busgen_audit"); len(got) != 1 || got[0] != "ada|close breaker|printer|1" {
 					t.Errorf("the audit has %q", got)
 				}
 				var missing *inspect.NotFoundError
@@ -51,7 +51,7 @@ func TestAnotherProcessCanCloseABreaker(t *testing.T) {
 
 func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 	requests := func(t *testing.T, path string) string {
-		return query(t, path, "SELECT count(*) FROM breaker_requests")[0]
+		return query(t, path, "SELECT count(*) FROM busgen_breaker_requests")[0]
 	}
 	t.Run("of one that is not open", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 			if n := requests(t, f.Path); n != "0" || len(f.Breakers()) != 0 {
 				t.Errorf("%s requests are left, and the breakers %+v", n, f.Breakers())
 			}
-			if n := query(t, f.Path, "SELECT count(*) FROM breakers")[0]; n != "0" {
+			if n := query(t, f.Path, "SELECT count(*) FROM busgen_breakers")[0]; n != "0" {
 				t.Errorf("a process that has ended well leaves %s breakers in the file", n)
 			}
 		})
@@ -109,7 +109,7 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 				}
 				late := []engine.BreakerRequest{{Subscription: "printer", Actor: "ada", At: time.Now()}}
 				Must(t, log.Show(t.Context(), engine.Activity{}, late))
-				if n := query(t, path, "SELECT count(*) FROM audit")[0]; n != "0" {
+				if n := query(t, path, "SELECT count(*) FROM busgen_audit")[0]; n != "0" {
 					t.Errorf("there are %s audit rows for what did not happen", n)
 				}
 			})
@@ -119,9 +119,9 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 
 // What a process has said of itself that was killed.
 const leftovers = `
-	INSERT INTO breakers VALUES ('printer', NULL, 'open', 1, 2, 4, 4, 'out of paper');
-	INSERT INTO breaker_requests VALUES ('printer', 'bob', 3);
-	INSERT INTO running VALUES ('printer', NULL, 0, x'00000000000070008000000000000001', 'order.placed', 1, 1, 2, 0)`
+	INSERT INTO busgen_breakers VALUES ('printer', NULL, 'open', 1, 2, 4, 4, 'out of paper');
+	INSERT INTO busgen_breaker_requests VALUES ('printer', 'bob', 3);
+	INSERT INTO busgen_running VALUES ('printer', NULL, 0, x'00000000000070008000000000000001', 'order.placed', 1, 1, 2, 0)`
 
 func TestTheActivityOfAProcessIsClearedAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestTheActivityOfAProcessIsClearedAtItsEnd(t *testing.T) {
 		if len(f.Breakers())+len(f.Running()) != 0 {
 			t.Errorf("the next process has breakers %+v and handlers %+v of the last", f.Breakers(), f.Running())
 		}
-		if n := query(t, f.Path, "SELECT count(*) FROM breaker_requests")[0]; n != "0" {
+		if n := query(t, f.Path, "SELECT count(*) FROM busgen_breaker_requests")[0]; n != "0" {
 			t.Errorf("%s requests to the last process are left to the next", n)
 		}
 	})

@@ -11,11 +11,11 @@ import (
 
 func TestInvalidContentOfAFileIsFound(t *testing.T) {
 	for rule, sql := range map[string]string{
-		"reference": "DELETE FROM log WHERE seq IN (SELECT seq FROM deliveries)",
-		"cursor":    "UPDATE subscriptions SET cursor = 99",
-		"above":     "UPDATE subscriptions SET cursor = 0",
-		"state":     "UPDATE deliveries SET reason = NULL",
-		"route":     "DELETE FROM routes WHERE type = (SELECT id FROM types WHERE name = 'order.placed')",
+		"reference": "DELETE FROM busgen_log WHERE seq IN (SELECT seq FROM busgen_deliveries)",
+		"cursor":    "UPDATE busgen_subscriptions SET cursor = 99",
+		"above":     "UPDATE busgen_subscriptions SET cursor = 0",
+		"state":     "UPDATE busgen_deliveries SET reason = NULL",
+		"route":     "DELETE FROM busgen_routes WHERE type = (SELECT id FROM busgen_types WHERE name = 'order.placed')",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWithoutACheckAPayloadMustBeJSON(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Subscribe("printer", Fine)
 		f.Publish(1, 2, 3, 4, 5)
-		query(t, f.Path, "UPDATE log SET payload = '{' WHERE seq > 1")
+		query(t, f.Path, "UPDATE busgen_log SET payload = '{' WHERE seq > 1")
 		report, err := f.File.Check(t.Context(), nil)
 		Must(t, err)
 		if len(report.Undecodable) != 1 || report.Undecodable[0].Open != 4 || len(report.Undecodable[0].Samples) != 3 || report.Open != 5 {

@@ -42,7 +42,7 @@ func TestEveryActionOfAnOperatorIsInTheAudit(t *testing.T) {
 		if want := []string{"import", "purge", "discard", "edit", "retry"}; !slices.Equal(got, want) {
 			t.Fatalf("the actions are %v, want %v", got, want)
 		}
-		counts := strings.Fields(queryRow(t, f.Path, "SELECT group_concat(count, ' ') FROM audit"))
+		counts := strings.Fields(queryRow(t, f.Path, "SELECT group_concat(count, ' ') FROM busgen_audit"))
 		if want := []string{"1", "1", "120", "128", "128"}; !slices.Equal(counts, want) {
 			t.Errorf("they concern %v deliveries, want %v: one entry per action, whatever its steps", counts, want)
 		}

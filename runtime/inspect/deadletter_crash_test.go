@@ -100,7 +100,7 @@ func TestABulkRetryThatIsKilledLeavesEveryDeadLetterAsItWasOrRetriedOnce(t *test
 		var dead, waiting, audited int
 		_, err := fmt.Sscanf(queryRow(t, f.Path, `
 			SELECT count(*) FILTER (WHERE state = 'dead'), count(*) FILTER (WHERE state = 'waiting'),
-			       (SELECT coalesce(sum(count), 0) FROM audit) FROM deliveries`), "%d|%d|%d", &dead, &waiting, &audited)
+			       (SELECT coalesce(sum(count), 0) FROM busgen_audit) FROM busgen_deliveries`), "%d|%d|%d", &dead, &waiting, &audited)
 		Must(t, err)
 		if dead+waiting != n || waiting < retried+moved || waiting != audited {
 			t.Fatalf("%d letters are dead and %d wait, of %d; %d and now %d were said to be retried, and %d are in the audit",

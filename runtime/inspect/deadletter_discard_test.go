@@ -64,7 +64,7 @@ func TestPurgingDeletesDeadLettersUpToTheCutoff(t *testing.T) {
 		if left := i.List(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 1}) || err != nil || !slices.Equal(NumbersOf(left), []int{4}) {
 			t.Errorf("purged %+v (%v) and left %v, want the older one", counts, err, NumbersOf(left))
 		}
-		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM attempts) FROM log"); got != "4|2" {
+		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM busgen_attempts) FROM busgen_log"); got != "4|2" {
 			t.Errorf("there are %s events and attempts, want all events and the attempts of the last letter", got)
 		}
 	})

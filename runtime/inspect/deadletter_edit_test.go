@@ -128,7 +128,7 @@ func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 			}
 		}
 		if got := i.List(inspect.Filter{}); fmt.Sprint(got) != fmt.Sprint([]inspect.DeadLetter{letter}) || i.Actions() != nil ||
-			queryRow(t, f.Path, "SELECT count(*) FROM log") != "1" {
+			queryRow(t, f.Path, "SELECT count(*) FROM busgen_log") != "1" {
 			t.Errorf("the letters are %+v", got)
 		}
 	})
@@ -149,7 +149,7 @@ func TestEditingADeadLetterThatWasRetriedMeanwhileIsRefused(t *testing.T) {
 		if _, err := i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":7}`)); !errors.As(err, &missing) || !strings.Contains(err.Error(), "it was handled") {
 			t.Errorf("got %v", err)
 		}
-		if !slices.Equal(f.Seen(), []int{1}) || queryRow(t, f.Path, "SELECT count(*) FROM log") != "1" {
+		if !slices.Equal(f.Seen(), []int{1}) || queryRow(t, f.Path, "SELECT count(*) FROM busgen_log") != "1" {
 			t.Errorf("handled %v, want 1 only", f.Seen())
 		}
 	})
@@ -171,10 +171,10 @@ func TestOnlyOneOfAConcurrentRetryAndEditHappens(t *testing.T) {
 			})
 			both.Wait()
 		}
-		if got, want := queryRow(t, f.Path, "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM deliveries"), "40|40"; got != want {
+		if got, want := queryRow(t, f.Path, "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM busgen_deliveries"), "40|40"; got != want {
 			t.Errorf("there are %s deliveries and those that wait, want %s", got, want)
 		}
-		if got, want := queryRow(t, f.Path, "SELECT count(*) FROM origins"), fmt.Sprint(len(edited)); got != want {
+		if got, want := queryRow(t, f.Path, "SELECT count(*) FROM busgen_origins"), fmt.Sprint(len(edited)); got != want {
 			t.Errorf("%s events were made, want the %s that were acknowledged", got, want)
 		}
 	})

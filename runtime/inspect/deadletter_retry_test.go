@@ -13,7 +13,7 @@ import (
 func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeManyDead(t, 20)
-		execute(t, f.Path, "UPDATE deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
+		execute(t, f.Path, "UPDATE busgen_deliveries SET dead_at = dead_at + 86400000000") // they died tomorrow
 		i := f.Inspect()
 		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1}) // each dies again, today
 		if counts != (inspect.Counts{Matched: 20, Moved: 20}) || err != nil {
@@ -34,7 +34,7 @@ func TestADeadLetterOfACrashIsACanaryOnlyOnRequest(t *testing.T) {
 		f := SQLite.MakeDead(t, 0, 1, 2)
 		f.Repair()
 		i := f.Inspect()
-		execute(t, f.Path, "UPDATE deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM deliveries)")
+		execute(t, f.Path, "UPDATE busgen_deliveries SET reason = 'crash', suspect = 1 WHERE seq = (SELECT min(seq) FROM busgen_deliveries)")
 		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 1, Limit: 1})
 		f.Settle()
 		if counts.Moved != 1 || err != nil || !slices.Equal(f.Seen(), []int{1}) {

@@ -67,7 +67,7 @@ func TestAnImportRestoresPurgedDeadLettersAndSkipsOpenOnes(t *testing.T) {
 		if got := NumbersOf(i.List(inspect.Filter{})); !slices.Equal(got, []int{4, 1}) {
 			t.Errorf("the letters are %v, want 4 and 1", got)
 		}
-		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM origins) FROM log"); got != "4|0" {
+		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM busgen_origins) FROM busgen_log"); got != "4|0" {
 			t.Errorf("events and origins are %s, want those that were there", got)
 		}
 	})
@@ -76,7 +76,7 @@ func TestAnImportRestoresPurgedDeadLettersAndSkipsOpenOnes(t *testing.T) {
 func TestADeadLetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
-		execute(t, f.Path, "DELETE FROM attempts; UPDATE deliveries SET reason = 'expired'")
+		execute(t, f.Path, "DELETE FROM busgen_attempts; UPDATE busgen_deliveries SET reason = 'expired'")
 		i := f.Inspect()
 		line := i.ExportText(inspect.Filter{})
 		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Selection{}, "nobody cares")))
@@ -93,7 +93,7 @@ func TestADeadLetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 		line := i.ExportText(inspect.Filter{})
 		f.Stop()
 		// The subscription's cursor is set back, as in an older copy of the file.
-		execute(t, f.Path, "DELETE FROM deliveries; DELETE FROM attempts; UPDATE subscriptions SET cursor = 0")
+		execute(t, f.Path, "DELETE FROM busgen_deliveries; DELETE FROM busgen_attempts; UPDATE busgen_subscriptions SET cursor = 0")
 		if got := i.Load(line); got != (inspect.Counts{Matched: 1, Skipped: 1}) {
 			t.Errorf("imported %+v", got)
 		}
@@ -107,7 +107,7 @@ func TestAPayloadIsKeptByteForByte(t *testing.T) {
 			`CAST(x'7b00ff22' AS TEXT)`:         "{\x00\xff\"", // no JSON at all
 		} {
 			f := SQLite.MakeDead(t, 1)
-			execute(t, f.Path, "UPDATE log SET payload = "+stored)
+			execute(t, f.Path, "UPDATE busgen_log SET payload = "+stored)
 			line := f.Inspect().ExportText(inspect.Filter{})
 			i := SQLite.OpenJobs(t).Inspect()
 			i.Load(line)

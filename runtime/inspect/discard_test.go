@@ -66,10 +66,10 @@ func TestAnOpenEventIsDiscarded(t *testing.T) {
 		if got := [][]int{paused.All(), running.All()}; !slices.Equal(got[0], []int{2}) || !slices.Equal(got[1], []int{1, 2}) {
 			t.Errorf("paused and running have handled %v", got)
 		}
-		if left := query(t, f.Path, "SELECT count(*) FROM cancelled"); left[0] != "0" {
+		if left := query(t, f.Path, "SELECT count(*) FROM busgen_cancelled"); left[0] != "0" {
 			t.Errorf("%s requests are left", left[0])
 		}
-		if got := query(t, f.Path, "SELECT actor, action, subscription, detail FROM audit ORDER BY id"); len(got) != 4 || got[0] != "ada|discard|paused|a test order" {
+		if got := query(t, f.Path, "SELECT actor, action, subscription, detail FROM busgen_audit ORDER BY id"); len(got) != 4 || got[0] != "ada|discard|paused|a test order" {
 			t.Errorf("the audit says %q", got)
 		}
 		report, err := f.File.Check(t.Context(), nil)
@@ -119,7 +119,7 @@ func TestHandledEventsAreReplayedToOneSubscription(t *testing.T) {
 		if got := replay(inspect.Selection{Filter: inspect.Filter{Types: []string{"user.*"}}}); got != (inspect.Counts{}) {
 			t.Errorf("of another type: %+v", got)
 		}
-		if got := query(t, f.Path, "SELECT actor, action, subscription, count, detail FROM audit ORDER BY id"); len(got) != 2 || !strings.HasPrefix(got[0], "ada|replay|worker|2|type order.*, since ") {
+		if got := query(t, f.Path, "SELECT actor, action, subscription, count, detail FROM busgen_audit ORDER BY id"); len(got) != 2 || !strings.HasPrefix(got[0], "ada|replay|worker|2|type order.*, since ") {
 			t.Errorf("the audit says %q", got)
 		}
 		event, err := f.File.Event(t.Context(), receipts[1].ID)

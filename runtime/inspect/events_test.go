@@ -39,7 +39,7 @@ func TestADelayedEventThatWasHandledIsDoneWhereverItsSubscriptionStands(t *testi
 		Must(t, err)
 		time.Sleep(2 * time.Minute)
 		f.Stop()
-		query(t, f.Path, "UPDATE subscriptions SET cursor = 0")
+		query(t, f.Path, "UPDATE busgen_subscriptions SET cursor = 0")
 		got, err := f.File.Event(t.Context(), receipt.ID)
 		Must(t, err)
 		if got.Status != inspect.StatusDone || got.Deliveries[0].State != inspect.StateDone || got.Due.Sub(got.PublishedAt) != time.Minute {

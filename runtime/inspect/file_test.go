@@ -45,7 +45,7 @@ func TestAFileThatIsReplacedIsTheOneThatIsLookedAtAndChanged(t *testing.T) {
 					t.Errorf("a look sees %d events of the file that is gone, want 3", status.Events)
 				}
 				Must(t, f.File.PauseSubscription(t.Context(), "reader", ""))
-				if got := query(t, f.Path, "SELECT count(*) FROM pauses"); len(got) != 1 || got[0] != "1" {
+				if got := query(t, f.Path, "SELECT count(*) FROM busgen_pauses"); len(got) != 1 || got[0] != "1" {
 					t.Errorf("the file has %v pauses, want 1", got)
 				}
 			})

@@ -98,7 +98,7 @@ func TestStatusStopsCountingAndSaysSo(t *testing.T) {
 	if status.Events != inspect.MaxBacklog || !status.More || len(status.Types) != 1 || status.Types[0].Events != inspect.MaxBacklog {
 		t.Errorf("%d events are counted, more: %v, by type %+v", status.Events, status.More, status.Types)
 	}
-	if at := query(t, f.Path, "SELECT created_at FROM log WHERE seq = 1"); at[0] != fmt.Sprint(status.Oldest.UnixMicro()) {
+	if at := query(t, f.Path, "SELECT created_at FROM busgen_log WHERE seq = 1"); at[0] != fmt.Sprint(status.Oldest.UnixMicro()) {
 		t.Errorf("the oldest is from %v, want %s", status.Oldest, at)
 	}
 	printer, crm := status.Subscriptions[0], status.Subscriptions[1]
@@ -113,12 +113,12 @@ func TestStatusStopsCountingAndSaysSo(t *testing.T) {
 	Must(t, err)
 	defer c.Close()
 	Must(t, c.Exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason)
-		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM log WHERE seq > 1;
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason)
+		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM busgen_log WHERE seq > 1;
 		WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000)
-		INSERT INTO log (seq, id, type, payload, created_at) SELECT x + 20000, CAST(printf('%016d', x) AS BLOB), 1, '{}', 0 FROM n;
-		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason)
-		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM log WHERE seq > 20000`))
+		INSERT INTO busgen_log (seq, id, type, payload, created_at) SELECT x + 20000, CAST(printf('%016d', x) AS BLOB), 1, '{}', 0 FROM n;
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason)
+		SELECT 2, seq, 'dead', 1, 0, 'crash' FROM busgen_log WHERE seq > 20000`))
 	status, err = f.File.Status(t.Context())
 	Must(t, err)
 	if crm := status.Subscriptions[1]; crm.Dead != 100_000 || !crm.Partial {

@@ -24,7 +24,7 @@ func TestEveryChangeLeavesAnAuditRow(t *testing.T) {
 		"ada|pause|printer|0|", "ada|resume|printer|0|", "ada|pause||0|events of type order.*", "ada|resume||0|events of type order.*",
 		"ada|remove|printer|0|0 events to settle and 0 dead letters",
 	}
-	if got := query(t, f.Path, "SELECT actor, action, subscription, count, detail FROM audit ORDER BY id"); !slices.Equal(got, want) {
+	if got := query(t, f.Path, "SELECT actor, action, subscription, count, detail FROM busgen_audit ORDER BY id"); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
@@ -35,7 +35,7 @@ func TestWithoutANameTheActorIsTheUser(t *testing.T) {
 	Must(t, err)
 	defer file.Close()
 	Must(t, file.PauseTypes(t.Context(), "order.*", ""))
-	if got := query(t, f.Path, "SELECT actor FROM audit"); len(got) != 1 || !strings.Contains(got[0], "@") {
+	if got := query(t, f.Path, "SELECT actor FROM busgen_audit"); len(got) != 1 || !strings.Contains(got[0], "@") {
 		t.Errorf("the actor is %q, want user@host", got)
 	}
 }

@@ -41,7 +41,7 @@ func TestAnOpenBreakerIsShownAndClosed(t *testing.T) {
 		if got := does(t, "busgen breakers close shop.db charge-card --actor ada --json"); got != "{\n  \"closed\": \"charge-card\"\n}\n" {
 			t.Errorf("got %s", got)
 		}
-		if got := query(t, "shop.db", "SELECT actor, action, subscription FROM audit"); got != "ada|close breaker|charge-card\n" {
+		if got := query(t, "shop.db", "SELECT actor, action, subscription FROM busgen_audit"); got != "ada|close breaker|charge-card\n" {
 			t.Errorf("the audit is %s", got)
 		}
 		must(t, s.WaitIdle(t.Context()))

@@ -106,7 +106,7 @@ func TestWhatAttemptsHaveLoggedIsShownBelowThem(t *testing.T) {
 		// Whoever writes the file may have put anything there.
 		file, err := sqlite3.Open("shop.db")
 		must(t, err)
-		must(t, file.Exec("UPDATE attempts SET log = 'one' || char(27) || '[31m' || char(13) || 'two' || char(0x202e, 10) || 'three'"))
+		must(t, file.Exec("UPDATE busgen_attempts SET log = 'one' || char(27) || '[31m' || char(13) || 'two' || char(0x202e, 10) || 'three'"))
 		must(t, file.Close())
 		if got := does(t, "busgen dlq show shop.db "+id); strings.ContainsAny(got, "\x1b\r\u202e") || !strings.Contains(got, "    one\\x1b[31mtwo\\u202e\n    three\n") {
 			t.Errorf("%q", got)

@@ -224,10 +224,10 @@ func store(t *testing.T, rows []row) {
 	}
 	exec("BEGIN")
 	for _, r := range rows {
-		exec("INSERT OR IGNORE INTO types (name, written, version) VALUES (?1, ?1, ?2)", r.name, r.version)
-		exec("INSERT INTO log (id, type, payload, created_at) SELECT randomblob(16), id, ?3, ?4 FROM types WHERE written = ?1 AND version = ?2", r.name, r.version, r.payload, time.Now().UnixMicro())
+		exec("INSERT OR IGNORE INTO busgen_types (name, written, version) VALUES (?1, ?1, ?2)", r.name, r.version)
+		exec("INSERT INTO busgen_log (id, type, payload, created_at) SELECT randomblob(16), id, ?3, ?4 FROM busgen_types WHERE written = ?1 AND version = ?2", r.name, r.version, r.payload, time.Now().UnixMicro())
 	}
-	exec("INSERT OR IGNORE INTO routes (type, subscription) SELECT t.id, s.id FROM types t, subscriptions s WHERE t.name NOT LIKE '$%'")
+	exec("INSERT OR IGNORE INTO busgen_routes (type, subscription) SELECT t.id, s.id FROM busgen_types t, busgen_subscriptions s WHERE t.name NOT LIKE '$%'")
 	exec("COMMIT")
 }
 

@@ -31,7 +31,7 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 			return err
 		}
 		for _, r := range answered {
-			err := c.Exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 }
 
 func writeActivity(c *database.Conn, a engine.Activity) error {
-	if err := c.Exec("DELETE FROM breakers"); err != nil {
+	if err := c.Exec("DELETE FROM busgen_breakers"); err != nil {
 		return err
 	}
 	for _, b := range a.Breakers {
@@ -55,35 +55,35 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 		if !b.Until.IsZero() {
 			until = b.Until
 		}
-		err := c.Exec(`INSERT INTO breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := c.Exec(`INSERT INTO busgen_breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			b.Subscription, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError)
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.Exec("DELETE FROM running"); err != nil {
+	if err := c.Exec("DELETE FROM busgen_running"); err != nil {
 		return err
 	}
 	for _, r := range a.Attempts {
-		err := c.Exec(`INSERT INTO running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := c.Exec(`INSERT INTO busgen_running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned)
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.Exec("DELETE FROM unhandled"); err != nil {
+	if err := c.Exec("DELETE FROM busgen_unhandled"); err != nil {
 		return err
 	}
-	if err := c.Exec("DELETE FROM saturated"); err != nil {
+	if err := c.Exec("DELETE FROM busgen_saturated"); err != nil {
 		return err
 	}
 	for _, name := range a.Saturated {
-		if err := c.Exec("INSERT INTO saturated (subscription) VALUES (?)", name); err != nil {
+		if err := c.Exec("INSERT INTO busgen_saturated (subscription) VALUES (?)", name); err != nil {
 			return err
 		}
 	}
 	for _, name := range a.Unhandled {
-		if err := c.Exec("INSERT INTO unhandled (subscription) VALUES (?)", name); err != nil {
+		if err := c.Exec("INSERT INTO busgen_unhandled (subscription) VALUES (?)", name); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 
 // clearActivity removes what a process has said of itself that has ended.
 func clearActivity(c *database.Conn) error {
-	if err := c.Exec("DELETE FROM breaker_requests"); err != nil {
+	if err := c.Exec("DELETE FROM busgen_breaker_requests"); err != nil {
 		return err
 	}
 	return writeActivity(c, engine.Activity{})
@@ -125,7 +125,7 @@ func (l *Log) tellRequests(c *database.Conn) error {
 		return nil
 	}
 	var requests []engine.BreakerRequest
-	err := c.Query("SELECT subscription, actor, at FROM breaker_requests", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT subscription, actor, at FROM busgen_breaker_requests", func(s *sqlite3.Stmt) error {
 		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Actor: s.ColumnText(1), At: database.Time(s, 2)})
 		return nil
 	})
@@ -158,7 +158,7 @@ func currentActivity(c *database.Conn) (activity engine.Activity, owner engine.O
 }
 
 func readActivity(c *database.Conn) (a engine.Activity, err error) {
-	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM breakers ORDER BY since, subscription",
+	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM busgen_breakers ORDER BY since, subscription",
 		func(s *sqlite3.Stmt) error {
 			b := engine.Breaker{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: database.Time(s, 3),
@@ -173,7 +173,7 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	if err != nil {
 		return a, err
 	}
-	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM running ORDER BY started, subscription, worker",
+	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM busgen_running ORDER BY started, subscription, worker",
 		func(s *sqlite3.Stmt) error {
 			a.Attempts = append(a.Attempts, engine.Running{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: database.UUID(s, 3), Type: s.ColumnText(4),
@@ -184,10 +184,10 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	if err != nil {
 		return a, err
 	}
-	if a.Unhandled, err = texts(c, "SELECT subscription FROM unhandled ORDER BY subscription"); err != nil {
+	if a.Unhandled, err = texts(c, "SELECT subscription FROM busgen_unhandled ORDER BY subscription"); err != nil {
 		return a, err
 	}
-	a.Saturated, err = texts(c, "SELECT subscription FROM saturated ORDER BY subscription")
+	a.Saturated, err = texts(c, "SELECT subscription FROM busgen_saturated ORDER BY subscription")
 	return a, err
 }
 
@@ -195,14 +195,14 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
 	r = engine.BreakerRequest{Subscription: subscription, Actor: i.actor, At: time.Now().Truncate(time.Microsecond)}
 	return r, i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
-		return c.Exec("INSERT OR REPLACE INTO breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
+		return c.Exec("INSERT OR REPLACE INTO busgen_breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
 	})
 }
 
 // BreakerAnswered implements [engine.SubscriptionSteerer].
 func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
+		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
 		answered = err == nil && waiting == 0
 		return err
 	})
@@ -212,7 +212,7 @@ func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerReques
 // WithdrawBreaker implements [engine.SubscriptionSteerer].
 func (i *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
 	err = i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
-		err := c.Exec("DELETE FROM breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+		err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
 		found = c.Changes() > 0
 		return err
 	})

@@ -125,7 +125,7 @@ func (w *writer) insertRows(events []logged) error {
 var insertStatements = func() map[int]string {
 	statements := map[int]string{}
 	for rows := 1; rows <= maxInsertRows; rows *= 2 {
-		statements[rows] = "INSERT INTO log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, ?, ?)" +
+		statements[rows] = "INSERT INTO busgen_log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, ?, ?)" +
 			strings.Repeat(", (?, ?, ?, ?, ?)", rows-1)
 	}
 	return statements

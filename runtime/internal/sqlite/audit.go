@@ -18,7 +18,7 @@ func audit(c *database.Conn, e engine.AuditEntry) error {
 	if e.EventID != uuid.Nil {
 		event = e.EventID[:]
 	}
-	return c.Exec("INSERT INTO audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	return c.Exec("INSERT INTO busgen_audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		time.Now(), e.Actor, e.Action, event, text(e.Subscription), e.Count, text(e.Detail))
 }
 
@@ -36,7 +36,7 @@ func (l *ledger) add(c *database.Conn, n int) error {
 		return nil
 	}
 	if l.written != 0 {
-		return c.Exec("UPDATE audit SET count = count + ? WHERE id = ?", n, l.written)
+		return c.Exec("UPDATE busgen_audit SET count = count + ? WHERE id = ?", n, l.written)
 	}
 	l.Count = n
 	err := audit(c, l.AuditEntry)
@@ -54,7 +54,7 @@ func (l *ledger) touch(c *database.Conn, places []rowKey) error {
 
 func touched(c *database.Conn, audit int64, places []rowKey) error {
 	for _, p := range places {
-		if err := c.Exec("INSERT OR IGNORE INTO audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.seq, p.subscription, audit); err != nil {
+		if err := c.Exec("INSERT OR IGNORE INTO busgen_audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.seq, p.subscription, audit); err != nil {
 			return err
 		}
 	}
@@ -90,11 +90,11 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 	}
 	err = i.look(ctx, "read the audit of", func(c *database.Conn) error {
 		entries, err = auditEntries(c, `
-			SELECT at, actor, action, event, subscription, count, detail, id FROM audit
+			SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
 			WHERE id < ?1 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
 			  AND (?5 IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = (SELECT id FROM `+allNames+` WHERE name = ?5)))
 			  AND (?6 = 'null' OR action IN (SELECT value FROM json_each(?6)))
-			  AND (?7 IS NULL OR event = ?7 OR id IN (SELECT t.audit FROM audit_deliveries t JOIN log l ON l.seq = t.seq WHERE l.id = ?7))
+			  AND (?7 IS NULL OR event = ?7 OR id IN (SELECT t.audit FROM busgen_audit_deliveries t JOIN busgen_log l ON l.seq = t.seq WHERE l.id = ?7))
 			ORDER BY id DESC LIMIT ?8 OFFSET ?9`,
 			before, since, until, text(f.Actor), text(f.Subscription), string(actions), event, p.Limit+1, p.Offset)
 		return err
@@ -108,11 +108,11 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 // a place without a subscription.
 func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, error) {
 	return auditEntries(c, `
-		SELECT at, actor, action, event, subscription, count, detail, id FROM audit
+		SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
 		WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = ?3))
 		UNION ALL
 		SELECT a.at, a.actor, a.action, a.event, s.name, a.count, a.detail, a.id
-		FROM audit_deliveries t JOIN audit a ON a.id = t.audit JOIN subscriptions s ON s.id = t.subscription
+		FROM busgen_audit_deliveries t JOIN busgen_audit a ON a.id = t.audit JOIN busgen_subscriptions s ON s.id = t.subscription
 		WHERE t.seq = ?2 AND (?3 = 0 OR t.subscription = ?3) AND a.event IS NULL
 		ORDER BY id, subscription`, id[:], at.seq, at.subscription)
 }

@@ -23,8 +23,8 @@ func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) 
 func readLags(c *database.Conn, limit int, nameOf func(id int64, stored string) string) (lags []engine.Lag, err error) {
 	var ids, cursors []int64
 	err = c.Query(`
-		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
-		FROM subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
+		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM busgen_pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
+		FROM busgen_subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 		ids, cursors = append(ids, s.ColumnInt64(0)), append(cursors, s.ColumnInt64(1))
 		lags = append(lags, engine.Lag{Name: nameOf(s.ColumnInt64(0), s.ColumnText(2)), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})
 		return nil
@@ -63,14 +63,14 @@ func readLag(c *database.Conn, lag *engine.Lag, id, cursor int64, limit int) err
 	}
 	err := count(`
 		SELECT state, count(*) FROM (
-		  SELECT state FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?) GROUP BY state`)
+		  SELECT state FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?) GROUP BY state`)
 	if err != nil {
 		return err
 	}
 	open := rows
 	// The dead ones among so many rows, whatever the others are.
 	err = count(`
-		SELECT state, count(*) FROM (SELECT state FROM deliveries WHERE subscription = ? LIMIT ?) WHERE state = 'dead' GROUP BY state`)
+		SELECT state, count(*) FROM (SELECT state FROM busgen_deliveries WHERE subscription = ? LIMIT ?) WHERE state = 'dead' GROUP BY state`)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func readLag(c *database.Conn, lag *engine.Lag, id, cursor int64, limit int) err
 	if err != nil {
 		return err
 	}
-	beyond, err := c.Int64("SELECT max(0, coalesce(max(seq), 0) - ?) FROM log", cursor)
+	beyond, err := c.Int64("SELECT max(0, coalesce(max(seq), 0) - ?) FROM busgen_log", cursor)
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func readLag(c *database.Conn, lag *engine.Lag, id, cursor int64, limit int) err
 	}
 	return c.Query(`
 		SELECT min(created_at) FROM (
-		  SELECT created_at FROM (SELECT l.created_at FROM log l
+		  SELECT created_at FROM (SELECT l.created_at FROM busgen_log l
 		    WHERE l.seq > ?2 AND `+withoutRow+`
 		    ORDER BY l.seq LIMIT 1)
 		  UNION ALL
-		  SELECT created_at FROM (SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
+		  SELECT created_at FROM (SELECT l.created_at FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 		    WHERE d.subscription = ?1 AND d.state <> 'dead' ORDER BY d.seq LIMIT 1))`, func(s *sqlite3.Stmt) error {
 		if s.ColumnType(0) != sqlite3.NULL {
 			lag.Oldest = database.Time(s, 0)
@@ -110,12 +110,12 @@ const notPassed = "l.due_at IS NULL AND l.seq > s.cursor"
 // withoutRow is the SQL condition that event l, above the cursor of subscription ?1, is
 // for it and has no row in deliveries.
 const withoutRow = `
-	l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
-	AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`
+	l.due_at IS NULL AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
+	AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`
 
 // countBehind counts the events above a cursor that have no row, up to a limit.
 const countBehind = `
 	SELECT count(*) FROM (
-	  SELECT 1 FROM log l
+	  SELECT 1 FROM busgen_log l
 	  WHERE l.seq > ?2 AND ` + withoutRow + `
 	  ORDER BY l.seq LIMIT ?3)`

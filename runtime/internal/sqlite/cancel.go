@@ -91,7 +91,7 @@ func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, old bool, er
 	found := map[int64]map[int64]cancelledRow{}
 	err = conn.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.answer IS `+notAnswered+`, `+cancelledWaits+`, `+cancelledSettled+`
-		FROM cancelled x`, func(s *sqlite3.Stmt) error {
+		FROM busgen_cancelled x`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
 		if s.ColumnBool(3) {
 			asked = append(asked, askedRow{rowKey: at})
@@ -137,11 +137,11 @@ func (l *Log) findBegun(asked []askedRow) {
 // before keeps its reason then.
 func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error {
 	insert := `
-		INSERT INTO cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)
+		INSERT INTO busgen_cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET reason = excluded.reason, at = excluded.at`
 	if asks {
 		insert = `
-			INSERT INTO cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, ` + notAnswered + `)
+			INSERT INTO busgen_cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, ` + notAnswered + `)
 			ON CONFLICT DO UPDATE SET answer = excluded.answer`
 	}
 	if err := c.Exec(insert, at.seq, at.subscription, reason, time.Now()); err != nil {
@@ -153,37 +153,37 @@ func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error
 // hastenCancelled makes a cancelled delivery due that waits for its time.
 func hastenCancelled(c *database.Conn, at rowKey) error {
 	return c.Exec(`
-		UPDATE deliveries SET state = 'waiting', due_at = ?3
+		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3
 		WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
-		  AND EXISTS (SELECT 1 FROM cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
+		  AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
 }
 
 // cancelledWaits is the SQL condition that the delivery of row x of cancelled has a row of
 // its own and is open.
 const cancelledWaits = `
-	EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')`
+	EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND d.state <> 'dead')`
 
 // cancelledSettled is the SQL condition that it is settled.
 const cancelledSettled = `
 	(NOT ` + cancelledWaits + `
-	 AND NOT EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = x.subscription WHERE l.seq = x.seq AND ` + notPassed + `))`
+	 AND NOT EXISTS (SELECT 1 FROM busgen_log l JOIN busgen_subscriptions s ON s.id = x.subscription WHERE l.seq = x.seq AND ` + notPassed + `))`
 
 // forgetSettled removes the rows of deliveries that are settled: what they say must not
 // hold for a replay or a retry. A row that is gone is an answer, too.
 func forgetSettled(c *database.Conn) error {
-	return c.Exec("DELETE FROM cancelled AS x WHERE " + cancelledSettled)
+	return c.Exec("DELETE FROM busgen_cancelled AS x WHERE " + cancelledSettled)
 }
 
 // forgetCancelled removes what was cancelled of a delivery: it begins anew, or is settled.
 func forgetCancelled(c *database.Conn, at rowKey) error {
-	return c.Exec("DELETE FROM cancelled WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
+	return c.Exec("DELETE FROM busgen_cancelled WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
 }
 
 // markNew takes in what is cancelled of a new consumer. Only if there is something, it
 // needs the writer, so that nothing of it is settled or cancelled meanwhile.
 func (l *Log) markNew(ctx context.Context, c *consumer) error {
 	count := func(conn *database.Conn) (n int64, err error) {
-		return conn.Int64("SELECT count(*) FROM cancelled WHERE subscription = ?", c.id)
+		return conn.Int64("SELECT count(*) FROM busgen_cancelled WHERE subscription = ?", c.id)
 	}
 	n := int64(0)
 	err := l.read(func(conn *database.Conn) (err error) {

@@ -46,7 +46,7 @@ func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
 			r := g.publish("job.queued")
 			seq := g.settle(one.settled)[0]
 			must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
-				return c.Exec("INSERT INTO cancelled (seq, subscription, reason, at) VALUES (?, 1, 'stale', 0)", seq)
+				return c.Exec("INSERT INTO busgen_cancelled (seq, subscription, reason, at) VALUES (?, 1, 'stale', 0)", seq)
 			}))
 			one.again(g, r)
 			must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
@@ -74,7 +74,7 @@ func TestARedriveLeavesTheCancelOfAnOpenDelivery(t *testing.T) {
 		if n, err := redrive(c, spec, []rowKey{{1, seq}}); n != 0 || err != nil {
 			t.Errorf("redriven %d, %v, want none", n, err)
 		}
-		n, err := c.Int64("SELECT count(*) FROM cancelled WHERE seq = ? AND subscription = 1 AND reason = 'a mistake'", seq)
+		n, err := c.Int64("SELECT count(*) FROM busgen_cancelled WHERE seq = ? AND subscription = 1 AND reason = 'a mistake'", seq)
 		if n != 1 {
 			t.Error("the cancel is forgotten")
 		}

@@ -112,7 +112,7 @@ func findCancellable(conn *database.Conn, id uuid.UUID, name string) (seq int64,
 			return 0, only, err
 		}
 	}
-	seq, err = conn.Int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
+	seq, err = conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", id[:])
 	if err == nil && seq == 0 {
 		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
 	}
@@ -206,7 +206,7 @@ func readAnswers(conn *database.Conn, asked []askedRow) (all bool, pid int, err 
 	for i := range asked {
 		one := &asked[i]
 		found := false
-		err := conn.Query("SELECT answer FROM cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+		err := conn.Query("SELECT answer FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
 			found = true
 			all = all && s.ColumnInt(0) != 0
 			one.begun = one.begun || s.ColumnInt(0) == answerBegun
@@ -219,7 +219,7 @@ func readAnswers(conn *database.Conn, asked []askedRow) (all bool, pid int, err 
 			continue
 		}
 		// It is settled. An attempt that has failed meanwhile was begun.
-		failed, err := conn.Int64("SELECT count(*) FROM attempts WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+		failed, err := conn.Int64("SELECT count(*) FROM busgen_attempts WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
 		if err != nil {
 			return false, 0, err
 		}
@@ -263,7 +263,7 @@ func (l *Log) answer(ctx context.Context, asked []askedRow) error {
 			if one.begun {
 				answer = answerBegun
 			}
-			err := conn.Exec("UPDATE cancelled SET answer = ? WHERE seq = ? AND subscription = ? AND answer = "+notAnswered,
+			err := conn.Exec("UPDATE busgen_cancelled SET answer = ? WHERE seq = ? AND subscription = ? AND answer = "+notAnswered,
 				answer, one.seq, one.subscription)
 			if err == nil {
 				err = hastenCancelled(conn, one.rowKey)

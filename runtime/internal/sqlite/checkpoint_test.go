@@ -71,7 +71,7 @@ func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *tes
 	checkpointTest(t, func(r *checkpoints) {
 		r.publish(database.WALPages / 2)
 		reader := r.raw()
-		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
 		r.publish(database.WALPages / 2)
 		must(r.T, reader.Close())
 		r.fs.Fail(forgetting("events.db"))
@@ -107,13 +107,13 @@ func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
 				checkpointTest(t, func(r *checkpoints) {
 					r.publish(database.WALPages / 2)
 					reader := r.raw()
-					must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+					must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
 					r.publish(database.WALPages) // half of it is moved, and not synced
 					r.fs.Fail(simfs.Fault{
 						Op: simfs.Write | simfs.Truncate, File: file, Nth: 1, Sticky: true,
 						Err: &fs.PathError{Op: "write", Path: "events.db", Err: errno},
 					})
-					must(r.T, reader.Exec("COMMIT; BEGIN; SELECT count(*) FROM log")) // so that there is more to move
+					must(r.T, reader.Exec("COMMIT; BEGIN; SELECT count(*) FROM busgen_log")) // so that there is more to move
 					refused := 0
 					for range 3 * database.WALPages {
 						if r.log.Append(r.Context(), []engine.Record{r.record()}) == nil {
@@ -245,7 +245,7 @@ func (r *checkpoints) nothingIsLost() {
 			r.Fatalf("power cut %d has damaged the file: %s", seed, found[0][0])
 		}
 		// Past the index, so that both are looked at.
-		if n, _ := strconv.Atoi(look.rows(c, "SELECT count(*) FROM log NOT INDEXED")[0][0]); n < r.acked {
+		if n, _ := strconv.Atoi(look.rows(c, "SELECT count(*) FROM busgen_log NOT INDEXED")[0][0]); n < r.acked {
 			r.Fatalf("after power cut %d there are %d events, %d were acknowledged", seed, n, r.acked)
 		}
 		c.Close()

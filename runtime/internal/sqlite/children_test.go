@@ -51,13 +51,13 @@ func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
 	list := []any{args.first, int64(never), args.types, args.since, args.until, args.text, args.correlation, args.ids, nil, args.parent, 10, 0}
 	must(t, c.Query("EXPLAIN QUERY PLAN "+listEvents(args.children, false), func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }, list...))
 	must(t, c.Query(listEvents(args.children, false), func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }, list...))
-	if text := strings.Join(plan, "; "); !strings.Contains(text, "SEARCH l USING INDEX log_parent") {
+	if text := strings.Join(plan, "; "); !strings.Contains(text, "SEARCH l USING INDEX busgen_log_parent") {
 		t.Errorf("the plan is %s", text)
 	}
 	if strings.Join(found, " ") != "2" {
 		t.Errorf("the children are %v", found)
 	}
-	if n, err := c.Int64("SELECT count(*) FROM deliveries WHERE replayed = 0"); err != nil || n != 1 {
+	if n, err := c.Int64("SELECT count(*) FROM busgen_deliveries WHERE replayed = 0"); err != nil || n != 1 {
 		t.Errorf("%d deliveries are no replays, %v", n, err)
 	}
 }
@@ -70,9 +70,9 @@ func TestDamagedMetadataEndsNoSearchByCorrelationID(t *testing.T) {
 	defer log.Close()
 	must(t, log.writer.do(t.Context(), func(c *database.Conn) error {
 		return c.ExecScript(`
-			UPDATE log SET metadata = '{"correlation_id":"trip"}' WHERE seq IN (1, 3);
-			UPDATE log SET metadata = '{"correlation_id":"trip' WHERE seq = 2;
-			INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 2, 'dead', 4, 5, 'permanent')`)
+			UPDATE busgen_log SET metadata = '{"correlation_id":"trip"}' WHERE seq IN (1, 3);
+			UPDATE busgen_log SET metadata = '{"correlation_id":"trip' WHERE seq = 2;
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 2, 'dead', 4, 5, 'permanent')`)
 	}))
 	inspection, filter := inspectFile(t, path), engine.Filter{CorrelationID: "trip"}
 	if events, _, err := inspection.Events(t.Context(), filter, engine.Page{Limit: 10}); err != nil || len(events) != 2 {

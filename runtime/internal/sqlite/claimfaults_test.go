@@ -170,13 +170,13 @@ func TestClaimsThatDoNotFitTheLogCountForNoDelivery(t *testing.T) {
 				m.charged(0)
 				c := m.raw(m.fs)
 				defer c.Close()
-				for _, row := range m.rows(c, "SELECT seq FROM deliveries d JOIN subscriptions s ON s.id = d.subscription WHERE seq > cursor") {
+				for _, row := range m.rows(c, "SELECT seq FROM busgen_deliveries d JOIN busgen_subscriptions s ON s.id = d.subscription WHERE seq > cursor") {
 					m.fail("event %s has a row above the cursor", row[0])
 				}
 				m.publish(1, 10)
 				m.drain()
 				m.everythingIsSettled()
-				newest := m.rows(c, "SELECT redelivered >= (SELECT max(seq) FROM log) FROM subscriptions")
+				newest := m.rows(c, "SELECT redelivered >= (SELECT max(seq) FROM busgen_log) FROM busgen_subscriptions")
 				if newest[0][0] != "0" {
 					m.fail("a new event is taken for one that may have been handled before")
 				}
@@ -191,7 +191,7 @@ func TestClaimsOfALogThatHasLostEverythingCountForNoDelivery(t *testing.T) {
 		m.begin(m.held[0])
 		m.kill()
 		c := m.raw(m.fs)
-		m.must(c.Exec("PRAGMA foreign_keys=0; DELETE FROM log"))
+		m.must(c.Exec("PRAGMA foreign_keys=0; DELETE FROM busgen_log"))
 		m.must(c.Close())
 		if !m.start() {
 			m.fail("the log does not open")
@@ -262,7 +262,7 @@ func (m *machine) charged(want int) {
 	m.Helper()
 	c := m.raw(m.fs)
 	defer c.Close()
-	found := m.rows(c, "SELECT (SELECT total(failures) FROM deliveries), (SELECT count(*) FROM attempts)")
+	found := m.rows(c, "SELECT (SELECT total(failures) FROM busgen_deliveries), (SELECT count(*) FROM busgen_attempts)")
 	if got := fmt.Sprint(found[0]); got != fmt.Sprintf("[%d.0 %d]", want, want) {
 		m.fail("failures and attempts are %v, want %d of each", got, want)
 	}

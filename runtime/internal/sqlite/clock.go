@@ -97,14 +97,14 @@ func (l *Log) followClockSince(c *database.Conn) error {
 // shiftWaits makes what waits due earlier, because the clock was set back.
 func shiftWaits(c *database.Conn, back time.Duration) error {
 	return c.Exec(`
-		UPDATE deliveries SET due_at = due_at - ?
+		UPDATE busgen_deliveries SET due_at = due_at - ?
 		WHERE state <> 'dead' AND state = 'waiting' AND wait IS NOT NULL`, back.Microseconds())
 }
 
 // setBack returns by how much the wall clock must have been set back since the
 // rows of the file were written.
 func setBack(c *database.Conn, now time.Time) (back time.Duration, err error) {
-	err = c.Query("SELECT max(due_at - wait) FROM deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT max(due_at - wait) FROM busgen_deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
 		if s.ColumnType(0) != sqlite3.NULL {
 			back = database.Time(s, 0).Sub(now)
 		}

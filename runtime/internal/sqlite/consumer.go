@@ -215,7 +215,7 @@ func declareConsumer(c *database.Conn, spec engine.ConsumerSpec) error {
 		return err
 	}
 	pattern := spec.Over(found.pattern)
-	if err := c.Exec("UPDATE subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
+	if err := c.Exec("UPDATE busgen_subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
 		return err
 	}
 	return declareRoutes(c, found.id, pattern)
@@ -226,7 +226,7 @@ func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	return conn.Query("SELECT id, cursor, redelivered, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+	return conn.Query("SELECT id, cursor, redelivered, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		return nil

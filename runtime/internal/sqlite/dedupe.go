@@ -71,7 +71,7 @@ func numberDuplicates(events []logged) {
 func (w *writer) recognise(r *engine.Record, now time.Time) error {
 	// Keys are forgotten a few at a time, whenever keys are used.
 	err := w.conn.Exec(`
-		DELETE FROM dedupe WHERE (type, key) IN (SELECT type, key FROM dedupe WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`, now)
+		DELETE FROM busgen_dedupe WHERE (type, key) IN (SELECT type, key FROM busgen_dedupe WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`, now)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 
 // selectKey finds what is remembered of a type ?1 and key ?2 at the time ?3.
 const selectKey = `
-	SELECT d.id, d.seq, d.digest, t.version, CASE d.digest WHEN x'' THEN (SELECT payload FROM log WHERE seq = d.seq) END FROM dedupe d JOIN types t ON t.id = d.type
-	WHERE t.name = (SELECT name FROM types WHERE written = ?1 LIMIT 1) AND d.key = ?2 AND d.expires_at > ?3`
+	SELECT d.id, d.seq, d.digest, t.version, CASE d.digest WHEN x'' THEN (SELECT payload FROM busgen_log WHERE seq = d.seq) END FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
+	WHERE t.name = (SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1) AND d.key = ?2 AND d.expires_at > ?3`
 
 // samePayload compares a payload with an event of the file: by the digest, or if it is empty
 // by the payload. Programs that publish through outbox cannot compute digests, and write JSON with

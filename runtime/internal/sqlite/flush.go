@@ -123,11 +123,11 @@ func (w *writer) writeFlush(f *flush) error {
 	if !f.moved {
 		return nil
 	}
-	return w.conn.Exec("UPDATE subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
+	return w.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
 
 const upsertDelivery = `
-	INSERT INTO deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
 		due_at, dead_at, reason, fingerprint, progress, wait, snoozes)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
@@ -137,8 +137,8 @@ const upsertDelivery = `
 		wait = excluded.wait, snoozes = excluded.snoozes`
 
 const insertAttempt = `
-	INSERT INTO attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
-	SELECT ?1, ?2, 1 + (SELECT count(*) FROM attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
+	INSERT INTO busgen_attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
+	SELECT ?1, ?2, 1 + (SELECT count(*) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
 
 // writeSettled writes what became of a delivery.
 func (w *writer) writeSettled(id int64, d *settledDelivery) error {
@@ -174,7 +174,7 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		if err := noteHandled(w.conn, id, d.Seq); err != nil {
 			return err
 		}
-		return w.conn.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
+		return w.conn.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
 		if err := discard(w.conn, id, d.Seq, d.Reason); err != nil || !d.undone {
 			return err
@@ -210,13 +210,13 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 // discard settles a delivery without its having been handled.
 func discard(c *database.Conn, subscription, seq int64, reason string) error {
 	err := c.Exec(`
-		INSERT OR REPLACE INTO discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed)
+		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed)
 		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven, d.replayed
-		FROM (SELECT 1) LEFT JOIN deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
+		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := c.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
+	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
 		return err
 	}
 	return forgetCancelled(c, rowKey{subscription, seq})
@@ -261,7 +261,7 @@ func (w *writer) wanted(ownType string) (bool, error) {
 			return false, err
 		}
 	}
-	found, err := w.conn.Int64("SELECT EXISTS (SELECT 1 FROM routes r JOIN types t ON t.id = r.type WHERE t.name = ?)", name)
+	found, err := w.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_types t ON t.id = r.type WHERE t.name = ?)", name)
 	return found > 0, err
 }
 

@@ -54,7 +54,7 @@ func (w *writer) arrived() {
 	if f == nil {
 		return
 	}
-	last, err := w.conn.Int64("SELECT max(seq) FROM log")
+	last, err := w.conn.Int64("SELECT max(seq) FROM busgen_log")
 	if err == nil && last >= f.seq { // while its transaction is open nobody else writes
 		w.foreign.CompareAndSwap(f, nil)
 	}

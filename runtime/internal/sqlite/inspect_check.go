@@ -28,47 +28,47 @@ const checkSamples = 5
 // checks are queries for what must not be. Each row is one, in words.
 var checks = []struct{ rule, sql string }{
 	{ruleReference, `
-		SELECT 'event at position ' || seq || ': type ' || type || ' is missing' FROM log WHERE type NOT IN (SELECT id FROM types)`},
+		SELECT 'event at position ' || seq || ': type ' || type || ' is missing' FROM busgen_log WHERE type NOT IN (SELECT id FROM busgen_types)`},
 	{ruleReference, `
-		SELECT 'delivery: subscription ' || subscription || ', event at position ' || seq FROM deliveries
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'delivery: subscription ' || subscription || ', event at position ' || seq FROM busgen_deliveries
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'attempt ' || n || ': subscription ' || subscription || ', event at position ' || seq FROM attempts
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'attempt ' || n || ': subscription ' || subscription || ', event at position ' || seq FROM busgen_attempts
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM outcomes
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM busgen_outcomes
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'crash: subscription ' || subscription || ', event at position ' || seq FROM crashes
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'crash: subscription ' || subscription || ', event at position ' || seq FROM busgen_crashes
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM discarded
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'discarded: subscription ' || subscription || ', event at position ' || seq FROM busgen_discarded
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'cancelled: subscription ' || subscription || ', event at position ' || seq FROM cancelled
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'cancelled: subscription ' || subscription || ', event at position ' || seq FROM busgen_cancelled
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'audit ' || audit || ': subscription ' || subscription || ', event at position ' || seq FROM audit_deliveries
-		WHERE seq NOT IN (SELECT seq FROM log) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'audit ' || audit || ': subscription ' || subscription || ', event at position ' || seq FROM busgen_audit_deliveries
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'route: subscription ' || subscription || ', type ' || type FROM routes
-		WHERE type NOT IN (SELECT id FROM types) OR subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'route: subscription ' || subscription || ', type ' || type FROM busgen_routes
+		WHERE type NOT IN (SELECT id FROM busgen_types) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'schema: type ' || type FROM schemas WHERE type NOT IN (SELECT id FROM types)`},
+		SELECT 'schema: type ' || type FROM busgen_schemas WHERE type NOT IN (SELECT id FROM busgen_types)`},
 	{ruleReference, `
-		SELECT 'former name ' || name || ': subscription ' || subscription FROM former_names
-		WHERE subscription NOT IN (SELECT id FROM subscriptions)`},
+		SELECT 'former name ' || name || ': subscription ' || subscription FROM busgen_former_names
+		WHERE subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
-		SELECT 'origin of the event at position ' || seq FROM origins WHERE seq NOT IN (SELECT seq FROM log)`},
+		SELECT 'origin of the event at position ' || seq FROM busgen_origins WHERE seq NOT IN (SELECT seq FROM busgen_log)`},
 	{ruleCursor, `
-		SELECT 'subscription ' || name || ' stands at ' || cursor FROM subscriptions
-		WHERE cursor > (SELECT coalesce(max(seq), 0) FROM log)`},
+		SELECT 'subscription ' || name || ' stands at ' || cursor FROM busgen_subscriptions
+		WHERE cursor > (SELECT coalesce(max(seq), 0) FROM busgen_log)`},
 	{ruleAbove, `
 		SELECT 'subscription ' || s.name || ': position ' || d.seq || ', ' || d.state || ', above ' || s.cursor
-		FROM deliveries d JOIN subscriptions s ON s.id = d.subscription JOIN log l ON l.seq = d.seq
+		FROM busgen_deliveries d JOIN busgen_subscriptions s ON s.id = d.subscription JOIN busgen_log l ON l.seq = d.seq
 		WHERE d.seq > s.cursor AND l.due_at IS NULL`},
 	{ruleState, `
-		SELECT 'subscription ' || subscription || ': position ' || seq || ', ' || state FROM deliveries
+		SELECT 'subscription ' || subscription || ': position ' || seq || ', ' || state FROM busgen_deliveries
 		WHERE state = 'waiting' AND due_at IS NULL OR state = 'dead' AND (dead_at IS NULL OR reason IS NULL)`},
 }
 
@@ -134,7 +134,7 @@ func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
 		name, pattern string
 	}
 	var subscriptions []subscription
-	err = c.Query("SELECT id, name, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, pattern FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
 		subscriptions = append(subscriptions, subscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)})
 		return nil
 	})
@@ -147,7 +147,7 @@ func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
 		if err != nil {
 			return wrong, err
 		}
-		err = c.Query("SELECT type FROM routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
+		err = c.Query("SELECT type FROM busgen_routes WHERE subscription = ? AND NOT former ORDER BY type", func(s *sqlite3.Stmt) error {
 			have = append(have, s.ColumnInt64(0))
 			return nil
 		}, one.id)
@@ -168,13 +168,13 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 		names := typenames.All(types)
 		return c.Query(`
 			SELECT l.id, t.name, t.version, l.payload,
-			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
-			         (SELECT count(*) FROM routes r JOIN subscriptions s ON s.id = r.subscription
+			       (SELECT count(*) FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
+			         (SELECT count(*) FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			          WHERE r.type = l.type AND `+notPassed+`
-			            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) AS open,
-			       (SELECT count(*) FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') AS dead
-			FROM log l JOIN types t ON t.id = l.type
-			WHERE l.seq IN (SELECT seq FROM deliveries UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))
+			            AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) AS open,
+			       (SELECT count(*) FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'dead') AS dead
+			FROM busgen_log l JOIN busgen_types t ON t.id = l.type
+			WHERE l.seq IN (SELECT seq FROM busgen_deliveries UNION SELECT seq FROM busgen_log WHERE seq > (SELECT min(cursor) FROM busgen_subscriptions))
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {

@@ -64,11 +64,11 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 	err = c.Query(`
 		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, l.payload, l.metadata, l.created_at,
 		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
-		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
-		CROSS JOIN log l ON l.seq = d.seq
-		CROSS JOIN types t ON t.id = l.type
-		CROSS JOIN subscriptions s ON s.id = d.subscription
+		CROSS JOIN busgen_log l ON l.seq = d.seq
+		CROSS JOIN busgen_types t ON t.id = l.type
+		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
 		letters = append(letters, deadLetter{
 			DeadLetter: engine.DeadLetter{
@@ -104,7 +104,7 @@ func countDeadLetters(c *database.Conn, f engine.Filter) (n int, last time.Time,
 	if err != nil {
 		return 0, last, err
 	}
-	err = c.Query("SELECT count(*), max(d.dead_at) FROM deliveries d WHERE d.state = 'dead'"+w.sql.String(), func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT count(*), max(d.dead_at) FROM busgen_deliveries d WHERE d.state = 'dead'"+w.sql.String(), func(s *sqlite3.Stmt) error {
 		n, last = s.ColumnInt(0), database.Time(s, 1)
 		return nil
 	}, w.args...)
@@ -120,10 +120,10 @@ func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups
 		}
 		err = c.Query(`
 			SELECT d.fingerprint, count(*), min(d.dead_at), max(d.dead_at), json_group_array(DISTINCT t.name), json_group_array(DISTINCT s.name)
-			FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`) d
-			CROSS JOIN log l ON l.seq = d.seq
-			CROSS JOIN types t ON t.id = l.type
-			CROSS JOIN subscriptions s ON s.id = d.subscription
+			FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`) d
+			CROSS JOIN busgen_log l ON l.seq = d.seq
+			CROSS JOIN busgen_types t ON t.id = l.type
+			CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 			GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint`, func(s *sqlite3.Stmt) error {
 			g := engine.FailureGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: database.Time(s, 2), Last: database.Time(s, 3)}
 			if err := json.Unmarshal(s.ColumnRawText(4), &g.Types); err != nil {
@@ -160,7 +160,7 @@ func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error 
 func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
 	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
 		names, err = texts(c, `
-			SELECT DISTINCT fingerprint FROM deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
+			SELECT DISTINCT fingerprint FROM busgen_deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
 			ORDER BY fingerprint`, prefix)
 		return err
 	})
@@ -207,9 +207,9 @@ func findDeadLetter(c *database.Conn, key engine.Key) (deadLetter, error) {
 func ancestors(c *database.Conn, seq int64) (ids []uuid.UUID, err error) {
 	err = c.Query(`
 		WITH RECURSIVE up (id, n) AS (
-		  SELECT parent, 1 FROM origins WHERE seq = ?
+		  SELECT parent, 1 FROM busgen_origins WHERE seq = ?
 		  UNION ALL
-		  SELECT o.parent, up.n + 1 FROM up JOIN log l ON l.id = up.id JOIN origins o ON o.seq = l.seq)
+		  SELECT o.parent, up.n + 1 FROM up JOIN busgen_log l ON l.id = up.id JOIN busgen_origins o ON o.seq = l.seq)
 		SELECT id FROM up WHERE id <> zeroblob(16) ORDER BY n`, func(s *sqlite3.Stmt) error {
 		ids = append(ids, database.UUID(s, 0))
 		return nil
@@ -220,7 +220,7 @@ func ancestors(c *database.Conn, seq int64) (ids []uuid.UUID, err error) {
 // descendants returns the events that were made from one, with their subscriptions.
 func descendants(c *database.Conn, id uuid.UUID) (keys []engine.Key, err error) {
 	err = c.Query(`
-		SELECT l.id, s.name FROM origins o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
+		SELECT l.id, s.name FROM busgen_origins o JOIN busgen_log l ON l.seq = o.seq JOIN busgen_subscriptions s ON s.id = o.subscription
 		WHERE o.parent = ? ORDER BY o.seq`, func(s *sqlite3.Stmt) error {
 		keys = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 		return nil
@@ -233,9 +233,9 @@ func whereabouts(c *database.Conn, key engine.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
 		SELECT s.id, d.state, x.reason, `+notPassed+`
-		FROM log l LEFT JOIN subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
-		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
-		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
+		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
+		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
+		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
 		WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		switch state := s.ColumnText(1); {
 		case s.ColumnType(0) == sqlite3.NULL:

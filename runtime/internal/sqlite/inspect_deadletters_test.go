@@ -79,7 +79,7 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 		if n, err = g.Prune(t.Context(), time.Now().AddDate(0, 0, -7)); n != 20 || err != nil {
 			t.Errorf("pruned %d (%v), want those that were imported and discarded", n, err)
 		}
-		left, err := g.read1("SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM origins) * 100 + (SELECT count(*) FROM discarded) * 100")
+		left, err := g.read1("SELECT (SELECT count(*) FROM busgen_log) + (SELECT count(*) FROM busgen_origins) * 100 + (SELECT count(*) FROM busgen_discarded) * 100")
 		if left != 4 || err != nil {
 			t.Errorf("events and what belongs to them: %d (%v), want the four young events only", left, err)
 		}

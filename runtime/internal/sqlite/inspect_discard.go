@@ -17,7 +17,7 @@ import (
 func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
 	err = i.changeAll(ctx, "discard an event of", subscription, func(c *database.Conn, only knownSubscription) error {
 		discarded = nil
-		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM log WHERE id = ?", id[:])
+		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", id[:])
 		if err == nil && seq == 0 {
 			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
 		}
@@ -116,12 +116,12 @@ func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found 
 	err = c.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
 		       x.open OR NOT (`+notPassed+`)
-		FROM (SELECT seq, subscription, reason, dead_at, 0 AS open FROM discarded
-		      UNION ALL SELECT seq, subscription, reason, NULL, 1 FROM cancelled) x
-		JOIN log l ON l.seq = x.seq JOIN subscriptions s ON s.id = x.subscription
-		WHERE (?1 = 0 OR (x.seq, x.subscription) IN (SELECT seq, subscription FROM audit_deliveries WHERE audit = ?1))
+		FROM (SELECT seq, subscription, reason, dead_at, 0 AS open FROM busgen_discarded
+		      UNION ALL SELECT seq, subscription, reason, NULL, 1 FROM busgen_cancelled) x
+		JOIN busgen_log l ON l.seq = x.seq JOIN busgen_subscriptions s ON s.id = x.subscription
+		WHERE (?1 = 0 OR (x.seq, x.subscription) IN (SELECT seq, subscription FROM busgen_audit_deliveries WHERE audit = ?1))
 		  AND (?1 <> 0 OR l.id = ?2) AND ?3 IN (0, s.id)
-		  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND NOT x.open)
+		  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = x.seq AND d.subscription = x.subscription AND NOT x.open)
 		ORDER BY x.seq, x.subscription`, func(s *sqlite3.Stmt) error {
 		found = append(found, discardedRow{
 			rowKey: rowKey{s.ColumnInt64(0), s.ColumnInt64(1)},
@@ -138,15 +138,15 @@ func restoreDiscarded(c *database.Conn, one discardedRow) error {
 		return forgetCancelled(c, one.rowKey)
 	}
 	err := c.Exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)
 		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
 		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
-		       iif(dead_at IS NULL, 1, max(0, (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
-		       coalesce((SELECT a.kind = '`+engine.KindCrash+`' FROM attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
+		       iif(dead_at IS NULL, 1, max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
+		       coalesce((SELECT a.kind = '`+engine.KindCrash+`' FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
 		       iif(dead_at IS NULL, 0, NULL), coalesce(replayed, 0)
-		FROM discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())
+		FROM busgen_discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())
 	if err != nil {
 		return err
 	}
-	return c.Exec("DELETE FROM discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+	return c.Exec("DELETE FROM busgen_discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
 }

@@ -30,8 +30,8 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 			return err
 		}
 		err = c.Exec(`
-			INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
-			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM deliveries WHERE subscription = ? AND seq = ?`,
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
+			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM busgen_deliveries WHERE subscription = ? AND seq = ?`,
 			seq, time.Now(), old.subscription, old.seq)
 		if err != nil {
 			return err
@@ -63,11 +63,11 @@ func appendFor(c *database.Conn, e specialEvent) (seq int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = c.Exec("INSERT INTO log (id, type, payload, metadata, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
+	err = c.Exec("INSERT INTO busgen_log (id, type, payload, metadata, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
 		e.id[:], typeID, string(e.payload), text(string(e.metadata)), e.createdAt, time.Now())
 	if err != nil {
 		return 0, err
 	}
 	seq = c.LastInsertRowID()
-	return seq, c.Exec("INSERT INTO origins (seq, parent, subscription) VALUES (?, ?, ?)", seq, e.parent[:], e.subscription)
+	return seq, c.Exec("INSERT INTO busgen_origins (seq, parent, subscription) VALUES (?, ?, ?)", seq, e.parent[:], e.subscription)
 }

@@ -48,7 +48,7 @@ func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 	for _, d := range deliveries {
 		h.Deliveries = append(h.Deliveries, d.DeliveryState)
 	}
-	err = c.Query("SELECT parent FROM origins WHERE seq = ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT parent FROM busgen_origins WHERE seq = ?", func(s *sqlite3.Stmt) error {
 		if parent := database.UUID(s, 0); parent != uuid.Nil {
 			h.MadeFrom = &parent
 		}
@@ -57,7 +57,7 @@ func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 	if err != nil {
 		return err
 	}
-	err = c.Query("SELECT l.id FROM origins o JOIN log l ON l.seq = o.seq WHERE o.parent = ? ORDER BY o.seq", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT l.id FROM busgen_origins o JOIN busgen_log l ON l.seq = o.seq WHERE o.parent = ? ORDER BY o.seq", func(s *sqlite3.Stmt) error {
 		h.MadeInto = append(h.MadeInto, database.UUID(s, 0))
 		return nil
 	}, h.ID[:])
@@ -88,15 +88,15 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
 		            ELSE 'done' END,
 		       k.seq IS NOT NULL AND x.seq IS NULL
-		FROM log l JOIN subscriptions s
-		LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = l.seq
-		LEFT JOIN discarded x ON x.subscription = s.id AND x.seq = l.seq
-		LEFT JOIN cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
-		LEFT JOIN origins o ON o.seq = l.seq
+		FROM busgen_log l JOIN busgen_subscriptions s
+		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
+		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
+		LEFT JOIN busgen_cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
+		LEFT JOIN busgen_origins o ON o.seq = l.seq
 		WHERE l.seq = ?
 		  AND (d.seq IS NOT NULL OR x.seq IS NOT NULL
 		       OR iif(o.seq IS NOT NULL, o.subscription = s.id,
-		              s.start < l.seq AND EXISTS (SELECT 1 FROM routes r WHERE r.type = l.type AND r.subscription = s.id)))
+		              s.start < l.seq AND EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = l.type AND r.subscription = s.id)))
 		ORDER BY s.name`, func(s *sqlite3.Stmt) error {
 		one := deliveryState{subscription: s.ColumnInt64(0)}
 		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)
@@ -130,7 +130,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 // readCrashes returns the ends of the process that do not count for a delivery,
 // oldest first.
 func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err error) {
-	err = c.Query("SELECT at FROM crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT at FROM busgen_crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
 		crashes = append(crashes, engine.SharedCrash{At: database.Time(s, 0), Beside: []engine.Key{}})
 		return nil
 	}, at.seq, at.subscription)
@@ -139,7 +139,7 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err
 			break
 		}
 		err = c.Query(`
-			SELECT l.id, s.name FROM crashes o JOIN log l ON l.seq = o.seq JOIN subscriptions s ON s.id = o.subscription
+			SELECT l.id, s.name FROM busgen_crashes o JOIN busgen_log l ON l.seq = o.seq JOIN busgen_subscriptions s ON s.id = o.subscription
 			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
 			crashes[i].Beside = append(crashes[i].Beside, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 			return nil
@@ -151,7 +151,7 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err
 // readAttempts returns the failed attempts of a delivery, oldest first.
 func readAttempts(c *database.Conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
 	err = c.Query(`
-		SELECT kind, started_at, ended_at, error, error_type, member, stack, log FROM attempts
+		SELECT kind, started_at, ended_at, error, error_type, member, stack, log FROM busgen_attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
 		a := engine.FailedAttempt{
 			Kind: s.ColumnText(0), Ended: database.Time(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),

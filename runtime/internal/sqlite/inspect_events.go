@@ -16,17 +16,17 @@ import (
 const selectEvent = `
 	SELECT l.seq, l.id, t.name, l.payload, l.metadata, l.created_at, l.due_at,
 	       CASE
-	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
-	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
+	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
+	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
 	         WHEN EXISTS (
-	                SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+	                SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 	                WHERE r.type = l.type AND ` + notPassed + `
-	                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
-	         WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
+	                  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
+	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
 	         ELSE 'done'
 	       END AS status,
 	       ` + failuresOf + `, t.version
-	FROM log l JOIN types t ON t.id = l.type`
+	FROM busgen_log l JOIN busgen_types t ON t.id = l.type`
 
 // listEvents lists the newest events that match, or with oldestFirst the oldest. There are
 // few events that are not done, so that candidates finds those of a status without reading
@@ -40,7 +40,7 @@ func listEvents(candidates string, oldestFirst bool) string {
 	WHERE l.seq >= ?1 AND l.seq < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
 	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
-	       OR EXISTS (SELECT 1 FROM attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
+	       OR EXISTS (SELECT 1 FROM busgen_attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
 	  AND (?7 IS NULL OR ` + correlationID + ` = ?7)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
@@ -59,10 +59,10 @@ func findEvents(c *database.Conn, f engine.Filter, args eventArgs, first, end in
 
 // candidates are conditions that all events of a status meet.
 var candidates = map[string]string{
-	engine.StatusProcessing: " AND l.seq IN (SELECT seq FROM deliveries)",
-	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM deliveries)",
+	engine.StatusProcessing: " AND l.seq IN (SELECT seq FROM busgen_deliveries)",
+	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM busgen_deliveries)",
 	engine.StatusPending: ` AND l.seq IN (
-		SELECT seq FROM deliveries UNION SELECT seq FROM log WHERE seq > (SELECT min(cursor) FROM subscriptions))`,
+		SELECT seq FROM busgen_deliveries UNION SELECT seq FROM busgen_log WHERE seq > (SELECT min(cursor) FROM busgen_subscriptions))`,
 }
 
 // clockSlack is how far the clocks of publishers may disagree before a list by
@@ -117,7 +117,7 @@ func readEvent(s *sqlite3.Stmt) eventRow {
 func (i *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int) (ids []uuid.UUID, err error) {
 	low, high := idRange(digits)
 	err = i.look(ctx, "look for an event in", func(c *database.Conn) error {
-		return c.Query("SELECT id FROM log WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT id FROM busgen_log WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", func(s *sqlite3.Stmt) error {
 			ids = append(ids, database.UUID(s, 0))
 			return nil
 		}, low[:], high[:], limit)

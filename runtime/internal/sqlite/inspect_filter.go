@@ -44,14 +44,14 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 	if len(f.Types) > 0 {
 		types, err := typesMatching(c, f.Types)
 		if err == nil {
-			err = w.in("(SELECT l.type FROM log l WHERE l.seq = d.seq) IN (SELECT value FROM json_each(?))", types)
+			err = w.in("(SELECT l.type FROM busgen_log l WHERE l.seq = d.seq) IN (SELECT value FROM json_each(?))", types)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(f.Events) > 0 {
-		err = w.in("d.seq IN (SELECT l.seq FROM json_each(?) e JOIN log l ON l.id = unhex(e.value))", hexes(f.Events))
+		err = w.in("d.seq IN (SELECT l.seq FROM json_each(?) e JOIN busgen_log l ON l.id = unhex(e.value))", hexes(f.Events))
 	}
 	if len(f.Subscriptions) > 0 && err == nil {
 		err = w.in("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value)", f.Subscriptions)
@@ -66,7 +66,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		}
 		err = w.in(`(d.subscription, d.seq) IN (
 			SELECT ks.id, kl.seq FROM json_each(?) k
-			JOIN log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, pairs)
+			JOIN busgen_log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, pairs)
 	}
 	if f.harmless {
 		w.and("NOT d.suspect")
@@ -81,11 +81,11 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		w.and("d.dead_at <= ?", f.Until)
 	}
 	if f.CorrelationID != "" {
-		w.and("(SELECT "+correlationID+" FROM log l WHERE l.seq = d.seq) = ?", f.CorrelationID)
+		w.and("(SELECT "+correlationID+" FROM busgen_log l WHERE l.seq = d.seq) = ?", f.CorrelationID)
 	}
 	if f.Text != "" {
-		w.and(`(EXISTS (SELECT 1 FROM log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
-			SELECT 1 FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
+		w.and(`(EXISTS (SELECT 1 FROM busgen_log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
+			SELECT 1 FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
 	}
 	return w, err
 }
@@ -148,7 +148,7 @@ func typesOf(c *database.Conn, f engine.Filter) (string, error) {
 	ids, err := typesMatching(c, f.Types)
 	if len(f.Types) == 0 {
 		own := f.ChildOf != uuid.Nil
-		ids, err = idsWhere(c, "SELECT id, name FROM types", func(name string) (bool, error) { return own || name[0] != engine.OwnType, nil })
+		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || name[0] != engine.OwnType, nil })
 	}
 	if err != nil || len(ids) == 0 {
 		return "[]", err

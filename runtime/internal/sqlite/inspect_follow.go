@@ -64,7 +64,7 @@ func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part engin
 		if err != nil || from == nil || part.Restarted || end.Seq == after {
 			return err
 		}
-		left, err := c.Int64("SELECT count(*) FROM log WHERE seq > ? AND seq <= ?", after, end.Seq)
+		left, err := c.Int64("SELECT count(*) FROM busgen_log WHERE seq > ? AND seq <= ?", after, end.Seq)
 		part.Pruned = end.Seq - after - left
 		return err
 	})
@@ -82,8 +82,8 @@ func eventsOf(found []eventRow) (events []engine.Event) {
 func endOfLog(c *database.Conn) (end engine.FollowMark, err error) {
 	end.At = time.Now()
 	err = c.Query(`
-		SELECT (SELECT log FROM identity), l.seq, l.id
-		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		SELECT (SELECT log FROM busgen_identity), l.seq, l.id
+		FROM (SELECT max(seq) AS seq FROM busgen_log) m LEFT JOIN busgen_log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
 		end.Log, end.Seq = database.UUID(s, 0), s.ColumnInt64(1)
 		if end.Seq > 0 {
 			end.ID = database.UUID(s, 2)
@@ -102,6 +102,6 @@ func gone(c *database.Conn, place, end engine.FollowMark) (bool, error) {
 	if place.ID == uuid.Nil {
 		return false, nil
 	}
-	others, err := c.Int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", place.Seq, place.ID[:])
+	others, err := c.Int64("SELECT count(*) FROM busgen_log WHERE seq = ? AND id <> ?", place.Seq, place.ID[:])
 	return others > 0, err
 }

@@ -84,10 +84,10 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 	} else {
 		var known int64
 		known, err = c.Int64(`
-			SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq = ?2)
-			    OR EXISTS (SELECT 1 FROM attempts WHERE subscription = ?1 AND seq = ?2)
-			    OR EXISTS (SELECT 1 FROM discarded WHERE subscription = ?1 AND seq = ?2)
-			    OR EXISTS (SELECT 1 FROM log l JOIN subscriptions s ON s.id = ?1 WHERE l.seq = ?2 AND `+notPassed+`)`,
+			SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM busgen_attempts WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM busgen_discarded WHERE subscription = ?1 AND seq = ?2)
+			    OR EXISTS (SELECT 1 FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1 WHERE l.seq = ?2 AND `+notPassed+`)`,
 			subscription, seq)
 		if known != 0 {
 			return false, "", err
@@ -103,8 +103,8 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 // is wrong if the file has another event with the same id.
 func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
 	err = c.Query(`
-		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM types o WHERE o.written = ?2 AND o.name = t.name), l.payload
-		FROM log l JOIN types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), l.payload
+		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
 			wrong = fmt.Sprintf("the file has event %s with another type or payload", l.EventID)
 		}
@@ -117,7 +117,7 @@ func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong strin
 // addRows writes a dead delivery and its attempts.
 func addRows(c *database.Conn, subscription, seq int64, l *engine.DeadLetter) error {
 	err := c.Exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
 		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?, ?, ?)`,
 		subscription, seq, l.Failures, l.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven,
 		max(len(l.Attempts)-l.Failures, 0), l.LastAttempt().Kind == engine.KindCrash)

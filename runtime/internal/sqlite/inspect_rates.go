@@ -34,8 +34,8 @@ type stand struct {
 func readMark(c *database.Conn, lags []engine.Lag) (now mark, err error) {
 	now.at, now.subscriptions = time.Now(), make(map[int64]stand, len(lags))
 	err = c.Query(`
-		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT max(dead_at) FROM deliveries WHERE state = 'dead')
-		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		SELECT (SELECT log FROM busgen_identity), l.seq, l.id, (SELECT max(dead_at) FROM busgen_deliveries WHERE state = 'dead')
+		FROM (SELECT max(seq) AS seq FROM busgen_log) m LEFT JOIN busgen_log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
 		// A dead letter may come from a clock that is ahead; later ones count all the same.
 		now.log, now.head, now.id, now.died = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2), min(s.ColumnInt64(3), now.at.UnixMicro())
 		return nil
@@ -44,7 +44,7 @@ func readMark(c *database.Conn, lags []engine.Lag) (now mark, err error) {
 		return now, err
 	}
 	n := 0
-	err = c.Query("SELECT id, cursor FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, cursor FROM busgen_subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		lag := lags[n]
 		n++
 		now.subscriptions[s.ColumnInt64(0)] = stand{s.ColumnInt64(1), lag.Running + lag.Waiting + lag.Held + lag.Dead, lag}
@@ -62,7 +62,7 @@ func (now mark) rates(c *database.Conn, before mark, status *engine.Status) erro
 	}
 	if before.head > 0 {
 		// A restored file may have grown past where it was. Pruned events never come back.
-		other, err := c.Int64("SELECT count(*) FROM log WHERE seq = ? AND id <> ?", before.head, before.id[:])
+		other, err := c.Int64("SELECT count(*) FROM busgen_log WHERE seq = ? AND id <> ?", before.head, before.id[:])
 		if err != nil || other > 0 {
 			return err
 		}
@@ -70,7 +70,7 @@ func (now mark) rates(c *database.Conn, before mark, status *engine.Status) erro
 	status.Rates = &engine.Rates{Seconds: seconds, Published: float64(now.head-before.head) / seconds}
 	dead := map[int64]int{}
 	err := c.Query(`
-		SELECT subscription, count(*) FROM deliveries INDEXED BY deliveries_dead
+		SELECT subscription, count(*) FROM busgen_deliveries INDEXED BY busgen_deliveries_dead
 		WHERE state = 'dead' AND dead_at > ? GROUP BY subscription`, func(s *sqlite3.Stmt) error {
 		dead[s.ColumnInt64(0)] = s.ColumnInt(1)
 		return nil
@@ -79,7 +79,7 @@ func (now mark) rates(c *database.Conn, before mark, status *engine.Status) erro
 		return err
 	}
 	var ids []int64
-	err = c.Query("SELECT id FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id FROM busgen_subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		ids = append(ids, s.ColumnInt64(0))
 		return nil
 	})
@@ -127,11 +127,11 @@ func (to stand) since(c *database.Conn, id int64, from stand, before, head int64
 	passed := 0
 	err := c.Query(`
 		SELECT
-		  (SELECT count(*) FROM log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
-		     AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq)),
-		  (SELECT count(*) FROM log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
-		     AND l.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq)),
-		  (SELECT count(*) FROM log l WHERE l.seq > ?4 AND l.seq <= ?5 AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
+		  (SELECT count(*) FROM busgen_log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
+		     AND NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = l.seq)),
+		  (SELECT count(*) FROM busgen_log l WHERE l.seq > ?2 AND l.seq <= ?3 AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
+		     AND l.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = l.seq)),
+		  (SELECT count(*) FROM busgen_log l WHERE l.seq > ?4 AND l.seq <= ?5 AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
 		     AND l.due_at IS NULL)`, func(s *sqlite3.Stmt) error {
 		done.published, passed = s.ColumnInt(0), s.ColumnInt(1)+s.ColumnInt(2)
 		return nil

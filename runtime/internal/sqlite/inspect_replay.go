@@ -27,15 +27,15 @@ type replay struct {
 // passed the event, and nothing says that it was otherwise.
 const handled = `
 	l.seq > s.start AND l.seq <= s.cursor
-	AND l.type IN (SELECT type FROM routes WHERE subscription = s.id)
-	AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)
-	AND NOT EXISTS (SELECT 1 FROM discarded x WHERE x.subscription = s.id AND x.seq = l.seq)
-	AND NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = l.seq AND o.subscription <> s.id)`
+	AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = s.id)
+	AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)
+	AND NOT EXISTS (SELECT 1 FROM busgen_discarded x WHERE x.subscription = s.id AND x.seq = l.seq)
+	AND NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = l.seq AND o.subscription <> s.id)`
 
 // replayable are the events between two positions that a subscription ?1 has handled and
 // a filter chooses.
 const replayable = `
-	FROM log l JOIN subscriptions s ON s.id = ?1
+	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
 	WHERE l.seq > ?2 AND l.seq <= ?3 AND ` + handled + `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
@@ -65,7 +65,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 		}
 		r.last = r.filter.first - 1
 		if spec.From != uuid.Nil {
-			from, err := c.Int64("SELECT seq FROM log WHERE id = ?", spec.From[:])
+			from, err := c.Int64("SELECT seq FROM busgen_log WHERE id = ?", spec.From[:])
 			if err == nil && from == 0 {
 				err = &engine.NotFoundError{Thing: "event", Name: spec.From.String()}
 			}
@@ -74,11 +74,11 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 			}
 			r.last = max(r.last, from-1)
 		}
-		r.end, err = c.Int64("SELECT cursor FROM subscriptions WHERE id = ?", r.subscription)
+		r.end, err = c.Int64("SELECT cursor FROM busgen_subscriptions WHERE id = ?", r.subscription)
 		if err != nil || r.filter.ids == nil {
 			return err
 		}
-		return c.Query("SELECT min(seq), max(seq) FROM log WHERE id IN (SELECT unhex(value) FROM json_each(?))", func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT min(seq), max(seq) FROM busgen_log WHERE id IN (SELECT unhex(value) FROM json_each(?))", func(s *sqlite3.Stmt) error {
 			r.last, r.end = max(r.last, s.ColumnInt64(0)-1), min(r.end, s.ColumnInt64(1))
 			return nil
 		}, r.filter.ids)
@@ -97,7 +97,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 // writes waits for it, and nobody who reads for long.
 func (r *replay) window(ctx context.Context, after int64, f func(c *database.Conn, args []any) error) (end int64, err error) {
 	err = r.look(ctx, "read", func(c *database.Conn) error {
-		first, err := c.Int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq > ?1", after, r.end)
+		first, err := c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq > ?1", after, r.end)
 		if err != nil {
 			return err
 		}
@@ -157,10 +157,10 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key,
 		var places []rowKey
 		for _, one := range found {
 			err := c.Exec(`
-				INSERT INTO deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
+				INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
 				SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1,
-					1 + (SELECT count(*) FROM attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
-				FROM log l JOIN subscriptions s ON s.id = ?1
+					1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
+				FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
 				WHERE l.seq = ?2 AND l.id = ?4 AND `+handled, r.subscription, one.seq, at, one.id[:])
 			if err != nil {
 				return err

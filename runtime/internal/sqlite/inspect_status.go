@@ -111,16 +111,16 @@ func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) 
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		names.Subscriptions, err = texts(c, `
 			SELECT name FROM (
-			  SELECT id, name, 0 AS former FROM subscriptions
-			  UNION ALL SELECT subscription, name, 1 FROM former_names)
+			  SELECT id, name, 0 AS former FROM busgen_subscriptions
+			  UNION ALL SELECT subscription, name, 1 FROM busgen_former_names)
 			ORDER BY former, id, name`)
 		if err != nil {
 			return err
 		}
 		names.Types, err = texts(c, `
 			SELECT name FROM (
-			  SELECT min(id) AS id, name, 0 AS former FROM types GROUP BY name
-			  UNION ALL SELECT min(id), written, 1 FROM types WHERE written NOT IN (SELECT name FROM types) GROUP BY written)
+			  SELECT min(id) AS id, name, 0 AS former FROM busgen_types GROUP BY name
+			  UNION ALL SELECT min(id), written, 1 FROM busgen_types WHERE written NOT IN (SELECT name FROM busgen_types) GROUP BY written)
 			ORDER BY former, id`)
 		return err
 	})
@@ -133,7 +133,7 @@ func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 	status.Types = []engine.TypeCount{}
 	names, counts := map[int64]string{}, map[string]*engine.TypeCount{}
 	routed := map[string]bool{}
-	err := c.Query("SELECT id, name, EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id) FROM types t", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, name, EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = t.id) FROM busgen_types t", func(s *sqlite3.Stmt) error {
 		name := s.ColumnText(1)
 		names[s.ColumnInt64(0)] = name
 		routed[name] = routed[name] || s.ColumnBool(2)
@@ -142,7 +142,7 @@ func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 	if err != nil {
 		return err
 	}
-	err = c.Query("SELECT type, created_at FROM log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT type, created_at FROM busgen_log ORDER BY seq DESC LIMIT ?", func(s *sqlite3.Stmt) error {
 		if status.Events == limit {
 			status.More = true
 			return nil
@@ -170,7 +170,7 @@ func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		status.Types = append(status.Types, *counts[name])
 	}
-	return c.Query("SELECT created_at FROM log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+	return c.Query("SELECT created_at FROM busgen_log ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
 		note(status, database.Time(s, 0))
 		return nil
 	})
@@ -200,9 +200,9 @@ const (
 func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
 	err = c.Query(`
 		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
-		FROM (SELECT subscription, seq, snoozes, since, state FROM deliveries INDEXED BY deliveries_snoozed
+		FROM (SELECT subscription, seq, snoozes, since, state FROM busgen_deliveries INDEXED BY busgen_deliveries_snoozed
 		      WHERE snoozes > 0 ORDER BY snoozes DESC LIMIT ?1) d
-		JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type JOIN subscriptions s ON s.id = d.subscription
+		JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type JOIN busgen_subscriptions s ON s.id = d.subscription
 		WHERE d.state <> 'dead' AND (d.snoozes >= ?2 OR began <= ?3)
 		ORDER BY d.snoozes DESC, d.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
 		found = append(found, engine.Snoozed{
@@ -215,7 +215,7 @@ func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
 
 // readOwner returns the process that took the log over last, or a zero Owner.
 func readOwner(c *database.Conn) (owner engine.Owner, err error) {
-	err = c.Query("SELECT pid, since FROM owner", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT pid, since FROM busgen_owner", func(s *sqlite3.Stmt) error {
 		owner = engine.Owner{PID: s.ColumnInt(0), Since: database.Time(s, 1)}
 		return nil
 	})

@@ -120,7 +120,7 @@ func auditRemoval(c *database.Conn, actor, name string, removed engine.Removed) 
 // presentSubscription returns the id of the subscription that has the name now, or a
 // *NotFoundError.
 func presentSubscription(c *database.Conn, name string) (id int64, err error) {
-	id, err = c.Int64("SELECT coalesce(max(id), 0) FROM subscriptions WHERE name = ?", name)
+	id, err = c.Int64("SELECT coalesce(max(id), 0) FROM busgen_subscriptions WHERE name = ?", name)
 	if err == nil && id == 0 {
 		err = notFound(c, name)
 	}
@@ -152,17 +152,17 @@ func removeConsumer(c *database.Conn, id int64, name string) (removed engine.Rem
 		}
 	}
 	for _, sql := range []string{
-		"DELETE FROM routes WHERE subscription = ?1",
-		"DELETE FROM deliveries WHERE subscription = ?1",
-		"DELETE FROM attempts WHERE subscription = ?1",
-		"DELETE FROM outcomes WHERE subscription = ?1",
-		"DELETE FROM crashes WHERE subscription = ?1",
-		"DELETE FROM discarded WHERE subscription = ?1",
-		"DELETE FROM cancelled WHERE subscription = ?1",
-		"DELETE FROM audit_deliveries WHERE subscription = ?1",
-		"DELETE FROM pauses WHERE kind = 'subscription' AND target = (SELECT name FROM subscriptions WHERE id = ?1)",
-		"DELETE FROM former_names WHERE subscription = ?1",
-		"DELETE FROM subscriptions WHERE id = ?1",
+		"DELETE FROM busgen_routes WHERE subscription = ?1",
+		"DELETE FROM busgen_deliveries WHERE subscription = ?1",
+		"DELETE FROM busgen_attempts WHERE subscription = ?1",
+		"DELETE FROM busgen_outcomes WHERE subscription = ?1",
+		"DELETE FROM busgen_crashes WHERE subscription = ?1",
+		"DELETE FROM busgen_discarded WHERE subscription = ?1",
+		"DELETE FROM busgen_cancelled WHERE subscription = ?1",
+		"DELETE FROM busgen_audit_deliveries WHERE subscription = ?1",
+		"DELETE FROM busgen_pauses WHERE kind = 'subscription' AND target = (SELECT name FROM busgen_subscriptions WHERE id = ?1)",
+		"DELETE FROM busgen_former_names WHERE subscription = ?1",
+		"DELETE FROM busgen_subscriptions WHERE id = ?1",
 	} {
 		if err := c.Exec(sql, id); err != nil {
 			return removed, err

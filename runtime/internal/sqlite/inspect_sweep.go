@@ -83,10 +83,10 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places
 	}
 	err = c.Query(`
 		SELECT l.id, s.name, d.subscription, d.seq, d.dead_at
-		FROM (SELECT * FROM deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?) d
-		CROSS JOIN log l ON l.seq = d.seq
-		CROSS JOIN subscriptions s ON s.id = d.subscription
+		CROSS JOIN busgen_log l ON l.seq = d.seq
+		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY d.dead_at, d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(2), s.ColumnInt64(3)}
 		keys, places = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
@@ -121,7 +121,7 @@ func revive(c *database.Conn, at rowKey, byHand bool) error {
 		return err
 	}
 	return c.Exec(`
-		UPDATE deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
+		UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
 			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
 		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.subscription, at.seq, byHand)
@@ -130,14 +130,14 @@ func revive(c *database.Conn, at rowKey, byHand bool) error {
 // forget deletes a dead delivery and its attempts.
 func forget(c *database.Conn, at rowKey) error {
 	for _, kept := range []string{
-		"DELETE FROM attempts WHERE seq = ? AND subscription = ?", "DELETE FROM outcomes WHERE seq = ? AND subscription = ?",
-		"DELETE FROM crashes WHERE seq = ? AND subscription = ?",
+		"DELETE FROM busgen_attempts WHERE seq = ? AND subscription = ?", "DELETE FROM busgen_outcomes WHERE seq = ? AND subscription = ?",
+		"DELETE FROM busgen_crashes WHERE seq = ? AND subscription = ?",
 	} {
 		if err := c.Exec(kept, at.seq, at.subscription); err != nil {
 			return err
 		}
 	}
-	return c.Exec("DELETE FROM deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+	return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
 }
 
 // Redelivered implements [engine.DeadLetterReader].
@@ -146,8 +146,8 @@ func (i *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []
 		for _, k := range keys {
 			one := engine.RedeliverySettled
 			err := c.Query(`
-				SELECT d.state FROM deliveries d
-				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM log WHERE id = ?2)`,
+				SELECT d.state FROM busgen_deliveries d
+				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM busgen_log WHERE id = ?2)`,
 				func(s *sqlite3.Stmt) error {
 					if one = engine.RedeliveryOpen; s.ColumnText(0) == rowDead {
 						one = engine.RedeliveryDead

@@ -148,7 +148,7 @@ func requireSubscription(c *database.Conn, name string) (knownSubscription, erro
 
 // notFound returns a *NotFoundError with the subscriptions that the file has.
 func notFound(c *database.Conn, name string) error {
-	names, err := texts(c, "SELECT name FROM subscriptions ORDER BY id")
+	names, err := texts(c, "SELECT name FROM busgen_subscriptions ORDER BY id")
 	return cmp.Or(err, error(&engine.NotFoundError{Thing: "subscription", Name: name, Known: names}))
 }
 

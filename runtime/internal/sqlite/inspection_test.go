@@ -53,7 +53,7 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	err = inspection.change(ctx, "change", func(c *database.Conn) error {
 		cancel()
-		return c.Exec("DELETE FROM log")
+		return c.Exec("DELETE FROM busgen_log")
 	})
 	if !errors.Is(err, context.Canceled) || !inspection.conn.GetAutocommit() {
 		t.Errorf("%v; the transaction has ended: %v", err, inspection.conn.GetAutocommit())
@@ -64,9 +64,9 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 	ctx, cancel = context.WithCancel(context.Background())
 	err = inspection.change(ctx, "change", func(c *database.Conn) error {
 		defer cancel()
-		return c.Exec("INSERT INTO types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
+		return c.Exec("INSERT INTO busgen_types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
 	})
-	if n, countErr := inspection.conn.Int64("SELECT count(*) FROM types"); err != nil || n != 2 || countErr != nil {
+	if n, countErr := inspection.conn.Int64("SELECT count(*) FROM busgen_types"); err != nil || n != 2 || countErr != nil {
 		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)
 	}
 }

@@ -67,7 +67,7 @@ func (l *Log) mayJoin(s statements) error {
 	}
 	var version, readsOnly, hiding int64
 	err := s.row(`SELECT user_version, query_only,
-		(SELECT count(*) FROM sqlite_temp_schema WHERE lower(name) IN ('types', 'log', 'dedupe', 'routes', 'deliveries'))
+		(SELECT count(*) FROM sqlite_temp_schema WHERE lower(name) IN ('busgen_types', 'busgen_log', 'busgen_dedupe', 'busgen_routes', 'busgen_deliveries'))
 		FROM pragma_user_version, pragma_query_only`, nil, &version, &readsOnly, &hiding)
 	switch {
 	case err != nil:
@@ -117,7 +117,7 @@ const joinSavepoint = "busgen_in"
 // join stores one record, as [writer.insertSpecial] does.
 func join(s statements, r *engine.Record) error {
 	var typeID int64
-	err := s.row("SELECT id FROM types WHERE written = ? AND version = ?", []any{r.Type, int64(max(r.Version, 1))}, &typeID)
+	err := s.row("SELECT id FROM busgen_types WHERE written = ? AND version = ?", []any{r.Type, int64(max(r.Version, 1))}, &typeID)
 	if errors.Is(err, errNoRow) {
 		return &engine.JoinError{Problem: fmt.Sprintf("the file does not know version %d of the event type %s: close the bus and open it again",
 			max(r.Version, 1), r.Type)}
@@ -138,7 +138,7 @@ func join(s statements, r *engine.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := s.row("SELECT max(seq) FROM log", nil, &r.Seq); err != nil {
+	if err := s.row("SELECT max(seq) FROM busgen_log", nil, &r.Seq); err != nil {
 		return err
 	}
 	if d := r.Dedupe; d != nil {
@@ -188,6 +188,6 @@ func (l *Log) Holds(_ context.Context, seq int64, id uuid.UUID) (held bool, err 
 }
 
 func holds(c *database.Conn, seq int64, id uuid.UUID) (bool, error) {
-	n, err := c.Int64("SELECT count(*) FROM log WHERE seq = ? AND id = ?", seq, id[:])
+	n, err := c.Int64("SELECT count(*) FROM busgen_log WHERE seq = ? AND id = ?", seq, id[:])
 	return n > 0, err
 }

@@ -32,7 +32,7 @@ func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engin
 
 // limitTime returns the clock of the rates; zero if there is none yet.
 func limitTime(c *database.Conn) (stored engine.LimitTime, err error) {
-	err = c.Query("SELECT now, wall FROM limits_clock", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT now, wall FROM busgen_limits_clock", func(s *sqlite3.Stmt) error {
 		stored = engine.LimitTime{Now: time.Unix(0, s.ColumnInt64(0)), Wall: time.Unix(0, s.ColumnInt64(1))}
 		return nil
 	})
@@ -45,7 +45,7 @@ func tickLimits(c *database.Conn, tick func(engine.LimitTime) engine.LimitTime) 
 		return time.Time{}, err
 	}
 	next := tick(stored)
-	return next.Now, c.Exec("INSERT OR REPLACE INTO limits_clock (one, now, wall) VALUES (1, ?, ?)", next.Now.UnixNano(), next.Wall.UnixNano())
+	return next.Now, c.Exec("INSERT OR REPLACE INTO busgen_limits_clock (one, now, wall) VALUES (1, ?, ?)", next.Now.UnixNano(), next.Wall.UnixNano())
 }
 
 // limitsForgotten is how many rows of buckets that are full again are deleted with each
@@ -54,7 +54,7 @@ const limitsForgotten = 4
 
 func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error {
 	var stored engine.LimitBucket
-	err := c.Query("SELECT full_at, span FROM limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT full_at, span FROM busgen_limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
 		stored = engine.LimitBucket{Full: time.Unix(0, s.ColumnInt64(0)), Span: time.Duration(s.ColumnInt64(1))}
 		return nil
 	}, lease.Limit, lease.Key)
@@ -62,7 +62,7 @@ func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error
 		return err
 	}
 	stored = lease.Move(now, stored)
-	err = c.Exec("INSERT OR REPLACE INTO limits (name, key, full_at, span) VALUES (?, ?, ?, ?)",
+	err = c.Exec("INSERT OR REPLACE INTO busgen_limits (name, key, full_at, span) VALUES (?, ?, ?, ?)",
 		lease.Limit, lease.Key, stored.Full.UnixNano(), int64(stored.Span))
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error
 
 // forgetLimits deletes up to so many rows of buckets that are full again.
 func forgetLimits(c *database.Conn, now time.Time, most int) error {
-	return c.Exec("DELETE FROM limits WHERE (name, key) IN (SELECT name, key FROM limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
+	return c.Exec("DELETE FROM busgen_limits WHERE (name, key) IN (SELECT name, key FROM busgen_limits WHERE full_at <= ? ORDER BY full_at LIMIT ?)",
 		now.UnixNano(), most)
 }
 
@@ -94,7 +94,7 @@ func (l *Log) sweepLimits(ctx context.Context) error {
 			if now = stored.Now; l.clock.now().Sub(stored.Wall) > limitsIdle {
 				now = now.Add(l.clock.now().Sub(stored.Wall))
 			}
-			found, err = c.Int64("SELECT EXISTS (SELECT 1 FROM limits WHERE full_at <= ?)", now.UnixNano())
+			found, err = c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_limits WHERE full_at <= ?)", now.UnixNano())
 			return err
 		})
 		if err != nil || found == 0 {
@@ -113,7 +113,7 @@ func (l *Log) sweepLimits(ctx context.Context) error {
 func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
 	err := l.writer.do(ctx, func(c *database.Conn) error {
 		for _, u := range unused {
-			err := c.Exec("UPDATE limits SET full_at = ? WHERE name = ? AND key = ? AND full_at = ?", u.Full.UnixNano(), u.Limit, u.Key, u.Until.UnixNano())
+			err := c.Exec("UPDATE busgen_limits SET full_at = ? WHERE name = ? AND key = ? AND full_at = ?", u.Full.UnixNano(), u.Limit, u.Key, u.Until.UnixNano())
 			if err != nil {
 				return err
 			}

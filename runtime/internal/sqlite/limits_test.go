@@ -42,7 +42,7 @@ func (r *rated) lease(ahead time.Duration, keys ...string) {
 func (r *rated) rows() (n int64) {
 	r.Helper()
 	must(r.T, r.log.read(func(c *database.Conn) (err error) {
-		n, err = c.Int64("SELECT count(*) FROM limits")
+		n, err = c.Int64("SELECT count(*) FROM busgen_limits")
 		return err
 	}))
 	return n

@@ -44,7 +44,7 @@ func (w *writer) learn() error {
 		return err
 	}
 	err = w.conn.Query(`
-		SELECT (SELECT log FROM identity), l.seq, l.id FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		SELECT (SELECT log FROM busgen_identity), l.seq, l.id FROM (SELECT max(seq) AS seq FROM busgen_log) m LEFT JOIN busgen_log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
 		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2)
 		return nil
 	})
@@ -71,8 +71,8 @@ func (w *writer) verify() error {
 	var pid int
 	var at uuid.UUID // the id of what is now where the newest known event was
 	err = w.conn.Query(`
-		SELECT (SELECT log FROM identity), l.seq, l.id, (SELECT id FROM log WHERE seq = ?), (SELECT since FROM owner), (SELECT pid FROM owner)
-		FROM (SELECT max(seq) AS seq FROM log) m LEFT JOIN log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
+		SELECT (SELECT log FROM busgen_identity), l.seq, l.id, (SELECT id FROM busgen_log WHERE seq = ?), (SELECT since FROM busgen_owner), (SELECT pid FROM busgen_owner)
+		FROM (SELECT max(seq) AS seq FROM busgen_log) m LEFT JOIN busgen_log l ON l.seq = m.seq`, func(s *sqlite3.Stmt) error {
 		now.log, now.last, now.id = s.ColumnBlob(0, nil), s.ColumnInt64(1), database.UUID(s, 2)
 		at, since, pid = database.UUID(s, 3), s.ColumnInt64(4), s.ColumnInt(5)
 		return nil
@@ -133,7 +133,7 @@ func (w *writer) cursorsAreOurs() (same bool, err error) {
 		ours[c.id] = c.cursor
 		c.mu.Unlock()
 	}
-	err = w.conn.Query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err = w.conn.Query("SELECT id, cursor FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
 		if cursor, ok := ours[s.ColumnInt64(0)]; ok && cursor == s.ColumnInt64(1) {
 			delete(ours, s.ColumnInt64(0))
 		}

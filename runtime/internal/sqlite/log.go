@@ -128,7 +128,7 @@ func Open(path string, options Options) (*Log, error) {
 		l.writer.logger = slog.New(slog.DiscardHandler)
 	}
 	err = l.read(func(c *database.Conn) error {
-		last, err := c.Int64("SELECT max(seq) FROM log")
+		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		l.tail.reset(last + 1)
 		return errors.Join(err, l.types.load(c))
 	})
@@ -217,7 +217,7 @@ func (l *Log) appended(events []logged) {
 // refresh takes in what other processes have written: events, names of types,
 // redriven dead letters, settled deliveries. It runs on the writer's goroutine.
 func (l *Log) refresh(c *database.Conn) {
-	last, err := c.Int64("SELECT max(seq) FROM log")
+	last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 	if err != nil {
 		return // the next look will see it
 	}

@@ -92,7 +92,7 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	all := map[string]string{}
 	must(t, c.Query("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		text := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(s.ColumnText(1), "")
-		all[s.ColumnText(0)] = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), `"types"`, "types")
+		all[s.ColumnText(0)] = regexp.MustCompile(`"(busgen_\w+)"`).ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1")
 		return nil
 	}))
 	return all
@@ -115,9 +115,9 @@ func TestTheDataOfAFileSurvivesItsMigration(t *testing.T) {
 		t.Errorf("the check finds %v, %v", found, err)
 	}
 	for query, want := range map[string]string{
-		"SELECT group_concat(status) FROM (SELECT status FROM events ORDER BY created_at)":          "dlq,done,pending",
-		"SELECT type || subscription || reason FROM dead_letters":                                   "order.placedshippermanent",
-		"SELECT count(*) FROM dedupe d JOIN types t ON t.id = d.type WHERE t.name = 'order.placed'": "1",
+		"SELECT group_concat(status) FROM (SELECT status FROM events ORDER BY created_at)":                        "dlq,done,pending",
+		"SELECT type || subscription || reason FROM dead_letters":                                                 "order.placedshippermanent",
+		"SELECT count(*) FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type WHERE t.name = 'order.placed'": "1",
 	} {
 		got := ""
 		must(t, inspection.conn.Query(query, func(s *sqlite3.Stmt) error { got = s.ColumnText(0); return nil }))

@@ -12,10 +12,10 @@ import (
 // subscriptionNamed is the id of a subscription by the name it has or had, for a
 // parameter ?1 in SQL.
 const subscriptionNamed = `coalesce(
-	(SELECT id FROM subscriptions WHERE name = ?1), (SELECT subscription FROM former_names WHERE name = ?1))`
+	(SELECT id FROM busgen_subscriptions WHERE name = ?1), (SELECT subscription FROM busgen_former_names WHERE name = ?1))`
 
 // allNames is a table of the names that subscriptions have and had.
-const allNames = "(SELECT id, name FROM subscriptions UNION ALL SELECT subscription, name FROM former_names)"
+const allNames = "(SELECT id, name FROM busgen_subscriptions UNION ALL SELECT subscription, name FROM busgen_former_names)"
 
 // knownSubscription is a subscription of the file.
 type knownSubscription struct {
@@ -26,7 +26,7 @@ type knownSubscription struct {
 
 // knownConsumer returns the subscription that has a name, or had it before.
 func knownConsumer(c *database.Conn, name string) (found knownSubscription, err error) {
-	err = c.Query("SELECT id, name, pattern FROM subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		found = knownSubscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)}
 		return nil
 	}, name)
@@ -91,7 +91,7 @@ func keepFormerNames(c *database.Conn, id int64, spec engine.ConsumerSpec) error
 	for _, alias := range spec.Aliases {
 		former, err := knownConsumer(c, alias)
 		if err == nil && former.id == 0 {
-			err = c.Exec("INSERT INTO former_names (name, subscription) VALUES (?, ?)", alias, id)
+			err = c.Exec("INSERT INTO busgen_former_names (name, subscription) VALUES (?, ?)", alias, id)
 		}
 		if err != nil {
 			return err
@@ -105,10 +105,10 @@ func renameConsumer(c *database.Conn, id int64, from, to string) error {
 		sql  string
 		args []any
 	}{
-		{"DELETE FROM former_names WHERE name = ?", []any{to}},
-		{"INSERT INTO former_names (name, subscription) VALUES (?, ?)", []any{from, id}},
-		{"UPDATE subscriptions SET name = ? WHERE id = ?", []any{to, id}},
-		{"UPDATE OR REPLACE pauses SET target = ? WHERE kind = 'subscription' AND target = ?", []any{to, from}},
+		{"DELETE FROM busgen_former_names WHERE name = ?", []any{to}},
+		{"INSERT INTO busgen_former_names (name, subscription) VALUES (?, ?)", []any{from, id}},
+		{"UPDATE busgen_subscriptions SET name = ? WHERE id = ?", []any{to, id}},
+		{"UPDATE OR REPLACE busgen_pauses SET target = ? WHERE kind = 'subscription' AND target = ?", []any{to, from}},
 	} {
 		if err := c.Exec(change.sql, change.args...); err != nil {
 			return err
@@ -133,7 +133,7 @@ func freeNames(c *database.Conn, specs []engine.ConsumerSpec, inUse []*consumer)
 			return err
 		}
 		if found.name != spec.Name && wanted[found.name] {
-			if err := c.Exec("DELETE FROM former_names WHERE name = ?", spec.Name); err != nil {
+			if err := c.Exec("DELETE FROM busgen_former_names WHERE name = ?", spec.Name); err != nil {
 				return err
 			}
 		}
@@ -145,11 +145,11 @@ func freeNames(c *database.Conn, specs []engine.ConsumerSpec, inUse []*consumer)
 func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err error) {
 	start := int64(0)
 	if !spec.FromBeginning {
-		if start, err = c.Int64("SELECT max(seq) FROM log"); err != nil {
+		if start, err = c.Int64("SELECT max(seq) FROM busgen_log"); err != nil {
 			return 0, err
 		}
 	}
-	err = c.Exec("INSERT INTO subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
+	err = c.Exec("INSERT INTO busgen_subscriptions (name, pattern, start, cursor, created_at) VALUES (?, ?, ?, ?, ?)",
 		spec.Name, spec.Pattern, start, start, time.Now())
 	if err != nil {
 		return 0, err
@@ -161,10 +161,10 @@ func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err e
 	// Delayed events are on nobody's way, not even when their time has passed.
 	// Those with an origin are for another subscription.
 	return id, c.Exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT ?1, l.seq, 'waiting', 0, l.due_at
-		FROM log l JOIN routes r ON r.subscription = ?1 AND r.type = l.type
-		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM origins)`, id, start)
+		FROM busgen_log l JOIN busgen_routes r ON r.subscription = ?1 AND r.type = l.type
+		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM busgen_origins)`, id, start)
 }
 
 // nameOf is what this process calls a subscription, which another one may know under

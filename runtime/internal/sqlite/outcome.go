@@ -135,14 +135,14 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		outcome = outcome[:0]
 		err := l.read(func(c *database.Conn) error {
 			return c.Query(`
-				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM log WHERE seq = ?1) IS NOT NULL,
-				       (SELECT count(*) FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
-				       (SELECT error FROM attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
-				       (SELECT reason FROM discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id
-				FROM routes r JOIN subscriptions s ON s.id = r.subscription
-				LEFT JOIN deliveries d ON d.subscription = s.id AND d.seq = ?1
-				WHERE r.type = (SELECT type FROM log WHERE seq = ?1) AND s.start < ?1
-				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
+				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM busgen_log WHERE seq = ?1) IS NOT NULL,
+				       (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
+				       (SELECT error FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
+				       (SELECT reason FROM busgen_discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id
+				FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
+				LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = ?1
+				WHERE r.type = (SELECT type FROM busgen_log WHERE seq = ?1) AND s.start < ?1
+				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 				one := engine.Settlement{Subscription: l.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
@@ -178,7 +178,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 			}
 			open := int64(0)
 			err := l.read(func(conn *database.Conn) (err error) {
-				open, err = conn.Int64("SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
+				open, err = conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
 				return err
 			})
 			if open > 0 || err != nil {
@@ -193,7 +193,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 // knows returns ErrRestored if the event at seq is not in the log that was restored.
 func (l *Log) knows(seq int64) error {
 	return l.read(func(c *database.Conn) error {
-		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?)", seq)
+		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?)", seq)
 		if err == nil && known == 0 {
 			err = engine.ErrRestored
 		}

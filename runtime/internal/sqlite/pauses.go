@@ -136,7 +136,7 @@ func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 		}
 		p.Target = found.name
 	}
-	return c.Exec("INSERT INTO pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+	return c.Exec("INSERT INTO busgen_pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		string(p.Kind), p.Target, time.Now(), text(p.Actor), text(p.Reason))
 }
 
@@ -149,7 +149,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) 
 		}
 		p.Target = cmp.Or(known.name, p.Target)
 	}
-	if err := c.Exec("DELETE FROM pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
+	if err := c.Exec("DELETE FROM busgen_pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
 		return false, err
 	}
 	if found = c.Changes() > 0; !found || p.Kind != engine.PauseType {
@@ -161,7 +161,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) 
 // releaseHeld makes the held deliveries due whose types are not paused.
 func releaseHeld(c *database.Conn) error {
 	held, err := idsWhere(c, `
-		SELECT DISTINCT t.id, t.written FROM deliveries d JOIN log l ON l.seq = d.seq JOIN types t ON t.id = l.type
+		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
 		WHERE d.state = 'held'`, func(written string) (bool, error) {
 		paused, err := typePaused(c, written)
 		return !paused, err
@@ -169,8 +169,8 @@ func releaseHeld(c *database.Conn) error {
 	for _, typeID := range held {
 		if err == nil {
 			err = c.Exec(`
-				UPDATE deliveries SET state = 'waiting', due_at = ?, wait = 0
-				WHERE state = 'held' AND seq IN (SELECT d.seq FROM deliveries d JOIN log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
+				UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0
+				WHERE state = 'held' AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				time.Now(), typeID)
 		}
 	}
@@ -180,7 +180,7 @@ func releaseHeld(c *database.Conn) error {
 // typePaused tells whether a pause of types covers this one, under any of its names.
 func typePaused(c *database.Conn, written string) (paused bool, err error) {
 	var names []string
-	err = c.Query("SELECT name, written FROM types WHERE name = (SELECT name FROM types WHERE written = ? LIMIT 1)", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT name, written FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)", func(s *sqlite3.Stmt) error {
 		names = append(names, s.ColumnText(0), s.ColumnText(1))
 		return nil
 	}, written)
@@ -197,7 +197,7 @@ func typePaused(c *database.Conn, written string) (paused bool, err error) {
 }
 
 func readPauses(c *database.Conn) (pauses []engine.Pause, err error) {
-	err = c.Query("SELECT kind, target, since, actor, reason FROM pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT kind, target, since, actor, reason FROM busgen_pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
 		pauses = append(pauses, engine.Pause{
 			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: database.Time(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4),
 		})

@@ -15,7 +15,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	err = l.read(func(c *database.Conn) error {
 		type position struct{ id, cursor int64 }
 		var all []position
-		err := c.Query("SELECT id, cursor FROM subscriptions", func(s *sqlite3.Stmt) error {
+		err := c.Query("SELECT id, cursor FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
 			all = append(all, position{s.ColumnInt64(0), s.ColumnInt64(1)})
 			return nil
 		})
@@ -25,7 +25,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 			}
 			var rows, behind int64
 			rows, err = c.Int64(`
-				SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_open
+				SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open
 				WHERE subscription = ? AND state <> 'dead' LIMIT ?)`, one.id, limit)
 			if err != nil {
 				return err

@@ -42,7 +42,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 	err = c.log.read(func(conn *database.Conn) error {
 		return conn.Query(`
 			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload, d.uncounted, d.suspect
-			FROM deliveries d JOIN log l ON l.seq = d.seq
+			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead'
 			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
@@ -97,7 +97,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			return err
 		}
 		return conn.Query(`
-			SELECT due_at FROM deliveries
+			SELECT due_at FROM busgen_deliveries
 			WHERE subscription = ? AND state <> 'dead' AND state = 'waiting' AND due_at > ?
 			ORDER BY due_at LIMIT 1`, func(s *sqlite3.Stmt) error {
 			due = s.ColumnInt64(0)
@@ -115,8 +115,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 const selectDelivery = `
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
-			       (SELECT x.reason FROM cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription)
-			FROM deliveries d JOIN log l ON l.seq = d.seq`
+			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription)
+			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
 
 // waitingRow makes the delivery of a row that waits.
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
@@ -299,11 +299,11 @@ func (c *consumer) before(seq int64) int {
 // selectPage returns events that are for subscription ?1 and have no row in deliveries. That
 // there is no row at all, as nearly always, is asked once and not for each of them.
 const selectPage = `
-	SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM log l
+	SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at FROM busgen_log l
 	WHERE l.seq >= ?2 AND l.seq <= ?3
-	  AND l.due_at IS NULL AND l.type IN (SELECT type FROM routes WHERE subscription = ?1)
-	  AND ((SELECT NOT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ?1 AND seq >= ?2))
-	       OR NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq))
+	  AND l.due_at IS NULL AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
+	  AND ((SELECT NOT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ?1 AND seq >= ?2))
+	       OR NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq))
 	ORDER BY l.seq LIMIT ?4`
 
 // loggedAtOnce is how many events of a page are allocated together.
@@ -313,7 +313,7 @@ const loggedAtOnce = 16
 // have a row come from there.
 func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, next int64, err error) {
 	err = c.log.read(func(conn *database.Conn) error {
-		end, err := conn.Int64("SELECT max(seq) FROM log")
+		end, err := conn.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ const (
 func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	var from, end int64
 	err = l.read(func(c *database.Conn) error {
-		if from, err = c.Int64("SELECT min(seq) FROM log"); err != nil {
+		if from, err = c.Int64("SELECT min(seq) FROM busgen_log"); err != nil {
 			return err
 		}
 		end, err = firstSince(c, before)
@@ -54,15 +54,15 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 // given time, or of the newest one, which is never deleted. Times grow with
 // positions closely enough for a binary search.
 func firstSince(c *database.Conn, since time.Time) (int64, error) {
-	low, err := c.Int64("SELECT min(seq) FROM log")
+	low, err := c.Int64("SELECT min(seq) FROM busgen_log")
 	if err != nil {
 		return 0, err
 	}
-	high, err := c.Int64("SELECT max(seq) FROM log")
+	high, err := c.Int64("SELECT max(seq) FROM busgen_log")
 	for err == nil && low < high {
 		middle := low + (high-low)/2
 		seq, created := high, int64(0)
-		err = c.Query("SELECT seq, created_at FROM log WHERE seq >= ? ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
+		err = c.Query("SELECT seq, created_at FROM busgen_log WHERE seq >= ? ORDER BY seq LIMIT 1", func(s *sqlite3.Stmt) error {
 			seq, created = s.ColumnInt64(0), s.ColumnInt64(1)
 			return nil
 		}, middle)
@@ -85,10 +85,10 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 	}
 	err = l.read(func(c *database.Conn) error {
 		err := c.Query(`
-			SELECT l.seq FROM log l
+			SELECT l.seq FROM busgen_log l
 			WHERE l.seq >= ? AND l.seq < ? AND l.created_at < ?
-			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq)
-			  AND NOT EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq)
+			  AND NOT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			                  WHERE r.type = l.type AND s.cursor < l.seq)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			seqs = append(seqs, s.ColumnInt64(0))
@@ -98,7 +98,7 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 			return err
 		}
 		// What was pruned before may have left a gap of any size.
-		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM log WHERE seq >= ?1", next, end)
+		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", next, end)
 		return err
 	})
 	return seqs, next, err
@@ -107,21 +107,21 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 func deleteEvents(c *database.Conn, seqs []int64) error {
 	for _, seq := range seqs {
 		// It may have been imported as a dead letter meanwhile.
-		if needed, err := c.Int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE seq = ?)", seq); err != nil {
+		if needed, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE seq = ?)", seq); err != nil {
 			return err
 		} else if needed != 0 {
 			continue
 		}
 		for _, kept := range []string{
-			"DELETE FROM attempts WHERE seq = ?", "DELETE FROM outcomes WHERE seq = ?", "DELETE FROM crashes WHERE seq = ?",
-			"DELETE FROM discarded WHERE seq = ?", "DELETE FROM cancelled WHERE seq = ?", "DELETE FROM audit_deliveries WHERE seq = ?",
-			"DELETE FROM origins WHERE seq = ?",
+			"DELETE FROM busgen_attempts WHERE seq = ?", "DELETE FROM busgen_outcomes WHERE seq = ?", "DELETE FROM busgen_crashes WHERE seq = ?",
+			"DELETE FROM busgen_discarded WHERE seq = ?", "DELETE FROM busgen_cancelled WHERE seq = ?", "DELETE FROM busgen_audit_deliveries WHERE seq = ?",
+			"DELETE FROM busgen_origins WHERE seq = ?",
 		} {
 			if err := c.Exec(kept, seq); err != nil {
 				return err
 			}
 		}
-		if err := c.Exec("DELETE FROM log WHERE seq = ?", seq); err != nil {
+		if err := c.Exec("DELETE FROM busgen_log WHERE seq = ?", seq); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type ran struct {
 func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
-		err := c.Exec("UPDATE subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM log))) WHERE id = ?",
+		err := c.Exec("UPDATE busgen_subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM busgen_log))) WHERE id = ?",
 			claim.Highest, claim.Subscription)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 			found.Crashes = append(found.Crashes, *crash)
 		}
 		if together > 1 && !one.waited {
-			err := c.Exec("INSERT OR REPLACE INTO crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
+			err := c.Exec("INSERT OR REPLACE INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
 				one.seq, one.subscription, now, crash == nil)
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 		}
 	}
 	found.Interrupted = len(found.Crashes)
-	return c.Exec("UPDATE deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
+	return c.Exec("UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
 }
 
 // whatRan returns the deliveries that the claims say were at work, each once. If
@@ -78,7 +78,7 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 		if claim.Running == 0 {
 			continue
 		}
-		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM log WHERE seq = ?) AND EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
+		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?) AND EXISTS (SELECT 1 FROM busgen_subscriptions WHERE id = ?)",
 			claim.Running, claim.Subscription)
 		if err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*
 		return nil, nil
 	}
 	if unknown < 0 {
-		return nil, c.Exec("UPDATE deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
+		return nil, c.Exec("UPDATE busgen_deliveries SET suspect = 1 WHERE subscription = ? AND seq = ?", one.subscription, one.seq)
 	}
 	crash.Uncounted += int(unknown) // that succeeded in an earlier life, as far as the claims know
 	if together == 1 && !one.waited {
@@ -142,7 +142,7 @@ func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*
 	}
 	crash.Uncounted++
 	err = c.Exec(`
-		UPDATE deliveries SET state = 'waiting', uncounted = ?, suspect = suspect OR ?, due_at = ?, wait = 0
+		UPDATE busgen_deliveries SET state = 'waiting', uncounted = ?, suspect = suspect OR ?, due_at = ?, wait = 0
 		WHERE subscription = ? AND seq = ?`, crash.Uncounted, !one.waited, now, one.subscription, one.seq)
 	if one.waited {
 		return nil, err
@@ -155,16 +155,16 @@ func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*
 // would be gone once it is settled, and the event be found again on the way.
 func giveRow(c *database.Conn, one ran) error {
 	err := c.Exec(`
-		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT s.id, l.seq, 'waiting', 0, ?3
-		FROM subscriptions s JOIN log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
-		JOIN routes r ON r.subscription = s.id AND r.type = l.type
+		FROM busgen_subscriptions s JOIN busgen_log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
+		JOIN busgen_routes r ON r.subscription = s.id AND r.type = l.type
 		WHERE s.id = ?1
 		ON CONFLICT DO NOTHING`, one.subscription, one.seq, atOnce)
 	if err != nil {
 		return err
 	}
-	return c.Exec("UPDATE subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", one.subscription, one.seq)
+	return c.Exec("UPDATE busgen_subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", one.subscription, one.seq)
 }
 
 // readCrash returns the delivery as it was written last, or nil if it is settled.
@@ -172,7 +172,7 @@ func (l *Log) readCrash(c *database.Conn, one ran) (crash *engine.Crash, err err
 	var typeID int64
 	err = c.Query(`
 		SELECT d.failures, d.uncounted, s.name, l.id, l.type, l.created_at, coalesce(d.since, l.due_at, l.created_at)
-		FROM deliveries d JOIN log l ON l.seq = d.seq JOIN subscriptions s ON s.id = d.subscription
+		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_subscriptions s ON s.id = d.subscription
 		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
 		typeID = s.ColumnInt64(4)
 		crash = &engine.Crash{Subscription: l.nameOf(one.subscription, s.ColumnText(2))}
@@ -194,11 +194,11 @@ func (l *Log) readCrash(c *database.Conn, one ran) (crash *engine.Crash, err err
 func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) error {
 	var earlier []time.Time
 	err := c.Query(`
-		SELECT at FROM crashes
+		SELECT at FROM busgen_crashes
 		WHERE seq = ?1 AND subscription = ?2 AND NOT counted
-		  AND at > coalesce((SELECT since FROM deliveries WHERE seq = ?1 AND subscription = ?2), 0)
-		  AND at > coalesce((SELECT max(ended_at) FROM attempts WHERE seq = ?1 AND subscription = ?2), 0)
-		  AND (SELECT suspect FROM deliveries WHERE seq = ?1 AND subscription = ?2)
+		  AND at > coalesce((SELECT since FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2), 0)
+		  AND at > coalesce((SELECT max(ended_at) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), 0)
+		  AND (SELECT suspect FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2)
 		ORDER BY at`, func(s *sqlite3.Stmt) error {
 		earlier = append(earlier, database.Time(s, 0))
 		return nil
@@ -213,7 +213,7 @@ func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) e
 		if err := record(at, togetherError); err != nil {
 			return err
 		}
-		err := c.Exec("UPDATE crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
+		err := c.Exec("UPDATE busgen_crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
 		if err != nil {
 			return err
 		}
@@ -225,6 +225,6 @@ func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) e
 	crash.Failures += len(earlier) + 1
 	crash.Uncounted = max(0, crash.Uncounted-len(earlier))
 	return c.Exec(`
-		UPDATE deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = 0
+		UPDATE busgen_deliveries SET state = 'waiting', failures = ?3, uncounted = ?4, max_attempts = NULL, crashed = 1, suspect = 1, due_at = ?5, wait = 0
 		WHERE subscription = ?1 AND seq = ?2`, one.subscription, one.seq, crash.Failures, crash.Uncounted, now)
 }

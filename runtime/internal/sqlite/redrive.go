@@ -45,12 +45,12 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 		return nil, err
 	}
 	err = c.Query(`
-		SELECT d.subscription, d.seq FROM deliveries d CROSS JOIN log l ON l.seq = d.seq
+		SELECT d.subscription, d.seq FROM busgen_deliveries d CROSS JOIN busgen_log l ON l.seq = d.seq
 		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
-		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM types WHERE name = (SELECT name FROM types WHERE written = ?4 LIMIT 1))
+		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = ?4 LIMIT 1))
 		  AND (NOT d.suspect OR ?8)
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
-		    SELECT a.kind FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
+		    SELECT a.kind FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
 		due = append(due, rowKey{subscription: s.ColumnInt64(0), seq: s.ColumnInt64(1)})
 		return nil
@@ -61,7 +61,7 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 // redrive revives those of the letters that are still dead.
 func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
 	for _, one := range due {
-		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.subscription, one.seq)
+		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.subscription, one.seq)
 		if err == nil && dead != 0 { // else what is said of it, a cancel say, holds
 			err = revive(c, one, false)
 			n++

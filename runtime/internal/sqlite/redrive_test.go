@@ -96,7 +96,7 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: time.Now()},
 				})
 				must(t, g.writer.do(t.Context(), func(c *database.Conn) error { // as takeOver does
-					return c.Exec("UPDATE deliveries SET suspect = 1 WHERE reason = 'crash'")
+					return c.Exec("UPDATE busgen_deliveries SET suspect = 1 WHERE reason = 'crash'")
 				}))
 				spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", DeadBefore: time.Now(), Max: 1, Limit: 100}
 				test.change(&spec)

@@ -65,10 +65,10 @@ func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 	}
 	must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
 		return c.ExecScript(fmt.Sprintf(`
-			DELETE FROM log WHERE seq = %d;
-			UPDATE log SET id = x'00' WHERE seq = %d;
-			INSERT INTO deliveries (subscription, seq, state, failures, due_at) VALUES (1, %d, 'waiting', 0, 9e15);
-			INSERT INTO discarded (subscription, seq, reason, at) VALUES (1, %d, 'a mistake', 0)`, seqs[0], seqs[1], seqs[2], seqs[3]))
+			DELETE FROM busgen_log WHERE seq = %d;
+			UPDATE busgen_log SET id = x'00' WHERE seq = %d;
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at) VALUES (1, %d, 'waiting', 0, 9e15);
+			INSERT INTO busgen_discarded (subscription, seq, reason, at) VALUES (1, %d, 'a mistake', 0)`, seqs[0], seqs[1], seqs[2], seqs[3]))
 	}))
 	keys, err := r.give(t.Context(), found)
 	if err != nil || len(keys) != 1 || keys[0].EventID != found[4].id {

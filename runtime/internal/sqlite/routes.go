@@ -13,7 +13,7 @@ import (
 // routeAll makes the routes of all subscriptions those of their patterns.
 func routeAll(c *database.Conn) error {
 	patterns := map[int64]string{}
-	err := c.Query("SELECT id, pattern FROM subscriptions", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, pattern FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
 		patterns[s.ColumnInt64(0)] = s.ColumnText(1)
 		return nil
 	})
@@ -28,7 +28,7 @@ func routeAll(c *database.Conn) error {
 // declareRoutes makes the routes of a subscription those of its pattern. Other routes
 // become former ones.
 func declareRoutes(c *database.Conn, subscription int64, pattern string) error {
-	if err := c.Exec("UPDATE routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
+	if err := c.Exec("UPDATE busgen_routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
 		return err
 	}
 	types, err := typesFor(c, pattern)
@@ -36,7 +36,7 @@ func declareRoutes(c *database.Conn, subscription int64, pattern string) error {
 		return err
 	}
 	for _, typeID := range types {
-		if err := c.Exec("INSERT OR REPLACE INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+		if err := c.Exec("INSERT OR REPLACE INTO busgen_routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ const everySubscription = 0
 func endFormerRoutes(c *database.Conn, subscription int64) error {
 	type route struct{ eventType, subscription int64 }
 	var former []route
-	err := c.Query("SELECT type, subscription FROM routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT type, subscription FROM busgen_routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
 		former = append(former, route{s.ColumnInt64(0), s.ColumnInt64(1)})
 		return nil
 	}, subscription)
@@ -61,13 +61,13 @@ func endFormerRoutes(c *database.Conn, subscription int64) error {
 			return err
 		}
 		err = c.Exec(`
-			INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM log l
-			WHERE l.seq > (SELECT cursor FROM subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
-			  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
+			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM busgen_log l
+			WHERE l.seq > (SELECT cursor FROM busgen_subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
+			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
 			r.subscription, r.eventType, atOnce)
 		if err == nil {
-			err = c.Exec("DELETE FROM routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
+			err = c.Exec("DELETE FROM busgen_routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
 		}
 	}
 	return err
@@ -76,7 +76,7 @@ func endFormerRoutes(c *database.Conn, subscription int64) error {
 // typesFor returns the numbers of the types that a pattern is for, in order.
 func typesFor(c *database.Conn, pattern string) (ids []int64, err error) {
 	if !strings.ContainsAny(pattern, "* ") { // one type, which indexes find among thousands
-		err = c.Query("SELECT id FROM types WHERE name = coalesce((SELECT name FROM types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
+		err = c.Query("SELECT id FROM busgen_types WHERE name = coalesce((SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
 			func(s *sqlite3.Stmt) error {
 				ids = append(ids, s.ColumnInt64(0))
 				return nil

@@ -50,7 +50,7 @@ func storeSchedules(c *database.Conn, specs []engine.ScheduleSpec, now time.Time
 	for i, spec := range specs {
 		names[i] = spec.Name
 		err := c.Exec(`
-			INSERT INTO schedules (name, type, rule, since, passed) VALUES (?1, ?2, ?3, ?4, ?4)
+			INSERT INTO busgen_schedules (name, type, rule, since, passed) VALUES (?1, ?2, ?3, ?4, ?4)
 			ON CONFLICT (name) DO UPDATE SET type = excluded.type, rule = excluded.rule
 			WHERE type <> excluded.type OR rule <> excluded.rule`, spec.Name, spec.Type, string(spec.Rule), now)
 		if err != nil {
@@ -61,11 +61,11 @@ func storeSchedules(c *database.Conn, specs []engine.ScheduleSpec, now time.Time
 	if err != nil {
 		return err
 	}
-	return c.Exec("DELETE FROM schedules WHERE name NOT IN (SELECT value FROM json_each(?))", string(kept))
+	return c.Exec("DELETE FROM busgen_schedules WHERE name NOT IN (SELECT value FROM json_each(?))", string(kept))
 }
 
 func readSchedules(c *database.Conn) (all []engine.Schedule, err error) {
-	err = c.Query("SELECT name, type, rule, since, passed, event, at FROM schedules ORDER BY name", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT name, type, rule, since, passed, event, at FROM busgen_schedules ORDER BY name", func(s *sqlite3.Stmt) error {
 		one := engine.Schedule{
 			Name: s.ColumnText(0), Type: s.ColumnText(1), Rule: json.RawMessage(s.ColumnText(2)),
 			Since: database.Time(s, 3), Passed: database.Time(s, 4),
@@ -87,12 +87,12 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 		if !l.writer.owns.Load() {
 			return engine.ErrNotOwner
 		}
-		err := c.Exec("UPDATE schedules SET passed = ? WHERE name = ? AND passed = ?", p.To, p.Name, p.From)
+		err := c.Exec("UPDATE busgen_schedules SET passed = ? WHERE name = ? AND passed = ?", p.To, p.Name, p.From)
 		if err != nil || c.Changes() == 0 {
 			return err
 		}
 		if n := len(p.Records); n > 0 {
-			if err := c.Exec("UPDATE schedules SET event = ?, at = ? WHERE name = ?", p.Records[n-1].ID[:], p.At, p.Name); err != nil {
+			if err := c.Exec("UPDATE busgen_schedules SET event = ?, at = ? WHERE name = ?", p.Records[n-1].ID[:], p.At, p.Name); err != nil {
 				return err
 			}
 			// Numbered here: the log may be another one than when Pass was called.

@@ -1,21 +1,23 @@
 -- The tables are busgen's own business and may change with user_version; the
 -- views events, dead_letters, event_subscriptions and outbox are the public face of the file.
+-- All other names begin with busgen_, so that a program can have tables of its own beside
+-- them. Comments leave the prefix out.
 -- Times are integers, microseconds since 1970-01-01 UTC.
 
 -- Which log this is: a random number that the file keeps for life, so that a
 -- program notices when another file has taken its place.
-CREATE TABLE identity (
+CREATE TABLE busgen_identity (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   log BLOB    NOT NULL
 );
 
-INSERT INTO identity (one, log) VALUES (1, randomblob(16));
+INSERT INTO busgen_identity (one, log) VALUES (1, randomblob(16));
 
 -- Event types by number: a log row carries four bytes instead of a name and a
 -- version. Rows of the same name are one type: the versions of its payload, and
 -- what it was called before. Names that begin with $ are the bus's own:
 -- $dead.order.placed announces a dead letter of order.placed. No glob matches them.
-CREATE TABLE types (
+CREATE TABLE busgen_types (
   id      INTEGER PRIMARY KEY,
   name    TEXT    NOT NULL, -- what it is called today
   written TEXT    NOT NULL, -- what it was called when the events of this row were published
@@ -23,13 +25,13 @@ CREATE TABLE types (
   UNIQUE (written, version)
 );
 
-CREATE INDEX types_name ON types (name);
+CREATE INDEX busgen_types_name ON busgen_types (name);
 
 -- What a payload of a type and version looks like, and those of the versions before
 -- it that can be read, as the program knew that opened the file last. busgen checks
 -- corrected payloads with it. Types without generated code have no row.
-CREATE TABLE schemas (
-  type      INTEGER PRIMARY KEY REFERENCES types (id),
+CREATE TABLE busgen_schemas (
+  type      INTEGER PRIMARY KEY REFERENCES busgen_types (id),
   schema    TEXT    NOT NULL, -- one line of JSON
   stored_at INTEGER NOT NULL, -- when it last changed
   program   TEXT    NOT NULL  -- that stored it then
@@ -37,17 +39,17 @@ CREATE TABLE schemas (
 
 -- The log. A row is written once and never updated. seq is the order of
 -- delivery; ids are UUIDv7, so their index grows at its end only.
-CREATE TABLE log (
+CREATE TABLE busgen_log (
   seq        INTEGER PRIMARY KEY,
   id         BLOB    NOT NULL UNIQUE,
-  type       INTEGER NOT NULL REFERENCES types (id),
+  type       INTEGER NOT NULL REFERENCES busgen_types (id),
   payload    TEXT    NOT NULL,
   metadata   TEXT,
   created_at INTEGER NOT NULL,
   due_at     INTEGER           -- of a delayed event; it has a waiting delivery for each subscription
 );
 
-CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX busgen_log_due ON busgen_log (due_at) WHERE due_at IS NOT NULL;
 
 -- The children of an event: those that its handlers published, which have its id as
 -- parent_id in their metadata. The bus writes metadata without spaces, its keys sorted,
@@ -55,12 +57,12 @@ CREATE INDEX log_due ON log (due_at) WHERE due_at IS NOT NULL;
 -- comma and a quote begin a key: these functions find what ->> would, whatever the keys
 -- of publishers are. They know no invalid JSON, and each SQLite shell has them. Events
 -- without metadata cost nothing.
-CREATE INDEX log_parent ON log (substr(metadata, instr(metadata, ',"parent_id":"') + 14, 36))
+CREATE INDEX busgen_log_parent ON busgen_log (substr(metadata, instr(metadata, ',"parent_id":"') + 14, 36))
   WHERE instr(metadata, ',"parent_id":"') > 0;
 
 -- Idempotency keys of published events, for as long as they are remembered.
-CREATE TABLE dedupe (
-  type       INTEGER NOT NULL REFERENCES types (id),
+CREATE TABLE busgen_dedupe (
+  type       INTEGER NOT NULL REFERENCES busgen_types (id),
   key        TEXT    NOT NULL,
   seq        INTEGER NOT NULL,
   id         BLOB    NOT NULL, -- of the event
@@ -69,7 +71,7 @@ CREATE TABLE dedupe (
   PRIMARY KEY (type, key)
 ) WITHOUT ROWID;
 
-CREATE INDEX dedupe_expires ON dedupe (expires_at);
+CREATE INDEX busgen_dedupe_expires ON busgen_dedupe (expires_at);
 
 -- Durable consumers. Every matching event up to and including cursor is
 -- settled, unless deliveries has a row that says otherwise. Events up to and
@@ -77,7 +79,7 @@ CREATE INDEX dedupe_expires ON dedupe (expires_at);
 -- to redelivered an event may have been handled by a process that died before
 -- it could say so. pattern is one glob over event types, or several with spaces
 -- between them.
-CREATE TABLE subscriptions (
+CREATE TABLE busgen_subscriptions (
   id          INTEGER PRIMARY KEY,
   name        TEXT    NOT NULL UNIQUE,
   pattern     TEXT    NOT NULL,
@@ -89,23 +91,23 @@ CREATE TABLE subscriptions (
 
 -- Names that subscriptions had before. A program that knows such a name only
 -- finds its subscription by it.
-CREATE TABLE former_names (
+CREATE TABLE busgen_former_names (
   name         TEXT    PRIMARY KEY,
-  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
+  subscription INTEGER NOT NULL REFERENCES busgen_subscriptions (id)
 ) WITHOUT ROWID;
 
 -- Which types match which subscription's pattern, so that SQL can ask. When a pattern
 -- is replaced, the routes to types that the new one does not match stay as former
 -- ones until a process takes over. It gives the events that the subscription has not
 -- settled a row in deliveries, because no poll of the log finds them any more.
-CREATE TABLE routes (
-  type         INTEGER NOT NULL REFERENCES types (id),
-  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
+CREATE TABLE busgen_routes (
+  type         INTEGER NOT NULL REFERENCES busgen_types (id),
+  subscription INTEGER NOT NULL REFERENCES busgen_subscriptions (id),
   former       INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (type, subscription)
 ) WITHOUT ROWID;
 
-CREATE INDEX routes_subscription ON routes (subscription);
+CREATE INDEX busgen_routes_subscription ON busgen_routes (subscription);
 
 -- The exceptions: deliveries that did not simply go well.
 --   running  a handler was at work when the cursor passed it
@@ -113,9 +115,9 @@ CREATE INDEX routes_subscription ON routes (subscription);
 --   held     its event type is paused
 --   dead     given up, for an operator to look at
 -- A row is removed when its delivery is done or discarded.
-CREATE TABLE deliveries (
-  subscription INTEGER NOT NULL REFERENCES subscriptions (id),
-  seq          INTEGER NOT NULL REFERENCES log (seq),
+CREATE TABLE busgen_deliveries (
+  subscription INTEGER NOT NULL REFERENCES busgen_subscriptions (id),
+  seq          INTEGER NOT NULL REFERENCES busgen_log (seq),
   state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
   failures     INTEGER NOT NULL, -- attempts that count since it was new or last retried
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
@@ -135,15 +137,15 @@ CREATE TABLE deliveries (
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
-CREATE INDEX deliveries_open ON deliveries (subscription, due_at) WHERE state <> 'dead';
-CREATE INDEX deliveries_dead ON deliveries (dead_at, subscription, seq) WHERE state = 'dead';
-CREATE INDEX deliveries_kind ON deliveries (fingerprint, dead_at) WHERE state = 'dead';
-CREATE INDEX deliveries_seq  ON deliveries (seq);
-CREATE INDEX deliveries_snoozed ON deliveries (snoozes) WHERE snoozes > 0;
+CREATE INDEX busgen_deliveries_open ON busgen_deliveries (subscription, due_at) WHERE state <> 'dead';
+CREATE INDEX busgen_deliveries_dead ON busgen_deliveries (dead_at, subscription, seq) WHERE state = 'dead';
+CREATE INDEX busgen_deliveries_kind ON busgen_deliveries (fingerprint, dead_at) WHERE state = 'dead';
+CREATE INDEX busgen_deliveries_seq  ON busgen_deliveries (seq);
+CREATE INDEX busgen_deliveries_snoozed ON busgen_deliveries (snoozes) WHERE snoozes > 0;
 
 -- Deliveries that were settled without being handled, by a word of the handler
 -- or of an operator. Kept as long as their event.
-CREATE TABLE discarded (
+CREATE TABLE busgen_discarded (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   reason       TEXT    NOT NULL,
@@ -161,7 +163,7 @@ CREATE TABLE discarded (
 
 -- Open deliveries that an operator has discarded, or a program cancelled, until the
 -- dispatcher has settled them.
-CREATE TABLE cancelled (
+CREATE TABLE busgen_cancelled (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   reason       TEXT    NOT NULL,
@@ -171,7 +173,7 @@ CREATE TABLE cancelled (
 ) WITHOUT ROWID;
 
 -- Every failed attempt, kept as long as its event.
-CREATE TABLE attempts (
+CREATE TABLE busgen_attempts (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   n            INTEGER NOT NULL, -- 1, 2, 3 … over the whole life of the delivery
@@ -188,7 +190,7 @@ CREATE TABLE attempts (
 
 -- What has become of deliveries that had failed: when they were last redriven or
 -- handled after all. Kept as long as their event.
-CREATE TABLE outcomes (
+CREATE TABLE busgen_outcomes (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   history      INTEGER NOT NULL, -- attempts up to this number were made before the last redrive
@@ -199,7 +201,7 @@ CREATE TABLE outcomes (
 -- Which handlers ran together when the process died: those with the same time.
 -- Nobody knows which of them ended the process, so it counts as a failed attempt of
 -- none, until one of them does it again while it runs alone.
-CREATE TABLE crashes (
+CREATE TABLE busgen_crashes (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   at           INTEGER NOT NULL, -- when the next process noticed it
@@ -207,21 +209,21 @@ CREATE TABLE crashes (
   PRIMARY KEY (seq, subscription, at)
 ) WITHOUT ROWID;
 
-CREATE INDEX crashes_at ON crashes (at);
+CREATE INDEX busgen_crashes_at ON busgen_crashes (at);
 
 -- Events that an operator has made from another one, with a corrected payload.
 -- They are for the one subscription that had failed.
-CREATE TABLE origins (
+CREATE TABLE busgen_origins (
   seq          INTEGER PRIMARY KEY,
   parent       BLOB    NOT NULL, -- id of the event it was made from
   subscription INTEGER NOT NULL
 );
 
-CREATE INDEX origins_parent ON origins (parent);
+CREATE INDEX busgen_origins_parent ON busgen_origins (parent);
 
 -- What is not delivered at the moment: a subscription by its name, or event
 -- types by a glob.
-CREATE TABLE pauses (
+CREATE TABLE busgen_pauses (
   kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
   target TEXT    NOT NULL,
   since  INTEGER NOT NULL,
@@ -231,7 +233,7 @@ CREATE TABLE pauses (
 ) WITHOUT ROWID;
 
 -- What operators have done. Kept for as long as the file.
-CREATE TABLE audit (
+CREATE TABLE busgen_audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
@@ -242,21 +244,21 @@ CREATE TABLE audit (
   detail       TEXT              -- in words: the filter, the reason
 );
 
-CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
+CREATE INDEX busgen_audit_event ON busgen_audit (event) WHERE event IS NOT NULL;
 
 -- Which deliveries an action on many has changed. Kept as long as their events.
-CREATE TABLE audit_deliveries (
+CREATE TABLE busgen_audit_deliveries (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
-  audit        INTEGER NOT NULL REFERENCES audit (id),
+  audit        INTEGER NOT NULL REFERENCES busgen_audit (id),
   PRIMARY KEY (seq, subscription, audit)
 ) WITHOUT ROWID;
 
-CREATE INDEX audit_deliveries_audit ON audit_deliveries (audit);
+CREATE INDEX busgen_audit_deliveries_audit ON busgen_audit_deliveries (audit);
 
 -- Schedules of the catalogue: which of their times are over. Each time is published in
 -- the transaction that moves passed, so it is published once.
-CREATE TABLE schedules (
+CREATE TABLE busgen_schedules (
   name   TEXT    PRIMARY KEY,
   type   TEXT    NOT NULL, -- of the events
   rule   TEXT    NOT NULL, -- when, as the program knew it that opened the file last: one line of JSON
@@ -271,7 +273,7 @@ CREATE TABLE schedules (
 -- crash they are not true.
 
 -- Circuit breakers that are not closed.
-CREATE TABLE breakers (
+CREATE TABLE busgen_breakers (
   subscription TEXT    PRIMARY KEY, -- in a group the member
   member_of    TEXT,             -- the group
   state        TEXT    NOT NULL CHECK (state IN ('open', 'half-open')),
@@ -284,7 +286,7 @@ CREATE TABLE breakers (
 
 -- Operators' requests to close one. Whoever asks waits for the answer, which is that
 -- the row is gone, and takes the request back if none comes.
-CREATE TABLE breaker_requests (
+CREATE TABLE busgen_breaker_requests (
   subscription TEXT    PRIMARY KEY,
   actor        TEXT    NOT NULL,
   at           INTEGER NOT NULL
@@ -292,7 +294,7 @@ CREATE TABLE breaker_requests (
 
 -- Attempts that have been running for more than a second, and handlers that were left
 -- behind because they ignored their deadline: their deliveries have moved on.
-CREATE TABLE running (
+CREATE TABLE busgen_running (
   subscription TEXT    NOT NULL, -- in a group the member
   member_of    TEXT,
   worker       INTEGER NOT NULL,
@@ -305,19 +307,19 @@ CREATE TABLE running (
 );
 
 -- Subscriptions with events to settle for which the process has no handler.
-CREATE TABLE unhandled (
+CREATE TABLE busgen_unhandled (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
 -- Subscriptions whose handlers are busy all the time while their backlog grows, as the
 -- process that dispatches saw it last.
-CREATE TABLE saturated (
+CREATE TABLE busgen_saturated (
   subscription TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
 -- What the rates of limits have used: the time when a bucket is full again, by the clock of
 -- limits_clock. A row whose time is over says nothing, and is deleted sooner or later.
-CREATE TABLE limits (
+CREATE TABLE busgen_limits (
   name    TEXT    NOT NULL, -- of the limit
   key     TEXT    NOT NULL, -- the value that it is for; empty for none
   full_at INTEGER NOT NULL, -- in nanoseconds
@@ -325,17 +327,17 @@ CREATE TABLE limits (
   PRIMARY KEY (name, key)
 ) WITHOUT ROWID;
 
-CREATE INDEX limits_full ON limits (full_at);
+CREATE INDEX busgen_limits_full ON busgen_limits (full_at);
 
 -- The clock of the rates, in nanoseconds. It never goes back.
-CREATE TABLE limits_clock (
+CREATE TABLE busgen_limits_clock (
   one  INTEGER PRIMARY KEY CHECK (one = 1),
   now  INTEGER NOT NULL,
   wall INTEGER NOT NULL -- what the wall clock said then
 );
 
 -- Who dispatches, for the error a second process gets.
-CREATE TABLE owner (
+CREATE TABLE busgen_owner (
   one   INTEGER PRIMARY KEY CHECK (one = 1),
   pid   INTEGER NOT NULL,
   since INTEGER NOT NULL
@@ -361,28 +363,28 @@ SELECT
   t.name AS type,
   l.payload,
   CASE
-    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
-    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
-    WHEN EXISTS (SELECT 1 FROM routes r JOIN subscriptions s ON s.id = r.subscription
+    WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
+    WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
                  WHERE r.type = l.type AND s.cursor < l.seq AND l.due_at IS NULL
-                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
-    WHEN EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
+                   AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
     ELSE 'done'
   END AS status,
   coalesce((SELECT max(n) FROM (
-     SELECT count(*) AS n FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     SELECT count(*) AS n FROM busgen_attempts a LEFT JOIN busgen_outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
      WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) GROUP BY a.subscription)), 0) AS retry_count,
   (SELECT nullif(json_group_array(error), '[]') FROM (
-     SELECT a.error FROM attempts a LEFT JOIN outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
+     SELECT a.error FROM busgen_attempts a LEFT JOIN busgen_outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
      WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) ORDER BY a.ended_at, a.subscription, a.n)) AS last_error,
   l.metadata,
   strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
   strftime('%Y-%m-%dT%H:%M:%fZ', max(l.created_at,
-     coalesce((SELECT max(a.ended_at) FROM attempts a WHERE a.seq = l.seq), 0),
-     coalesce((SELECT max(o.at) FROM outcomes o WHERE o.seq = l.seq), 0),
-     coalesce((SELECT max(d.dead_at) FROM deliveries d WHERE d.seq = l.seq), 0),
-     coalesce((SELECT max(x.at) FROM discarded x WHERE x.seq = l.seq), 0)) / 1e6, 'unixepoch') AS updated_at
-FROM log l JOIN types t ON t.id = l.type
+     coalesce((SELECT max(a.ended_at) FROM busgen_attempts a WHERE a.seq = l.seq), 0),
+     coalesce((SELECT max(o.at) FROM busgen_outcomes o WHERE o.seq = l.seq), 0),
+     coalesce((SELECT max(d.dead_at) FROM busgen_deliveries d WHERE d.seq = l.seq), 0),
+     coalesce((SELECT max(x.at) FROM busgen_discarded x WHERE x.seq = l.seq), 0)) / 1e6, 'unixepoch') AS updated_at
+FROM busgen_log l JOIN busgen_types t ON t.id = l.type
 WHERE t.name NOT LIKE '$%'; -- those are the bus's own
 
 -- One line per dead delivery, newest first.
@@ -394,16 +396,16 @@ SELECT
   s.name AS subscription,
   d.reason,
   d.failures AS attempts,
-  (SELECT a.error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1) AS last_error,
+  (SELECT a.error FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1) AS last_error,
   (SELECT json_group_array(error)
-     FROM (SELECT error FROM attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n)) AS errors,
+     FROM (SELECT error FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n)) AS errors,
   l.payload,
   strftime('%Y-%m-%dT%H:%M:%fZ', l.created_at / 1e6, 'unixepoch') AS created_at,
   strftime('%Y-%m-%dT%H:%M:%fZ', d.dead_at / 1e6, 'unixepoch') AS dead_at
-FROM deliveries d
-JOIN log l ON l.seq = d.seq
-JOIN types t ON t.id = l.type
-JOIN subscriptions s ON s.id = d.subscription
+FROM busgen_deliveries d
+JOIN busgen_log l ON l.seq = d.seq
+JOIN busgen_types t ON t.id = l.type
+JOIN busgen_subscriptions s ON s.id = d.subscription
 WHERE d.state = 'dead'
 ORDER BY d.dead_at DESC, d.seq DESC;
 
@@ -414,7 +416,7 @@ SELECT
   s.name AS id,
   s.pattern AS event_type,
   strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1e6, 'unixepoch') AS created_at
-FROM subscriptions s;
+FROM busgen_subscriptions s;
 
 -- How any program publishes that has the file open with SQLite, in its own transaction:
 -- INSERT INTO outbox (type, payload) VALUES ('order.placed', '{…}'). There are no rows to
@@ -429,14 +431,14 @@ FROM subscriptions s;
 CREATE VIEW outbox (type, payload, metadata, dedupe_key, delay_ms) AS
 SELECT NULL, NULL, NULL, NULL, NULL WHERE 0;
 
-CREATE TRIGGER outbox_insert INSTEAD OF INSERT ON outbox BEGIN
+CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
   SELECT json_extract('{}', 'outbox: ' || CASE
-    WHEN typeof(NEW.type) <> 'text' OR NEW.type LIKE '$%' OR NOT EXISTS (SELECT 1 FROM types WHERE written = NEW.type)
+    WHEN typeof(NEW.type) <> 'text' OR NEW.type LIKE '$%' OR NOT EXISTS (SELECT 1 FROM busgen_types WHERE written = NEW.type)
       THEN 'there is no event type "' || coalesce(NEW.type, 'NULL') || '" in this file, which has: ' || coalesce((SELECT group_concat(name, ', ')
-        FROM (SELECT DISTINCT name FROM types WHERE name NOT LIKE '$%' ORDER BY name LIMIT 20)), 'none')
+        FROM (SELECT DISTINCT name FROM busgen_types WHERE name NOT LIKE '$%' ORDER BY name LIMIT 20)), 'none')
     WHEN NEW.payload IS NULL OR typeof(NEW.payload) <> 'text' OR instr(NEW.payload, char(0)) OR NOT json_valid(NEW.payload)
       THEN 'the payload of ' || NEW.type || ' is not a text of JSON'
-    WHEN json_type(NEW.payload) <> 'object' AND EXISTS (SELECT 1 FROM schemas s JOIN types t ON t.id = s.type WHERE t.written = NEW.type)
+    WHEN json_type(NEW.payload) <> 'object' AND EXISTS (SELECT 1 FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type WHERE t.written = NEW.type)
       THEN 'the payload of ' || NEW.type || ' is not a JSON object'
     WHEN NEW.dedupe_key IS NOT NULL AND (typeof(NEW.dedupe_key) <> 'text' OR NOT length(CAST(NEW.dedupe_key AS BLOB)) BETWEEN 1 AND 200)
       THEN 'the dedupe_key of ' || NEW.type || ' is not a text of 1 to 200 bytes'
@@ -454,26 +456,26 @@ CREATE TRIGGER outbox_insert INSTEAD OF INSERT ON outbox BEGIN
       THEN 'the metadata of ' || NEW.type || ' has a key that only the bus writes: parent_id, published_by, hops, or one that begins with busgen.'
   END);
 
-  DELETE FROM dedupe WHERE NEW.dedupe_key IS NOT NULL AND (type, key) IN (
-    SELECT type, key FROM dedupe WHERE expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 ORDER BY expires_at LIMIT 8);
-  DELETE FROM dedupe WHERE key = NEW.dedupe_key AND expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
-    AND type IN (SELECT id FROM types WHERE name = (SELECT name FROM types WHERE written = NEW.type));
+  DELETE FROM busgen_dedupe WHERE NEW.dedupe_key IS NOT NULL AND (type, key) IN (
+    SELECT type, key FROM busgen_dedupe WHERE expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 ORDER BY expires_at LIMIT 8);
+  DELETE FROM busgen_dedupe WHERE key = NEW.dedupe_key AND expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
+    AND type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = NEW.type));
   SELECT json_extract('{}', 'outbox: the dedupe_key "' || NEW.dedupe_key || '" of ' || NEW.type || ' was used for another payload')
-  FROM dedupe d JOIN types t ON t.id = d.type JOIN log l ON l.seq = d.seq
-  WHERE t.name = (SELECT name FROM types WHERE written = NEW.type) AND d.key = NEW.dedupe_key
-    AND t.version = (SELECT max(version) FROM types WHERE written = NEW.type)
+  FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type JOIN busgen_log l ON l.seq = d.seq
+  WHERE t.name = (SELECT name FROM busgen_types WHERE written = NEW.type) AND d.key = NEW.dedupe_key
+    AND t.version = (SELECT max(version) FROM busgen_types WHERE written = NEW.type)
     AND CASE WHEN json_valid(l.payload) THEN json(l.payload) ELSE l.payload END <> json(NEW.payload);
   SELECT RAISE(IGNORE)
-  FROM dedupe d JOIN types t ON t.id = d.type
-  WHERE t.name = (SELECT name FROM types WHERE written = NEW.type) AND d.key = NEW.dedupe_key;
+  FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
+  WHERE t.name = (SELECT name FROM busgen_types WHERE written = NEW.type) AND d.key = NEW.dedupe_key;
 
-  INSERT INTO log (id, type, payload, metadata, created_at, due_at)
+  INSERT INTO busgen_log (id, type, payload, metadata, created_at, due_at)
   SELECT
     CAST(substr(bytes, 1 + (ms >> 40 & 255), 1) || substr(bytes, 1 + (ms >> 32 & 255), 1) || substr(bytes, 1 + (ms >> 24 & 255), 1)
       || substr(bytes, 1 + (ms >> 16 & 255), 1) || substr(bytes, 1 + (ms >> 8 & 255), 1) || substr(bytes, 1 + (ms & 255), 1)
       || substr(bytes, 1 + (112 + (random() & 15)), 1) || randomblob(1)
       || substr(bytes, 1 + (128 + (random() & 63)), 1) || randomblob(7) AS BLOB),
-    (SELECT id FROM types WHERE written = NEW.type ORDER BY version DESC LIMIT 1),
+    (SELECT id FROM busgen_types WHERE written = NEW.type ORDER BY version DESC LIMIT 1),
     NEW.payload,
     (SELECT nullif(json_group_object(key, value), '{}') FROM (SELECT key, value FROM json_each(NEW.metadata) ORDER BY key)),
     ms * 1000,
@@ -484,10 +486,10 @@ CREATE TRIGGER outbox_insert INSTEAD OF INSERT ON outbox BEGIN
       x'404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f' ||
       x'808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf' ||
       x'c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff' AS BLOB) AS bytes);
-  INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-  SELECT r.subscription, l.seq, 'waiting', 0, l.due_at FROM log l JOIN routes r ON r.type = l.type
-  WHERE l.seq = (SELECT max(seq) FROM log) AND l.due_at IS NOT NULL;
-  INSERT INTO dedupe (type, key, seq, id, digest, expires_at)
-  SELECT type, NEW.dedupe_key, seq, id, x'', created_at + 86400000000 FROM log
-  WHERE seq = (SELECT max(seq) FROM log) AND NEW.dedupe_key IS NOT NULL;
+  INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
+  SELECT r.subscription, l.seq, 'waiting', 0, l.due_at FROM busgen_log l JOIN busgen_routes r ON r.type = l.type
+  WHERE l.seq = (SELECT max(seq) FROM busgen_log) AND l.due_at IS NOT NULL;
+  INSERT INTO busgen_dedupe (type, key, seq, id, digest, expires_at)
+  SELECT type, NEW.dedupe_key, seq, id, x'', created_at + 86400000000 FROM busgen_log
+  WHERE seq = (SELECT max(seq) FROM busgen_log) AND NEW.dedupe_key IS NOT NULL;
 END;

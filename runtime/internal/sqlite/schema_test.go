@@ -22,8 +22,8 @@ func TestEveryVersionHasItsMigration(t *testing.T) {
 
 // Migrations that might come, from version 1 to 3.
 var synthetic = []string{
-	"ALTER TABLE log ADD COLUMN copy TEXT; UPDATE log SET copy = payload",
-	"CREATE TABLE copies (seq INTEGER PRIMARY KEY, copy TEXT); INSERT INTO copies SELECT seq, copy FROM log",
+	"ALTER TABLE busgen_log ADD COLUMN copy TEXT; UPDATE busgen_log SET copy = payload",
+	"CREATE TABLE copies (seq INTEGER PRIMARY KEY, copy TEXT); INSERT INTO copies SELECT seq, copy FROM busgen_log",
 }
 
 func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 	migrationTest(t, func(m *machine) {
 		c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 		m.must(err)
-		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM log"} // a second time
+		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM busgen_log"} // a second time
 		if err := upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
 			m.fail("the broken migration returned %v", err)
 		}
@@ -138,7 +138,7 @@ func (m *machine) schemaHolds(fs *simfs.FS, versions ...int) (version string) {
 	c := m.raw(fs)
 	defer c.Close()
 	version = m.rows(c, "PRAGMA user_version")[0][0]
-	column := m.rows(c, "SELECT count(*) FROM pragma_table_info('log') WHERE name = 'copy'")[0][0] == "1"
+	column := m.rows(c, "SELECT count(*) FROM pragma_table_info('busgen_log') WHERE name = 'copy'")[0][0] == "1"
 	table := m.rows(c, "SELECT count(*) FROM sqlite_schema WHERE name = 'copies'")[0][0] == "1"
 	fits := false
 	for _, v := range versions {
@@ -146,7 +146,7 @@ func (m *machine) schemaHolds(fs *simfs.FS, versions ...int) (version string) {
 			continue
 		}
 		fits = column == (v >= 2) && table == (v >= 3)
-		if fits && column && m.rows(c, "SELECT count(*) FROM log WHERE copy = payload")[0][0] != "40" ||
+		if fits && column && m.rows(c, "SELECT count(*) FROM busgen_log WHERE copy = payload")[0][0] != "40" ||
 			fits && table && m.rows(c, "SELECT count(*) FROM copies")[0][0] != "40" {
 			m.fail("version %d is not complete", v)
 		}

@@ -24,7 +24,7 @@ func changedSchemas(c *database.Conn, rows []typenames.Row, specs []engine.TypeS
 			changed[id] = spec.Schema
 		}
 	}
-	err := c.Query("SELECT type, schema FROM schemas", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT type, schema FROM busgen_schemas", func(s *sqlite3.Stmt) error {
 		if id := s.ColumnInt64(0); changed[id] == s.ColumnText(1) {
 			delete(changed, id)
 		}
@@ -44,7 +44,7 @@ func storeSchemas(c *database.Conn, specs []engine.TypeSpec, program string) err
 		return err
 	}
 	for id, schema := range changed {
-		err := c.Exec("INSERT OR REPLACE INTO schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
+		err := c.Exec("INSERT OR REPLACE INTO busgen_schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
 		if err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func storeSchemas(c *database.Conn, specs []engine.TypeSpec, program string) err
 func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engine.Schema, err error) {
 	err = i.look(ctx, "read a schema of", func(c *database.Conn) error {
 		return c.Query(`
-			SELECT t.version, s.schema, s.stored_at, s.program FROM schemas s JOIN types t ON t.id = s.type
-			WHERE t.name = (SELECT name FROM types WHERE written = ? LIMIT 1)
+			SELECT t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type
+			WHERE t.name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)
 			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
 			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
 			return nil

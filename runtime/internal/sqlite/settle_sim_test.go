@@ -174,12 +174,12 @@ func (l *booker) settleAll() {
 func (l *booker) audit() {
 	c := l.raw(l.fs)
 	defer c.Close()
-	for _, row := range l.rows(c, "SELECT l.seq, (SELECT count(*) FROM booked b WHERE b.seq = l.seq) FROM log l") {
+	for _, row := range l.rows(c, "SELECT l.seq, (SELECT count(*) FROM booked b WHERE b.seq = l.seq) FROM busgen_log l") {
 		if row[1] != "1" {
 			l.fail("event %s has %s rows, want 1", row[0], row[1])
 		}
 	}
-	if open := l.rows(c, "SELECT seq, state FROM deliveries"); len(open) > 0 {
+	if open := l.rows(c, "SELECT seq, state FROM busgen_deliveries"); len(open) > 0 {
 		l.fail("open are %v", open)
 	}
 }

@@ -40,7 +40,7 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		second.Settle(again, retry)
 		must(t, log.Flush(t.Context()))
 		must(t, log.read(func(c *database.Conn) error {
-			n, err := c.Int64("SELECT count(*) FROM attempts JOIN deliveries USING (seq, subscription) WHERE state = 'waiting'")
+			n, err := c.Int64("SELECT count(*) FROM busgen_attempts JOIN busgen_deliveries USING (seq, subscription) WHERE state = 'waiting'")
 			if n != 1 {
 				t.Errorf("there are %d failed attempts of an open delivery, want 1", n)
 			}

@@ -36,12 +36,12 @@ func (w *writer) insertSpecial(one []logged) error {
 }
 
 const (
-	insertKey = "INSERT OR REPLACE INTO dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
-	updateDue = "UPDATE log SET due_at = ? WHERE seq = ?"
+	insertKey = "INSERT OR REPLACE INTO busgen_dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
+	updateDue = "UPDATE busgen_log SET due_at = ? WHERE seq = ?"
 	// insertWaiting gives an event ?1 of a type ?3 deliveries that are due at ?2.
 	insertWaiting = `
-		INSERT INTO deliveries (subscription, seq, state, failures, due_at)
-		SELECT subscription, ?1, 'waiting', 0, ?2 FROM routes WHERE type = ?3`
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
+		SELECT subscription, ?1, 'waiting', 0, ?2 FROM busgen_routes WHERE type = ?3`
 )
 
 // dueOf returns when the deliveries of a delayed event are due. One that is due as it is

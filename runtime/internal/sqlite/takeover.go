@@ -45,7 +45,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	// nobody is charged for them again.
 	var since int64
 	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
-		before, err := c.Int64("SELECT since FROM owner")
+		before, err := c.Int64("SELECT since FROM busgen_owner")
 		if err != nil {
 			return err
 		}
@@ -65,11 +65,11 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := forgetSettled(c); err != nil {
 			return err
 		}
-		if err := c.Exec("UPDATE cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
+		if err := c.Exec("UPDATE busgen_cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
 			return err
 		}
 		since = max(before+1, time.Now().UnixMicro())
-		return c.Exec("INSERT OR REPLACE INTO owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
+		return c.Exec("INSERT OR REPLACE INTO busgen_owner (one, pid, since) VALUES (1, ?, ?)", os.Getpid(), since)
 	})
 	if err != nil {
 		*found = engine.Recovery{} // the next one finds it again
@@ -81,7 +81,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	}
 	// The last owner may have dispatched what this process published.
 	err = l.read(func(c *database.Conn) error {
-		last, err := c.Int64("SELECT max(seq) FROM log")
+		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
 		}
@@ -115,18 +115,18 @@ func claimsError(op, path string, err error) error {
 
 // count says what there is to do.
 func count(c *database.Conn, found *engine.Recovery) error {
-	waiting, err := c.Int64("SELECT count(*) FROM deliveries WHERE state = 'waiting'")
+	waiting, err := c.Int64("SELECT count(*) FROM busgen_deliveries WHERE state = 'waiting'")
 	if err != nil {
 		return err
 	}
-	dead, err := c.Int64("SELECT count(*) FROM deliveries WHERE state = 'dead'")
+	dead, err := c.Int64("SELECT count(*) FROM busgen_deliveries WHERE state = 'dead'")
 	if err != nil {
 		return err
 	}
 	found.Waiting, found.Dead = int(waiting)-found.Interrupted, int(dead)
 	// An upper bound that costs nothing: how far the slowest subscription is
 	// behind, whether or not all of that is for it.
-	found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM log) - (SELECT min(cursor) FROM subscriptions))")
+	found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
 	return err
 }
 

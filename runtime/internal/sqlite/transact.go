@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -333,18 +332,12 @@ func (t *run) QueryRowContext(ctx context.Context, query string, args ...any) *s
 	return t.tx.QueryRowContext(ctx, query, args...)
 }
 
-// ourNames are those of the tables, views and indexes of the schema.
-var ourNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:TABLE|VIEW|(?:UNIQUE )?INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
-		names[found[1]] = true
-	}
-	return names
-}()
+// publicViews are what the bus has in the file for others to use. Everything else of it has a
+// name that begins with busgen_.
+var publicViews = []string{"events", "dead_letters", "event_subscriptions", "outbox"}
 
-// isOurs tells whether a name in the database belongs to the bus. Tables that later versions
-// add have names that begin with busgen_.
+// isOurs tells whether a name in the database belongs to the bus.
 func isOurs(name string) bool {
 	name = strings.ToLower(name)
-	return ourNames[name] || strings.HasPrefix(name, "busgen_")
+	return strings.HasPrefix(name, "busgen_") || slices.Contains(publicViews, name)
 }

@@ -175,7 +175,7 @@ func (b *bank) audit() {
 		}); err != nil {
 			return err
 		}
-		err = c.Query("SELECT CAST(payload AS INTEGER) FROM log ORDER BY 1", func(s *sqlite3.Stmt) error {
+		err = c.Query("SELECT CAST(payload AS INTEGER) FROM busgen_log ORDER BY 1", func(s *sqlite3.Stmt) error {
 			events = append(events, s.ColumnInt(0))
 			return nil
 		})

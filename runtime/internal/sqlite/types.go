@@ -105,7 +105,7 @@ func (t *typeTable) read(c *database.Conn, anew bool) error {
 
 // typeRows reads the table.
 func typeRows(c *database.Conn) (rows []typenames.Row, err error) {
-	err = c.Query("SELECT id, name, written, version FROM types ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, written, version FROM busgen_types ORDER BY id", func(s *sqlite3.Stmt) error {
 		rows = append(rows, typenames.Row{ID: s.ColumnInt64(0), Name: s.ColumnText(1), Written: s.ColumnText(2), Version: s.ColumnInt(3)})
 		return nil
 	})

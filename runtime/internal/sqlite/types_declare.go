@@ -65,7 +65,7 @@ func declareTypes(c *database.Conn, specs []engine.TypeSpec) error {
 		return nil
 	}
 	for id, name := range renamed {
-		if err := c.Exec("UPDATE types SET name = ? WHERE id = ?", name, id); err != nil {
+		if err := c.Exec("UPDATE busgen_types SET name = ? WHERE id = ?", name, id); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func declareTypes(c *database.Conn, specs []engine.TypeSpec) error {
 func declareType(c *database.Conn, key typenames.Key) (typeID int64, err error) {
 	key.Version = max(key.Version, 1)
 	relative, name := int64(0), key.Name // another row of the same type
-	err = c.Query("SELECT id, name, version FROM types WHERE written = ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, name, version FROM busgen_types WHERE written = ?", func(s *sqlite3.Stmt) error {
 		relative, name = s.ColumnInt64(0), s.ColumnText(1)
 		if s.ColumnInt(2) == key.Version {
 			typeID = relative
@@ -93,21 +93,21 @@ func declareType(c *database.Conn, key typenames.Key) (typeID int64, err error) 
 	if err != nil || typeID != 0 {
 		return typeID, err
 	}
-	if err := c.Exec("INSERT INTO types (name, written, version) VALUES (?, ?, ?)", name, key.Name, key.Version); err != nil {
+	if err := c.Exec("INSERT INTO busgen_types (name, written, version) VALUES (?, ?, ?)", name, key.Name, key.Version); err != nil {
 		return 0, err
 	}
 	typeID = c.LastInsertRowID()
 	if relative != 0 {
-		return typeID, c.Exec("INSERT INTO routes (type, subscription, former) SELECT ?, subscription, former FROM routes WHERE type = ?", typeID, relative)
+		return typeID, c.Exec("INSERT INTO busgen_routes (type, subscription, former) SELECT ?, subscription, former FROM busgen_routes WHERE type = ?", typeID, relative)
 	}
-	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM subscriptions", func(pattern string) (bool, error) {
+	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM busgen_subscriptions", func(pattern string) (bool, error) {
 		return typenames.Matches(pattern, key.Name)
 	})
 	if err != nil {
 		return 0, err
 	}
 	for _, subscription := range subscriptions {
-		if err := c.Exec("INSERT INTO routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+		if err := c.Exec("INSERT INTO busgen_routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
 			return 0, err
 		}
 	}
@@ -118,13 +118,13 @@ func declareType(c *database.Conn, key typenames.Key) (typeID int64, err error) 
 // today, and a row of it; 0 if there is none.
 func noticeType(c *database.Conn, base string) (typeID int64, name string, err error) {
 	name = engine.DeadType(base)
-	err = c.Query("SELECT name FROM types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT name FROM busgen_types WHERE written = ? LIMIT 1", func(s *sqlite3.Stmt) error {
 		name = engine.DeadType(s.ColumnText(0))
 		return nil
 	}, base)
 	if err != nil {
 		return 0, name, err
 	}
-	typeID, err = c.Int64("SELECT max(id) FROM types WHERE name = ?", name)
+	typeID, err = c.Int64("SELECT max(id) FROM busgen_types WHERE name = ?", name)
 	return typeID, name, err
 }

@@ -26,7 +26,7 @@ func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int6
 		here[one.(*consumer).id] = true
 	}
 	err = l.read(func(c *database.Conn) error {
-		if found.Last, err = c.Int64("SELECT coalesce(max(seq), 0) FROM log"); err != nil {
+		if found.Last, err = c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log"); err != nil {
 			return err
 		}
 		if found.Consumers, err = unhandledConsumers(c, here, found.Last); err != nil {
@@ -43,7 +43,7 @@ func unhandledConsumers(c *database.Conn, here map[int64]bool, last int64) (all 
 	type place struct{ id, cursor int64 }
 	var places []place
 	var candidates []engine.Backlog
-	err = c.Query("SELECT id, cursor, name, pattern FROM subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT id, cursor, name, pattern FROM busgen_subscriptions ORDER BY id", func(s *sqlite3.Stmt) error {
 		if id := s.ColumnInt64(0); !here[id] {
 			places = append(places, place{id, s.ColumnInt64(1)})
 			candidates = append(candidates, engine.Backlog{Name: s.ColumnText(2), Pattern: s.ColumnText(3)})
@@ -72,14 +72,14 @@ func oldestOpen(c *database.Conn, id, cursor, last int64) (oldest time.Time, err
 		return nil
 	}
 	err = c.Query(`
-		SELECT l.created_at FROM deliveries d JOIN log l ON l.seq = d.seq
+		SELECT l.created_at FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 		WHERE d.subscription = ? AND d.state <> 'dead' ORDER BY d.seq LIMIT 1`, note, id)
 	for _, from := range []int64{cursor, max(cursor, last-unhandledLooked)} {
 		if err != nil || !oldest.IsZero() {
 			break
 		}
 		err = c.Query(`
-			SELECT l.created_at FROM log l
+			SELECT l.created_at FROM busgen_log l
 			WHERE l.seq > ?2 AND l.seq <= ?3 AND `+withoutRow+`
 			ORDER BY l.seq LIMIT 1`, note, id, from, from+unhandledLooked)
 	}
@@ -90,7 +90,7 @@ func oldestOpen(c *database.Conn, id, cursor, last int64) (oldest time.Time, err
 // subscription is for.
 func (l *Log) unroutedTypes(c *database.Conn, after int64, relevant func(string) bool) ([]string, error) {
 	unrouted := map[int64]string{}
-	err := c.Query("SELECT id, name FROM types t WHERE NOT EXISTS (SELECT 1 FROM routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
+	err := c.Query("SELECT id, name FROM busgen_types t WHERE NOT EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
 		id := s.ColumnInt64(0)
 		info, _ := l.types.info(id)
 		if name := cmp.Or(info.name, s.ColumnText(1)); name[0] != engine.OwnType && relevant(name) {
@@ -102,7 +102,7 @@ func (l *Log) unroutedTypes(c *database.Conn, after int64, relevant func(string)
 		return nil, err
 	}
 	stored := map[string]bool{}
-	err = c.Query("SELECT type FROM log WHERE seq > ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT type FROM busgen_log WHERE seq > ?", func(s *sqlite3.Stmt) error {
 		if name, ok := unrouted[s.ColumnInt64(0)]; ok {
 			stored[name] = true
 		}

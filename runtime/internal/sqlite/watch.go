@@ -43,7 +43,7 @@ func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, err
 	}
 	l.writer.watchOthers()
 	err := l.read(func(c *database.Conn) (err error) {
-		w.began, err = c.Int64("SELECT max(seq) FROM log")
+		w.began, err = c.Int64("SELECT max(seq) FROM busgen_log")
 		if w.after = w.began; err != nil || spec.Since.IsZero() {
 			return err
 		}
@@ -128,7 +128,7 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 		return found, next - 1, 0, nil
 	}
 	err = w.log.read(func(c *database.Conn) error {
-		last, err := c.Int64("SELECT max(seq) FROM log")
+		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
 		}
@@ -144,9 +144,9 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 			return err
 		}
 		err = c.Query(`
-			SELECT seq, id, type, payload, metadata, created_at, due_at FROM log
+			SELECT seq, id, type, payload, metadata, created_at, due_at FROM busgen_log
 			WHERE seq > ?1 AND seq <= ?2 AND type IN (SELECT value FROM json_each(?3))
-			  AND NOT (?5 AND due_at IS NOT NULL AND EXISTS (SELECT 1 FROM origins o WHERE o.seq = log.seq))
+			  AND NOT (?5 AND due_at IS NOT NULL AND EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = busgen_log.seq))
 			ORDER BY seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
 			r := &engine.Record{
 				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
@@ -166,7 +166,7 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 		}
 		if first := max(w.after, w.began); err == nil && first < end {
 			var left int64
-			left, err = c.Int64("SELECT count(*) FROM log WHERE seq > ? AND seq <= ?", first, end)
+			left, err = c.Int64("SELECT count(*) FROM busgen_log WHERE seq > ? AND seq <= ?", first, end)
 			passed = end - first - left
 		}
 		return err

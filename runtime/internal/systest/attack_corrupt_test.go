@@ -332,13 +332,13 @@ func TestALogWithAGapOfAnySizeIsPrunedAtOnce(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Publish(Numbers(1, 10)...)
 		f.Stop()
-		Must(t, execFile(f.Path, "PRAGMA foreign_keys=0; UPDATE log SET seq = 1000000000000000 WHERE seq = 10"))
+		Must(t, execFile(f.Path, "PRAGMA foreign_keys=0; UPDATE busgen_log SET seq = 1000000000000000 WHERE seq = 10"))
 		f = SQLite.Reopen(t, f.Path, runtime.WithRetention(time.Minute))
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		f.MustStart()
 		f.Publish(11)
 		time.Sleep(3 * time.Minute)
-		if got := queryFile(t, f.Path, "SELECT count(*) FROM log"); got != "1" {
+		if got := queryFile(t, f.Path, "SELECT count(*) FROM busgen_log"); got != "1" {
 			t.Errorf("%s events are left, want the newest", got)
 		}
 	})
@@ -347,8 +347,8 @@ func TestALogWithAGapOfAnySizeIsPrunedAtOnce(t *testing.T) {
 // SQLite does not call these files damaged. It complains about our statements.
 func TestAFileThatContradictsItselfIsCorrupt(t *testing.T) {
 	for name, statements := range map[string]string{
-		"the type of an event is missing": "PRAGMA foreign_keys=0; DELETE FROM types",
-		"an index is missing":             "DROP INDEX deliveries_open",
+		"the type of an event is missing": "PRAGMA foreign_keys=0; DELETE FROM busgen_types",
+		"an index is missing":             "DROP INDEX busgen_deliveries_open",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := SQLite.Open(t)

@@ -90,7 +90,7 @@ func TestAnEventThatKillsItsBatchIsFoundAndHarmsNoOther(t *testing.T) {
 	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status = 'done'"); got != "24" {
 		t.Errorf("%s healthy events are done, want 24", got)
 	}
-	if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != fmt.Sprint(crowdAttempts) {
+	if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != fmt.Sprint(crowdAttempts) {
 		t.Errorf("%s failed attempts are on record, want the poison's %d", got, crowdAttempts)
 	}
 }
@@ -161,8 +161,8 @@ func TestKillsWithBatchesLoseNothing(t *testing.T) {
 	t.Logf("%d events were acknowledged over %d kills", len(published), *batchKills)
 	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status NOT IN ('done')"); got != "0" {
 		t.Errorf("%s events are not done", got)
-		t.Error(queryFile(t, path, "SELECT group_concat(concat_ws(' ', seq, subscription, state, failures, uncounted, crashed, suspect, reason), '; ') FROM deliveries"))
-		t.Error(queryFile(t, path, "SELECT group_concat(concat_ws(' ', seq, subscription, n, kind, error), '; ') FROM attempts WHERE seq IN (SELECT seq FROM deliveries)"))
+		t.Error(queryFile(t, path, "SELECT group_concat(concat_ws(' ', seq, subscription, state, failures, uncounted, crashed, suspect, reason), '; ') FROM busgen_deliveries"))
+		t.Error(queryFile(t, path, "SELECT group_concat(concat_ws(' ', seq, subscription, n, kind, error), '; ') FROM busgen_attempts WHERE seq IN (SELECT seq FROM busgen_deliveries)"))
 	}
 	// Each order has exactly one child of its own: stored with its success, and only once.
 	orders := queryFile(t, path, "SELECT count(*) FROM events WHERE type = 'order.placed'")

@@ -34,7 +34,7 @@ func TestAProbeNeverLeavesTheSubscriptionStuck(t *testing.T) {
 		}, again: true},
 		"it ignores its timeout": {do: func(context.Context, *Fixture, runtime.Event[OrderPlaced]) error { time.Sleep(time.Hour); return nil }, again: true},
 		"its event is purged meanwhile": {do: func(ctx context.Context, f *Fixture, e runtime.Event[OrderPlaced]) error {
-			return errors.Join(execFile(f.Path, fmt.Sprintf("DELETE FROM deliveries WHERE seq = (SELECT seq FROM log WHERE id = x'%x')", e.ID[:])), runtime.Snooze(time.Second))
+			return errors.Join(execFile(f.Path, fmt.Sprintf("DELETE FROM busgen_deliveries WHERE seq = (SELECT seq FROM busgen_log WHERE id = x'%x')", e.ID[:])), runtime.Snooze(time.Second))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -245,7 +245,7 @@ func checkCrashes(t *testing.T, path string, killed map[string]int, between int)
 	counted := 0
 	for _, one := range strings.Fields(queryFile(t, path, `
 		SELECT group_concat(id || '=' || n, ' ') FROM (
-		  SELECT lower(hex(l.id)) AS id, count(*) AS n FROM attempts a JOIN log l ON l.seq = a.seq WHERE a.kind = 'crash' GROUP BY a.seq)`)) {
+		  SELECT lower(hex(l.id)) AS id, count(*) AS n FROM busgen_attempts a JOIN busgen_log l ON l.seq = a.seq WHERE a.kind = 'crash' GROUP BY a.seq)`)) {
 		id, n, _ := strings.Cut(one, "=")
 		crashes, err := strconv.Atoi(n)
 		Must(t, err)
@@ -305,7 +305,7 @@ func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *test
 	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status = 'done'"); got != "49" {
 		t.Errorf("%s innocent events are done, want 49", got)
 	}
-	if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != "3" {
+	if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != "3" {
 		t.Errorf("%s attempts were charged, want the poison's 3", got)
 	}
 }

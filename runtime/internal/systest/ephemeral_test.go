@@ -56,11 +56,11 @@ func TestEphemeralSubscriptionsLeaveNothingInTheFile(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		after := rowsOf(t, f.Path)
-		if before["log"] != "2" || after["log"] != "4" {
-			t.Errorf("the log has %s events, later %s", before["log"], after["log"])
+		if before["busgen_log"] != "2" || after["busgen_log"] != "4" {
+			t.Errorf("the log has %s events, later %s", before["busgen_log"], after["busgen_log"])
 		}
-		delete(before, "log")
-		if delete(after, "log"); !maps.Equal(before, after) {
+		delete(before, "busgen_log")
+		if delete(after, "busgen_log"); !maps.Equal(before, after) {
 			t.Errorf("the file had %v, and has %v", before, after)
 		}
 	})

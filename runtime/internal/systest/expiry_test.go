@@ -34,7 +34,7 @@ func TestOnlySnoozesThatHandlersAskForCount(t *testing.T) {
 		f.MustStart()
 		f.Fragile(1, 1)
 		time.Sleep(10 * time.Minute) // a probe a minute fails, and between them it is passed over
-		if n := queryFile(t, f.Path, "SELECT state || ' ' || snoozes FROM deliveries"); n != "waiting 0" {
+		if n := queryFile(t, f.Path, "SELECT state || ' ' || snoozes FROM busgen_deliveries"); n != "waiting 0" {
 			t.Errorf("the delivery is %s, want waiting 0", n)
 		}
 		broken.Store(false)

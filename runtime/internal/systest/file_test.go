@@ -144,13 +144,13 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		Must(t, err)
 		f.Idle()
 		check("handled by both", "done 0 none", 5*time.Second+200*time.Millisecond) // when the bus has seen the redrive
-		if n := queryFile(t, f.Path, "SELECT count(*) FROM attempts"); n != "7" {
+		if n := queryFile(t, f.Path, "SELECT count(*) FROM busgen_attempts"); n != "7" {
 			t.Errorf("%s attempts are on record, want all 7", n)
 		}
 
 		f.Publish(2)
 		Must(t, f.Shutdown(t.Context()))
-		for _, remains := range []string{"outcomes", "attempts"} {
+		for _, remains := range []string{"busgen_outcomes", "busgen_attempts"} {
 			if n := queryFile(t, f.Path, "SELECT count(*) FROM "+remains+" WHERE seq = 1"); n == "0" {
 				t.Errorf("nothing of the event is left in %s", remains)
 			}
@@ -158,7 +158,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 		f = SQLite.Reopen(t, f.Path, runtime.WithRetention(time.Hour))
 		f.MustStart()
 		time.Sleep(3 * time.Hour)
-		for _, remains := range []string{"outcomes", "attempts", "log"} {
+		for _, remains := range []string{"busgen_outcomes", "busgen_attempts", "busgen_log"} {
 			if n := queryFile(t, f.Path, "SELECT count(*) FROM "+remains+" WHERE seq = 1"); n != "0" {
 				t.Errorf("the event was pruned, and %s has something of it", remains)
 			}
@@ -295,7 +295,7 @@ func TestADedupeKeyIsForgottenAfterItsWindow(t *testing.T) {
 		publish(1)
 		time.Sleep(time.Hour)
 		publish(2)
-		if n := queryFile(t, f.Path, "SELECT count(*) FROM dedupe"); n != "1" {
+		if n := queryFile(t, f.Path, "SELECT count(*) FROM busgen_dedupe"); n != "1" {
 			t.Errorf("%s keys are remembered, want the new one only", n)
 		}
 	})

@@ -46,10 +46,10 @@ func TestAnIdleBusDoesNotAskTheFileForDeadLetters(t *testing.T) {
 		Must(t, execFile(p.Path, `
 			BEGIN;
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
-			INSERT INTO log (id, type, payload, created_at) SELECT randomblob(16), type, payload, created_at FROM log, n;
-			INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason)
-			SELECT 1, seq, 'dead', 1, 0, 'permanent' FROM log WHERE seq > 1;
-			UPDATE subscriptions SET cursor = (SELECT max(seq) FROM log);
+			INSERT INTO busgen_log (id, type, payload, created_at) SELECT randomblob(16), type, payload, created_at FROM busgen_log, n;
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason)
+			SELECT 1, seq, 'dead', 1, 0, 'permanent' FROM busgen_log WHERE seq > 1;
+			UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log);
 			COMMIT`))
 		time.Sleep(10 * Look)
 		p.RequireChanges()
@@ -63,9 +63,9 @@ func TestDeadLettersThatCannotBeCountedAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := SQLite.OpenPatient(t, runtime.DefaultHealth())
 		p.MustStart()
-		Must(t, execFile(p.Path, "ALTER TABLE subscriptions RENAME TO hidden"))
+		Must(t, execFile(p.Path, "ALTER TABLE busgen_subscriptions RENAME TO hidden"))
 		time.Sleep(5 * Look)
-		Must(t, execFile(p.Path, "ALTER TABLE hidden RENAME TO subscriptions"))
+		Must(t, execFile(p.Path, "ALTER TABLE hidden RENAME TO busgen_subscriptions"))
 		time.Sleep(5 * Look)
 		n := 0
 		for _, line := range p.Log.Level(t, "ERROR") {

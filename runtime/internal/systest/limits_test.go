@@ -22,7 +22,7 @@ func TestNothingThatNeedsARateBeginsWhileTheFileCannotStoreIt(t *testing.T) {
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		f.MustStart()
-		Must(t, execFile(f.Path, "CREATE TRIGGER broken BEFORE INSERT ON limits BEGIN SELECT RAISE(ABORT, 'broken'); END"))
+		Must(t, execFile(f.Path, "CREATE TRIGGER broken BEFORE INSERT ON busgen_limits BEGIN SELECT RAISE(ABORT, 'broken'); END"))
 		f.Publish(1, 2)
 		time.Sleep(10 * time.Second)
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -299,7 +299,7 @@ func TestAnOwnerThatHasBeenReplacedWritesNothingMore(t *testing.T) {
 	f.MustStart()
 	f.Publish(1)
 	<-started
-	queryFile(t, f.Path, "UPDATE owner SET pid = 4711, since = since + 1 RETURNING 1")
+	queryFile(t, f.Path, "UPDATE busgen_owner SET pid = 4711, since = since + 1 RETURNING 1")
 	close(release) // its success must not be written
 	f.Publish(2)
 	eventually(t, "the bus says that it has stopped", func() bool { return f.Health().Stopped != "" })

@@ -269,11 +269,11 @@ func (w *world) stepClock(path string) {
 	step := time.Duration(w.IntN(20_000_000)-10_000_000) * time.Microsecond
 	w.trace("the clock is set forward by %v", step)
 	Must(w.T, execFile(path, fmt.Sprintf(`
-		UPDATE deliveries SET due_at = max(1, due_at - %d) WHERE state = 'waiting' AND due_at > 0;
-		UPDATE log SET due_at = max(1, due_at - %[1]d) WHERE due_at IS NOT NULL`, step.Microseconds())))
+		UPDATE busgen_deliveries SET due_at = max(1, due_at - %d) WHERE state = 'waiting' AND due_at > 0;
+		UPDATE busgen_log SET due_at = max(1, due_at - %[1]d) WHERE due_at IS NOT NULL`, step.Microseconds())))
 	// Nothing was written in the future: the next bus knows by that how far the
 	// clock was set back at least, and lets retries follow.
-	written, err := strconv.ParseInt(queryFile(w.T, path, "SELECT coalesce(max(due_at - wait), 0) FROM deliveries WHERE state = 'waiting'"), 10, 64)
+	written, err := strconv.ParseInt(queryFile(w.T, path, "SELECT coalesce(max(due_at - wait), 0) FROM busgen_deliveries WHERE state = 'waiting'"), 10, 64)
 	Must(w.T, err)
 	back := time.UnixMicro(written).Sub(time.Now())
 	if back < 100*time.Millisecond {

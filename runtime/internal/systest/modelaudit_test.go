@@ -35,7 +35,7 @@ func (w *world) auditLog() map[*modelEvent]int {
 		byID[e.id] = e
 	}
 	place := map[*modelEvent]int{}
-	for i, row := range w.rows("SELECT lower(hex(id)), payload FROM log ORDER BY seq") {
+	for i, row := range w.rows("SELECT lower(hex(id)), payload FROM busgen_log ORDER BY seq") {
 		id := uuid.MustParse(row[0])
 		e := byID[id]
 		if e == nil || e.number != numberOf(runtime.Raw(row[1])) {
@@ -65,8 +65,8 @@ func (w *world) auditLog() map[*modelEvent]int {
 func (w *world) auditAttempts() {
 	recorded := map[string][]string{}
 	for _, row := range w.rows(`
-		SELECT lower(hex(l.id)), s.name, a.kind FROM attempts a
-		JOIN log l ON l.seq = a.seq JOIN subscriptions s ON s.id = a.subscription
+		SELECT lower(hex(l.id)), s.name, a.kind FROM busgen_attempts a
+		JOIN busgen_log l ON l.seq = a.seq JOIN busgen_subscriptions s ON s.id = a.subscription
 		ORDER BY a.seq, a.subscription, a.n`) {
 		key := row[0] + " " + row[1]
 		recorded[key] = append(recorded[key], row[2])

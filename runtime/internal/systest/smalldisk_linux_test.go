@@ -79,7 +79,7 @@ func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	reader, err := sqlite3.Open(path)
 	Must(t, err)
-	Must(t, reader.Exec("BEGIN; SELECT count(*) FROM log"))
+	Must(t, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
 	return func() { Must(t, reader.Close()) }
 }
 

@@ -101,7 +101,7 @@ func poisonRound(t *testing.T, concurrency, poison int) {
 	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status = 'done'"); got != "50" {
 		t.Errorf("%s healthy events are done, want 50", got)
 	}
-	if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != fmt.Sprint(crowdAttempts) {
+	if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != fmt.Sprint(crowdAttempts) {
 		t.Errorf("%s failed attempts are on record, want the poison's %d", got, crowdAttempts)
 	}
 }

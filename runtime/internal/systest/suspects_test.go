@@ -17,7 +17,7 @@ func TestASuspectThatIsDueLaterBlocksNoOthersUntilThen(t *testing.T) {
 		c := SQLite.Crowded(t, "one", "two")
 		c.MustStart() // which finds out what ran
 		c.Stop()
-		Must(t, execFile(c.Path, "UPDATE deliveries SET due_at = due_at + 3600000000, wait = 3600000000"))
+		Must(t, execFile(c.Path, "UPDATE busgen_deliveries SET due_at = due_at + 3600000000, wait = 3600000000"))
 
 		d := &Crowd{Fixture: SQLite.Reopen(t, c.Path)}
 		d.Handle("one", d.Work("one"))
@@ -60,7 +60,7 @@ func TestAShutdownWritesRowsOnlyForDeliveriesThatHaveBegun(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		f.Shutdown(ctx)
-		if got := queryFile(t, f.Path, "SELECT count(*) || ' ' || max(uncounted) || ' ' || max(failures) FROM deliveries"); got != "1 1 0" {
+		if got := queryFile(t, f.Path, "SELECT count(*) || ' ' || max(uncounted) || ' ' || max(failures) FROM busgen_deliveries"); got != "1 1 0" {
 			t.Errorf("rows, executions and failures are %s, want one row that was begun once", got)
 		}
 		again := SQLite.Reopen(t, f.Path)

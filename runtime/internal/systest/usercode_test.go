@@ -70,7 +70,7 @@ func TestAnEventThatKillsItsProcessWhenItIsReadIsFound(t *testing.T) {
 				if l.Reason != "crash" || len(l.Attempts) != 3 || lives != 4 {
 					t.Errorf("it is dead with %s after %d attempts and %d processes; want crash, 3 and 4", l.Reason, len(l.Attempts), lives)
 				}
-				if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != "3" {
+				if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != "3" {
 					t.Errorf("%s attempts were recorded, want 3", got)
 				}
 			})
@@ -95,7 +95,7 @@ func TestAKeyThatHangsDoesNotHoldUpAShutdown(t *testing.T) {
 				if took := time.Since(began); took > 0 {
 					t.Errorf("the shutdown took %v", took)
 				}
-				if got := queryFile(t, f.Path, "SELECT (SELECT count(*) FROM attempts) || (SELECT count(*) FROM events WHERE status = 'pending')"); got != "02" {
+				if got := queryFile(t, f.Path, "SELECT (SELECT count(*) FROM busgen_attempts) || (SELECT count(*) FROM events WHERE status = 'pending')"); got != "02" {
 					t.Errorf("attempts and pending events are %s, want none and both", got)
 				}
 				claimed, err := os.ReadFile(f.Path + "-claims")

@@ -99,7 +99,7 @@ func TestAChildThatKillsItsProcessIsFoundAndItsParentGoesOn(t *testing.T) {
 			if len(letters) != 1 || letters[0].Reason != "crash" || letters[0].Subscription != killer || len(letters[0].Attempts) != killerAttempts {
 				t.Errorf("the dead letters are %+v, want the child", letters)
 			}
-			if got := queryFile(t, path, "SELECT count(*) FROM attempts"); got != fmt.Sprint(killerAttempts+1) {
+			if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != fmt.Sprint(killerAttempts+1) {
 				t.Errorf("%s failed attempts are on record, want %d of the child and the parent's first", got, killerAttempts)
 			}
 		})
@@ -134,10 +134,10 @@ func TestAParentThatWaitsAtACrashHasBegun(t *testing.T) {
 		c.MustStart()
 		c.Idle()
 		c.Saw("one 1.3", "one 2.2")
-		if got := queryFile(t, c.Path, "SELECT count(*) FROM attempts"); got != "2" {
+		if got := queryFile(t, c.Path, "SELECT count(*) FROM busgen_attempts"); got != "2" {
 			t.Errorf("%s failed attempts are on record, want the first of 1 and the crash of 2", got)
 		}
-		if got := queryFile(t, c.Path, "SELECT count(*) FROM crashes"); got != "0" {
+		if got := queryFile(t, c.Path, "SELECT count(*) FROM busgen_crashes"); got != "0" {
 			t.Errorf("%s handlers are said to have run together, want none", got)
 		}
 	})
@@ -171,7 +171,7 @@ func TestAHandlerThatGoesOnAfterItsWaitIsASuspectAgain(t *testing.T) {
 		c.MustStart()
 		c.Idle()
 		c.Saw("one 1.2", "two 1.2")
-		if got := queryFile(t, c.Path, "SELECT count(*) FROM crashes"); got != "2" {
+		if got := queryFile(t, c.Path, "SELECT count(*) FROM busgen_crashes"); got != "2" {
 			t.Errorf("%s handlers are said to have run together, want 2", got)
 		}
 	})
@@ -196,7 +196,7 @@ func TestAHandlerThatWaitedWhenNoneRanIsTheOneThatCrashed(t *testing.T) {
 		c.MustStart()
 		time.Sleep(time.Minute)
 		c.Saw()
-		if got := queryFile(t, c.Path, "SELECT reason FROM deliveries WHERE state = 'dead'"); got != "crash" {
+		if got := queryFile(t, c.Path, "SELECT reason FROM busgen_deliveries WHERE state = 'dead'"); got != "crash" {
 			t.Errorf("the reason of the dead letter is %q, want crash", got)
 		}
 	})

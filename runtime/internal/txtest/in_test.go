@@ -201,7 +201,7 @@ func TestWhatInCannotUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	f.must(err)
 	hiding, err := sqlite3.Open(f.path)
 	f.must(err)
-	f.must(hiding.Exec("CREATE TEMP TABLE Log (id, type, payload, metadata, created_at); BEGIN"))
+	f.must(hiding.Exec("CREATE TEMP TABLE Busgen_Log (id, type, payload, metadata, created_at); BEGIN"))
 	memory, err := sqlite3.Open(":memory:")
 	f.must(err)
 	f.must(memory.Exec("BEGIN"))

@@ -64,7 +64,7 @@ func TestAMigrationOfAProgramThatCannotRunIsRefusedInWords(t *testing.T) {
 		{"4_wrong.sql", "nothing of it is stored", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf,
 			"4_wrong.sql": "INSERT INTO goods (name) VALUES ('ham'); INSERT INTO nowhere VALUES (1)"}},
 		{"4_orphan.sql", "FOREIGN KEY", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_orphan.sql": "INSERT INTO shelf VALUES (99)"}},
-		{"4_ours.sql", "log belongs to the bus", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_ours.sql": "DELETE FROM log"}},
+		{"4_ours.sql", "log belongs to the bus", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_ours.sql": "DELETE FROM busgen_log"}},
 		{"4_end.sql", "shared with others", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf,
 			"4_end.sql": "INSERT INTO goods (name) VALUES ('ham'); COMMIT"}},
 	} {

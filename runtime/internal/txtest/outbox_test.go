@@ -195,7 +195,7 @@ func TestTheDedupeKeysOfOutboxAndOfPublishAreTheSame(t *testing.T) {
 
 		// Of an event that was pruned nobody knows the payload.
 		f.must(f.Shutdown(t.Context()))
-		f.must(run(t, f.path, "DELETE FROM log WHERE seq < (SELECT max(seq) FROM log);"))
+		f.must(run(t, f.path, "DELETE FROM busgen_log WHERE seq < (SELECT max(seq) FROM busgen_log);"))
 		f.reopen()
 		f.must(insert(`{"amount":2}`, "a"))
 		if receipt, err := publish(2, "a"); err != nil || !receipt.Duplicate {
@@ -203,7 +203,7 @@ func TestTheDedupeKeysOfOutboxAndOfPublishAreTheSame(t *testing.T) {
 		}
 		// A key that has expired can be used again.
 		f.must(f.Shutdown(t.Context()))
-		f.must(run(t, f.path, "UPDATE dedupe SET expires_at = 1;"))
+		f.must(run(t, f.path, "UPDATE busgen_dedupe SET expires_at = 1;"))
 		f.must(insert(`{"amount":7}`, "a"))
 		f.must(insert(`{"amount":8}`, "b"))
 		f.reopen()
