@@ -25,7 +25,8 @@ func TestRowsAndSuccessesNeverDiffer(t *testing.T) {
 		seeds[i] = uint64(i + 1)
 	}
 	simulate(t, seeds, func(s *sim) {
-		l := &booker{sim: s, counter: &total}
+		l := &booker{sim: s, counter: &total, polling: make(chan struct{}, 1)}
+		l.polling <- struct{}{}
 		image := s.base()
 		for range 1 + s.IntN(3) {
 			if l.open(image) {
@@ -48,6 +49,7 @@ type booker struct {
 	*sim
 	*counter
 	consumer engine.Consumer
+	polling  chan struct{} // holds a token
 }
 
 // open begins a life. It reports false if the disk failed before it could work.
@@ -111,7 +113,7 @@ func (l *booker) live() {
 // handle handles one event, in a way that is drawn from a number. It reports false if there
 // was none.
 func (l *booker) handle(worker int, draw uint64) bool {
-	polled, err := l.consumer.Poll(nil, 1)
+	polled, err := l.poll()
 	if err != nil || len(polled) == 0 {
 		return false
 	}
@@ -155,6 +157,14 @@ func (l *booker) handle(worker int, draw uint64) bool {
 		l.consumer.Settle(d, engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "no"}})
 	}
 	return true
+}
+
+// poll polls one delivery. SQLite may sleep meanwhile, until the writer is out of its way; and time
+// stands still here while somebody waits for a mutex, as that of Poll.
+func (l *booker) poll() ([]*engine.Delivery, error) {
+	<-l.polling
+	defer func() { l.polling <- struct{}{} }()
+	return l.consumer.Poll(nil, 1)
 }
 
 // settleAll handles what is left.
