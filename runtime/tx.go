@@ -40,7 +40,9 @@ func (b *Bus) target() (*Bus, within) { return b, nil }
 //
 // A Tx is good until its function returns or its time is up; later calls return
 // [ErrTxOver], or [sql.ErrTxDone]. It is safe for concurrent use, but it is one connection:
-// statements run one after the other.
+// statements run one after the other. Wait for goroutines that use it before the function
+// returns: a statement that one of them still runs has [WithTxLimit] once more, and if that passes
+// nothing of the function is stored.
 //
 // Statements see what the function has written before. They may read the bus's own tables
 // and views, but not change them. Statements that begin or end transactions, attach

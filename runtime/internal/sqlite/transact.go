@@ -162,10 +162,14 @@ func (w *writer) perform(p *part) error {
 	}
 	before := len(w.events)
 	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
+	turn.session.Patience = p.Limit
 	w.inside.Store(p.goroutine)
 	err := w.outcome(p, turn)
 	w.inside.Store(0)
 	broken := turn.session.End(engine.ErrTxOver)
+	if err == nil && turn.session.Interrupted() {
+		err = p.overran() // what it has left behind on another goroutine
+	}
 	if err == nil {
 		err = turn.failed
 	}
@@ -222,6 +226,11 @@ func (w *writer) outcome(p *part, turn *run) error {
 		}
 	}
 	turn.session.Interrupt()
+	return p.overran()
+}
+
+// overran says that the function takes too long.
+func (p *part) overran() error {
 	if p.Overran != nil {
 		go p.Overran()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -14,6 +15,10 @@ import (
 // Session is a time during which a program may use a connection through database/sql. It
 // implements [driver.Conn]. Closing it does nothing: it lasts until [Session.End].
 type Session struct {
+	// Patience is how long End waits for a statement that runs on another goroutine, before it
+	// interrupts that; 0 for as long as it takes.
+	Patience time.Duration
+
 	shared *Shared
 	within bool // a transaction of others
 
@@ -32,11 +37,19 @@ func (s *Shared) Within() *Session { return &Session{shared: s, within: true} }
 // Interrupt ends the statement that runs, and those that come.
 func (s *Session) Interrupt() { s.cut.Store(true) }
 
+// Interrupted tells whether Interrupt was called, or statements had to be interrupted by End.
+func (s *Session) Interrupted() bool { return s.cut.Load() }
+
 // End ends the session: it waits until the statement at hand has ended, and resets those
 // that were left. All that is asked of the session later returns err. It returns the error
 // of a statement that has failed for want of space or of a sound disk.
 func (s *Session) End(err error) (broken error) {
-	s.mu.Lock()
+	if !s.mu.TryLock() { // a goroutine is at work that the function has left behind
+		if s.Patience > 0 {
+			defer time.AfterFunc(s.Patience, s.Interrupt).Stop()
+		}
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	if s.over != nil {
 		return s.broken
