@@ -27,6 +27,11 @@ import (
 // change what belongs to the bus, as in a [Tx]; but there is no limit of time, and all who write
 // wait.
 //
+// SQLite looks at references between tables when a migration has run, and not before. So it can
+// replace a table that others refer to: make another, copy the rows, drop the old one,
+// rename. ON DELETE CASCADE and the like do nothing meanwhile. A migration that leaves a row without
+// the one that it refers to has failed; so it has if that was missing before.
+//
 // Open returns a *[MigrationError] if a migration fails; then nothing of it is stored, and those
 // before it have run. So it does if a migration that has run is missing now or has another
 // content, and if a new one has a lower number than one that has run. It returns

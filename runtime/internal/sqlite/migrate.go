@@ -12,11 +12,25 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
-// Migrate implements [engine.Migrator].
+// Migrate implements [engine.Migrator]. When nothing is to be done it only reads.
 func (l *Log) Migrate(ctx context.Context, migrations []engine.Migration) error {
+	var had map[string]string
+	err := l.read(func(c *database.Conn) (err error) {
+		had, err = migrationsOf(c)
+		return err
+	})
+	if err != nil {
+		return fault.Wrap("migrate", l.path, err)
+	}
+	if refused := misfit(had, migrations); refused != nil {
+		return refused
+	}
 	for i := range migrations {
+		if had[migrations[i].Name] != "" {
+			continue
+		}
 		var refused *engine.MigrationError
-		err := l.writer.doSynced(ctx, func(c *database.Conn) error {
+		err := l.writer.unreferenced(ctx, func(c *database.Conn) error {
 			had, err := migrationsOf(c)
 			if err != nil {
 				return err
@@ -37,6 +51,43 @@ func (l *Log) Migrate(ctx context.Context, migrations []engine.Migration) error 
 		}
 	}
 	return nil
+}
+
+// unreferenced runs f in a transaction of its own in which SQLite does not look at references.
+// So f can drop a table that others refer to and make it anew, without losing their rows. SQLite
+// looks away for a whole transaction or not at all, so f must see to it that all is well in the end.
+func (w *writer) unreferenced(ctx context.Context, f func(c *database.Conn) error) (err error) {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { w.turn <- struct{}{} }()
+	select {
+	case <-w.done:
+		return engine.ErrClosed
+	default:
+	}
+	if err := w.conn.ExecScript("PRAGMA foreign_keys=OFF"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.conn.ExecScript("PRAGMA foreign_keys=ON")) }()
+	run := func() error {
+		return w.conn.Transaction(true, func() error {
+			if err := w.inPlace(); err != nil {
+				return err
+			}
+			if err := w.verify(); err != nil {
+				return err
+			}
+			return f(w.conn)
+		})
+	}
+	err = run()
+	for tries := 0; tries < changesLimit && w.changed(err); tries++ {
+		err = run()
+	}
+	return err
 }
 
 // migrationsOf reads the checksums of the migrations that the file has had, by their names.
@@ -80,7 +131,7 @@ func misfit(had map[string]string, migrations []engine.Migration) *engine.Migrat
 }
 
 // migrate runs one migration, as if it were the function of a transaction, but without a limit
-// of time.
+// of time, and with references that are looked at in the end only.
 func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *engine.MigrationError, err error) {
 	if err := w.share(); err != nil {
 		return nil, err
@@ -93,11 +144,11 @@ func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *eng
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err == nil {
-		err = w.unresolved()
-	}
 	if err == nil && session.Lost() {
 		err = errors.New("a statement of it has rolled back its transaction")
+	}
+	if err == nil {
+		err = orphans(w.conn)
 	}
 	if err != nil {
 		return &engine.MigrationError{Name: m.Name, Problem: "it has failed, and nothing of it is stored", Err: err}, nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -61,6 +63,15 @@ func (f *fixture) reopen(opts ...runtime.Option) {
 	f.must(err)
 	f.Bus = bus
 	f.Cleanup(func() { bus.Shutdown(context.Background()) })
+}
+
+// connect opens the file as another program would.
+func (f *fixture) connect() *sqlite3.Conn {
+	f.Helper()
+	c, err := sqlite3.Open(f.path)
+	f.must(err)
+	f.Cleanup(func() { c.Close() })
+	return c
 }
 
 func (f *fixture) must(err error) {

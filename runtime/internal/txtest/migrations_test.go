@@ -63,7 +63,10 @@ func TestAMigrationOfAProgramThatCannotRunIsRefusedInWords(t *testing.T) {
 		{"2_late.sql", "comes before 3_shelf.sql", map[string]string{"1_goods.sql": makesGoods, "2_late.sql": "SELECT 1", "3_shelf.sql": makesShelf}},
 		{"4_wrong.sql", "nothing of it is stored", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf,
 			"4_wrong.sql": "INSERT INTO goods (name) VALUES ('ham'); INSERT INTO nowhere VALUES (1)"}},
-		{"4_orphan.sql", "FOREIGN KEY", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_orphan.sql": "INSERT INTO shelf VALUES (99)"}},
+		{"4_orphan.sql", "row 2 of shelf would refer to rows of goods that are missing (FOREIGN KEY", map[string]string{
+			"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_orphan.sql": "INSERT INTO shelf VALUES (99)"}},
+		{"4_parent.sql", "row 1 of shelf would refer to rows of goods", map[string]string{
+			"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_parent.sql": "DELETE FROM goods"}},
 		{"4_ours.sql", "log belongs to the bus", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf, "4_ours.sql": "DELETE FROM busgen_log"}},
 		{"4_end.sql", "shared with others", map[string]string{"1_goods.sql": makesGoods, "3_shelf.sql": makesShelf,
 			"4_end.sql": "INSERT INTO goods (name) VALUES ('ham'); COMMIT"}},
@@ -99,4 +102,43 @@ func TestProgramsThatStartAtOnceRunAMigrationOnce(t *testing.T) {
 	f.reopen()
 	f.wantNumber(1, "SELECT count(*) FROM goods")
 	f.wantNumber(1, "SELECT count(*) FROM shelf")
+}
+
+// SQLite's recipe for a change that ALTER TABLE cannot make is another table in the place of the
+// old one.
+func TestAMigrationRebuildsATableThatOthersReferTo(t *testing.T) {
+	f := open(t, 0)
+	f.must(f.Shutdown(t.Context()))
+	content := map[string]string{
+		"1_goods.sql": makesGoods,
+		"2_shelf.sql": "CREATE TABLE shelf (goods INTEGER NOT NULL REFERENCES goods (id) ON DELETE CASCADE); INSERT INTO shelf SELECT id FROM goods",
+	}
+	f.must(openWith(t, f.path, content))
+	content["3_rebuild.sql"] = `
+		CREATE TABLE goods_2 (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price INTEGER NOT NULL DEFAULT 0);
+		INSERT INTO goods_2 (id, name) SELECT id, name FROM goods;
+		DROP TABLE goods;
+		ALTER TABLE goods_2 RENAME TO goods`
+	f.reopen(runtime.WithMigrations(files(content)))
+	f.wantNumber(1, "SELECT count(*) FROM shelf JOIN goods ON goods.id = shelf.goods AND price = 0")
+	wrong := f.Tx(t.Context(), func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "INSERT INTO shelf VALUES (99)")
+		return err
+	})
+	if wrong == nil {
+		t.Error("after the migrations, references are not looked at")
+	}
+	f.must(f.Shutdown(t.Context()))
+	wantSound(t, f.path)
+}
+
+func TestMigrationsThatHaveRunNeedNoLock(t *testing.T) {
+	f := open(t, 0)
+	f.must(f.Shutdown(t.Context()))
+	content := map[string]string{"1_goods.sql": makesGoods, "2_shelf.sql": makesShelf}
+	f.must(openWith(t, f.path, content))
+	other := f.connect()
+	f.must(other.Exec("BEGIN IMMEDIATE"))
+	f.must(openWith(t, f.path, content))
+	f.must(other.Exec("ROLLBACK"))
 }
