@@ -16,6 +16,7 @@ func TestInvalidContentOfAFileIsFound(t *testing.T) {
 		"above":     "UPDATE busgen_subscriptions SET cursor = 0",
 		"state":     "UPDATE busgen_deliveries SET reason = NULL",
 		"route":     "DELETE FROM busgen_routes WHERE type = (SELECT id FROM busgen_types WHERE name = 'order.placed')",
+		"foreign":   "CREATE TABLE note (event INTEGER REFERENCES busgen_log)",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -135,7 +135,8 @@ type Problem struct {
 	// stands beyond the log), above (no delivery above a cursor has a row,
 	// except those of delayed events), state (what waits has a due time, what
 	// is dead has a time and a reason), route (the routes are those of the
-	// patterns).
+	// patterns), foreign (no table of another program refers to one of the bus,
+	// and no trigger and index of another program is on one).
 	Rule    string   `json:"rule"`
 	Count   int      `json:"count"`
 	Samples []string `json:"samples"` // a few of them

@@ -20,6 +20,7 @@ const (
 	ruleAbove     = "above"     // no delivery above a cursor has a row, except those of delayed events
 	ruleState     = "state"     // what waits has a due time, what is dead has a time and a reason
 	ruleRoute     = "route"     // the routes are those of the patterns
+	ruleForeign   = "foreign"   // nothing of another program is in the bus's way
 )
 
 // checkSamples is how many samples of a problem are kept.
@@ -92,6 +93,15 @@ func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err err
 		}
 		routes, err := checkRoutes(c)
 		found = appendFound(found, routes)
+		if err != nil {
+			return err
+		}
+		foreign := engine.Problem{Rule: ruleForeign}
+		problems, err := trespasses(c)
+		for _, sample := range problems {
+			addProblem(&foreign, sample)
+		}
+		found = appendFound(found, foreign)
 		return err
 	})
 	return found, err

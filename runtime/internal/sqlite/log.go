@@ -135,6 +135,9 @@ func Open(path string, options Options) (*Log, error) {
 	if err == nil {
 		err = l.writer.learn()
 	}
+	if err == nil {
+		err = l.writer.learnTrespasses()
+	}
 	if options.VFS == "" && file.Mounted(path) == "" {
 		l.index, _ = os.Stat(path + file.IndexSuffix)
 	}

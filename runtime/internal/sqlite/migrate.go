@@ -150,6 +150,9 @@ func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *eng
 	if err == nil {
 		err = orphans(w.conn)
 	}
+	if err == nil && session.Changed() {
+		err = w.trespass()
+	}
 	if err != nil {
 		return &engine.MigrationError{Name: m.Name, Problem: "it has failed, and nothing of it is stored", Err: err}, nil
 	}

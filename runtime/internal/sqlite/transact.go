@@ -186,6 +186,9 @@ func (w *writer) perform(p *part) error {
 	if err == nil {
 		err = w.unresolved()
 	}
+	if err == nil && turn.session.Changed() {
+		err = w.trespass()
+	}
 	if err == nil && p.Settle != nil && !w.settle(p.Settle) {
 		err = engine.ErrMoved
 	}

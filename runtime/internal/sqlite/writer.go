@@ -76,6 +76,8 @@ type writer struct {
 	shared  *sqlapi.Shared // conn, as parts use it; nil before the first
 	keys    []settledKey   // of the transaction at hand
 	settled []tentative    // by parts of the transaction at hand
+
+	trespasses []string // that other programs had done before
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {

@@ -20,10 +20,13 @@ type Guard struct {
 	up      bool
 	within  bool
 	refused error
+	changes bool // a statement can change the schema in ways that nobody sees while it is prepared
 }
 
 // raise puts the guard up. within says that the transaction is somebody else's.
-func (g *Guard) raise(within bool) { g.up, g.within, g.refused = true, within, nil }
+func (g *Guard) raise(within bool) {
+	g.up, g.within, g.refused, g.changes = true, within, nil, false
+}
 
 // lower takes it down, and returns what it has refused since.
 func (g *Guard) lower() error {
@@ -34,6 +37,10 @@ func (g *Guard) lower() error {
 func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, schema, trigger string) sqlite3.AuthorizerReturnCode {
 	if !g.up {
 		return sqlite3.AUTH_OK
+	}
+	switch action {
+	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_CREATE_VTABLE, sqlite3.AUTH_ALTER_TABLE:
+		g.changes = true
 	}
 	problem := g.problem(action, first, second, schema, trigger)
 	if problem == "" {
@@ -63,6 +70,9 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 		sqlite3.AUTH_CREATE_TEMP_TRIGGER:
 		if g.Protected(second) {
 			return fmt.Sprintf("%s belongs to the bus: it cannot be altered, and has no indexes and triggers of programs", second)
+		}
+		if action != sqlite3.AUTH_ALTER_TABLE && g.Protected(first) {
+			return fmt.Sprintf("the name %s belongs to the bus: choose another one", first)
 		}
 	}
 	if g.within {

@@ -28,6 +28,7 @@ type Session struct {
 	over   error      // what calls return once the session has ended
 	broken error      // a statement has failed because of the disk
 	lost   bool       // a statement has rolled back the transaction
+	schema bool       // a statement may have changed the schema
 	open   map[*rows]struct{}
 }
 
@@ -65,6 +66,9 @@ func (s *Session) End(err error) (broken error) {
 // Lost tells, once the session has ended, whether a statement of it has rolled back the
 // transaction that it was within. Nothing ran after that.
 func (s *Session) Lost() bool { return s.lost }
+
+// Changed tells, once the session has ended, whether a statement of it has made or altered a table.
+func (s *Session) Changed() bool { return s.schema }
 
 // Do runs f while no statement of the session runs, without the guard. It returns the
 // session's error if it has ended.
@@ -140,6 +144,7 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 		if refused := s.shared.guard.lower(); refused != nil && errors.Is(err, sqlite3.AUTH) {
 			err = refused
 		}
+		s.schema = s.schema || s.shared.guard.changes
 		s.shared.conn.SetInterrupt(context.Background())
 		s.note(err)
 	}()

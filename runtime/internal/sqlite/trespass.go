@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// Some of what a program can do to the schema would spoil the bus's own work: a table that
+// refers to one of the bus makes deleting old events fail, and a trigger on one can do anything. Most
+// of it is refused while the statement is prepared. The rest is found when a function has changed
+// the schema. Another program may have done it all, with a connection of its own.
+
+// ourNames are those of the tables, views, indexes and triggers of the schema.
+var ourNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:TABLE|VIEW|(?:UNIQUE )?INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
+		names[found[1]] = true
+	}
+	return names
+}()
+
+// trespasses returns, in words, what in the schema is in the way of the bus.
+func trespasses(c *database.Conn) (found []string, err error) {
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
+		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
+		switch {
+		case ourNames[strings.ToLower(name)]:
+		case isOurs(name):
+			add("the %s %s has a name that belongs to the bus", kind, name)
+		case isOurs(table) && !strings.HasPrefix(name, "sqlite_"): // those are the indexes of constraints
+			add("the %s %s is on %s, which belongs to the bus", kind, name, table)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.Query(`SELECT t.name, r."table" FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) r WHERE t.type = 'table'`, func(s *sqlite3.Stmt) error {
+		if table, parent := s.ColumnText(0), s.ColumnText(1); !isOurs(table) && isOurs(parent) {
+			add("the table %s refers to %s, which belongs to the bus", table, parent)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// trespass returns an error if the schema, which a function of the program has changed, is now in
+// the way of the bus. What other programs did before is not the fault of the function.
+func (w *writer) trespass() error {
+	found, err := trespasses(w.conn)
+	if err != nil {
+		return err
+	}
+	for _, problem := range found {
+		if !slices.Contains(w.trespasses, problem) {
+			return &engine.ProtectedError{Problem: problem +
+				": choose another name, and refer to what belongs to the bus with a column without REFERENCES"}
+		}
+	}
+	return nil
+}
+
+// learnTrespasses looks for what other programs have done, and tells the log.
+func (w *writer) learnTrespasses() (err error) {
+	w.trespasses, err = trespasses(w.conn)
+	for _, problem := range w.trespasses {
+		w.logger.Warn("the schema of the file has something of another program that can make the bus fail", "path", w.conn.Path, "problem", problem)
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package txtest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/runtime"
+)
+
+func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
+	f := open(t, 1)
+	refused := map[string]string{
+		"CREATE TABLE mine (event INTEGER REFERENCES busgen_log)":                                 "the table mine refers to busgen_log, which belongs to the bus",
+		"CREATE TABLE mine (s INTEGER, FOREIGN KEY (s) REFERENCES \"Busgen_subscriptions\" (id))": "mine refers to Busgen_subscriptions",
+		"CREATE TABLE mine (x INTEGER REFERENCES busgen_later)":                                   "mine refers to busgen_later",
+		"CREATE TABLE mine (x); ALTER TABLE mine ADD COLUMN event REFERENCES busgen_log":          "mine refers to busgen_log",
+		"ALTER TABLE account RENAME TO busgen_account":                                            "the table busgen_account has a name that belongs to the bus",
+		"CREATE TABLE mine (x); ALTER TABLE mine RENAME TO Busgen_mine":                           "the table Busgen_mine has a name",
+		"CREATE INDEX busgen_mine ON account (seen)":                                              "the name busgen_mine belongs to the bus",
+		"CREATE TRIGGER busgen_mine AFTER INSERT ON account BEGIN SELECT 1; END":                  "the name busgen_mine belongs to the bus",
+		"CREATE TRIGGER mine INSTEAD OF INSERT ON dead_letters BEGIN SELECT 1; END":               "dead_letters belongs to the bus",
+	}
+	for statement, problem := range refused {
+		for range 2 { // the second time it is prepared already
+			err := f.Tx(t.Context(), func(tx runtime.Tx) error {
+				_, err := tx.ExecContext(t.Context(), statement)
+				return err
+			})
+			var protected *runtime.ProtectedError
+			if !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+	}
+	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "CREATE TABLE mine (id INTEGER REFERENCES account); CREATE VIEW my_events AS SELECT * FROM busgen_log")
+		return err
+	}))
+	f.must(f.Shutdown(t.Context()))
+	for statement, problem := range refused {
+		err := openWith(t, f.path, map[string]string{"1_mine.sql": "DROP TABLE mine; " + statement})
+		var migration *runtime.MigrationError
+		var protected *runtime.ProtectedError
+		if !errors.As(err, &migration) || !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) {
+			t.Errorf("migration %s: %v", statement, err)
+		}
+	}
+	wantSound(t, f.path)
+}
+
+func TestWhatAnotherProgramHasPutInTheWayOfTheBusIsNamed(t *testing.T) {
+	f := open(t, 1)
+	f.must(f.Shutdown(t.Context()))
+	if warnings := f.log.Level(t, "WARN"); len(warnings) != 0 {
+		t.Errorf("there are warnings: %v", warnings)
+	}
+	f.must(f.connect().Exec(`
+		CREATE TABLE note (event INTEGER REFERENCES busgen_log);
+		CREATE TRIGGER spy AFTER INSERT ON busgen_log BEGIN SELECT 1; END;
+		CREATE INDEX spy_at ON busgen_log (created_at);
+		CREATE TABLE busgen_note (x)`))
+	f.reopen()
+	var named []string
+	for _, line := range f.log.Level(t, "WARN") {
+		named = append(named, line["problem"].(string))
+	}
+	all := strings.Join(named, "\n")
+	for _, problem := range []string{
+		"the table note refers to busgen_log", "the trigger spy is on busgen_log", "the index spy_at is on busgen_log", "the table busgen_note has a name",
+	} {
+		if !strings.Contains(all, problem) {
+			t.Errorf("the bus does not warn that %s: %v", problem, named)
+		}
+	}
+	if len(named) != 4 {
+		t.Errorf("there are %d warnings, want 4: %v", len(named), named)
+	}
+	// Others may go on with their tables.
+	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "CREATE TABLE mine (x)")
+		return err
+	}))
+}
