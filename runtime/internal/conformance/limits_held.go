@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
 )
 
 // What events hold between their attempts (HoldEvent).
@@ -49,6 +50,53 @@ func (env *Env) TestASubscriptionReadsNoFurtherWhileManyEventsHoldLimits(t *test
 		f.Idle()
 		if first.Load() != 2000 || second.Load() != 2000 {
 			t.Errorf("%d first attempts and %d second ones, want 2000 each", first.Load(), second.Load())
+		}
+	})
+}
+
+// The retry is due while the handler that has outlived its deadline is not yet left behind.
+func (env *Env) TestARetryDoesNotBeginInTheLimitThatItsHandlerIsStillAtWorkIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+		var g gauge
+		var began Journal[time.Duration]
+		start := time.Now()
+		f.handleUsers("sub", func(_ context.Context, e runtime.Event[UserCreated]) error {
+			began.Add(time.Since(start))
+			if e.Attempt < 3 {
+				g.work() // a second: it ignores its context for most of it
+			}
+			return nil
+		}, runtime.WithConcurrency(4), runtime.WithTimeout(500*time.Millisecond), limitedBy("one"),
+			runtime.WithRetry(retry.MaxAttempts(5), retry.BaseDelay(time.Millisecond), retry.Jitter(0)))
+		f.users("a")
+		f.MustStart()
+		f.Idle()
+		if g.most.Load() != 1 {
+			t.Errorf("%d were at work in the limit at once, want 1", g.most.Load())
+		}
+		if all := began.All(); len(all) != 3 || all[2] < 2*time.Second || all[2] > 3*time.Second {
+			t.Errorf("attempts have begun at %v, want one each second", all)
+		}
+	})
+}
+
+// A pause frees what an event holds, but not from under a handler that has outlived its deadline.
+func (env *Env) TestAPauseDoesNotFreeALimitThatAHandlerIsStillAtWorkIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+		one, err := f.Limiter("one")
+		Must(t, err)
+		var g gauge
+		f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil },
+			runtime.WithConcurrency(4), runtime.WithTimeout(500*time.Millisecond), limitedBy("one"))
+		f.users("a")
+		f.MustStart()
+		time.Sleep(600 * time.Millisecond)
+		Must(t, f.PauseSubscription(t.Context(), "sub"))
+		Must(t, one.Do(t.Context(), func(context.Context) error { g.work(); return nil }))
+		if g.most.Load() != 1 {
+			t.Errorf("%d were at work in the limit at once, want 1", g.most.Load())
 		}
 	})
 }

@@ -7,6 +7,8 @@ type Grant struct {
 	set  *Set
 	held []*held
 	back *Waiter // what is lent wants to come back; nil if not
+	kept *Grant  // what Keep has taken out of it, until it is released
+	from *Grant  // that this was kept from, and that is not released yet
 }
 
 // held is a bucket that a grant is in: for itself, for calls, or for both.
@@ -35,12 +37,26 @@ func (g *Grant) Release() {
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
+	if g.from != nil { // whoever had it before may be at work in it
+		g.from.held = append(g.from.held, g.held...)
+		g.from.adopt()
+		g.held = nil
+		g.noFrom()
+		return
+	}
 	g.endBack()
 	for _, h := range g.held {
 		h.own = false
 	}
+	if g.kept != nil { // it may be used from now on
+		g.kept.noFrom()
+		g.set.kick()
+	}
 	g.free()
 }
+
+// noFrom ends that a grant cannot be used because it was kept from another.
+func (g *Grant) noFrom() { g.from.kept, g.from = nil, nil }
 
 // free gives back what nobody uses any more: all of it, and only then others are told, so that
 // one that needs several places does not find the first of them taken.
@@ -65,7 +81,7 @@ func (g *Grant) free() {
 }
 
 // Keep returns what is to be held until the event is settled, which is not in g any more;
-// nil for nothing.
+// nil for nothing. It can be used when g is released: until then whoever has g may be at work.
 func (g *Grant) Keep() (kept *Grant) {
 	if g == nil {
 		return nil
@@ -82,7 +98,9 @@ func (g *Grant) Keep() (kept *Grant) {
 		}
 	}
 	g.held = slices.DeleteFunc(g.held, isKept)
-	kept.adopt()
+	if kept.adopt(); kept != nil {
+		kept.from, g.kept = g, kept
+	}
 	return kept
 }
 

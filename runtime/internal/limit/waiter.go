@@ -81,7 +81,10 @@ func needsOf(uses []Use, held ...*Grant) []need {
 }
 
 // ready tells whether there is room for all that it needs, or it has waited for long enough.
-func (w *Waiter) ready() bool { return w.late != nil || w.room() }
+func (w *Waiter) ready() bool { return !w.keptBusy() && (w.late != nil || w.room()) }
+
+// keptBusy tells whether whoever has had what is kept for its event is still at work.
+func (w *Waiter) keptBusy() bool { return w.kept != nil && w.kept.from != nil }
 
 func (w *Waiter) room() bool {
 	for _, n := range w.needs {
@@ -132,7 +135,7 @@ func (w *Waiter) passed() bool {
 // may tells whether it can begin now.
 func (w *Waiter) may() bool {
 	w.renew()
-	return w.late != nil || w.room() && !w.passed()
+	return !w.keptBusy() && (w.late != nil || w.room() && !w.passed())
 }
 
 // renew makes sure that the buckets are those that others see: one that was idle may have been
