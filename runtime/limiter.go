@@ -54,8 +54,9 @@ func (b *Bus) Limiter(name string) (*Limiter, error) {
 // taken again, so calls can be nested; nor is it in the handler of a delivery that holds it. They
 // share the room, and it is free when the last of them has ended. After f the context holds nothing.
 // A handler that waits for another event in f ([Receipt.Wait], [Request], [Collect]) lends the room to the
-// handlers of that event meanwhile, like all that it holds. Code outside of handlers lends
-// nothing: it must not wait in f for an event whose handler needs the limit.
+// handlers of that event meanwhile, like all that it holds. If another goroutine of the handler
+// calls Do for a limit that is lent, Do waits for its turn, and has the limit back until f returns. Code
+// outside of handlers lends nothing: it must not wait in f for an event whose handler needs the limit.
 //
 // While Do waits for its turn it keeps what it holds. Calls that are nested in different
 // orders, such as a limit A in B here and B in A there, can wait for each other until ctx or the
@@ -89,7 +90,7 @@ func (l *Limiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) 
 	for held, _ := ctx.Value(heldKey{}).(*heldLimit); held != nil; held = held.outer {
 		if held.use == use && held.bus == l.bus {
 			if call := held.call.Join(); call != nil {
-				return call, nil
+				return call.Regain(ctx)
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func (l *Limiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) 
 		grant = a.Limits()
 	}
 	if call := grant.Join(use); call != nil {
-		return call, nil
+		return call.Regain(ctx)
 	}
 	if grant == nil {
 		grant = l.bus.limits.NewGrant()

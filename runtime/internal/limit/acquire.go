@@ -7,10 +7,13 @@ import (
 
 // Call is room that a goroutine uses until End: its own, or that of a grant or of another
 // call, which it shares. It is free again when nobody uses it, in whatever order they end.
-type Call struct{ held *held }
+type Call struct {
+	held *held
+	lap  int // of the room, if the call works in it beside a handler that has lent it; else 0
+}
 
 // Join returns a call in the room that g holds for a use itself; nil if it holds none. It may
-// be called on nil.
+// be called on nil. The room may be lent: see [Call.Regain].
 func (g *Grant) Join(u Use) *Call {
 	if g == nil {
 		return nil
@@ -25,7 +28,8 @@ func (g *Grant) Join(u Use) *Call {
 	return g.held[at].join()
 }
 
-// Join returns a call in the same room; nil if nobody uses that any more.
+// Join returns a call in the same room; nil if nobody uses that any more. The room may be
+// lent: see [Call.Regain].
 func (c *Call) Join() *Call {
 	s := c.held.limit.set
 	s.mu.Lock()
@@ -38,7 +42,59 @@ func (c *Call) Join() *Call {
 
 func (h *held) join() *Call {
 	h.calls++
-	return &Call{h}
+	return &Call{held: h}
+}
+
+// Regain returns the call when its room is not lent. Until then it waits, like others, and takes
+// the room back for itself and those that come later; the rest of the grant stays lent. When the
+// last of them has ended, the room is lent again. What it returns in other cases is as of [Set.Acquire];
+// then the call has ended.
+func (c *Call) Regain(ctx context.Context) (*Call, error) {
+	h := c.held
+	s := h.limit.set
+	s.mu.Lock()
+	if !h.lent {
+		c.beside()
+		s.mu.Unlock()
+		return c, nil
+	}
+	w := &Waiter{set: s, into: h.grant, regains: c, needs: []need{{bucket: h.bucket, places: 1}}}
+	h.regaining = append(h.regaining, w)
+	if err := s.await(ctx, w); err != nil || w.call == nil {
+		c.End()
+		return nil, err
+	}
+	return c, nil
+}
+
+// beside counts a call that works in room which was lent, and was taken back for calls.
+func (c *Call) beside() {
+	if h := c.held; h.beside > 0 {
+		h.beside++
+		c.lap = h.lap
+	}
+}
+
+// regain takes room back for the calls that wait for it.
+func (h *held) regain() {
+	h.unlend()
+	h.beside = 1
+	h.joined(func(c *Call) { c.beside() })
+	h.beside--
+	if g := h.grant; g.back != nil { // it needs less now
+		owner := g.back.owner
+		g.endBack()
+		owner.signal()
+	}
+}
+
+// joined ends the waits of the calls that wait for the room.
+func (h *held) joined(is func(c *Call)) {
+	for _, w := range slices.Clone(h.regaining) {
+		is(w.regains)
+		w.call = h
+		w.end(nil)
+	}
 }
 
 // End says that the room is not used by this call any more.
@@ -48,8 +104,16 @@ func (c *Call) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.calls--
-	g := h.grant
+	g, last := h.grant, false
+	if c.lap > 0 && c.lap == h.lap {
+		h.beside--
+		last = h.beside == 0
+	}
 	if h.own || h.calls > 0 {
+		if last && g.back == nil { // the handler still waits
+			h.lend()
+			s.kick()
+		}
 		return
 	}
 	if g.back != nil && h.lent { // it is not wanted back any more
@@ -80,21 +144,31 @@ func (g *Grant) Called() (names []string) {
 // or the reason of [Set.Close].
 func (s *Set) Acquire(ctx context.Context, u Use, into *Grant) (*Call, error) {
 	s.mu.Lock()
-	if err := s.reason; err != nil {
-		s.mu.Unlock()
+	w := &Waiter{set: s, into: into, needs: needsOf([]Use{u})}
+	if err := s.await(ctx, w); err != nil || w.call == nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		s.mu.Unlock()
-		return nil, context.Cause(ctx)
+	return &Call{held: w.call}, nil
+}
+
+// await waits until a waiter of a goroutine has got what it needs. The caller holds mu, and
+// does not any more when it returns.
+func (s *Set) await(ctx context.Context, w *Waiter) error {
+	err := s.reason
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	w := &Waiter{set: s, into: into, needs: needsOf([]Use{u})}
+	if err != nil {
+		w.leave()
+		s.mu.Unlock()
+		return err
+	}
+	w.granted = make(chan struct{})
 	if w.may() {
 		w.take()
 		s.mu.Unlock()
-		return &Call{w.call}, nil
+		return nil
 	}
-	w.granted = make(chan struct{})
 	w.park()
 	s.mu.Unlock()
 	select {
@@ -104,12 +178,9 @@ func (s *Set) Acquire(ctx context.Context, u Use, into *Grant) (*Call, error) {
 		defer s.mu.Unlock()
 		if w.parked {
 			w.leave()
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		<-w.granted
 	}
-	if w.err != nil || w.call == nil {
-		return nil, w.err
-	}
-	return &Call{w.call}, nil
+	return w.err
 }

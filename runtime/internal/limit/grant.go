@@ -20,6 +20,26 @@ type held struct {
 	lent  bool
 	own   bool // the grant holds it until it is released
 	calls int  // that have not ended (acquire.go)
+
+	regaining []*Waiter // of calls that wait for the place, which is lent
+	beside    int       // calls that have it back, while the rest of the grant is lent
+	lap       int       // changes when what is beside is so no longer
+}
+
+// lend lets others have the place.
+func (h *held) lend() {
+	h.lent, h.beside = true, 0
+	h.lap++
+	h.used--
+	h.lends++
+}
+
+// unlend undoes lend whoever has the place.
+func (h *held) unlend() {
+	h.lent = false
+	h.lap++
+	h.used++
+	h.lends--
 }
 
 // NewGrant returns an empty one.
@@ -126,9 +146,8 @@ func (g *Grant) Lend() {
 	freed := false
 	for _, h := range g.held {
 		if h.place && !h.lent {
-			h.lent, freed = true, true
-			h.used--
-			h.lends++
+			h.lend()
+			freed = true
 		}
 	}
 	if freed {
@@ -212,12 +231,15 @@ func (g *Grant) Force() {
 func (g *Grant) force() {
 	for _, h := range g.held {
 		if h.lent {
-			h.lent = false
-			h.used++
-			h.lends--
+			h.unlend()
 		}
+		h.beside = 0
+		h.lap++
 	}
 	g.endBack()
+	for _, h := range g.held {
+		h.joined(func(*Call) {})
+	}
 }
 
 func (g *Grant) endBack() {

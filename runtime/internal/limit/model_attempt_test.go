@@ -75,7 +75,7 @@ func (a *modelAttempt) wait() {
 	a.lends = true
 	a.o.asking = slices.DeleteFunc(a.o.asking, func(other *modelAttempt) bool { return other == a })
 	for _, p := range a.places {
-		p.lent = true
+		p.lent, p.beside = true, nil
 	}
 	a.grant.Lend()
 	a.o.signalled.Store(true)
@@ -105,7 +105,7 @@ func (a *modelAttempt) isBack() {
 	a.lends = false
 	a.o.asking = slices.DeleteFunc(a.o.asking, func(other *modelAttempt) bool { return other == a })
 	for _, p := range a.places {
-		p.lent = false
+		p.lent, p.beside = false, nil
 	}
 }
 
@@ -131,6 +131,7 @@ func (a *modelAttempt) useKey() {
 
 // modelCall is one of Limiter.Do.
 type modelCall struct {
+	m      *model
 	use    Use
 	of     *modelAttempt // nil for code outside of handlers
 	since  int
@@ -143,30 +144,51 @@ type modelCall struct {
 func (c *modelCall) waits() bool { return c.call == nil }
 
 func (m *model) call(of *modelAttempt, s step) {
-	c := &modelCall{use: m.uses[s.Needs%len(m.uses)], of: of, result: make(chan *Call, 1), cancel: func() {}}
+	c := &modelCall{m: m, use: m.uses[s.Needs%len(m.uses)], of: of, result: make(chan *Call, 1), cancel: func() {}}
 	m.calls = append(m.calls, c)
 	grant := m.set.NewGrant()
 	if of != nil {
 		grant = of.grant
 		at := slices.IndexFunc(of.places, func(p *modelPlace) bool { return p.use == c.use && p.own })
-		c.call = grant.Join(c.use)
-		if (c.call != nil) != (at >= 0) {
-			m.wrong("a call joins its delivery: %v", c.call != nil)
+		call := grant.Join(c.use)
+		if (call != nil) != (at >= 0) {
+			m.wrong("a call joins its delivery: %v", call != nil)
 		}
-		if c.call != nil && at >= 0 {
+		if call != nil && at >= 0 {
 			c.place = of.places[at]
 			c.place.calls++
+			if !c.place.lent {
+				c.call = c.regained(call)
+				return
+			}
+			c.wait(func(ctx context.Context) { call, _ := call.Regain(ctx); c.result <- call })
 			return
 		}
 	}
-	m.clock++
-	c.since = m.clock
-	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(context.Background())
-	go func() {
+	c.wait(func(ctx context.Context) {
 		call, _ := m.set.Acquire(ctx, c.use, grant)
 		c.result <- call
-	}()
+	})
+}
+
+// wait begins to wait for room.
+func (c *modelCall) wait(how func(ctx context.Context)) {
+	c.m.clock++
+	c.since = c.m.clock
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(context.Background())
+	go how(ctx)
+}
+
+// regained is called when a call has joined a place that is not lent. Others may have taken it back.
+func (c *modelCall) regained(call *Call) *Call {
+	if c.place.beside != nil {
+		c.place.beside[c] = true
+	}
+	if call, _ = call.Regain(context.Background()); call == nil {
+		c.m.wrong("a call has not got its room")
+	}
+	return call
 }
 
 // gotRoom looks which calls have begun or were cancelled.
@@ -182,6 +204,20 @@ func (m *model) gotRoom() {
 		}
 		if c.call == nil {
 			m.calls = slices.DeleteFunc(m.calls, func(other *modelCall) bool { return other == c })
+			if c.place != nil {
+				c.place.calls--
+				m.free()
+			}
+			continue
+		}
+		if p := c.place; p != nil {
+			if p.lent {
+				p.lent, p.beside = false, map[*modelCall]bool{}
+				m.inOrder([]Use{c.use}, c.since, true)
+			}
+			if p.beside != nil {
+				p.beside[c] = true
+			}
 			continue
 		}
 		c.place = m.add(&modelPlace{use: c.use, calls: 1})
@@ -204,7 +240,14 @@ func (m *model) endCall(at int) {
 	}
 	m.calls = slices.DeleteFunc(m.calls, func(other *modelCall) bool { return other == c })
 	c.cancel()
-	c.place.calls--
+	p := c.place
+	p.calls--
+	if p.beside[c] {
+		if delete(p.beside, c); len(p.beside) == 0 {
+			p.beside = nil
+			p.lent = (p.own || p.calls > 0) && c.of.grant.back == nil // the handler still waits
+		}
+	}
 	m.free()
 	c.call.End()
 }

@@ -93,6 +93,8 @@ type modelPlace struct {
 	own   bool
 	calls int
 	lent  bool
+
+	beside map[*modelCall]bool // that have taken it back while the handler waits; nil for none
 }
 
 func newModel(places []int, ranked bool) *model {

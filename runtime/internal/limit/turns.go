@@ -67,8 +67,10 @@ func (s *Set) kick() {
 			}
 		})
 		for _, w := range granted {
-			w.take()
-			w.end(nil)
+			if w.parked { // else another call has regained its room with its own
+				w.take()
+				w.end(nil)
+			}
 		}
 	}
 }

@@ -26,11 +26,13 @@ type Waiter struct {
 	set       *Set
 	owner     *Owner        // nil for a goroutine that waits
 	granted   chan struct{} // closed when the wait of a goroutine is over; nil otherwise
+	ended     bool          // so is granted
 	err       error         // how it is over
 	needs     []need
 	kept      *Grant // held for its event before
 	into      *Grant // where what a call gets is put; nil for a new one
 	call      *held  // what it has got
+	regains   *Call  // that takes back what is lent; nil for others
 	order     int64  // in all lines
 	rank      int    // within the owner, lower ones go first
 	overtaken int
@@ -169,6 +171,12 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 		w.leave()
 		return g, w.late
 	}
+	if w.regains != nil {
+		if len(w.needs) > 0 { // else it goes on without
+			w.regains.held.regain()
+		}
+		return g, nil
+	}
 	for _, n := range w.needs {
 		if n.token {
 			n.takeToken()
@@ -249,6 +257,10 @@ func inOrder(a, b *Waiter) int { return cmp.Compare(a.order, b.order) }
 
 // leave takes the waiter out of line. Those behind it may begin.
 func (w *Waiter) leave() {
+	if w.regains != nil {
+		h := w.regains.held
+		h.regaining = slices.DeleteFunc(h.regaining, func(other *Waiter) bool { return other == w })
+	}
 	if !w.parked {
 		return
 	}
@@ -347,8 +359,12 @@ func (w *Waiter) Expired() bool {
 	return w.expires > 0 && w.set.now() >= w.expires
 }
 
-// end tells the goroutine that waits.
+// end tells the goroutine that waits, once.
 func (w *Waiter) end(err error) {
+	if w.ended {
+		return
+	}
+	w.ended = true
 	if w.leave(); err != nil {
 		w.err = err
 	}
