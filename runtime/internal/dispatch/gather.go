@@ -320,7 +320,7 @@ func (q *queue) gather(onePerKey bool) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.urgent) > 0 && !q.suspected() {
-		if i, ok := q.popUrgent(); ok {
+		if i, ok := q.popUrgent(false); ok {
 			i.entered = true
 			return i, true
 		}

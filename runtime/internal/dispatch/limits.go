@@ -23,7 +23,8 @@ import (
 //     and comes back when it has all of them again, or by force.
 //  3. An event that holds permits between its attempts is urgent: its next attempt is polled
 //     out of turn, and begins beside parked deliveries of its key. So nothing that is parked
-//     keeps those from ending whose permits it waits for.
+//     keeps those from ending whose permits it waits for. It gets a key or a place that is
+//     lent only while somebody waits for its permits that a waiting handler may wait for.
 //  4. A suspect of a crash that has no room does not ask to run alone.
 
 // LimitUse is a limit that deliveries of an event type need.
@@ -215,7 +216,7 @@ func (s *Scheduler) settleLimits(i item, v engine.Disposition) {
 	if i.limits == nil || s.cfg.Ephemeral || s.stopped.Load() {
 		return // nobody could poll it out of turn
 	}
-	if kept := i.limits.grant.Keep(); kept != nil {
+	if kept := i.limits.grant.Keep(s.limits.owner); kept != nil {
 		s.extra.Add(1)
 		s.queue.keep(i.Seq, kept)
 	}

@@ -53,10 +53,7 @@ func (q *queue) unpark(w *limit.Waiter, guest bool) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i, ok := q.aside[w]
-	if !ok || guest && !i.urgent {
-		return item{}, false
-	}
-	if p := q.keys[i.key]; p != nil && (p.running > 0 || p.lent > 0 && !i.urgent) {
+	if !ok || !q.mayBegin(i, guest) {
 		return item{}, false
 	}
 	q.comeBack(i)

@@ -170,7 +170,7 @@ func (q *queue) pop(guest bool) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.urgent) > 0 && (guest || !q.suspected()) {
-		if i, ok := q.popUrgent(); ok {
+		if i, ok := q.popUrgent(guest); ok {
 			return i, true
 		}
 	}

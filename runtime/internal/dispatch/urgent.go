@@ -113,21 +113,36 @@ func (q *queue) pushUrgent(i item) {
 	q.urgent = append(q.urgent, i)
 }
 
-// popUrgent returns the first urgent delivery whose key no running handler has.
-func (q *queue) popUrgent() (item, bool) {
+// popUrgent returns the first urgent delivery whose key no running handler has, for a guest
+// one that may have what is lent.
+func (q *queue) popUrgent(guest bool) (item, bool) {
 	for at, i := range q.urgent {
+		if !q.mayBegin(i, guest) {
+			continue
+		}
 		if i.key != "" {
-			p := q.partition(i.key)
-			if p.running > 0 {
-				continue
-			}
-			p.enter(i.Seq)
+			q.partition(i.key).enter(i.Seq)
 		}
 		q.urgent = slices.Delete(q.urgent, at, at+1)
 		q.size--
 		return i, true
 	}
 	return item{}, false
+}
+
+// mayBegin tells whether a delivery may begin with its key, for a guest in a place that is
+// lent. Keys and places that are lent are for what handlers wait for; and for an event that
+// holds limits between its attempts, if others wait for these who may have to end first.
+func (q *queue) mayBegin(i item, guest bool) bool {
+	p := q.keys[i.key]
+	switch {
+	case i.key != "" && p != nil && p.running > 0, guest && !i.urgent:
+		return false
+	case !guest && (i.key == "" || p == nil || p.lent == 0):
+		return true
+	}
+	k := q.keeps[i.Seq]
+	return i.urgent && (k == nil || k.also || k.grant.Wanted())
 }
 
 // calm makes a delivery one like all others, in its place by the order of the log.

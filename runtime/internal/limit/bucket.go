@@ -17,6 +17,7 @@ type bucket struct {
 	wanted  bool        // a lease is on its way
 	stale   bool        // for other numbers than those of the limit by now
 	waiters []*Waiter   // first come, first served
+	keepers []*Owner    // that keep places for events between their attempts
 	timer   *time.Timer // rings when the rate lets the next one begin
 	ringing bool        // the timer is set
 

@@ -9,6 +9,7 @@ type Grant struct {
 	back *Waiter // what is lent wants to come back; nil if not
 	kept *Grant  // what Keep has taken out of it, until it is released
 	from *Grant  // that this was kept from, and that is not released yet
+	of   *Owner  // which keeps it for an event; nil while the event has an attempt
 }
 
 // held is a bucket that a grant is in: for itself, for calls, or for both.
@@ -57,6 +58,7 @@ func (g *Grant) Release() {
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
+	g.noKeep()
 	if g.from != nil { // whoever had it before may be at work in it
 		g.from.held = append(g.from.held, g.held...)
 		g.from.adopt()
@@ -102,7 +104,8 @@ func (g *Grant) free() {
 
 // Keep returns what is to be held until the event is settled, which is not in g any more;
 // nil for nothing. It can be used when g is released: until then whoever has g may be at work.
-func (g *Grant) Keep() (kept *Grant) {
+// The owner is signalled when it becomes [Grant.Wanted].
+func (g *Grant) Keep(o *Owner) (kept *Grant) {
 	if g == nil {
 		return nil
 	}
@@ -119,10 +122,36 @@ func (g *Grant) Keep() (kept *Grant) {
 	}
 	g.held = slices.DeleteFunc(g.held, isKept)
 	if kept.adopt(); kept != nil {
-		kept.from, g.kept = g, kept
+		kept.from, g.kept, kept.of = g, kept, o
+		for _, h := range kept.held {
+			h.keepers = append(h.keepers, o)
+		}
 	}
 	return kept
 }
+
+// noKeep says that what was kept is not kept any more. A second call does nothing.
+func (g *Grant) noKeep() {
+	if g.of == nil {
+		return
+	}
+	for _, h := range g.held {
+		at := slices.Index(h.keepers, g.of)
+		h.keepers = slices.Delete(h.keepers, at, at+1)
+	}
+	g.of = nil
+}
+
+// Wanted tells whether somebody waits for a place that g has who may keep others from ending: not
+// a delivery that nobody waits for.
+func (g *Grant) Wanted() bool {
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	return slices.ContainsFunc(g.held, func(h *held) bool { return slices.ContainsFunc(h.waiters, (*Waiter).presses) })
+}
+
+// presses tells whether a handler that waits, or its callers, may wait for this one.
+func (w *Waiter) presses() bool { return w.owner == nil || w.back || w.rank < 0 }
 
 // adopt notes where what was moved to g is.
 func (g *Grant) adopt() {

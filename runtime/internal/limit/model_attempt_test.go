@@ -49,7 +49,7 @@ func (a *modelAttempt) end(fails bool) {
 				d.places = append(d.places, p)
 			}
 		}
-		if d.grant = a.grant.Keep(); (d.grant != nil) != (len(d.places) > 0) {
+		if d.grant = a.grant.Keep(o.owner); (d.grant != nil) != (len(d.places) > 0) {
 			o.m.wrong("the event keeps %v, want %d places", d.grant, len(d.places))
 		}
 		o.kept = append(o.kept, d)

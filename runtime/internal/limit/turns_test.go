@@ -67,7 +67,7 @@ func TestWhatACallHasTakenIsNotKeptWithItsEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := g.Keep(); kept != nil {
+	if kept := g.Keep(set.NewOwner(func() {})); kept != nil {
 		t.Error("the event keeps what the call has taken")
 	}
 	call.End()

@@ -163,6 +163,7 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 		g = &Grant{set: w.set}
 	}
 	if w.kept != nil {
+		w.kept.noKeep()
 		g.held = append(g.held, w.kept.held...)
 		w.kept.held, w.kept = nil, nil
 		g.adopt()
@@ -220,6 +221,11 @@ func (w *Waiter) park() {
 	w.alarm()
 	for _, n := range w.needs {
 		n.ring()
+		if w.presses() {
+			for _, o := range n.keepers {
+				o.signal()
+			}
+		}
 	}
 }
 
