@@ -64,7 +64,7 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if on := w.inside.Load(); on != 0 && on == goroutine.Number() {
+	if on := w.inside.Load(); on != 0 && on == goroutine.Identity() {
 		return engine.ErrInTx
 	}
 	r.pending = true

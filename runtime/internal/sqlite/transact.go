@@ -95,7 +95,7 @@ func (r *request) postponed() bool { return r.part != nil && r.part.postponed }
 func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
 	r := l.writer.newRequest()
 	r.generation = l.generation.Load()
-	r.part = &part{Transaction: t, turn: make(chan *run), goroutine: goroutine.Number()}
+	r.part = &part{Transaction: t, turn: make(chan *run), goroutine: goroutine.Identity()}
 	err := l.writer.submit(ctx, r)
 	if refused := r.part.refused; refused != nil {
 		err = refused // the program's own, which passes as it is
