@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	stdruntime "runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/busgen/busgen/bench/events"
@@ -36,6 +38,57 @@ func BenchmarkPublishBatch1000(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(payloads)), "ns/event")
+}
+
+// BenchmarkTx is about a transaction with two rows and an event, BenchmarkOwnTx about the same
+// with database/sql.
+func BenchmarkTx(b *testing.B)    { benchmarkTx(b, 1, busTx) }
+func BenchmarkTx128(b *testing.B) { benchmarkTx(b, 128, busTx) }
+
+func BenchmarkOwnTx(b *testing.B)    { benchmarkTx(b, 1, databaseTx) }
+func BenchmarkOwnTx128(b *testing.B) { benchmarkTx(b, 128, databaseTx) }
+
+func busTx(b *testing.B) func(account int) error {
+	bus := benchBus(b)
+	if err := bus.makeTables(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return func(account int) error { return bus.book(b.Context(), account) }
+}
+
+func databaseTx(b *testing.B) func(account int) error {
+	s := &setting{dir: b.TempDir()}
+	b.Cleanup(func() {
+		if err := s.close(); err != nil {
+			b.Error(err)
+		}
+	})
+	own, err := s.ownTx(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(account int) error { return own.book(b.Context(), account) }
+}
+
+func benchmarkTx(b *testing.B, callers int, open func(b *testing.B) func(account int) error) {
+	book := open(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	atOnce(b, callers, func() error { return book(1) })
+}
+
+// BenchmarkHandleTx publishes, and handles within transactions.
+func BenchmarkHandleTx(b *testing.B) {
+	bus := benchBus(b)
+	if err := bus.subscribeTx(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	parallel128(b, bus)
+	if err := bus.requireHandled(b.Context(), b.N); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // BenchmarkHandle publishes and handles, BenchmarkHandleByTen by ten
@@ -97,6 +150,24 @@ func benchBus(b *testing.B) *bus {
 		}
 	})
 	return bus
+}
+
+// atOnce does something b.N times, on that many goroutines.
+func atOnce(b *testing.B, goroutines int, do func() error) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var running sync.WaitGroup
+	for range goroutines {
+		running.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := do(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
 }
 
 // parallel128 publishes b.N events from 128 goroutines, or a few more where
