@@ -15,6 +15,7 @@ type request struct {
 	events     []logged                   // to append
 	exec       func(*database.Conn) error // to run instead, in a transaction of its own
 	part       *part                      // of the program, to run beside those of others
+	turn       chan *run                  // of its part; nil before the first
 	full       bool                       // exec has to be on disk before the answer
 	result     chan error
 	refused    error // for itself only: an idempotency key in conflict
@@ -55,7 +56,7 @@ func (w *writer) free(r *request) {
 		events = nil
 	}
 	clear(r.events)
-	*r = request{result: r.result, events: events}
+	*r = request{result: r.result, turn: r.turn, events: events}
 	w.requests.Put(r)
 }
 

@@ -42,10 +42,12 @@ func (c *consumer) settleTentatively(d *engine.Delivery) (tentative, bool) {
 	one := tentative{delivery: own, consumer: c}
 	one.cancelled, one.marked = c.cancelled[d.Seq]
 	own.settled, own.final = true, true
-	c.rows[d.Seq] = own
-	c.dispositions = append(c.dispositions, settledDelivery{
-		delivery: own, Disposition: engine.Disposition{Kind: engine.Done}, begun: true, cancelled: c.unmark(d.Seq),
-	})
+	if cancelled := c.unmark(d.Seq); cancelled || own.row != "" { // else the cursor says it, as in settle
+		c.rows[d.Seq] = own
+		c.dispositions = append(c.dispositions, settledDelivery{
+			delivery: own, Disposition: engine.Disposition{Kind: engine.Done}, begun: true, cancelled: cancelled,
+		})
+	}
 	return one, true
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -38,9 +39,12 @@ type part struct {
 type run struct {
 	w       *writer
 	session *sqlapi.Session
-	tx      *sql.Tx
 	ended   chan error
 	failed  error // what was appended could not be
+
+	mu   sync.Mutex
+	tx   *sql.Tx // nil before it is needed
+	over bool
 }
 
 // groupTime is how long the parts of one transaction run, together. What is left comes with
@@ -95,7 +99,10 @@ func (r *request) postponed() bool { return r.part != nil && r.part.postponed }
 func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
 	r := l.writer.newRequest()
 	r.generation = l.generation.Load()
-	r.part = &part{Transaction: t, turn: make(chan *run), goroutine: goroutine.Identity()}
+	if r.turn == nil {
+		r.turn = make(chan *run)
+	}
+	r.part = &part{Transaction: t, turn: r.turn, goroutine: goroutine.Identity()}
 	err := l.writer.submit(ctx, r)
 	if refused := r.part.refused; refused != nil {
 		err = refused // the program's own, which passes as it is
@@ -138,9 +145,6 @@ func (w *writer) runPart(ctx context.Context, r *request, turn *run) {
 	}()
 	err := ctx.Err() // it may have waited for another transaction, too
 	if err == nil {
-		err = turn.open()
-	}
-	if err == nil {
 		err = r.part.Run(turn)
 	}
 	returned = true
@@ -153,12 +157,16 @@ var errUnwinding = errors.New("the function of the transaction has panicked, or 
 
 // perform runs a part within the transaction at hand. An error is that of the transaction
 // as a whole. It runs with the writer's turn, on the goroutine of who has it.
-func (w *writer) perform(p *part) error {
+//
+// A part that is alone needs no savepoint: there is nothing else to take back.
+func (w *writer) perform(p *part, alone bool) error {
 	if err := w.share(); err != nil {
 		return err
 	}
-	if err := w.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
-		return err
+	if !alone {
+		if err := w.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
+			return err
+		}
 	}
 	before := len(w.events)
 	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
@@ -192,10 +200,16 @@ func (w *writer) perform(p *part) error {
 	if err == nil && p.Settle != nil && !w.settle(p.Settle) {
 		err = engine.ErrMoved
 	}
-	if err == nil {
+	switch {
+	case err == nil && alone:
+		return nil
+	case err == nil:
 		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
 	}
 	p.refused = err
+	if alone {
+		return errBeginAnew
+	}
 	clear(w.events[before:])
 	w.events = w.events[:before]
 	if err := w.conn.Exec("ROLLBACK TO " + sqlapi.Savepoint); err != nil {
@@ -215,7 +229,8 @@ const limitTicks = 10
 func (w *writer) outcome(p *part, turn *run) error {
 	give := p.turn
 	tick := p.Limit / limitTicks
-	timer := time.NewTimer(tick)
+	timer := w.limit
+	timer.Reset(tick)
 	defer timer.Stop()
 	for n := 0; n < limitTicks; {
 		select {
@@ -256,6 +271,7 @@ func (w *writer) share() (err error) {
 		w.shared, err = sqlapi.Share(w.conn.Conn, &sqlapi.Guard{Protected: isOurs})
 	}
 	if w.programs == nil {
+		w.limit = time.NewTimer(time.Hour)
 		w.programs = sql.OpenDB(connector{})
 		w.programs.SetMaxIdleConns(-1) // a connection is a session
 	}
@@ -272,14 +288,26 @@ func (w *writer) unshare() {
 	}
 }
 
-// open begins what the function is given.
-func (t *run) open() (err error) {
-	t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
-	return err
+// database returns the transaction of database/sql, which makes the rows of queries. What
+// can do without it does: to begin one costs as much as a statement.
+func (t *run) database() (*sql.Tx, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil, engine.ErrTxOver
+	}
+	var err error
+	if t.tx == nil {
+		t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
+	}
+	return t.tx, err
 }
 
 // close frees what the function has left open.
 func (t *run) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
 	if t.tx != nil {
 		t.session.End(engine.ErrTxOver)
 		go t.tx.Rollback() // which frees what database/sql holds, and waits for goroutines of the program
@@ -293,7 +321,10 @@ type sessionKey struct{}
 type connector struct{}
 
 func (connector) Connect(ctx context.Context) (driver.Conn, error) {
-	return ctx.Value(sessionKey{}).(*sqlapi.Session), nil
+	if session, ok := ctx.Value(sessionKey{}).(*sqlapi.Session); ok {
+		return session, nil
+	}
+	return nil, engine.ErrTxOver // see QueryRowContext
 }
 
 func (connector) Driver() driver.Driver { return nil }
@@ -304,7 +335,9 @@ func (t *run) Append(records []engine.Record) error {
 		return nil
 	}
 	return t.session.Do(func() error {
-		events := t.w.log.types.number(nil, records)
+		t.w.appending = t.w.log.types.number(t.w.appending[:0], records)
+		events := t.w.appending
+		defer clear(events)
 		err := t.w.deduplicate(events)
 		if err == nil {
 			if err = t.w.insert(events); err == nil {
@@ -326,22 +359,42 @@ func (t *run) Append(records []engine.Record) error {
 
 // ExecContext implements [engine.DBTX].
 func (t *run) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return t.tx.ExecContext(ctx, query, args...)
+	if sqlapi.IsPlain(args) {
+		return t.session.Exec(ctx, query, args)
+	}
+	tx, err := t.database()
+	if err != nil {
+		return nil, err
+	}
+	return tx.ExecContext(ctx, query, args...)
 }
 
 // PrepareContext implements [engine.DBTX].
 func (t *run) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	return t.tx.PrepareContext(ctx, query)
+	tx, err := t.database()
+	if err != nil {
+		return nil, err
+	}
+	return tx.PrepareContext(ctx, query)
 }
 
 // QueryContext implements [engine.DBTX].
 func (t *run) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.tx.QueryContext(ctx, query, args...)
+	tx, err := t.database()
+	if err != nil {
+		return nil, err
+	}
+	return tx.QueryContext(ctx, query, args...)
 }
 
 // QueryRowContext implements [engine.DBTX].
 func (t *run) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.tx.QueryRowContext(ctx, query, args...)
+	tx, err := t.database()
+	if err != nil {
+		// Only database/sql makes a row that has an error: here that of Connect.
+		return t.w.programs.QueryRowContext(context.Background(), query)
+	}
+	return tx.QueryRowContext(ctx, query, args...)
 }
 
 // publicViews are what the bus has in the file for others to use. Everything else of it has a

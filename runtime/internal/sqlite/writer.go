@@ -78,6 +78,9 @@ type writer struct {
 	settled []tentative    // by parts of the transaction at hand
 
 	trespasses []string // that other programs had done before
+
+	limit     *time.Timer // of the part that runs
+	appending []logged    // by the part that runs
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {
@@ -334,7 +337,7 @@ func (w *writer) apply(g group) error {
 		}
 		if r.part != nil {
 			if parts.next(r.part) {
-				if err := w.perform(r.part); err != nil {
+				if err := w.perform(r.part, len(g.requests) == 1); err != nil {
 					return err
 				}
 			}

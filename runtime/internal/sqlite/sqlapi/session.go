@@ -25,6 +25,7 @@ type Session struct {
 	cut atomic.Bool // what runs is to be interrupted
 
 	mu     sync.Mutex // held while the connection is used
+	until  until      // what runs is asked by SQLite whether to go on
 	over   error      // what calls return once the session has ended
 	broken error      // a statement has failed because of the disk
 	lost   bool       // a statement has rolled back the transaction
@@ -134,7 +135,8 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 	if err := ctx.Err(); err != nil { // without a word to SQLite, which might roll back
 		return err
 	}
-	s.shared.conn.SetInterrupt(&until{ctx, s})
+	s.until = until{ctx, s}
+	s.shared.conn.SetInterrupt(&s.until)
 	s.shared.guard.raise(s.within)
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -186,31 +188,39 @@ func (s *Session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (s *Session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	err = s.with(ctx, func() (err error) {
-		result, err = s.exec(query, args)
-		return err
-	})
-	return result, err
+func (s *Session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return s.exec(ctx, query, len(args), func(raw *sqlite3.Stmt) error { return bindAll(raw, args) })
 }
 
-func (s *Session) exec(query string, args []driver.NamedValue) (driver.Result, error) {
-	raw, err := s.shared.take(query)
-	if errors.Is(err, errSeveral) && len(args) == 0 {
-		err = s.shared.conn.Exec(query)
-		return s.shared.result(), err
-	}
+// Exec runs a statement with values that [IsPlain] is true for. It is ExecContext without
+// what database/sql does before.
+func (s *Session) Exec(ctx context.Context, query string, args []any) (driver.Result, error) {
+	return s.exec(ctx, query, len(args), func(raw *sqlite3.Stmt) error { return bindPlain(raw, args) })
+}
+
+// exec runs a statement with as many values, which bind gives it.
+func (s *Session) exec(ctx context.Context, query string, values int, bind func(raw *sqlite3.Stmt) error) (driver.Result, error) {
+	var done result
+	err := s.with(ctx, func() error {
+		raw, err := s.shared.take(query)
+		switch {
+		case err == nil:
+			defer s.shared.give(query, raw)
+			if err = bind(raw); err == nil {
+				err = raw.Exec()
+			}
+		case values == 0 && errors.Is(err, errSeveral):
+			err = s.shared.conn.Exec(query)
+		}
+		if err == nil {
+			done = s.shared.result()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer s.shared.give(query, raw)
-	if err := bindAll(raw, args); err != nil {
-		return nil, err
-	}
-	if err := raw.Exec(); err != nil {
-		return nil, err
-	}
-	return s.shared.result(), nil
+	return done, nil
 }
 
 // QueryContext implements [driver.QueryerContext].

@@ -3,6 +3,7 @@ package sqlapi
 import (
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -18,8 +19,21 @@ func check(value *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
+// IsPlain tells whether all values can be stored as they are, by their place. Others need
+// database/sql: it asks a [driver.Valuer], and turns numbers into int64 and float64.
+func IsPlain(args []any) bool {
+	for _, arg := range args {
+		switch arg.(type) {
+		case nil, bool, int, int64, float64, string, []byte, time.Time:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // numbered gives values the numbers of their places.
-func numbered(args []driver.Value) []driver.NamedValue {
+func numbered[T any](args []T) []driver.NamedValue {
 	named := make([]driver.NamedValue, len(args))
 	for i, v := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
@@ -42,6 +56,14 @@ func inputs(s *sqlite3.Stmt) int {
 // bindAll gives a statement its values. Each parameter needs one.
 func bindAll(s *sqlite3.Stmt, args []driver.NamedValue) error {
 	n := s.BindCount()
+	if len(args) == n && !slices.ContainsFunc(args, func(arg driver.NamedValue) bool { return arg.Name != "" }) {
+		for _, arg := range args {
+			if err := bind(s, arg.Ordinal, arg.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	bound := make([]bool, n+1)
 	for _, arg := range args {
 		for _, i := range places(s, arg) {
@@ -62,6 +84,19 @@ func bindAll(s *sqlite3.Stmt, args []driver.NamedValue) error {
 			return fmt.Errorf("there is no value for %s", name)
 		}
 		return fmt.Errorf("there is no value for parameter %d of %d", i, n)
+	}
+	return nil
+}
+
+// bindPlain gives a statement values that IsPlain is true for. Each parameter needs one.
+func bindPlain(s *sqlite3.Stmt, args []any) error {
+	if len(args) != s.BindCount() {
+		return bindAll(s, numbered(args)) // which says what is wrong
+	}
+	for i, arg := range args {
+		if err := bind(s, i+1, arg); err != nil {
+			return err
+		}
 	}
 	return nil
 }
