@@ -85,7 +85,7 @@ func TestValuesThatPanicOrBlockHoldUpNobody(t *testing.T) {
 }
 
 func TestPreparedStatementsFollowTheSchema(t *testing.T) {
-	f := open(t, 1)
+	f := open(t, 1, runtime.WithTxLimit(time.Minute)) // a machine may be slow
 	ctx := t.Context()
 	columns := func() (names []string) {
 		f.must(f.Tx(ctx, func(tx runtime.Tx) error {
