@@ -27,6 +27,26 @@ func (f *fixture) together(functions ...func(tx runtime.Tx) error) []error {
 	return errs
 }
 
+func TestAFunctionThatFailsBesideOthersIsTakenBackAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 3)
+		ctx := t.Context()
+		wrong := errors.New("no")
+		runs := 0
+		errs := f.together(
+			func(tx runtime.Tx) error { runs++; return f.book(ctx, tx, 1, 1) },
+			func(tx runtime.Tx) error { return errors.Join(f.book(ctx, tx, 2, 1), wrong) },
+			func(tx runtime.Tx) error { return f.book(ctx, tx, 3, 1) },
+		)
+		if errs[0] != nil || !errors.Is(errs[1], wrong) || errs[2] != nil || runs != 1 {
+			t.Errorf("the errors are %v, and the first function ran %d times", errs, runs)
+		}
+		f.wantNumber(2, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+		f.wantNumber(100, "SELECT balance FROM account WHERE id = 2")
+		f.wantNumber(2, "SELECT count(*) FROM entry")
+	})
+}
+
 func TestAFunctionRunsAgainWhenAnotherRollsBackAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 2)
