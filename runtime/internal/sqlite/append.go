@@ -60,11 +60,12 @@ func (w *writer) insert(events []logged) error {
 	plain := true
 	for i := range events {
 		e := &events[i]
-		if e.typeID == 0 {
+		if e.typeID == 0 || e.declared {
 			var err error
 			if e.typeID, err = declareType(w.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
 				return err
 			}
+			e.declared = true
 		}
 		plain = plain && e.Due.IsZero() && e.Dedupe == nil
 	}

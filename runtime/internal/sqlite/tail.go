@@ -17,7 +17,8 @@ const (
 // logged is a record with its type's number.
 type logged struct {
 	engine.Record
-	typeID int64
+	typeID   int64
+	declared bool // typeID was found in a transaction, which may not have been stored
 }
 
 // tail is the newest part of the log in memory: what this process appended,
