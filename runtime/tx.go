@@ -97,8 +97,8 @@ func (t Tx) target() (*Bus, within) {
 // still waits for f to return.
 //
 // f may be called more than once: when a statement of somebody else's function is
-// interrupted while it writes, or fails with ON CONFLICT ROLLBACK, SQLite rolls back all
-// of the transaction, and the functions that had run are called again, each with a new Tx.
+// interrupted while it writes, finds no space or memory, or fails with ON CONFLICT ROLLBACK,
+// SQLite rolls back all of the transaction, and the functions that had run are called again, each with a new Tx.
 // So f must set what it computes anew, and have no effect but through its Tx.
 //
 // In f everything that writes to the bus must go through its Tx. Other calls on the

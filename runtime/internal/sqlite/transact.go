@@ -24,8 +24,8 @@ import (
 // time is up. So a function that never returns costs others no more than its limit.
 //
 // What a part does wrong is taken back with its savepoint. But SQLite rolls the whole
-// transaction back when a statement that writes is interrupted, and when the program says
-// ON CONFLICT ROLLBACK. Then everything begins anew without that part, and the functions
+// transaction back when a statement that writes is interrupted or finds no space, and when the
+// program says ON CONFLICT ROLLBACK. Then everything begins anew without that part, and the functions
 // that had run before it run again.
 type part struct {
 	engine.Transaction
@@ -181,14 +181,8 @@ func (w *writer) perform(p *part, alone bool) error {
 	if err == nil {
 		err = turn.failed
 	}
-	if broken != nil {
-		return broken // others would fare no better
-	}
-	if turn.session.Lost() {
-		if err == nil {
-			err = errors.New("the transaction was rolled back by a statement of its function")
-		}
-		p.refused = err
+	if broken != nil || turn.session.Lost() {
+		p.refused = w.spoilt(err, broken)
 		return errBeginAnew
 	}
 	if err == nil {
@@ -216,6 +210,20 @@ func (w *writer) perform(p *part, alone bool) error {
 		return err
 	}
 	return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
+}
+
+// spoilt is the error of a part after which the transaction cannot go on. What is broken may be so for
+// this part only, such as for want of memory. If it is the disk, the others find out by themselves.
+func (w *writer) spoilt(err, broken error) error {
+	switch {
+	case broken != nil && !errors.Is(broken, sqlapi.ErrPanicked):
+		return fault.Wrap("write", w.log.path, broken)
+	case err != nil:
+		return err
+	case broken != nil:
+		return broken
+	}
+	return errors.New("the transaction was rolled back by a statement of its function")
 }
 
 // errBeginAnew says that the transaction is gone because of one part, which is refused.

@@ -343,6 +343,7 @@ func (w *writer) apply(g group) error {
 			}
 			continue
 		}
+		r.refused = nil // what was in the way may have been rolled back since
 		if r.generation != w.log.generation.Load() {
 			for i := range r.events {
 				r.events[i].typeID = 0 // another log has other numbers

@@ -30,20 +30,6 @@ func TestAfterAStatementHasRolledBackAllNothingMoreIsWritten(t *testing.T) {
 	f.wantNumber(0, "SELECT count(*) FROM events WHERE type = 'money.booked'")
 }
 
-func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
-	f := open(t, 1)
-	ctx := t.Context()
-	err := f.Tx(ctx, func(tx runtime.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
-		return err
-	})
-	if err == nil {
-		t.Error("there is no error")
-	}
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
-	f.wantNumber(105, "SELECT balance FROM account")
-}
-
 // broken is a value whose conversion panics or blocks.
 type broken struct{ wait chan struct{} }
 

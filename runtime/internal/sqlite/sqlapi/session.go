@@ -27,7 +27,7 @@ type Session struct {
 	mu     sync.Mutex // held while the connection is used
 	until  until      // what runs is asked by SQLite whether to go on
 	over   error      // what calls return once the session has ended
-	broken error      // a statement has failed because of the disk
+	broken error      // a statement has failed because of the disk, or the driver has panicked
 	lost   bool       // a statement has rolled back the transaction
 	schema bool       // a statement may have changed the schema
 	open   map[*rows]struct{}
@@ -44,7 +44,7 @@ func (s *Session) Interrupted() bool { return s.cut.Load() }
 
 // End ends the session: it waits until the statement at hand has ended, and resets those
 // that were left. All that is asked of the session later returns err. It returns the error
-// of a statement that has failed for want of space or of a sound disk.
+// of a statement that has failed for want of space, of a sound disk or of memory.
 func (s *Session) End(err error) (broken error) {
 	if !s.mu.TryLock() { // a goroutine is at work that the function has left behind
 		if s.Patience > 0 {
@@ -140,7 +140,7 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 	s.shared.guard.raise(s.within)
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the driver of SQLite has panicked: %v", cause)
+			err = fmt.Errorf("%w: %v", ErrPanicked, cause)
 			s.broken = err
 		}
 		if refused := s.shared.guard.lower(); refused != nil && errors.Is(err, sqlite3.AUTH) {
@@ -152,6 +152,10 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 	}()
 	return f()
 }
+
+// ErrPanicked is wrapped by the error of a statement during which the driver has panicked, for want of
+// memory. Nothing runs in the session after that.
+var ErrPanicked = errors.New("the driver of SQLite has panicked")
 
 // breaks tells whether an error is about the disk and not about the statement.
 func breaks(err error) bool { return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR) }
