@@ -27,7 +27,7 @@ func inBooks(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit, b *books),
 			return s.subscribe()
 		})
 		f(t, kit, s.books)
-	}, opts...)
+	}, append(opts, tables())...)
 }
 
 // payment returns a payment of some cents.

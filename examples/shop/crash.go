@@ -12,11 +12,11 @@ import (
 // plug kills the process while the bank is busy: no deferred function runs, and nothing
 // is flushed.
 type plug struct {
-	after  int64 // calls of the bank
-	db     string
-	ledger *ledger
-	out    io.Writer
-	calls  atomic.Int64
+	after    int64 // calls of the bank
+	db       string
+	promises *promises
+	out      io.Writer
+	calls    atomic.Int64
 }
 
 func (p *plug) maybePull() {
@@ -24,7 +24,7 @@ func (p *plug) maybePull() {
 		return
 	}
 	fmt.Fprintf(p.out, "\n\nPulling the plug with %d orders acknowledged. See what is left with:\n  go run ./examples/shop -db %s\n",
-		p.ledger.added.Load(), p.db)
+		p.promises.added.Load(), p.db)
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		err = self.Kill() // SIGKILL; on Windows, TerminateProcess
@@ -48,7 +48,10 @@ func (s *shop) catchUp(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "  %6d deliveries were waiting for a retry\n", found.Waiting)
 	fmt.Fprintf(out, "  %6d events is how far the slowest subscription was behind\n", found.Backlog)
 	fmt.Fprintf(out, "  %6d dead letters\n", found.Dead)
-	if err := s.ledger.prove(ctx, out); err != nil {
+	if err := s.promises.prove(ctx, out); err != nil {
+		return err
+	}
+	if err := s.ledger.prove(ctx, always, out); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
 )
 
 // sell publishes the orders, and returns when every event that follows from them is
@@ -33,8 +34,8 @@ func (s *shop) sell(ctx context.Context, o options, out io.Writer) error {
 	return s.bus.WaitIdle(ctx)
 }
 
-// takeOrders publishes from several goroutines at once, as the requests of a web
-// server would. Publishers that wait at the same moment share one commit, so
+// takeOrders takes orders in several goroutines at once, as the requests of a web
+// server would. Transactions that wait at the same moment share one commit, so
 // many of them are faster than one.
 func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atomic.Int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -66,21 +67,32 @@ func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atom
 	return context.Cause(ctx)
 }
 
+// takeOrder stores the row of an order and its events in one transaction: there is no order that
+// no handler hears of, and no event about an order that does not exist.
 func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
-	if id := order.Customer.UserID; id != nil {
-		_, err := events.PublishUserRegistered(ctx, s.bus, events.UserRegistered{
-			UserID: *id, Email: order.Customer.Email, Preferences: map[string]string{"language": "en"},
-		})
+	var receipt *runtime.Receipt
+	err := s.bus.Tx(ctx, func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id, number, customer, cents) VALUES (?, ?, ?, ?)",
+			order.OrderID, order.Number, order.Customer.Name, order.Total.Amount)
 		if err != nil {
 			return err
 		}
-	}
-	receipt, err := events.PublishOrderPlaced(ctx, s.bus, order)
+		if id := order.Customer.UserID; id != nil {
+			_, err := events.PublishUserRegistered(ctx, tx, events.UserRegistered{
+				UserID: *id, Email: order.Customer.Email, Preferences: map[string]string{"language": "en"},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		receipt, err = events.PublishOrderPlaced(ctx, tx, order)
+		return err
+	})
 	if err != nil {
-		return err // and the order is not stored: the customer may try again
+		return err // and nothing of it is stored: the customer may try again
 	}
 	// From here on the order is a promise.
-	return s.ledger.add(receipt.ID)
+	return s.promises.add(receipt.ID)
 }
 
 // newOrder returns an order. Its number decides which failures it causes, so that every

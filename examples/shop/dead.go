@@ -64,7 +64,7 @@ func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, o
 	if _, gone := errors.AsType[*inspect.NotFoundError](err); !gone {
 		return errors.Join(fmt.Errorf("event %s is dead again", key.EventID), err)
 	}
-	status, err := s.ledger.status(ctx, key.EventID)
+	status, err := s.promises.status(ctx, key.EventID)
 	if err != nil {
 		return err
 	}

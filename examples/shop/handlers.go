@@ -8,19 +8,21 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // shop has the handlers that do everything after a customer has ordered: each reacts to
 // an event, and often publishes the next one.
 type shop struct {
-	bus    *runtime.Bus
-	ledger *ledger
-	bank   bank
-	mail   mailProvider
-	audit  audit
-	books  *books
-	notes  creditNotes
+	bus      *runtime.Bus
+	promises *promises
+	ledger   ledger
+	bank     bank
+	mail     mailProvider
+	audit    audit
+	books    *books
+	notes    creditNotes
 
 	schedule *schedule // nil unless the settings follow a file
 }
@@ -30,14 +32,14 @@ type shop struct {
 // are names that the catalogue declares; the texts are known to this program only.
 func (s *shop) subscribe() error {
 	// The delays of the catalogue are made for real outages, seconds and minutes.
-	// This overrides the first delay and nothing else, so that a demo ends soon.
-	soon := runtime.WithRetry(retry.BaseDelay(100 * time.Millisecond))
+	// This overrides the first delay, and for how long a breaker is open, so that a demo ends soon.
+	soon, briefly := runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)), runtime.WithBreaker(breaker.OpenFor(time.Second))
 	if s.schedule != nil {
-		soon = runtime.WithRetry() // the file says it all
+		soon, briefly = runtime.WithRetry(), runtime.WithBreaker() // the file says it all
 	}
 
 	// Eight handlers charge cards, and four of them ask the bank at once: charge-card has the limit bank.
-	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, runtime.WithConcurrency(8))
+	_, charge := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedChargeCard, s.chargeCard, soon, briefly, runtime.WithConcurrency(8))
 	_, receipt := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedSendReceipt, s.sendReceipt, soon)
 	_, gift := events.SubscribeOrderPlaced(s.bus, events.OnOrderPlacedPrintGiftCard, s.printGiftCard, soon)
 	_, ship := events.SubscribePayment(s.bus, "ship-or-cancel", s.shipOrCancel, soon, runtime.WithConcurrency(8))
@@ -47,16 +49,21 @@ func (s *shop) subscribe() error {
 		carriers = append(carriers, err)
 	}
 	_, booked := events.SubscribePaymentCapturedBatch(s.bus, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
+	_, posted := events.SubscribePaymentRefundedTx(s.bus, "post-refund", s.postRefund, soon)
 	_, written := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedWriteCreditNote, s.notes.write, soon)
 	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)
 	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, written, sent, report, audit)...)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, posted, written, sent, report, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries
 // are for. The payment is published with the handler's own ctx, so it becomes
-// visible together with the handler's success, as do refunds. A failed attempt leaves no trace.
+// visible together with the handler's success, as do refunds and the line in the ledger. A
+// failed attempt leaves no trace.
+//
+// The bank takes its time, and everybody who writes to the file waits for a transaction. So
+// this is no transactional handler: it leaves its line for the end.
 func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 	order := e.Payload
 	reference, err := s.bank.charge(ctx, order, e.Attempt)
@@ -77,7 +84,12 @@ func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlace
 		_, failed := events.PublishPaymentRefunded(ctx, s.bus, coupon)
 		err = errors.Join(err, failed)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return runtime.Atomically(ctx, func(tx runtime.Tx) error {
+		return post(ctx, tx, e.ID, order.OrderID, order.Total.Amount, reference)
+	})
 }
 
 // sendReceipt fails for ever for customers of one mail provider. After the last

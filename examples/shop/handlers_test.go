@@ -20,7 +20,7 @@ func inShop(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit)) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
 		kit.Setup(func(bus *runtime.Bus) error { return (&shop{bus: bus, books: &books{}}).subscribe() })
 		f(t, kit)
-	}, runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
+	}, tables(), runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
 }
 
 // order returns an order without trouble. What the bank says depends on its number.
@@ -93,7 +93,7 @@ func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
 		if n := len(kit.Attempts(events.OnOrderPlacedChargeCard)); n != 20 || s.bank.busiest.Load() != 4 {
 			t.Errorf("%d attempts, and up to %d calls at once", n, s.bank.busiest.Load())
 		}
-	})
+	}, tables())
 }
 
 func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 		if letters := kit.AllDeadLetters(); len(letters) != 0 {
 			t.Errorf("dead letters after the retry: %+v", letters)
 		}
-	})
+	}, tables())
 }
 
 // The sample of an order is a present without a message, which printGiftCard does not

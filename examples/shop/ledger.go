@@ -3,107 +3,96 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"embed"
 	"fmt"
 	"io"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync/atomic"
+	"io/fs"
 
 	"github.com/google/uuid"
-	_ "github.com/ncruces/go-sqlite3/driver" // database/sql: "sqlite3"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime"
 )
 
-// ledger is a file beside the bus, with a line for every order whose Publish has returned
-// nil. However the process ends, each of these orders must be in the file of the bus.
-type ledger struct {
-	sheet *os.File
-	books *sql.DB      // the bus's file, as any SQLite client sees it: read only
-	added atomic.Int64 // in this run
+//go:embed migrations
+var migrations embed.FS
+
+// tables makes the shop's own tables in the file of the bus, when that is opened.
+func tables() runtime.Option {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic(err) // the name of the folder is wrong
+	}
+	return runtime.WithMigrations(files)
 }
 
-func openLedger(db string, isNew bool) (*ledger, error) {
-	mode := os.O_CREATE | os.O_APPEND | os.O_WRONLY
-	if isNew {
-		mode |= os.O_TRUNC // a new file has no promises to keep
-	}
-	sheet, err := os.OpenFile(db+".acked", mode, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(db), RawQuery: "mode=ro"}
-	books, err := sql.Open("sqlite3", name.String()) // connects when it is first asked
-	if err != nil {
-		sheet.Close()
-		return nil, err
-	}
-	return &ledger{sheet: sheet, books: books}, nil
-}
-
-func (l *ledger) Close() error { return errors.Join(l.books.Close(), l.sheet.Close()) }
-
-// add writes one line. It survives the death of the process, because the operating system
-// has it.
-func (l *ledger) add(id uuid.UUID) error {
-	_, err := fmt.Fprintln(l.sheet, id)
-	l.added.Add(1)
+// post writes a line into the ledger. The event that is handled is its key: a second line for it
+// would be an error. There is none, because the line and the success of the handler are
+// one transaction.
+func post(ctx context.Context, tx runtime.Tx, event, order uuid.UUID, cents int64, reference string) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO ledger (event, order_id, cents, reference) VALUES (?, ?, ?, ?)", event, order, cents, reference)
 	return err
 }
 
-// prove looks for each of the orders in the view events, which is a stable interface of
-// the file.
-func (l *ledger) prove(ctx context.Context, out io.Writer) error {
-	stored, err := l.stored(ctx)
-	if err != nil {
-		return err
-	}
-	content, err := os.ReadFile(l.sheet.Name())
-	if err != nil {
-		return err
-	}
-	promises := strings.Fields(string(content))
-	var lost []string
-	for _, id := range promises {
-		if !stored[id] {
-			lost = append(lost, id)
-		}
-	}
-	if len(lost) > 0 {
-		return fmt.Errorf("%d of %d acknowledged orders are LOST, such as %s", len(lost), len(promises), lost[0])
-	}
-	fmt.Fprintf(out, "All %d acknowledged orders are there.\n", len(promises))
-	return nil
+// postRefund is a transactional handler: it does nothing but write to the file, so all of it
+// runs in a transaction.
+func (s *shop) postRefund(ctx context.Context, tx runtime.Tx, e runtime.Event[events.PaymentRefunded]) error {
+	return post(ctx, tx, e.ID, e.Payload.OrderID, -e.Payload.Amount.Amount, e.Payload.Reference)
 }
 
-// stored returns the ids of all orders in the file.
-func (l *ledger) stored(ctx context.Context) (map[string]bool, error) {
-	rows, err := l.books.QueryContext(ctx, "SELECT id FROM events WHERE type = 'order.placed'")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	stored := map[string]bool{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		stored[id] = true
-	}
-	return stored, rows.Err()
-}
+// ledger reads the tables.
+type ledger struct{ file *sql.DB }
 
 // lastNumber returns the highest number of an order so far.
-func (l *ledger) lastNumber(ctx context.Context) (last int64, err error) {
-	err = l.books.QueryRowContext(ctx,
-		"SELECT coalesce(max(payload ->> 'number'), 0) FROM events WHERE type = 'order.placed'").Scan(&last)
+func (l ledger) lastNumber(ctx context.Context) (last int64, err error) {
+	err = l.file.QueryRowContext(ctx, "SELECT coalesce(max(number), 0) FROM orders").Scan(&last)
 	return last, err
 }
 
-// status returns the status of one event in the file: pending, processing, done or dlq.
-func (l *ledger) status(ctx context.Context, id uuid.UUID) (status string, err error) {
-	err = l.books.QueryRowContext(ctx, "SELECT status FROM events WHERE id = ?", id.String()).Scan(&status)
-	return status, err
+// proofs are what the tables and the events both say. Each is one query, which sees one
+// moment of the file.
+var proofs = []struct{ name, rows, events string }{
+	// A customer's order and its event are one transaction (takeOrder), and so are a payment's line,
+	// its event and the success of charge-card. These never differ, not even between a crash and the next start.
+	{"orders", "SELECT id, cents FROM orders", "SELECT payload ->> 'order_id', payload ->> '$.total.amount' FROM events WHERE type = 'order.placed'"},
+	{
+		"charges", "SELECT order_id, cents, reference FROM ledger WHERE cents >= 0",
+		"SELECT payload ->> 'order_id', payload ->> '$.amount.amount', payload ->> 'reference' FROM events WHERE type = 'payment.captured'",
+	},
+	// A refund's line is stored later than its event, by the handler of that. These agree when it is idle.
+	{
+		"refunds", "SELECT event, -cents, reference FROM ledger WHERE cents < 0",
+		"SELECT id, payload ->> '$.amount.amount', payload ->> 'reference' FROM events WHERE type = 'payment.refunded'",
+	},
+}
+
+// always is how many of the proofs hold at every moment.
+const always = 2
+
+// prove compares the first n of the proofs.
+func (l ledger) prove(ctx context.Context, n int, out io.Writer) error {
+	for i, p := range proofs[:n] {
+		var rows, without, missing int
+		// EXCEPT compares sets, so what is there twice is counted beside it.
+		err := l.file.QueryRowContext(ctx, fmt.Sprintf(`
+			WITH r AS (%s), e AS (%s)
+			SELECT (SELECT count(*) FROM r),
+			  (SELECT count(*) FROM (SELECT * FROM r EXCEPT SELECT * FROM e)) + (SELECT count(*) FROM r) - (SELECT count(*) FROM (SELECT DISTINCT * FROM r)),
+			  (SELECT count(*) FROM (SELECT * FROM e EXCEPT SELECT * FROM r)) + (SELECT count(*) FROM e) - (SELECT count(*) FROM (SELECT DISTINCT * FROM e))`,
+			p.rows, p.events)).Scan(&rows, &without, &missing)
+		if err != nil {
+			return err
+		}
+		if without > 0 || missing > 0 {
+			return fmt.Errorf("the tables and the events DIFFER: %d of %d %s have no event of their own, and %d events have no row of their own", without, rows, p.name, missing)
+		}
+		if i == 0 {
+			fmt.Fprint(out, "The tables and the events agree: ")
+		} else {
+			fmt.Fprint(out, ", ")
+		}
+		fmt.Fprintf(out, "%d %s", rows, p.name)
+	}
+	fmt.Fprintln(out, ".")
+	return nil
 }

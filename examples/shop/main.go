@@ -18,7 +18,8 @@
 //	middleware.go what happens around every handler and before every event is stored
 //	dead.go       look at what failed for good, repair the cause, try again
 //	tree.go       what came of one order
-//	ledger.go     proof that nothing is lost; crash.go: the plug
+//	ledger.go     the shop's own tables, in the file of the bus: rows and events in one transaction
+//	promises.go   proof that nothing is lost; crash.go: the plug
 //	tune.go       settings that follow a file while the shop runs
 //	report.go     tables; progress.go: the line that moves
 package main
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // oneDay opens the shop, sells, waits until everything is handled, and shows
 // what became of it.
 func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
-	fmt.Fprintf(out, "The shop keeps its events in %s\n", o.db)
+	fmt.Fprintf(out, "The shop keeps its orders, its ledger and its events in %s\n", o.db)
 	_, statErr := os.Stat(o.db)
 	isNew := errors.Is(statErr, os.ErrNotExist)
 
@@ -87,7 +88,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	defer logFile.Close()
 	logger := slog.New(slog.NewTextHandler(logFile, nil))
 
-	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger),
+	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger), tables(),
 		runtime.WithMiddleware(timed), runtime.WithPublishMiddleware(stamped),
 		// What kinds of errors mean is in the catalogue; which errors are of a kind, here.
 		runtime.WithErrorClass(events.ErrorRateLimited, runtime.ErrorIs(errRateLimited)),
@@ -98,11 +99,17 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	// Shutdown waits for running handlers, so it must not use a ctx that has ended.
 	defer func() { err = errors.Join(err, bus.Shutdown(context.WithoutCancel(ctx))) }()
 
-	ledger, err := openLedger(o.db, isNew)
+	file, err := openFile(o.db)
 	if err != nil {
 		return err
 	}
-	defer ledger.Close()
+	defer file.Close()
+
+	promises, err := openPromises(o.db, isNew, file)
+	if err != nil {
+		return err
+	}
+	defer promises.Close()
 
 	books, err := openBooks(o.db, isNew)
 	if err != nil {
@@ -110,9 +117,9 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer books.Close()
 
-	s := &shop{bus: bus, ledger: ledger, books: books}
+	s := &shop{bus: bus, promises: promises, ledger: ledger{file}, books: books}
 	if o.crash {
-		s.bank.plug = &plug{after: max(1, int64(o.orders)/2), db: o.db, ledger: ledger, out: out}
+		s.bank.plug = &plug{after: max(1, int64(o.orders)/2), db: o.db, promises: promises, out: out}
 	}
 	if o.tune != "" {
 		out = &lockedWriter{Writer: out}
@@ -140,7 +147,10 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	s.audit.print(out)
 	s.books.print(out)
 	s.notes.print(out)
-	if err := ledger.prove(ctx, out); err != nil {
+	if err := promises.prove(ctx, out); err != nil {
+		return err
+	}
+	if err := s.ledger.prove(ctx, len(proofs), out); err != nil {
 		return err
 	}
 	if err := s.lookAfterTheDead(ctx, o.db, out); err != nil {
@@ -160,7 +170,7 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("shop", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.db, "db", "", "keep the events in `FILE`; without it, in a new file in the temporary folder")
+	flags.StringVar(&o.db, "db", "", "keep orders, ledger and events in `FILE`; without it, in a new file in the temporary folder")
 	flags.IntVar(&o.orders, "orders", 500, "sell `N` orders")
 	flags.IntVar(&o.publishers, "publishers", 8, "publish from `N` goroutines at once")
 	flags.BoolVar(&o.crash, "crash", false, "kill this process half-way through, as a power cut would")

@@ -37,7 +37,7 @@ func TestCreditNotesOfAnOrderAreWrittenOnceAndSentInTheirOrder(t *testing.T) {
 		if written, sent := s.notes.of(refund.OrderID); !slices.Equal(written, want) || !slices.Equal(sent, want) {
 			t.Errorf("written %q, sent %q", written, sent)
 		}
-	})
+	}, tables())
 }
 
 func (c *creditNotes) of(order uuid.UUID) (written, sent []string) {

@@ -27,6 +27,7 @@ func printNextSteps(out io.Writer, db string) {
 Look inside with any SQLite shell:
   sqlite3 -box %[1]s "SELECT status, count(*) FROM events GROUP BY status"
   sqlite3 -box %[1]s "SELECT subscription, attempts, last_error FROM dead_letters LIMIT 5"
+  sqlite3 -box %[1]s "SELECT number, customer, orders.cents, reference FROM orders JOIN ledger ON order_id = id LIMIT 5"
 See what came of one order (the ids are in the list):
   go tool busgen events list %[1]s --type order.placed --limit 5
   go tool busgen events tree %[1]s ID

@@ -44,7 +44,8 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "charge-card", 100, 20, 0)
 	wantRow(t, out, "send-receipt", 98, 4, 2)
 	wantRow(t, out, "keep-books", 98, 0, 0)
-	wantRow(t, out, "payment.refunded", 20, 4*20, 10, 0)
+	wantRow(t, out, "payment.refunded", 20, 5*20, 10, 0)
+	wantRow(t, out, "post-refund", 20, 0, 0)
 	wantRow(t, out, "write-credit-note", 20, 0, 0)
 	wantRow(t, out, "send-credit-note", 20, 10, 0)
 	wantText(t, out, "20 credit notes were written, and 20 sent.")
@@ -55,7 +56,7 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "print-gift-card", 99, 2, 1)
 	wantRow(t, out, "audit", 100+98+2+98+2+20+98+20, 0, 0) // the last are questions who fetches a parcel
 	wantText(t, out, "The audit saw 100 orders")
-	wantText(t, out, "All 100 acknowledged orders are there.")
+	wantText(t, out, "All 100 acknowledged orders are there.\nThe tables and the events agree: 100 orders, 98 charges, 20 refunds.\n")
 	wantText(t, out, "3 dead letters, newest first")
 	wantText(t, out, "panic: runtime error: invalid memory address or nil pointer dereference at handlers.go:")
 
@@ -89,8 +90,9 @@ func TestAfterACrashNothingAcknowledgedIsMissingAndAllOfItIsSettled(t *testing.T
 	if cut := number(t, out, `(\d+) handlers were cut off`); cut == 0 {
 		t.Error("no handler was cut off, but the plug is pulled by one")
 	}
-	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\nCaught up", len(acked)))
-	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\n\n", len(acked)+10))
+	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\nThe tables and the events agree: ", len(acked)))
+	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\nThe tables and the events agree: ", len(acked)+10))
+	wantText(t, out, " charges.\nCaught up")
 	for _, id := range acked {
 		if query(t, db, "SELECT count(*) FROM events WHERE id = ? AND status IN ('done', 'dlq')", id) != 1 {
 			t.Errorf("acknowledged order %s is not settled", id)
@@ -131,7 +133,7 @@ func TestAnInterruptEndsTheDayEarlyAndLosesNothing(t *testing.T) {
 	}
 	out := openShop(t, 0, "-db", db, "-orders", "1")
 	wantText(t, out, "     0 handlers were cut off")
-	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\n\n", len(acked)+1))
+	wantText(t, out, fmt.Sprintf("All %d acknowledged orders are there.\nThe tables ", len(acked)+1))
 }
 
 // A retry budget of a thousand is cut to three while a receipt is being tried.
