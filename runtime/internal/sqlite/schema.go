@@ -119,23 +119,34 @@ func migrate(c *database.Conn) error {
 }
 
 // upgrade runs the migrations that the file has not seen yet, each in one
-// transaction with the version that it leads to. A table that others refer to can
-// only be replaced while nobody checks references, which no transaction can say.
+// transaction with the version that it leads to.
 func upgrade(c *database.Conn, migrations []string) error {
 	if version, err := c.Int64("PRAGMA user_version"); err != nil || int(version) > len(migrations) {
 		return err
 	}
-	if err := c.ExecScript("PRAGMA foreign_keys=OFF"); err != nil {
-		return err
-	}
 	err := upgradeUnchecked(c, migrations)
-	return errors.Join(err, c.ExecScript("PRAGMA foreign_keys=ON"))
+	return errors.Join(err, c.ExecScript("PRAGMA foreign_keys=ON; PRAGMA legacy_alter_table=OFF"))
+}
+
+// renames is the version whose migration gives tables other names.
+const renames = 5
+
+// prepare makes the settings for the migration of a version, which no transaction can change. A
+// table that others refer to can only be replaced while nobody checks references, and what refers
+// to one that is renamed follows it only while they are checked. And SQLite must not look at the views
+// and triggers of the program when it changes a table: a view on events would stop it, and
+// so would one that is broken.
+func prepare(c *database.Conn, version int64) error {
+	return c.ExecScript(fmt.Sprintf("PRAGMA foreign_keys=%t; PRAGMA legacy_alter_table=ON", version >= renames))
 }
 
 func upgradeUnchecked(c *database.Conn, migrations []string) error {
 	for {
 		version, err := c.Int64("PRAGMA user_version")
 		if err != nil || int(version) > len(migrations) {
+			return err
+		}
+		if err := prepare(c, version); err != nil {
 			return err
 		}
 		err = c.Transaction(true, func() error {
@@ -149,7 +160,7 @@ func upgradeUnchecked(c *database.Conn, migrations []string) error {
 			}
 			return c.Query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
 				table := s.ColumnText(0)
-				plain := version < 5 && strings.Contains(schema, "\nCREATE TABLE busgen_"+table+" (") // as it was called before version 6
+				plain := version < renames && strings.Contains(schema, "\nCREATE TABLE busgen_"+table+" (") // as it was called before version 6
 				if !isOurs(table) && !plain {
 					return nil // a table of the program, which may not care
 				}
