@@ -27,7 +27,8 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // [Subscribe] and [Atomically].
 //
 // If the transaction cannot be stored, because the disk is full or the file locked, the
-// event is tried again after a second, and the attempt does not count. The errors are those of
+// event is tried again after a second, and the attempt does not count. The timeout of the
+// subscription begins when the transaction has its turn and the handler is called. The errors are those of
 // [Subscribe]. It does not go with [InGroup] and [Ephemeral], and needs a bus whose events are
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
@@ -48,7 +49,7 @@ func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHa
 			return err
 		}
 		again := false
-		return bus.commit(a, func(run *txRun) error {
+		return bus.commit(a, false, func(run *txRun) error {
 			p := payload
 			if again { // the handler may have changed what it was given
 				if p, err = t.decodeTyped(a.Record); err != nil {
@@ -100,7 +101,8 @@ func callWithin[T any](a *dispatch.Attempt, s *Subscription, run *txRun, payload
 // f is a function of [Bus.Tx]: short, perhaps called twice, with no effect but through its Tx.
 // Several run in their order, in one transaction. If the transaction cannot be stored,
 // because the disk is full or the file locked, the event is tried again after a second, and
-// the attempt does not count.
+// the attempt does not count. The timeout of the subscription does not run while the
+// transaction waits for its turn, and begins anew with it.
 //
 // The error is [ErrNotInHandler] if ctx is not the one of a handler, [ErrNotAtomic] in a
 // batch, in a group, in an [Ephemeral] subscription and in a handler that answers,
@@ -133,16 +135,24 @@ func (s *Subscription) committing(handle func(a *dispatch.Attempt) error) func(a
 		if err := handle(a); err != nil || !a.Commits() {
 			return err
 		}
-		return s.bus.commit(a, func(*txRun) error { return nil })
+		return s.bus.commit(a, true, func(*txRun) error { return nil })
 	}
 }
 
 // commit runs f in a transaction that also has what the handler of an attempt has left to
-// be done, and its success.
-func (b *Bus) commit(a *dispatch.Attempt, f func(run *txRun) error) error {
+// be done, and its success. handled says that the handler has returned.
+func (b *Bus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) error) error {
+	ctx, err := a.Queue()
+	if err != nil {
+		return err
+	}
 	var own error // of the program
-	err := b.transact(a, a.Settling(), func(run *txRun) error {
-		if own = f(run); own == nil {
+	err = b.transact(ctx, a.Settling(), func(run *txRun) error {
+		own = a.Turn(handled)
+		if own == nil {
+			own = f(run)
+		}
+		if own == nil {
 			own = a.Commit(run)
 		}
 		return own

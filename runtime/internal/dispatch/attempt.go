@@ -41,15 +41,18 @@ type Attempt struct {
 	warned   bool   // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
 
+	turn atomic.Pointer[turn] // of its transaction; nil before it waits for one
+
 	mu           sync.Mutex
 	ctx          context.Context // made when someone asks for more than the deadline
 	cancel       context.CancelFunc
-	ended        bool // the context is over
-	over         bool // there is a disposition; whoever sets it makes it
-	entered      bool // the handler was called by a middleware
-	returned     bool // the handler is back
-	left         bool // the worker did not wait for it
-	handled      bool // well, and there are more handlers to come
+	former       func() // ends the contexts of before; nil if there are none
+	ended        bool   // the context is over
+	over         bool   // there is a disposition; whoever sets it makes it
+	entered      bool   // the handler was called by a middleware
+	returned     bool   // the handler is back
+	left         bool   // the worker did not wait for it
+	handled      bool   // well, and there are more handlers to come
 	staged       []engine.Record
 	keys         engine.Keys                // of what is staged; nil until one has a key
 	taken        bool                       // by TakeStaged
@@ -111,15 +114,17 @@ const unlimited = time.Duration(math.MaxInt64)
 
 // deadline returns when the handler has to be done, or the zero time.
 func (a *Attempt) deadline() time.Time {
-	if a.limit == unlimited {
+	limit, _ := a.bounds()
+	if limit == unlimited {
 		return time.Time{}
 	}
-	return a.started.Add(a.limit)
+	return a.started.Add(limit)
 }
 
 // late tells whether the deadline has passed.
 func (a *Attempt) late(now time.Time) bool {
-	return a.limit != unlimited && now.Sub(a.started) >= a.limit
+	limit, _ := a.bounds()
+	return limit != unlimited && now.Sub(a.started) >= limit
 }
 
 // attempt calls a handler once. It reports handled when the run may go on to
@@ -253,7 +258,7 @@ func (a *Attempt) expire() {
 	f := a.timeout()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || a.storing { // who stores it knows what becomes of the attempt
+	if a.over || a.storing || !a.late(time.Now()) { // who stores it knows what becomes of the attempt
 		return
 	}
 	a.over = true

@@ -20,7 +20,8 @@ func FromContext(ctx context.Context) *Attempt {
 
 // Deadline implements [context.Context].
 func (a *Attempt) Deadline() (deadline time.Time, ok bool) {
-	return a.deadline(), a.limit != unlimited
+	deadline = a.deadline()
+	return deadline, !deadline.IsZero()
 }
 
 // Done implements [context.Context].
@@ -43,7 +44,7 @@ func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx == nil {
-		if a.limit == unlimited {
+		if limit, _ := a.bounds(); limit == unlimited {
 			a.ctx, a.cancel = context.WithCancel(a.interruptibleBase())
 		} else {
 			a.ctx, a.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
@@ -62,6 +63,9 @@ func (a *Attempt) release() {
 	a.ended = true
 	if a.cancel != nil {
 		a.endContext()
+	}
+	if a.former != nil {
+		a.former()
 	}
 }
 

@@ -59,10 +59,14 @@ func (a *Attempt) timeout() failure {
 // lateness is the error of that: it was the handler's time that ended, or that of
 // the event.
 func (a *Attempt) lateness() error {
-	if a.expires {
+	if _, expires := a.bounds(); expires {
 		return &ExpiredError{a.run.settings.ExpiresAfter}
 	}
-	return &TimeoutError{After: a.limit, Attempt: a.Number}
+	after := a.limit
+	if a.turn.Load() != nil {
+		after = a.settings.Timeout
+	}
+	return &TimeoutError{After: after, Attempt: a.Number}
 }
 
 // fail decides what becomes of an attempt that did not succeed: another one
@@ -104,7 +108,7 @@ func (a *Attempt) fail(f failure) {
 		a.snooze(now.Add(clamp(asked.For)), now, failure)
 		return
 	}
-	if a.expires && f.kind == engine.KindTimeout {
+	if _, expires := a.bounds(); expires && f.kind == engine.KindTimeout {
 		a.withdraw() // the event had little time, which says nothing about the handler
 		a.deadLetterFailed(engine.ReasonExpired, failure)
 		return

@@ -209,3 +209,57 @@ func TestHandlersWithoutATransactionAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// While the transaction of a handler waits for its turn, the time of the handler stands still.
+func TestATimeoutDoesNotCountWhatATransactionWaits(t *testing.T) {
+	for name, hold := range map[string]func(f *fixture, d time.Duration){
+		"another function": func(f *fixture, d time.Duration) {
+			f.must(f.Tx(f.Context(), func(runtime.Tx) error {
+				time.Sleep(d)
+				return nil
+			}))
+		},
+		"another process": func(f *fixture, d time.Duration) {
+			other := f.connect()
+			f.must(other.Exec("BEGIN IMMEDIATE"))
+			time.Sleep(d)
+			f.must(other.Exec("ROLLBACK"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+				f := open(t, 1, runtime.WithTxLimit(10*time.Second))
+				calls := 0
+				f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
+					calls++
+					if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) != time.Second {
+						t.Errorf("the handler has %v", time.Until(deadline))
+					}
+					if e.Payload.Amount == 2 {
+						<-ctx.Done()
+						return context.Cause(ctx)
+					}
+					time.Sleep(900 * time.Millisecond)
+					_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", e.Payload.Amount)
+					return err
+				}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.MaxAttempts(1))))
+				f.must(f.Start(t.Context()))
+				for amount := 1; amount <= 2; amount++ {
+					receipt, err := runtime.Publish(t.Context(), f.Bus, bookedType, booking{1, amount}, runtime.WithDelay(time.Second))
+					f.must(err)
+					time.Sleep(500 * time.Millisecond)
+					hold(f, 3500*time.Millisecond)
+					outcome, err := receipt.Wait(t.Context())
+					f.must(err)
+					if ok := outcome.Err() == nil; ok != (amount == 1) {
+						t.Errorf("event %d: %v", amount, outcome.Err())
+					}
+				}
+				f.wantNumber(1, "SELECT count(*) FROM entry")
+				if calls != 2 {
+					t.Errorf("there are %d calls, want 2", calls)
+				}
+			})
+		})
+	}
+}
