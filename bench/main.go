@@ -1,8 +1,8 @@
 // Command bench measures how fast the bus is, as a ratio to what its storage
 // does on the same machine at the same time.
 //
-//	go run ./bench                 a table, in about three minutes
-//	go run ./bench -short -json    one JSON object per case, within 30 seconds
+//	go run ./bench                 a table, in about four minutes
+//	go run ./bench -short -json    one JSON object per case, within a minute
 //	go run ./bench -case publish   only the cases whose names match
 //	go run ./bench -limits         whether what the project promises holds, for CI
 //
@@ -15,8 +15,9 @@
 //
 // cases.go lists what is measured. throughput.go holds the cases about events
 // per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
-// lets them take turns. latency.go, backlog.go, recovery.go and deadletters.go have
-// cases that measure times too, many.go says what those have in common that do something
+// lets them take turns. tx.go has the cases about transactions that a program shares
+// with the bus, and tx_own.go the same with database/sql. latency.go, backlog.go,
+// recovery.go and deadletters.go have cases that measure times too, many.go says what those have in common that do something
 // fifty thousand times, and limits.go how slow cases may be. codec.go has the
 // cases about JSON alone, generate.go the one about the generator, and report.go prints.
 package main
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { usage(flags) }
 	var (
-		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than 30 seconds")
+		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than a minute")
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
 		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
