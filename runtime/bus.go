@@ -48,6 +48,7 @@ type Bus struct {
 	maintenance  sync.WaitGroup // goroutines of the bus that end with it
 	pausing      pausing
 	timetable    *timetable
+	database     database
 	alone        dispatch.Alone
 	waits        dispatch.Waits
 	interrupts   atomic.Bool // attempts can be interrupted

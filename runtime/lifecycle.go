@@ -264,6 +264,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 	waiting.Wait()
 	b.maintenance.Wait()
 	b.abandoning.stop(ctx)
+	closing := b.database.close() // before what writes: a transaction may be open
 	if dispatched {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
@@ -274,7 +275,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 		}
 	}
 	b.closeLimits()
-	return errors.Join(errors.Join(errs...), b.log.Close())
+	return errors.Join(errors.Join(errs...), closing, b.log.Close())
 }
 
 // accepts returns ErrShutdown once Shutdown was called.

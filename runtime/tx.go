@@ -137,10 +137,12 @@ func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error {
 func (b *Bus) transactor() (engine.Transactor, error) {
 	log, ok := b.log.(engine.Transactor)
 	if !ok {
-		return nil, fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
+		return nil, errNoTables
 	}
 	return log, nil
 }
+
+var errNoTables = fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
 
 // transact runs f in a transaction, with the success of a delivery unless that is nil.
 func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run *txRun) error) error {

@@ -27,14 +27,14 @@ func (l *Log) Join(ctx context.Context, x any, records []engine.Record) error {
 	}
 	// SQLite rolls back a transaction of which a statement that writes is interrupted.
 	ctx = context.WithoutCancel(ctx)
-	s, err := statementsOf(ctx, x)
-	if err == nil {
-		err = l.mayJoin(s)
-	}
-	if err == nil {
-		err = joinAll(s, records)
-	}
+	s, own, err := statementsOf(ctx, x)
 	if err != nil {
+		return l.joinError(err)
+	}
+	if own != nil { // the writer will be told when it commits
+		return l.joinError(own.Join(ctx, func(conn *sqlite3.Conn) error { return l.store(native{conn}, records) }))
+	}
+	if err := l.store(s, records); err != nil {
 		return l.joinError(err)
 	}
 	last := &records[len(records)-1]
@@ -42,8 +42,18 @@ func (l *Log) Join(ctx context.Context, x any, records []engine.Record) error {
 	return nil
 }
 
+func (l *Log) store(s statements, records []engine.Record) error {
+	if err := l.mayJoin(s); err != nil {
+		return err
+	}
+	return joinAll(s, records)
+}
+
 // joinError says what a statement on somebody else's connection has failed with.
 func (l *Log) joinError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var join *engine.JoinError
 	switch {
 	case errors.As(err, &join), errors.Is(err, sql.ErrTxDone), errors.Is(err, sql.ErrConnDone):

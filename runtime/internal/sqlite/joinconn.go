@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
 
 // statements run on a connection of the program. What differs between database/sql and
@@ -22,50 +23,60 @@ type statements interface {
 
 var errNoRow = sql.ErrNoRows
 
-// statementsOf recognises what the program has begun a transaction with.
-func statementsOf(ctx context.Context, x any) (statements, error) {
+// statementsOf recognises what the program has begun a transaction with. own is the connection, if
+// it is one of [Log.Connector].
+func statementsOf(ctx context.Context, x any) (_ statements, own *sqlapi.Conn, _ error) {
 	switch x := x.(type) {
 	case *sql.Tx:
 		if x == nil {
 			break
 		}
-		return throughSQL{ctx, x}, recogniseTx(ctx, x)
+		own, err := recogniseTx(ctx, x)
+		return throughSQL{ctx, x}, own, err
 	case *sql.Conn:
 		if x == nil {
 			break
 		}
 		err := x.Raw(func(raw any) error {
+			if raw, ok := raw.(*sqlapi.Conn); ok {
+				own = raw
+				return nil
+			}
 			native, ok := raw.(interface{ Raw() *sqlite3.Conn })
 			if !ok {
 				return otherDriver(fmt.Sprintf("%T", raw))
 			}
 			return underWay(native.Raw())
 		})
-		return throughSQL{ctx, x}, err
+		return throughSQL{ctx, x}, own, err
 	case *sqlite3.Conn:
 		if x == nil {
 			break
 		}
-		return native{x}, underWay(x)
+		return native{x}, nil, underWay(x)
 	case nil:
 	default:
-		return nil, &engine.JoinError{Problem: fmt.Sprintf("a %T is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
+		return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("a %T is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
 	}
-	return nil, &engine.JoinError{Problem: fmt.Sprintf("the transaction is nil (%T)", x)}
+	return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("the transaction is nil (%T)", x)}
 }
 
 // recogniseTx makes sure that a transaction is of the driver. It shows nothing of itself, but
-// only this driver takes such an argument, as a null.
-func recogniseTx(ctx context.Context, tx *sql.Tx) error {
+// only this driver takes such an argument, as a null. If its connection is one of [Log.Connector], it
+// is told.
+func recogniseTx(ctx context.Context, tx *sql.Tx) (*sqlapi.Conn, error) {
 	var null bool
-	err := tx.QueryRowContext(ctx, "SELECT ? IS NULL", sqlite3.Pointer(tx)).Scan(&null)
+	var whose sqlapi.Whose
+	err := tx.QueryRowContext(ctx, "SELECT ? IS NULL", sqlite3.Pointer(&whose)).Scan(&null)
 	switch {
 	case err == nil && null, errors.Is(err, sql.ErrTxDone), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, sqlite3.INTERRUPT):
-		return err
+		return whose.Conn, err
 	case err == nil:
-		return otherDriver("its database/sql driver")
+		return nil, otherDriver("its database/sql driver")
+	case whose.Conn != nil:
+		return nil, err
 	}
-	return otherDriver(err.Error())
+	return nil, otherDriver(err.Error())
 }
 
 func otherDriver(what string) error {

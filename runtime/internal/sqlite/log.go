@@ -26,6 +26,9 @@ type Log struct {
 	claims  *claims.File
 	writer  *writer
 	waiters waiters
+	vfs     string // the file layer that was asked for
+
+	programs *programs
 
 	arrivals waiters // that wait for events to be appended
 
@@ -114,7 +117,8 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claimed, program: options.Program}
+	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claimed, program: options.Program, vfs: options.VFS}
+	l.programs = newPrograms(l)
 	l.reading <- struct{}{}
 	l.changes = options.Changed
 	if l.clock.wall = options.Wall; l.clock.wall == nil {
@@ -266,6 +270,7 @@ func (l *Log) Close() error {
 	for _, c := range l.all() {
 		c.stop()
 	}
+	endErr := l.programs.end(engine.ErrClosed)
 	l.hide()
 	err := l.writer.close()
 	if why := l.stopped.Load(); why != nil {
@@ -279,7 +284,7 @@ func (l *Log) Close() error {
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, l.reader.Close(), l.writer.conn.Close(), release(), l.claims.Close())
+	err = errors.Join(err, endErr, l.reader.Close(), l.writer.conn.Close(), release(), l.claims.Close())
 	l.reader = nil
 	return fault.Wrap("close", l.path, err)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -65,8 +64,8 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if on := w.inside.Load(); on != 0 && on == goroutine.Identity() {
-		return engine.ErrInTx
+	if err := w.within(); err != nil {
+		return err
 	}
 	r.pending = true
 	w.mu.Lock()
@@ -117,7 +116,7 @@ func (w *writer) lead() bool {
 	left := len(w.queue) > 0
 	w.mu.Unlock()
 	led := !left
-	if left && w.conn.TryBegin(!w.unsynced) {
+	if left && w.tryBegin(!w.unsynced) {
 		group, _, _ := w.gather()
 		w.write(group, true)
 		led = true

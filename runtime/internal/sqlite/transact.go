@@ -185,6 +185,11 @@ func (w *writer) perform(p *part, alone bool) error {
 		p.refused = w.spoilt(err, broken)
 		return errBeginAnew
 	}
+	if err == nil && turn.session.Published() {
+		if err := w.takeOutbox(before); err != nil {
+			return err
+		}
+	}
 	if err == nil {
 		err = w.unresolved()
 	}
@@ -276,11 +281,11 @@ func (w *writer) unresolved() error {
 // share makes the writer's connection usable for programs, once.
 func (w *writer) share() (err error) {
 	if w.shared == nil {
-		w.shared, err = sqlapi.Share(w.conn.Conn, &sqlapi.Guard{Protected: isOurs})
+		w.shared, err = sqlapi.Share(w.conn.Conn, guard())
 	}
 	if w.programs == nil {
 		w.limit = time.NewTimer(time.Hour)
-		w.programs = sql.OpenDB(connector{})
+		w.programs = sql.OpenDB(sessions{})
 		w.programs.SetMaxIdleConns(-1) // a connection is a session
 	}
 	return err
@@ -325,17 +330,17 @@ func (t *run) close() {
 // sessionKey is the key of the session in the context of a connector.
 type sessionKey struct{}
 
-// connector hands out the session of its context.
-type connector struct{}
+// sessions is a connector that hands out the session of its context.
+type sessions struct{}
 
-func (connector) Connect(ctx context.Context) (driver.Conn, error) {
+func (sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	if session, ok := ctx.Value(sessionKey{}).(*sqlapi.Session); ok {
 		return session, nil
 	}
 	return nil, engine.ErrTxOver // see QueryRowContext
 }
 
-func (connector) Driver() driver.Driver { return nil }
+func (sessions) Driver() driver.Driver { return nil }
 
 // Append implements [engine.Tx].
 func (t *run) Append(records []engine.Record) error {

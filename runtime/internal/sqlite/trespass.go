@@ -54,8 +54,10 @@ func trespasses(c *database.Conn) (found []string, err error) {
 
 // trespass returns an error if the schema, which a function of the program has changed, is now in
 // the way of the bus. What other programs did before is not the fault of the function.
-func (w *writer) trespass() error {
-	found, err := trespasses(w.conn)
+func (w *writer) trespass() error { return w.trespassOn(w.conn) }
+
+func (w *writer) trespassOn(c *database.Conn) error {
+	found, err := trespasses(c)
 	if err != nil {
 		return err
 	}

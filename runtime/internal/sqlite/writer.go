@@ -63,6 +63,11 @@ type writer struct {
 
 	foreign atomic.Pointer[foreign] // an event of a transaction of the program; nil for none
 
+	gate     gate         // for the connections of the program
+	lookNow  atomic.Bool  // they have published
+	long     atomic.Int64 // how many pages the write-ahead log has, if they have made it long
+	doubtful atomic.Bool  // the disk has failed one of them
+
 	turn    chan struct{}  // holds a token; whoever has taken it uses conn and what follows
 	looked  time.Time      // when lookAround last ran
 	cared   time.Time      // when it last did more than look at the version
@@ -81,6 +86,7 @@ type writer struct {
 
 	limit     *time.Timer // of the part that runs
 	appending []logged    // by the part that runs
+	entered   bool        // the gate
 }
 
 func newWriter(log *Log, c *database.Conn) *writer {
@@ -90,6 +96,7 @@ func newWriter(log *Log, c *database.Conn) *writer {
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
 	w.turn <- struct{}{}
+	w.gate.open()
 	return w
 }
 
@@ -261,7 +268,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	var err error
 	if !begun {
-		err = w.conn.Begin(full && !w.unsynced)
+		err = w.begin(full && !w.unsynced)
 	}
 	g.requests = w.started()
 	began := time.Now()
@@ -274,6 +281,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.events = w.events[:0]
 		err = w.conn.Commit(full && !w.unsynced, func() error { return w.applyHere(g) })
 	}
+	w.ended()
 	took = time.Since(began)
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
@@ -379,7 +387,10 @@ func (w *writer) lookAround() {
 	w.mu.Lock()
 	watch := w.watch
 	w.mu.Unlock()
-	if !watch || time.Since(w.looked) < w.pollDelay() {
+	if pages := w.long.Swap(0); pages > 0 {
+		w.conn.TidyFor(int(pages))
+	}
+	if now := w.lookNow.Swap(false); !watch || !now && time.Since(w.looked) < w.pollDelay() {
 		return
 	}
 	w.looked = time.Now()

@@ -38,6 +38,25 @@ var begins = map[string]func(f *fixture) transaction{
 				return tx.Rollback()
 			}}
 	},
+	"sql.Tx of Bus.DB": func(f *fixture) transaction {
+		tx, err := f.DB().BeginTx(context.Background(), nil)
+		f.must(err)
+		return transaction{tx,
+			func(query string) error { _, err := tx.Exec(query); return err },
+			func(commit bool) error {
+				if commit {
+					return tx.Commit()
+				}
+				return tx.Rollback()
+			}}
+	},
+	"sql.Conn of Bus.DB": func(f *fixture) transaction {
+		conn, err := f.DB().Conn(context.Background())
+		f.must(err)
+		exec := func(query string) error { _, err := conn.ExecContext(context.Background(), query); return err }
+		f.must(exec("BEGIN"))
+		return transaction{conn, exec, func(commit bool) error { return errors.Join(exec(end(commit)), conn.Close()) }}
+	},
 	"sql.Conn": func(f *fixture) transaction {
 		conn, err := f.database().Conn(context.Background())
 		f.must(err)

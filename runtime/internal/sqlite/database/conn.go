@@ -51,12 +51,16 @@ type wal struct {
 // automatic checkpoints, which say nothing when they fail.
 func (w *wal) watch(c *sqlite3.Conn) {
 	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
-		if pages < w.pages {
-			w.tried = 0 // it was emptied, and begins anew
-		}
-		w.pages = pages
+		w.grown(pages)
 		return nil
 	})
+}
+
+func (w *wal) grown(pages int) {
+	if pages < w.pages {
+		w.tried = 0 // it was emptied, and begins anew
+	}
+	w.pages = pages
 }
 
 // PagesInWAL returns how many pages the write-ahead log had after the last commit of this

@@ -79,6 +79,15 @@ func (c *Conn) Finish(f func() error) error {
 	return err
 }
 
+// Doubt makes the next transaction begin with a repair: the disk has failed another connection.
+func (c *Conn) Doubt() { c.doubtful = true }
+
+// TidyFor is Tidy after another connection has found the write-ahead log to have so many pages.
+func (c *Conn) TidyFor(pages int) {
+	c.wal.grown(pages)
+	c.Tidy()
+}
+
 // Tidy moves the write-ahead log into the database when it has grown long. The
 // next transaction deals with a failure: what is committed stays committed.
 func (c *Conn) Tidy() {

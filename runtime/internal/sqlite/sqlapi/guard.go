@@ -14,13 +14,17 @@ import (
 type Guard struct {
 	// Protected tells whether a table or view is the bus's. Programs read those and no more.
 	Protected func(name string) bool
-	// Trusted is the trigger by which programs may write to tables of the bus all the same.
-	Trusted string
+	// Outbox is the view into which programs insert, and Trusted its trigger: by that they may
+	// write to tables of the bus.
+	Outbox, Trusted string
 
 	up      bool
 	within  bool
 	refused error
 	changes bool // a statement can change the schema in ways that nobody sees while it is prepared
+
+	published bool // a statement was prepared that writes by the trusted trigger
+	changed   bool // a statement was prepared that changes the connection: others must not use it
 }
 
 // raise puts the guard up. within says that the transaction is somebody else's.
@@ -59,15 +63,27 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 	}
 	switch action {
 	case sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE, sqlite3.AUTH_DELETE:
-		if g.Protected(first) && (trigger == "" || trigger != g.Trusted) {
+		if !g.Protected(first) || action == sqlite3.AUTH_INSERT && first == g.Outbox && schema == "main" {
+			break
+		}
+		if g.Trusted != "" && trigger == g.Trusted {
+			g.published = true
+			break
+		}
+		// VACUUM copies all tables into a database of that name.
+		if !strings.HasPrefix(schema, "vacuum_") || g.within {
 			return fmt.Sprintf("%s belongs to the bus: programs may read it, and change it only by publishing events and with the tools for operators", first)
 		}
-	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_DROP_TABLE, sqlite3.AUTH_CREATE_VIEW, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_CREATE_VTABLE:
-		if g.Protected(first) {
+	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_DROP_TABLE, sqlite3.AUTH_CREATE_VIEW, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_CREATE_VTABLE,
+		sqlite3.AUTH_CREATE_TEMP_TABLE, sqlite3.AUTH_CREATE_TEMP_VIEW:
+		if g.Protected(first) && !strings.HasPrefix(schema, "vacuum_") {
 			return fmt.Sprintf("the name %s belongs to the bus: choose another one", first)
 		}
 	case sqlite3.AUTH_ALTER_TABLE, sqlite3.AUTH_CREATE_INDEX, sqlite3.AUTH_DROP_INDEX, sqlite3.AUTH_CREATE_TRIGGER, sqlite3.AUTH_DROP_TRIGGER,
 		sqlite3.AUTH_CREATE_TEMP_TRIGGER:
+		if strings.HasPrefix(schema, "vacuum_") {
+			break
+		}
 		if g.Protected(second) {
 			return fmt.Sprintf("%s belongs to the bus: it cannot be altered, and has no indexes and triggers of programs", second)
 		}
@@ -77,6 +93,24 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 	}
 	if g.within {
 		return withinProblem(action, first, second)
+	}
+	return g.ownProblem(action, first, second)
+}
+
+// ownProblem is what is wrong with it on a connection of a program's own.
+func (g *Guard) ownProblem(action sqlite3.AuthorizerActionCode, first, second string) string {
+	switch action {
+	case sqlite3.AUTH_ATTACH, sqlite3.AUTH_DETACH,
+		sqlite3.AUTH_CREATE_TEMP_TABLE, sqlite3.AUTH_CREATE_TEMP_VIEW, sqlite3.AUTH_CREATE_TEMP_TRIGGER, sqlite3.AUTH_CREATE_TEMP_INDEX:
+		g.changed = true
+	case sqlite3.AUTH_PRAGMA:
+		switch {
+		case harmless(first, second):
+		case !ofConnection(first):
+			return fmt.Sprintf("PRAGMA %s would change the file, or how the bus keeps it", first)
+		default:
+			g.changed = true
+		}
 	}
 	return ""
 }
@@ -102,6 +136,17 @@ func withinProblem(action sqlite3.AuthorizerActionCode, first, second string) st
 
 // Savepoint is the name of the savepoints that sessions within a transaction have.
 const Savepoint = "busgen_tx"
+
+// ofConnection tells whether a pragma changes nothing but the connection.
+func ofConnection(name string) bool {
+	switch strings.ToLower(name) {
+	case "analysis_limit", "automatic_index", "busy_timeout", "cache_size", "cache_spill", "case_sensitive_like", "cell_size_check",
+		"defer_foreign_keys", "foreign_keys", "ignore_check_constraints", "legacy_alter_table", "optimize", "query_only",
+		"read_uncommitted", "recursive_triggers", "reverse_unordered_selects", "shrink_memory", "temp_store", "threads":
+		return true
+	}
+	return false
+}
 
 // harmless tells whether a pragma only answers.
 func harmless(name, value string) bool {

@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"io"
 	"reflect"
@@ -18,8 +19,10 @@ type rows struct {
 	query   string
 	stmt    *sqlite3.Stmt // not to be touched once the rows are closed or the session is over
 	closed  bool
-	first   bool // the first row was found by the query
-	more    bool // and there is one
+	gone    bool             // with the transaction
+	first   bool             // the first row was found by the query
+	more    bool             // and there is one
+	read    [][]driver.Value // all that were found, if the statement has ended
 	names   []string
 	types   []string // as declared, in capital letters; empty for what is computed
 }
@@ -52,6 +55,9 @@ func (r *rows) Close() error {
 		return nil
 	}
 	r.closed = true
+	if _, open := s.open[r]; !open {
+		return nil
+	}
 	delete(s.open, r)
 	s.shared.give(r.query, r.stmt)
 	return nil
@@ -63,8 +69,19 @@ func (r *rows) Next(values []driver.Value) error {
 }
 
 func (r *rows) next(values []driver.Value) error {
+	if r.gone {
+		return sql.ErrTxDone
+	}
 	if r.closed {
 		return io.EOF
+	}
+	if r.stmt == nil {
+		if len(r.read) == 0 {
+			return io.EOF
+		}
+		copy(values, r.read[0])
+		r.read = r.read[1:]
+		return nil
 	}
 	more := r.more
 	if !r.first {
@@ -80,6 +97,22 @@ func (r *rows) next(values []driver.Value) error {
 		values[i] = r.value(i)
 	}
 	return nil
+}
+
+// readAll reads all rows, until the statement has ended.
+func (r *rows) readAll() error {
+	for {
+		values := make([]driver.Value, len(r.names))
+		switch err := r.next(values); err {
+		case nil:
+			r.read = append(r.read, values)
+		case io.EOF:
+			r.stmt = nil
+			return nil
+		default:
+			return err
+		}
+	}
 }
 
 // value returns a column of the row at hand.

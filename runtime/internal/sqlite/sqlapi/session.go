@@ -20,7 +20,8 @@ type Session struct {
 	Patience time.Duration
 
 	shared *Shared
-	within bool // a transaction of others
+	within bool  // a transaction of others
+	own    *Conn // whose session it is; nil within a transaction of others
 
 	cut atomic.Bool // what runs is to be interrupted
 
@@ -31,6 +32,8 @@ type Session struct {
 	lost   bool       // a statement has rolled back the transaction
 	schema bool       // a statement may have changed the schema
 	open   map[*rows]struct{}
+
+	published bool // a statement may have published through the view outbox
 }
 
 // Within begins a session inside a transaction, which the session can neither begin nor end.
@@ -56,13 +59,23 @@ func (s *Session) End(err error) (broken error) {
 	if s.over != nil {
 		return s.broken
 	}
+	s.closeRows()
 	s.over = err
+	return s.broken
+}
+
+// closeRows resets the statements of rows that were left.
+func (s *Session) closeRows() {
 	for r := range s.open {
+		r.closed, r.gone = true, true
 		s.shared.give(r.query, r.stmt)
 	}
 	s.open = nil
-	return s.broken
 }
+
+// Published tells, once the session has ended, whether a statement of it may have published
+// events through the view outbox.
+func (s *Session) Published() bool { return s.published }
 
 // Lost tells, once the session has ended, whether a statement of it has rolled back the
 // transaction that it was within. Nothing ran after that.
@@ -91,6 +104,8 @@ func (s *Session) unusable() error {
 		return s.over
 	case s.cut.Load():
 		return context.DeadlineExceeded
+	case s.lost && s.own != nil:
+		return errRolledBack
 	case s.lost:
 		return ErrLost
 	case s.broken != nil:
@@ -107,8 +122,11 @@ var ErrLost = errors.New("a statement before has rolled back the transaction of 
 func (s *Session) note(err error) {
 	if err != nil && s.broken == nil && breaks(err) {
 		s.broken = err
+		if s.own != nil && errors.Is(err, sqlite3.IOERR) {
+			s.own.file.Doubt()
+		}
 	}
-	s.lost = s.lost || s.within && s.shared.conn.GetAutocommit()
+	s.lost = s.lost || (s.within || s.own != nil && s.own.mode != none) && s.shared.conn.GetAutocommit()
 }
 
 // until is a context that also ends with the session. SQLite asks it for nothing but Err.
@@ -149,6 +167,9 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 		s.schema = s.schema || s.shared.guard.changes
 		s.shared.conn.SetInterrupt(context.Background())
 		s.note(err)
+		if s.own != nil {
+			s.own.settle(err != nil)
+		}
 	}()
 	return f()
 }
@@ -211,10 +232,10 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 		case err == nil:
 			defer s.shared.give(query, raw)
 			if err = bind(raw); err == nil {
-				err = raw.Exec()
+				err = s.run(ctx, raw)
 			}
 		case values == 0 && errors.Is(err, errSeveral):
-			err = s.shared.conn.Exec(query)
+			err = s.script(ctx, query)
 		}
 		if err == nil {
 			done = s.shared.result()
@@ -225,6 +246,64 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 		return nil, err
 	}
 	return done, nil
+}
+
+// run runs a statement to its end.
+func (s *Session) run(ctx context.Context, raw *sqlite3.Stmt) (err error) {
+	defer s.ran(raw)
+	if s.own == nil {
+		return raw.Exec()
+	}
+	if err := s.own.mayWrite(ctx, raw.ReadOnly()); err != nil {
+		return err
+	}
+	if s.shared.mark(raw).alters {
+		return s.own.altering(raw.Exec)
+	}
+	return raw.Exec()
+}
+
+// begin runs a statement up to its first row, if there is one.
+func (s *Session) begin(ctx context.Context, raw *sqlite3.Stmt) (more bool, err error) {
+	defer s.ran(raw)
+	if s.own != nil {
+		if err := s.own.mayWrite(ctx, raw.ReadOnly()); err != nil {
+			return false, err
+		}
+		if s.shared.mark(raw).alters {
+			return false, s.own.altering(raw.Exec)
+		}
+	}
+	if raw.Step() { // which prepares anew what is older than the schema
+		return true, nil
+	}
+	return false, raw.Err()
+}
+
+// ran notes what a statement that has run does.
+func (s *Session) ran(raw *sqlite3.Stmt) {
+	s.shared.prepared(raw) // it may have been prepared anew
+	s.published = s.published || s.shared.mark(raw).publishes
+}
+
+// script runs several statements, one after the other.
+func (s *Session) script(ctx context.Context, text string) error {
+	for !blank(text) {
+		raw, tail, err := s.shared.conn.Prepare(text)
+		if err != nil {
+			return err
+		}
+		if raw != nil {
+			s.shared.prepared(raw)
+			err = s.run(ctx, raw)
+			s.shared.close(raw)
+			if err != nil {
+				return err
+			}
+		}
+		text = tail
+	}
+	return nil
 }
 
 // QueryContext implements [driver.QueryerContext].
@@ -249,12 +328,20 @@ func (s *Session) query(ctx context.Context, query string, args []driver.NamedVa
 		s.shared.give(query, raw)
 		return nil, err
 	}
-	more := raw.Step() // which prepares anew what is older than the schema
-	if err := raw.Err(); !more && err != nil {
+	more, err := s.begin(ctx, raw)
+	if err != nil {
 		s.shared.give(query, raw)
 		return nil, err
 	}
 	r := newRows(ctx, s, query, raw, more)
+	if s.own != nil && !raw.ReadOnly() {
+		err := r.readAll() // now, so that the transaction of the statement ends
+		s.shared.give(query, raw)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
 	if s.open == nil {
 		s.open = map[*rows]struct{}{}
 	}
@@ -283,7 +370,7 @@ func (given) Rollback() error { return nil }
 func (s *Session) Close() error { return nil }
 
 // CheckNamedValue implements [driver.NamedValueChecker].
-func (s *Session) CheckNamedValue(value *driver.NamedValue) error { return check(value) }
+func (s *Session) CheckNamedValue(value *driver.NamedValue) error { return s.check(value) }
 
 // stmt is a text that was prepared once. Each use takes a statement of its own, so that
 // rows of an earlier use go on.
@@ -302,7 +389,7 @@ var (
 func (p *stmt) Close() error  { return nil }
 func (p *stmt) NumInput() int { return p.inputs }
 
-func (p *stmt) CheckNamedValue(value *driver.NamedValue) error { return check(value) }
+func (p *stmt) CheckNamedValue(value *driver.NamedValue) error { return p.session.check(value) }
 
 func (p *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	return p.session.ExecContext(ctx, p.query, args)

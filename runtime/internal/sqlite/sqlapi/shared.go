@@ -15,7 +15,10 @@ type Shared struct {
 
 	idle map[string][]idleStmt // by their text
 	kept int                   // how many there are
-	used uint64                // counts uses, to find those that are used least
+
+	marks map[*sqlite3.Stmt]mark // what the guard has seen in them, if anything
+
+	used uint64 // counts uses, to find those that are used least
 }
 
 // maxKept is how many statements stay prepared.
@@ -41,7 +44,7 @@ func (s *Shared) Close() error {
 	var errs []error
 	for _, list := range s.idle {
 		for _, one := range list {
-			errs = append(errs, one.Close())
+			errs = append(errs, s.close(one.Stmt))
 		}
 	}
 	clear(s.idle)
@@ -60,6 +63,7 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 		s.kept--
 		return last.Stmt, nil
 	}
+	s.guard.published = false
 	stmt, tail, err := s.conn.PrepareFlags(query, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		return nil, err
@@ -71,7 +75,41 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 	if stmt == nil {
 		return nil, errors.New("there is no statement in this text")
 	}
+	s.prepared(stmt)
 	return stmt, nil
+}
+
+// prepared notes what the guard has seen while a statement was prepared.
+func (s *Shared) prepared(stmt *sqlite3.Stmt) {
+	if !s.guard.published && !s.guard.changes {
+		return
+	}
+	if s.marks == nil {
+		s.marks = map[*sqlite3.Stmt]mark{}
+	}
+	m := s.marks[stmt]
+	s.marks[stmt] = mark{m.publishes || s.guard.published, m.alters || s.guard.changes}
+	s.guard.published = false
+}
+
+// mark is what the guard has seen in a statement.
+type mark struct {
+	publishes bool // it writes to the view outbox
+	alters    bool // it can make or change a table
+}
+
+// mark returns what the guard has seen in a statement.
+func (s *Shared) mark(stmt *sqlite3.Stmt) mark {
+	if len(s.marks) == 0 {
+		return mark{}
+	}
+	return s.marks[stmt]
+}
+
+// close finalizes a statement.
+func (s *Shared) close(stmt *sqlite3.Stmt) error {
+	delete(s.marks, stmt)
+	return stmt.Close()
 }
 
 // give takes a statement back, for the next who needs it.
@@ -99,7 +137,7 @@ func (s *Shared) forget() {
 		}
 	}
 	list := s.idle[oldest]
-	list[0].Close()
+	s.close(list[0].Stmt)
 	s.idle[oldest] = list[1:]
 	s.kept--
 }

@@ -11,12 +11,12 @@ import (
 
 // check lets pass what bind takes. For the rest database/sql has rules: it asks a
 // [driver.Valuer], and turns numbers into int64 and float64.
-func check(value *driver.NamedValue) error {
+func (s *Session) check(value *driver.NamedValue) error {
 	switch value.Value.(type) {
 	case nil, bool, int, int64, float64, string, []byte, time.Time, sqlite3.ZeroBlob:
 		return nil
 	}
-	return driver.ErrSkip
+	return s.recognise(value)
 }
 
 // IsPlain tells whether all values can be stored as they are, by their place. Others need

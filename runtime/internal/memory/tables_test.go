@@ -1,0 +1,41 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/fstest"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/memory"
+)
+
+// note is the payload of an event.
+type note struct{}
+
+func (note) Validate() error { return nil }
+
+var noted = runtime.Define(runtime.Spec[note]{Name: "note.taken", Settings: runtime.DefaultSettings()})
+
+func TestABusWithoutTablesSaysSo(t *testing.T) {
+	ctx := t.Context()
+	open := func(opts ...runtime.Option) (*runtime.Bus, error) {
+		return runtime.Open(ctx, "notes", runtime.NewCatalogue(noted), append(opts, runtime.WithEngine(memory.New()))...)
+	}
+	bus, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Shutdown(context.Background())
+	_, migrating := open(runtime.WithMigrations(fstest.MapFS{"1_a.sql": {Data: []byte("SELECT 1")}}))
+	_, joining := runtime.Publish(ctx, runtime.In(bus, nil), noted, note{})
+	_, beginning := bus.DB().Begin()
+	for what, err := range map[string]error{
+		"Tx": bus.Tx(ctx, func(runtime.Tx) error { return nil }), "WithMigrations": migrating,
+		"In": joining, "DB": bus.DB().Ping(), "BeginTx": beginning, "a statement": bus.DB().QueryRow("SELECT 1").Scan(new(int)),
+	} {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s gives %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// gate lets one write who is in this process: the writer, or one connection of the program.
+// SQLite would see to that, too, but who waits for its lock asks again and again, and may never
+// be lucky. Here the writer waits for one transaction of the program at most. While the program
+// has no connections, nobody comes by.
+type gate struct {
+	used   atomic.Bool   // the program has had a connection
+	line   chan struct{} // holds a token: the connection that has it is next
+	pass   chan struct{} // holds a token: whoever has it writes
+	holder atomic.Uint64 // the goroutine of the program that has begun to write; 0 for none
+}
+
+func (g *gate) open() {
+	g.line, g.pass = make(chan struct{}, 1), make(chan struct{}, 1)
+	g.line <- struct{}{}
+	g.pass <- struct{}{}
+}
+
+// enter waits until a connection of the program, on this goroutine, may write.
+func (g *gate) enter(ctx context.Context, p *programs) error {
+	timer := time.NewTimer(database.BusyTimeout)
+	defer timer.Stop()
+	wait := func(token chan struct{}) error {
+		select {
+		case <-token:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.ending:
+			return p.over
+		case <-timer.C:
+			return errHeld(p.log.path)
+		}
+	}
+	if err := wait(g.line); err != nil {
+		return err
+	}
+	if err := wait(g.pass); err != nil {
+		g.line <- struct{}{}
+		return err
+	}
+	g.holder.Store(goroutine.Number())
+	return nil
+}
+
+func (g *gate) leave() {
+	g.holder.Store(0)
+	g.pass <- struct{}{}
+	g.line <- struct{}{}
+}
+
+// errHeld says who writes for too long.
+func errHeld(path string) error {
+	return &engine.StorageError{
+		Fault: engine.Busy, Op: "write", Path: path,
+		Err:  fmt.Errorf("a transaction of this program, of Bus.DB, has kept others from writing for more than %v (%w)", database.BusyTimeout, sqlite3.BUSY),
+		Hint: "commit transactions soon or roll them back, and do not publish with the bus itself before that: use runtime.In",
+	}
+}
+
+// begin begins a transaction of the writer, when no connection of the program writes.
+func (w *writer) begin(full bool) error {
+	if w.gate.used.Load() {
+		timer := time.NewTimer(database.BusyTimeout)
+		defer timer.Stop()
+		select {
+		case <-w.gate.pass:
+			w.entered = true
+		case <-timer.C:
+			return errHeld(w.conn.Path)
+		}
+		if w.doubtful.Swap(false) {
+			w.conn.Doubt()
+		}
+	}
+	return w.conn.Begin(full)
+}
+
+// tryBegin is begin that waits for nothing.
+func (w *writer) tryBegin(full bool) bool {
+	if w.gate.used.Load() {
+		if w.doubtful.Load() {
+			return false
+		}
+		select {
+		case <-w.gate.pass:
+			w.entered = true
+		default:
+			return false
+		}
+	}
+	if w.conn.TryBegin(full) {
+		return true
+	}
+	w.ended()
+	return false
+}
+
+// ended lets others write after a transaction of the writer.
+func (w *writer) ended() {
+	if w.entered {
+		w.entered = false
+		w.gate.pass <- struct{}{}
+	}
+}
+
+// within tells whether the goroutine that calls is within a transaction that the writer would
+// wait for.
+func (w *writer) within() error {
+	if part := w.inside.Load(); part != 0 && part == goroutine.Identity() {
+		return engine.ErrInTx
+	}
+	// It may have ended, unlike that of a part.
+	if holder := w.gate.holder.Load(); holder != 0 && holder == goroutine.Number() {
+		return errInOwn
+	}
+	return nil
+}
+
+// errInOwn is the error for who has begun a transaction of Bus.DB and writes beside it.
+var errInOwn error = inOwn{errors.New("this goroutine has begun a transaction of Bus.DB that is still open, which the bus would wait for: " +
+	"publish in it with runtime.In, or end it before")}
+
+type inOwn struct{ error }
+
+// Is makes the error match [engine.ErrInTx].
+func (inOwn) Is(target error) bool { return target == engine.ErrInTx }

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+)
+
+// programs are the connections that the program has through database/sql. They are to the
+// writer as those of other processes, but for three things: they take turns with it, it sees
+// at once what they publish, and it keeps the write-ahead log short for them.
+type programs struct {
+	log    *Log
+	ending chan struct{} // closed when they end
+
+	mu    sync.Mutex
+	over  error // what they return when they have ended; nil before
+	conns map[*sqlapi.Conn]struct{}
+}
+
+var _ sqlapi.File = (*programs)(nil)
+
+func newPrograms(l *Log) *programs {
+	return &programs{log: l, ending: make(chan struct{}), conns: map[*sqlapi.Conn]struct{}{}}
+}
+
+// Connector implements [engine.Database].
+func (l *Log) Connector(over error) driver.Connector { return connector{l.programs, over} }
+
+// connector opens connections for a pool of database/sql. Closing the pool closes it, with all
+// connections.
+type connector struct {
+	*programs
+	over error
+}
+
+// Driver implements [driver.Connector]. Code asks a pool for it to tell its library.
+func (c connector) Driver() driver.Driver { return c }
+
+// Open implements [driver.Driver]. There is one file only.
+func (c connector) Open(string) (driver.Conn, error) { return c.Connect(context.Background()) }
+
+// Connect implements [driver.Connector].
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	conn, err := c.connect()
+	if err != nil {
+		return nil, fault.Wrap("open", c.log.path, err)
+	}
+	c.mu.Lock()
+	over := c.programs.over
+	if over == nil {
+		c.conns[conn] = struct{}{}
+	}
+	c.mu.Unlock()
+	if over != nil {
+		conn.Close()
+		return nil, c.over
+	}
+	return conn, nil
+}
+
+func (p *programs) connect() (*sqlapi.Conn, error) {
+	if why := p.log.stopped.Load(); why != nil {
+		return nil, why
+	}
+	p.log.writer.gate.used.Store(true)
+	db, err := database.Connect(p.log.path, p.log.vfs, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return nil, err
+	}
+	if err = db.SetFull(!p.log.writer.unsynced); err == nil {
+		var conn *sqlapi.Conn
+		if conn, err = sqlapi.Own(db, guard(), p); err == nil {
+			return conn, nil
+		}
+	}
+	db.Close()
+	return nil, err
+}
+
+// guard returns what keeps programs from the tables of the bus.
+func guard() *sqlapi.Guard {
+	return &sqlapi.Guard{Protected: isOurs, Outbox: "outbox", Trusted: "busgen_outbox"}
+}
+
+// Close implements [io.Closer].
+func (c connector) Close() error { return c.end(c.over) }
+
+// end closes all connections, also those that somebody uses. They return over then.
+func (p *programs) end(over error) (err error) {
+	p.mu.Lock()
+	if p.over != nil {
+		p.mu.Unlock()
+		return nil
+	}
+	p.over = over
+	close(p.ending)
+	conns := p.conns
+	p.conns = nil
+	p.mu.Unlock()
+	for conn := range conns {
+		if shutErr := conn.Shut(over); err == nil {
+			err = shutErr
+		}
+	}
+	return err
+}
+
+// Lock implements [sqlapi.File].
+func (p *programs) Lock(ctx context.Context) error {
+	w := p.log.writer
+	if why := p.log.stopped.Load(); why != nil {
+		return why
+	}
+	if part := w.inside.Load(); part != 0 && part == goroutine.Identity() {
+		return engine.ErrInTx
+	}
+	return w.gate.enter(ctx, p)
+}
+
+// Unlock implements [sqlapi.File].
+func (p *programs) Unlock(wrote, published bool, pages int) {
+	w := p.log.writer
+	w.gate.leave()
+	if !wrote {
+		return
+	}
+	if published {
+		w.lookNow.Store(true)
+	}
+	if pages >= database.WALPages {
+		w.long.Store(int64(pages))
+	}
+	if published || pages >= database.WALPages {
+		w.signal()
+	}
+}
+
+// Check implements [sqlapi.File].
+func (p *programs) Check(db *database.Conn) error { return p.log.writer.trespassOn(db) }
+
+// Doubt implements [sqlapi.File]: the writer repairs the file before it writes again.
+func (p *programs) Doubt() { p.log.writer.doubtful.Store(true) }
+
+// Left implements [sqlapi.File].
+func (p *programs) Left(conn *sqlapi.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, conn)
+}

@@ -1,0 +1,253 @@
+package sqlapi
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// File is what a [Conn] has to tell those of this process who write to the same file.
+type File interface {
+	// Lock waits until nobody else of this process writes. It is called before the first
+	// statement of a transaction that writes.
+	Lock(ctx context.Context) error
+	// Unlock is called when the transaction is over. wrote tells whether it was committed, and
+	// published whether events are part of it; pages is how long the write-ahead log was then.
+	Unlock(wrote, published bool, pages int)
+	// Check is called when a statement may have made or changed a table. On an error that is taken
+	// back.
+	Check(db *database.Conn) error
+	// Doubt is called after a statement that the disk has failed.
+	Doubt()
+	// Left is called when the connection is closed.
+	Left(c *Conn)
+}
+
+// Conn is a connection of a program's own, in a pool of database/sql. Transactions that write
+// are begun with BEGIN IMMEDIATE: one that has begun does not fail because somebody else has
+// written.
+type Conn struct {
+	*Session
+	db     *database.Conn
+	file   File
+	mode   mode
+	locked bool // this connection writes, or may
+}
+
+// mode is what a transaction that BeginTx has begun may do.
+type mode int
+
+const (
+	none mode = iota
+	writes
+	reads
+)
+
+var (
+	_ driver.Conn            = (*Conn)(nil)
+	_ driver.ConnBeginTx     = (*Conn)(nil)
+	_ driver.SessionResetter = (*Conn)(nil)
+	_ driver.Validator       = (*Conn)(nil)
+)
+
+// Own makes a connection one of a program's own. Closing the Conn closes it.
+func Own(db *database.Conn, guard *Guard, file File) (*Conn, error) {
+	shared, err := Share(db.Conn, guard)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Session: &Session{shared: shared}, db: db, file: file}
+	c.own = c
+	return c, nil
+}
+
+// BeginTx implements [driver.ConnBeginTx]. The transactions of SQLite are serializable. One that
+// only reads is a snapshot of the moment when it begins.
+func (c *Conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	switch level := sql.IsolationLevel(options.Isolation); level {
+	case sql.LevelDefault, sql.LevelSerializable:
+	default:
+		return nil, fmt.Errorf("the isolation level %s is not there: transactions of SQLite are serializable, so leave the level out", level)
+	}
+	err := c.with(ctx, func() error {
+		if !c.shared.conn.GetAutocommit() {
+			return errors.New("a transaction is under way on this connection")
+		}
+		if options.ReadOnly {
+			return c.beginReading()
+		}
+		if err := c.mayWrite(ctx, false); err != nil {
+			return err
+		}
+		return c.db.Exec("BEGIN IMMEDIATE")
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mode = writes
+	if options.ReadOnly {
+		c.mode = reads
+	}
+	return transaction{c}, nil
+}
+
+func (c *Conn) beginReading() error {
+	if err := c.db.Exec("BEGIN"); err != nil {
+		return err
+	}
+	if _, err := c.db.Int64("PRAGMA user_version"); err != nil { // which takes the snapshot
+		return errors.Join(err, c.rollback())
+	}
+	return nil
+}
+
+// mayWrite makes sure that a statement may run that only reads, or writes.
+func (c *Conn) mayWrite(ctx context.Context, readsOnly bool) error {
+	switch {
+	case readsOnly:
+		return nil
+	case c.mode == reads:
+		return fmt.Errorf("the transaction was begun with ReadOnly (%w)", sqlite3.READONLY)
+	case c.locked:
+		return nil
+	}
+	if err := c.file.Lock(ctx); err != nil {
+		return err
+	}
+	c.locked = true
+	return nil
+}
+
+// settle lets others write once the transaction is over. failed says that the last statement did.
+func (c *Conn) settle(failed bool) {
+	if c.locked && c.shared.conn.GetAutocommit() {
+		c.locked = false
+		c.file.Unlock(!failed, c.published, c.db.PagesInWAL())
+		c.published = false
+	}
+}
+
+// altering runs step, which is taken back if the schema is not allowed after it.
+func (c *Conn) altering(step func() error) error {
+	if err := c.db.Exec("SAVEPOINT " + Savepoint); err != nil {
+		return err
+	}
+	err := step()
+	if err == nil {
+		err = c.file.Check(c.db)
+	}
+	if err != nil && !c.shared.conn.GetAutocommit() {
+		err = errors.Join(err, c.db.Exec("ROLLBACK TO "+Savepoint))
+	}
+	if !c.shared.conn.GetAutocommit() {
+		err = errors.Join(err, c.db.Exec("RELEASE "+Savepoint))
+	}
+	return err
+}
+
+// Join runs f, which stores events in the transaction that is under way, without the guard. The
+// error is a *[engine.JoinError] if there is none.
+func (c *Conn) Join(ctx context.Context, f func(conn *sqlite3.Conn) error) error {
+	return c.Do(func() error {
+		if c.shared.conn.GetAutocommit() {
+			return &engine.JoinError{Problem: "no transaction is under way on the connection: begin one, or publish with the bus itself"}
+		}
+		if err := c.mayWrite(ctx, false); err != nil {
+			return err
+		}
+		c.published = true
+		return f(c.shared.conn)
+	})
+}
+
+// transaction is one that BeginTx has begun.
+type transaction struct{ c *Conn }
+
+func (t transaction) Commit() error   { return t.c.end(true) }
+func (t transaction) Rollback() error { return t.c.end(false) }
+
+// errRolledBack is returned after a statement that has rolled back the transaction. Whatever ran
+// now would be a transaction of its own.
+var errRolledBack = errors.New("a statement before has rolled back this transaction, because it was interrupted or said so: begin another one")
+
+func (c *Conn) end(commit bool) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		return c.over
+	}
+	c.closeRows()
+	switch {
+	case !commit:
+	case c.lost:
+		err = errRolledBack
+	case c.broken != nil:
+		err = c.broken
+	default:
+		err = c.db.Exec("COMMIT")
+	}
+	c.mode, c.lost = none, false
+	c.note(err)
+	if rollbackErr := c.rollback(); err == nil {
+		err = rollbackErr
+	}
+	c.settle(!commit || err != nil)
+	return err
+}
+
+// rollback rolls back what is under way.
+func (c *Conn) rollback() error {
+	if c.shared.conn.GetAutocommit() {
+		return nil
+	}
+	return c.db.Exec("ROLLBACK")
+}
+
+// ResetSession implements [driver.SessionResetter].
+func (c *Conn) ResetSession(context.Context) error {
+	if !c.IsValid() {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// IsValid implements [driver.Validator]: a connection is used again if it is as it was. It is
+// asked whenever the program gives it back.
+func (c *Conn) IsValid() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over == nil && c.broken == nil && !c.shared.guard.changed && c.shared.conn.GetAutocommit()
+}
+
+// Close implements [driver.Conn]. It rolls back what is under way.
+func (c *Conn) Close() error {
+	err := c.Shut(driver.ErrBadConn)
+	c.file.Left(c)
+	return err
+}
+
+// Shut closes the connection while somebody may use it: the statement at hand is interrupted,
+// what is under way is rolled back, and what is asked later returns over.
+func (c *Conn) Shut(over error) error {
+	c.Interrupt()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		return nil
+	}
+	c.closeRows()
+	c.over = over
+	err := c.rollback()
+	c.published = false
+	c.settle(true)
+	return errors.Join(err, c.shared.Close(), c.db.Close())
+}
