@@ -147,8 +147,11 @@ func ItemContext(ctx context.Context, i int) context.Context {
 // An event that cannot be decoded becomes a dead letter, and the handler gets the others.
 // When the subscription is paused, unsubscribed or shut down, or its circuit breaker opens,
 // events that wait for their batch to fill go back. Each event is a sample for the breaker.
-// After a crash the events of the batches that ran are handled one at a time, in batches of
-// one, until it is known which of them has caused it.
+//
+// If the process dies while batches run, their events run in two halves after the next
+// start, one after the other and with nothing beside them. If it dies again, the half that
+// ran is halved, until one event has ended the process alone. Only for that one these are
+// failed attempts; the Attempt of the others rises with each execution.
 func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
 	if handler != nil {

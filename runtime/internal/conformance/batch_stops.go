@@ -118,28 +118,3 @@ func (env *Env) TestACancelledEventIsTakenOutOfTheBatchThatWaits(t *testing.T) {
 		f.sawBatches(batches.All(), "1.1 3.1")
 	})
 }
-
-func (env *Env) TestAfterACrashTheEventsOfABatchRunAloneAndTheCrashCountsForNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t)
-		f.Batches("batches", func(ctx context.Context, _ []runtime.Event[OrderPlaced]) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}, runtime.WithBatch(5, time.Second))
-		f.MustStart()
-		f.Publish(Numbers(1, 6)...)
-		path := f.Killed()
-		f = env.Reopen(t, path)
-		var batches Journal[string]
-		f.Batches("batches", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
-			batches.Add(numbersAndAttempts(events))
-			return nil
-		}, runtime.WithBatch(5, time.Second))
-		f.MustStart()
-		f.Idle()
-		f.sawBatches(batches.All(), "1.2", "2.2", "3.2", "4.2", "5.2", "6.1")
-		if c := f.Stats().Subscriptions[0].Counts; c.Handled != 6 || c.Failed != 0 {
-			t.Errorf("the counts are %+v", c)
-		}
-	})
-}

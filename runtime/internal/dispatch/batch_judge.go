@@ -130,7 +130,7 @@ func (a *Attempt) spare(now time.Time) {
 	if a.run.scheduler.base.Err() != nil {
 		a.settle(a.run.release())
 	} else {
-		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now}))
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now, Spared: true}))
 	}
 }
 

@@ -17,10 +17,12 @@ import (
 // cannot begin goes back into the queue: the subscription or the event type is paused, the
 // breaker is open, the failure throttle or a suspect of a crash holds it, or it stops.
 //
-// Some deliveries have a batch of their own: a suspect of a crash, and a delivery that has
-// failed before and whose next attempt may be the last one, so that none becomes a dead
-// letter because of others in its batch. With a strict order a batch has one delivery of
-// each key.
+// Some deliveries have a batch of their own: one that has failed before and whose next
+// attempt may be the last one, so that none becomes a dead letter because of others in its
+// batch. With a strict order a batch has one delivery of each key.
+//
+// Suspects of a crash are in batches with nothing but suspects of the same crash, half of
+// these at most, down to one (Together). They do not wait for more.
 
 // gathering is what a subscription with batches gathers. It is guarded by the turn.
 type gathering struct {
@@ -139,39 +141,51 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 	}
 	g.full = g.full || s.extra.Load() > 0 && s.queue.anyAwaited(g.items)
 	size, wait := s.cfg.Batch()
-	for len(g.items) < size && !g.full {
+	for len(g.items) < g.limit(size) && !g.full {
 		i, ok := s.queue.gather(s.cfg.Strict)
 		if !ok {
 			break
 		}
-		switch {
-		case s.dismiss(i):
+		if s.dismiss(i) {
 			continue
-		case !s.solo(i, now.Add(wait)):
-			g.full = i.urgent // somebody waits for it
-		case len(g.items) > 0:
+		}
+		solo := s.solo(i, now.Add(wait))
+		if len(g.items) > 0 && (solo || i.Together != g.items[0].Together) {
 			s.queue.giveBack(i)
 			g.full = true
 			continue
-		default:
-			g.full = true
 		}
+		g.full = solo || i.urgent // somebody waits for it
 		if g.since.IsZero() {
 			g.since = now
 		}
 		g.items = append(g.items, i)
 	}
-	if len(g.items) == 0 || len(g.items) < size && !g.full && now.Sub(g.since) < wait {
+	if len(g.items) == 0 {
+		return nil, nil
+	}
+	if g.items[0].Suspect && !s.morePolled() {
+		g.full = true
+	}
+	if len(g.items) < g.limit(size) && !g.full && now.Sub(g.since) < wait {
 		return nil, nil
 	}
 	return s.beginBatch(now, asks)
 }
 
+// limit returns how many deliveries the batch may have that is gathered.
+func (g *gathering) limit(size int) int {
+	if len(g.items) > 0 && g.items[0].Suspect {
+		return min(size, g.items[0].Together)
+	}
+	return size
+}
+
 // solo tells whether a delivery has a batch of its own. The batch begins at the given time at
 // the latest.
 func (s *Scheduler) solo(i item, begins time.Time) bool {
-	if i.Suspect || i.Failures == 0 {
-		return i.Suspect
+	if i.Failures == 0 {
+		return false
 	}
 	settings := i.own.over(s.cfg.Settings(i.Type))
 	// Which policy decides is known when the handler has failed.

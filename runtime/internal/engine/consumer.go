@@ -63,7 +63,7 @@ type Settler interface {
 
 	// BeginAll is Begin for the deliveries of a batch, each with a worker number of its
 	// own. It returns how many it has begun, from the first on. The next one, if there is
-	// one, has not begun: it is for Begin, because it is a suspect or must not be tried.
+	// one, has not begun: it is for Begin, because it must not be tried.
 	BeginAll(all []*Delivery, workers []int, started time.Time) (begun int)
 
 	// SetWaiting says that the handler which was called after Begin waits for other

@@ -19,6 +19,9 @@ type Delivery struct {
 	// Suspect says that the process died while the handler ran, and that it has
 	// not ended otherwise since. Nothing may run beside it.
 	Suspect bool
+	// Together is how many suspects a batch may have that this one is in: half as many as
+	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.
+	Together int
 	// Since is when the delivery began: when its event was published or due, or
 	// when the dead delivery was last retried by hand.
 	Since time.Time

@@ -29,6 +29,7 @@ type Disposition struct {
 	Attempt *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
 	Due     time.Time      // of Retry and Snooze; its distance from now is by the monotonic clock
 	Asked   bool           // of Snooze: the handler has asked for it, which is counted
+	Spared  bool           // of Snooze: the handler was not called after all, so a suspect stays one
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words

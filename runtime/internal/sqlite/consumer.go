@@ -87,10 +87,21 @@ func (d *settledDelivery) uncounted() int {
 	return d.Uncounted
 }
 
-// suspect returns Delivery.Suspect after the disposition: a handler that has ended
-// without a crash is none. That it was interrupted says nothing.
-func (d *settledDelivery) suspect() bool {
-	return d.Suspect && (!d.begun || d.Kind == engine.Release)
+// suspect returns what the file says about suspicion after the disposition: a handler that
+// has ended without a crash is no suspect. That it was interrupted says nothing.
+func (d *settledDelivery) suspect() int {
+	if d.begun && d.Kind != engine.Release && !d.Spared {
+		return 0
+	}
+	return suspicion(&d.Delivery)
+}
+
+// suspicion is how the file has Suspect and Together of a delivery, in one number.
+func suspicion(d *engine.Delivery) int {
+	if !d.Suspect {
+		return 0
+	}
+	return max(d.Together, 1)
 }
 
 const (
@@ -294,13 +305,14 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (ok,
 
 // BeginAll implements [engine.Consumer].
 func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
-	starts := make([]claims.Start, 0, len(all))
+	starts, suspects := make([]claims.Start, 0, len(all)), false
 	c.mu.Lock()
 	if !c.ended && !c.replaced {
 		for i, d := range all {
-			if _, cancelled := c.cancelled[d.Seq]; cancelled || d.Suspect {
+			if _, cancelled := c.cancelled[d.Seq]; cancelled {
 				break
 			}
+			suspects = suspects || d.Suspect
 			own := d.Token.(*delivery)
 			own.started, own.place = started, c.place(workers[i])
 			starts = append(starts, claims.Start{Place: own.place, Seq: d.Seq, Executions: d.Failures + d.Uncounted})
@@ -311,6 +323,9 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	}
 	c.mu.Unlock()
 	c.log.claims.BeginAll(c.id, starts)
+	if suspects {
+		c.log.claims.Sync(starts[0].Place) // once for all
+	}
 	return len(starts)
 }
 

@@ -114,7 +114,7 @@ func (w *writer) writeFlush(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		err := w.conn.Exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Suspect,
+		err := w.conn.Exec(upsertDelivery, id, r.Seq, r.state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, suspicion(&r.Delivery),
 			atOnce, nil, nil, nil, text(r.Progress), nil, r.Snoozes)
 		if err != nil {
 			return err

@@ -130,10 +130,10 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 // readCrashes returns the ends of the process that do not count for a delivery,
 // oldest first.
 func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err error) {
-	err = c.Query("SELECT at FROM busgen_crashes WHERE seq = ? AND subscription = ? AND NOT counted ORDER BY at", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT at FROM busgen_crashes WHERE seq = ? AND subscription = ? AND counted <> ? ORDER BY at", func(s *sqlite3.Stmt) error {
 		crashes = append(crashes, engine.SharedCrash{At: database.Time(s, 0), Beside: []engine.Key{}})
 		return nil
-	}, at.seq, at.subscription)
+	}, at.seq, at.subscription, crashCounted)
 	for i := range crashes {
 		if err != nil {
 			break

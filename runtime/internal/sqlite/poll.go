@@ -134,6 +134,7 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		Uncounted:   s.ColumnInt(12),
 		MaxAttempts: s.ColumnInt(13),
 		Suspect:     s.ColumnBool(14),
+		Together:    s.ColumnInt(14),
 		Replayed:    s.ColumnBool(16),
 		Token:       own,
 	}

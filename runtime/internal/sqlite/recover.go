@@ -21,6 +21,12 @@ type ran struct {
 	subscription, seq int64
 	executions        uint16 // that may have happened before the attempt, its last 16 bits
 	waited            bool   // for other handlers, which were at work
+	batch             bool   // it was in one
+
+	// What halve has found.
+	before   int  // the suspicion of its row before the crash
+	together int  // and after it, if it is a suspect then
+	again    bool // it was in a half with other suspects
 }
 
 // recover finds out from the claims which handlers ran when the last owner died.
@@ -31,7 +37,7 @@ type ran struct {
 // If one handler ran, that is a failed attempt of its delivery. If several ran,
 // nobody knows which of them has ended the process: it counts for none, and the
 // table crashes remembers who they were. All of them are suspects: they run alone
-// from now on, so that the next crash says which it was.
+// from now on, so that the next crash says which it was. Those of a batch run in halves.
 //
 // A handler that waited for others did not run. The crash says nothing of it: its attempt
 // does not count, and it is no suspect. Only if no handler ran, those that waited are the
@@ -50,6 +56,9 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 		return err
 	}
 	together := judgeWaiting(all)
+	if err := halve(c, all); err != nil {
+		return err
+	}
 	for _, one := range all {
 		crash, err := l.crashOf(c, one, together, now)
 		if err != nil {
@@ -59,9 +68,7 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 			found.Crashes = append(found.Crashes, *crash)
 		}
 		if together > 1 && !one.waited {
-			err := c.Exec("INSERT OR REPLACE INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)",
-				one.seq, one.subscription, now, crash == nil)
-			if err != nil {
+			if err := noteCrash(c, one, crash, now); err != nil {
 				return err
 			}
 		}
@@ -84,7 +91,9 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 			return nil, err
 		}
 		if known != 0 {
-			all = append(all, ran{claim.Subscription, claim.Running, claim.Executions, claim.Waits})
+			all = append(all, ran{
+				subscription: claim.Subscription, seq: claim.Running, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch,
+			})
 		}
 	}
 	// Of a delivery whose first handler was left behind, the newest attempt counts.
@@ -141,13 +150,16 @@ func (l *Log) crashOf(c *database.Conn, one ran, together int, now time.Time) (*
 		return crash, countCrash(c, one, crash, now)
 	}
 	crash.Uncounted++
-	err = c.Exec(`
-		UPDATE busgen_deliveries SET state = 'waiting', uncounted = ?, suspect = suspect OR ?, due_at = ?, wait = 0
-		WHERE subscription = ? AND seq = ?`, crash.Uncounted, !one.waited, now, one.subscription, one.seq)
 	if one.waited {
-		return nil, err
+		return nil, c.Exec("UPDATE busgen_deliveries SET state = 'waiting', uncounted = ?, due_at = ?, wait = 0 WHERE subscription = ? AND seq = ?",
+			crash.Uncounted, now, one.subscription, one.seq)
 	}
-	return crash, err
+	// A half is due with the suspects that were left, so that it stays before later events.
+	return crash, c.Exec(`
+		UPDATE busgen_deliveries SET state = 'waiting', uncounted = ?3, suspect = ?4, wait = 0,
+			due_at = coalesce((SELECT min(d.due_at) FROM busgen_deliveries d
+				WHERE ?6 AND d.subscription = ?1 AND d.state = 'waiting' AND d.suspect AND NOT d.crashed AND d.due_at BETWEEN 1 AND ?5), ?5)
+		WHERE subscription = ?1 AND seq = ?2`, one.subscription, one.seq, crash.Uncounted, one.together, now, one.again)
 }
 
 // giveRow gives a row to a delivery that is not settled and has none. Those
@@ -195,14 +207,14 @@ func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) e
 	var earlier []time.Time
 	err := c.Query(`
 		SELECT at FROM busgen_crashes
-		WHERE seq = ?1 AND subscription = ?2 AND NOT counted
+		WHERE seq = ?1 AND subscription = ?2 AND counted = ?3
 		  AND at > coalesce((SELECT since FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2), 0)
 		  AND at > coalesce((SELECT max(ended_at) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), 0)
 		  AND (SELECT suspect FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2)
 		ORDER BY at`, func(s *sqlite3.Stmt) error {
 		earlier = append(earlier, database.Time(s, 0))
 		return nil
-	}, one.seq, one.subscription)
+	}, one.seq, one.subscription, crashOpen)
 	if err != nil {
 		return err
 	}
@@ -213,7 +225,7 @@ func countCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) e
 		if err := record(at, togetherError); err != nil {
 			return err
 		}
-		err := c.Exec("UPDATE busgen_crashes SET counted = 1 WHERE seq = ? AND subscription = ? AND at = ?", one.seq, one.subscription, at)
+		err := c.Exec("UPDATE busgen_crashes SET counted = ? WHERE seq = ? AND subscription = ? AND at = ?", crashCounted, one.seq, one.subscription, at)
 		if err != nil {
 			return err
 		}

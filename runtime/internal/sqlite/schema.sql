@@ -132,7 +132,7 @@ CREATE TABLE busgen_deliveries (
   snoozes      INTEGER NOT NULL DEFAULT 0, -- how often its handler has snoozed it since it was new or last retried
   uncounted    INTEGER NOT NULL DEFAULT 0, -- executions that may have happened beside failures
   max_attempts INTEGER,          -- of the policy for the class of its last error; else the subscription's holds
-  suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; nothing runs beside it
+  suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; with so many such events it is in one batch, and nothing runs beside that
   replayed     INTEGER NOT NULL DEFAULT 0, -- an operator or the program replayed it: the subscription had handled it before
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
@@ -205,7 +205,7 @@ CREATE TABLE busgen_crashes (
   seq          INTEGER NOT NULL,
   subscription INTEGER NOT NULL,
   at           INTEGER NOT NULL, -- when the next process noticed it
-  counted      INTEGER NOT NULL, -- it is on record as a failed attempt
+  counted      INTEGER NOT NULL, -- 1: it is on record as a failed attempt; 2: it will not be, because an earlier one is enough
   PRIMARY KEY (seq, subscription, at)
 ) WITHOUT ROWID;
 

@@ -4,14 +4,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -22,77 +20,7 @@ import (
 var batchKills = flag.Int("batch.kills", 5, "how often the test kills a process that handles batches")
 
 func init() {
-	children["poisoned batch"] = poisonedBatchChild
 	children["batch publisher"] = batchPublisherChild
-}
-
-// poisonedBatchChild handles what is there in batches of 25 until an event kills it.
-func poisonedBatchChild(path string) {
-	bus, err := runtime.Open(context.Background(), path, Catalogue)
-	check(err)
-	_, err = runtime.SubscribeBatch(bus, PlacedType, "batches", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
-		say("batch %d", len(events))
-		for _, e := range events {
-			say("running %d %d", e.Payload.Number, e.Attempt)
-		}
-		for _, e := range events {
-			if e.Payload.OrderID == "poison" {
-				process, _ := os.FindProcess(os.Getpid())
-				process.Kill()
-				select {}
-			}
-		}
-		return nil
-	}, runtime.FromBeginning(), runtime.WithBatch(25, 50*time.Millisecond), runtime.WithRetry(retry.MaxAttempts(crowdAttempts)))
-	check(err)
-	check(bus.Start(context.Background()))
-	check(bus.WaitIdle(context.Background()))
-	check(bus.Shutdown(context.Background()))
-	say("finished")
-}
-
-func TestAnEventThatKillsItsBatchIsFoundAndHarmsNoOther(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.db")
-	f := SQLite.Reopen(t, path)
-	for n := range 25 {
-		order := OrderPlaced{OrderID: "healthy", Number: n}
-		if n == 13 {
-			order.OrderID = "poison"
-		}
-		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, order)
-		Must(t, err)
-	}
-	f.Stop()
-	lives, finished := 0, false
-	for ; !finished && lives < 10; lives++ {
-		for at, line := range child(t, "poisoned batch", path, 0) {
-			var number, attempt int
-			if _, err := fmt.Sscanf(line, "running %d %d", &number, &attempt); err == nil && number != 13 && attempt > 2 {
-				t.Errorf("event %d has attempt %d", number, attempt)
-			}
-			if lives == 0 && at == 0 && line != "batch 25" {
-				t.Errorf("the first batch is %q, want all 25", line)
-			}
-			finished = finished || line == "finished"
-		}
-	}
-	if lives != crowdAttempts+1 {
-		t.Errorf("there were %d processes, want %d that it ends and one that finishes", lives, crowdAttempts)
-	}
-	inspector, err := inspect.Open(t.Context(), path)
-	Must(t, err)
-	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
-	Must(t, err)
-	if len(letters) != 1 || letters[0].Reason != "crash" || len(letters[0].Attempts) != crowdAttempts {
-		t.Errorf("the dead letters are %+v, want the poison", letters)
-	}
-	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status = 'done'"); got != "24" {
-		t.Errorf("%s healthy events are done, want 24", got)
-	}
-	if got := queryFile(t, path, "SELECT count(*) FROM busgen_attempts"); got != fmt.Sprint(crowdAttempts) {
-		t.Errorf("%s failed attempts are on record, want the poison's %d", got, crowdAttempts)
-	}
 }
 
 // summarize publishes an event for each event of a batch, and one for all of them.

@@ -19,6 +19,7 @@ type Claim struct {
 	Running      int64 // seq of the event at hand; 0 for none
 	Waits        bool  // its handler waits for other handlers; in the file Running is negative
 	Highest      int64 // the highest seq ever begun
+	Batch        bool  // the event is one of a batch; in the file Highest is negative
 	Life         uint32
 	Executions   uint16 // of the delivery at hand, before this one, the last 16 bits: this one is on record when the log knows of more
 	turn         uint16 // counts what the worker has written
@@ -33,7 +34,11 @@ func (c Claim) encode(b []byte) {
 		running = -running
 	}
 	binary.LittleEndian.PutUint64(b[8:], uint64(running))
-	binary.LittleEndian.PutUint64(b[16:], uint64(c.Highest))
+	highest := c.Highest
+	if c.Batch {
+		highest = -highest
+	}
+	binary.LittleEndian.PutUint64(b[16:], uint64(highest))
 	binary.LittleEndian.PutUint32(b[24:], c.Life)
 	binary.LittleEndian.PutUint32(b[28:], crc32.ChecksumIEEE(b[:28]))
 }
@@ -54,6 +59,9 @@ func decodeClaim(b []byte) (Claim, bool) {
 	}
 	if c.Running < 0 {
 		c.Running, c.Waits = -c.Running, true
+	}
+	if c.Highest < 0 {
+		c.Highest, c.Batch = -c.Highest, true
 	}
 	return c, c.Subscription != 0
 }

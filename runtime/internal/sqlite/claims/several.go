@@ -9,11 +9,13 @@ type Start struct {
 	Executions int // of the event so far
 }
 
-// BeginAll is Begin for several workers, all for one subscription. Each has a claim of its
-// own, so after a crash each event is found that had begun.
+// BeginAll is Begin for the events of a batch of one subscription. Each has a worker and a
+// claim of its own, so after a crash each event is found that had begun. The claims say that
+// it was a batch.
 func (c *File) BeginAll(subscription int64, all []Start) {
 	c.each(all, func(s *Start) bool {
 		s.Place.begin(c.life, subscription, s.Seq, s.Seq, s.Executions)
+		s.Place.last.Batch = true
 		return true
 	})
 }

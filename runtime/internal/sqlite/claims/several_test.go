@@ -44,7 +44,7 @@ func TestEachOfSeveralWorkersHasAClaim(t *testing.T) {
 		t.Errorf("claimed are %v, want 104 and 200", found)
 	}
 	for _, one := range claimsIn(t, path) {
-		if one.Subscription != 7 || one.Life != 3 || one.Highest < 100 {
+		if one.Subscription != 7 || one.Life != 3 || one.Highest < 100 || one.Batch != (one.Running != 200) {
 			t.Errorf("a claim is %+v", one)
 		}
 	}
