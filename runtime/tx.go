@@ -154,6 +154,13 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 	goruntime.Callers(3, callers[:]) // who has called Tx
 	began := time.Now()
 	var run *txRun
+	var own error // of the program
+	stored := false
+	defer func() {
+		if run != nil && !stored { // also when the function panics
+			run.state.Store(txUndone)
+		}
+	}()
 	err = log.Transact(ctx, engine.Transaction{
 		Limit: b.config.txLimit, Settle: settle,
 		Run: func(tx engine.Tx) error {
@@ -161,16 +168,18 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 				run.state.Store(txUndone)
 			}
 			run = &txRun{Tx: tx, bus: b}
-			return f(run)
+			own = f(run)
+			return own
 		},
 		Overran: func() { b.warnTx(callers[:], began) },
 	})
+	if same(err, own) {
+		return err // its methods are code of the program
+	}
 	if err != nil {
-		if run != nil {
-			run.state.Store(txUndone)
-		}
 		return public(err)
 	}
+	stored = true
 	run.state.Store(txStored)
 	run.mu.Lock() // a goroutine that the function has left may still publish in vain
 	defer run.mu.Unlock()

@@ -161,19 +161,21 @@ func (b *Bus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) error
 	case err == nil:
 		a.HasStored()
 		return nil
-	case errors.Is(err, engine.ErrMoved), !same(err, own) && errors.As(err, new(*StorageError)): // it is another process's now, or cannot be stored
+	case same(err, own):
+		return err // its methods are code of the program
+	case errors.Is(err, engine.ErrMoved), errors.As(err, new(*StorageError)): // it is another process's now, or cannot be stored
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err
 }
 
 // same tells whether an error is the very one that the program has returned. Its type may
-// be one that cannot be compared.
+// be one that cannot be compared, or what it holds.
 func same(err, own error) bool {
 	if own == nil || reflect.TypeOf(err) != reflect.TypeOf(own) {
 		return false
 	}
-	return !reflect.TypeOf(own).Comparable() || err == own
+	return !reflect.ValueOf(own).Comparable() || err == own
 }
 
 // txProblem says why a handler cannot run within a transaction, or "".

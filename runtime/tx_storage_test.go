@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/simfs"
@@ -38,6 +40,69 @@ func TestATransactionThatCannotBeStoredDoesNotCountAsAnAttempt(t *testing.T) {
 		}
 		if n := s.logged("WARN", "the transaction of a handler could not be stored"); n != 3 {
 			s.Errorf("it is logged %d times, want 3", n)
+		}
+	})
+}
+
+// The disk is full when a transaction of several functions and publishers is to be stored. All of them are
+// told, nothing is stored and nobody is woken; and with space everything works again.
+func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
+	simulate(t, func(s *simulated) {
+		s.must(s.Tx(s.Context(), func(tx Tx) error {
+			_, err := tx.ExecContext(s.Context(), "CREATE TABLE carried (number INTEGER)")
+			return err
+		}))
+		_, err := Subscribe(s.Bus, parcelType, "carrier", func(_ context.Context, e Event[parcel]) error {
+			s.Errorf("%+v is handled", e)
+			return nil
+		})
+		s.must(err)
+		s.must(s.Start(s.Context()))
+		time.Sleep(time.Second)
+		carry := func(number int) error {
+			return s.Tx(context.Background(), func(tx Tx) error {
+				if number == 3 { // two others are done, and two are to come
+					s.disk.Fail(simfs.Fault{Op: simfs.Write | simfs.Truncate, Nth: 1, Err: answer(syscall.ENOSPC), Sticky: true})
+				}
+				if _, err := tx.ExecContext(context.Background(), "INSERT INTO carried VALUES (?)", number); err != nil {
+					return err
+				}
+				_, err := Publish(context.Background(), tx, parcelType, parcel{Number: number})
+				return err
+			})
+		}
+		outcomes := make(chan error, 5)
+		s.must(s.Tx(s.Context(), func(Tx) error {
+			for _, one := range []func() error{
+				func() error { return carry(1) }, func() error { return s.publish(2) }, func() error { return carry(3) },
+				func() error { return s.publish(4) }, func() error { return carry(5) },
+			} {
+				go func() { outcomes <- one() }()
+				synctest.Wait() // until it is queued
+			}
+			return nil
+		}))
+		for range 5 {
+			var storage *StorageError
+			if err := <-outcomes; !errors.As(err, &storage) || storage.Fault != DiskFull {
+				s.Errorf("the error is %v", err)
+			}
+		}
+		time.Sleep(time.Minute)
+		count := func() (rows, events int) {
+			s.must(s.Tx(s.Context(), func(tx Tx) error {
+				return tx.QueryRowContext(s.Context(), "SELECT (SELECT count(*) FROM carried), (SELECT count(*) FROM events)").Scan(&rows, &events)
+			}))
+			return rows, events
+		}
+		s.disk.Heal()
+		if rows, events := count(); rows != 0 || events != 0 {
+			s.Errorf("there are %d rows and %d events, want none", rows, events)
+		}
+		s.must(s.PauseSubscription(s.Context(), "carrier"))
+		s.must(carry(6))
+		if rows, events := count(); rows != 1 || events != 1 {
+			s.Errorf("there are %d rows and %d events, want one each", rows, events)
 		}
 	})
 }

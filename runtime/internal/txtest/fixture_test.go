@@ -2,6 +2,7 @@ package txtest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,14 @@ type booking struct {
 	Amount  int `json:"amount"`
 }
 
-func (booking) Validate() error { return nil }
+func (b booking) Validate() error {
+	if b.Account < 0 {
+		return errNoAccount
+	}
+	return nil
+}
+
+var errNoAccount = errors.New("there is no such account")
 
 var (
 	bookedType = runtime.Define(runtime.Spec[booking]{Name: "money.booked", Settings: runtime.DefaultSettings()})

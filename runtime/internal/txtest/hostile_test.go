@@ -3,7 +3,6 @@ package txtest
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,46 +27,6 @@ func TestAfterAStatementHasRolledBackAllNothingMoreIsWritten(t *testing.T) {
 	f.wantNumber(100, "SELECT balance FROM account")
 	f.wantNumber(0, "SELECT count(*) FROM entry")
 	f.wantNumber(0, "SELECT count(*) FROM events WHERE type = 'money.booked'")
-}
-
-// broken is a value whose conversion panics or blocks.
-type broken struct{ wait chan struct{} }
-
-func (b broken) Value() (any, error) {
-	if b.wait == nil {
-		panic("no value")
-	}
-	<-b.wait
-	return int64(1), nil
-}
-
-func TestValuesThatPanicOrBlockHoldUpNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, 1)
-		ctx := context.Background()
-		release := make(chan struct{})
-		var wg sync.WaitGroup
-		for _, value := range []broken{{}, {release}} {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				defer func() { recover() }()
-				err := f.Tx(ctx, func(tx runtime.Tx) error {
-					_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", value)
-					return err
-				})
-				if err == nil {
-					t.Error("there is no error")
-				}
-			}()
-			synctest.Wait()
-		}
-		time.Sleep(time.Second) // the limit has passed, and the value still blocks
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
-		close(release)
-		wg.Wait()
-		f.wantNumber(1, "SELECT count(*) FROM entry")
-	})
 }
 
 func TestPreparedStatementsFollowTheSchema(t *testing.T) {

@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// settling begins the only delivery of a log, and returns what handles it with a row.
+func settling(t *testing.T, log *Log, run func()) func() error {
+	c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
+	must(t, err)
+	polled, err := c.Poll(nil, 10)
+	must(t, err)
+	if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
+		t.Fatal("the delivery cannot begin")
+	}
+	stored := func() { t.Error("it is told that it is stored") }
+	return func() error {
+		return log.Transact(context.Background(), engine.Transaction{
+			Limit: time.Minute, Settle: &engine.Settling{Consumer: c, Delivery: polled[0], Stored: stored},
+			Run: func(tx engine.Tx) error {
+				run()
+				_, err := tx.ExecContext(context.Background(), "CREATE TABLE booked (seq INTEGER)")
+				return err
+			},
+		})
+	}
+}
+
+// wantUnhandled checks that there is no row, and that the event is still to be handled.
+func wantUnhandled(t *testing.T, log *Log) {
+	t.Helper()
+	must(t, log.read(func(c *database.Conn) error {
+		tables, err := c.Int64("SELECT count(*) FROM sqlite_schema WHERE name = 'booked'")
+		if err != nil {
+			return err
+		}
+		open, err := c.Int64("SELECT count(*) FROM events WHERE status <> 'done'")
+		if tables != 0 || open != 1 {
+			t.Errorf("%d rows are stored, and %d events are open, want 0 and 1", tables, open)
+		}
+		return err
+	}))
+}
+
+// The lock has not kept another process from taking over.
+func TestNothingOfAHandlerIsStoredAfterAnotherProcessHasTakenOver(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
+		_, err := log.TakeOver(t.Context())
+		must(t, err)
+		handle := settling(t, log, func() {})
+		other, err := database.Connect(log.path, disk.Name(), sqlite3.OPEN_READWRITE)
+		must(t, err)
+		must(t, other.Exec("UPDATE busgen_owner SET pid = pid + 1, since = since + 1"))
+		must(t, other.Close())
+		if err := handle(); !errors.Is(err, engine.ErrMoved) {
+			t.Errorf("the error is %v, want ErrMoved", err)
+		}
+		wantUnhandled(t, log)
+		appendOne(t, log) // which goes on
+	})
+}
+
+// Another consumer takes the place of the handler's while its function runs.
+func TestNothingOfAHandlerIsStoredWhoseConsumerIsReplaced(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+		err := settling(t, log, func() {
+			_, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
+			must(t, err)
+		})()
+		if !errors.Is(err, engine.ErrMoved) {
+			t.Errorf("the error is %v, want ErrMoved", err)
+		}
+		wantUnhandled(t, log)
+	})
+}
+
+// The goroutine of a function may be busy elsewhere when its turn comes: others wait for no longer
+// than for the function.
+func TestWhoDoesNotTakeItsTurnHoldsUpNobodyForLongerThanItsLimit(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+		w := log.writer
+		late := make(chan struct{}, 1)
+		r := w.newRequest()
+		r.part = &part{turn: make(chan *run), Transaction: engine.Transaction{
+			Limit:   100 * time.Millisecond,
+			Overran: func() { late <- struct{}{} },
+			Run: func(engine.Tx) error {
+				t.Error("the function runs")
+				return nil
+			},
+		}}
+		w.mu.Lock()
+		w.queue = append(w.queue, r) // and nobody awaits it
+		w.mu.Unlock()
+		began := time.Now()
+		appendOne(t, log)
+		if took := time.Since(began); took != 100*time.Millisecond {
+			t.Errorf("another one waits for %v, want the limit of 100 ms", took)
+		}
+		var limit *engine.TxTimeoutError
+		if err := <-r.result; !errors.As(err, &limit) && !errors.As(r.part.refused, &limit) {
+			t.Errorf("the error is %v", err)
+		}
+		<-late
+	})
+}
