@@ -65,6 +65,58 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 	}
 }
 
+// The failed sync may have left the beginning of the log on the disk only. A part of its
+// end in the database would not fit to that.
+func TestThePowerMayFailWhileALogIsMovedThatWasNotSynced(t *testing.T) {
+	for cut, over := 1, false; !over; cut++ {
+		checkpointTest(t, func(r *checkpoints) {
+			r.publish(100)
+			must(r.T, r.log.Close()) // which empties the log
+			r.open()
+			r.publishOne()
+			r.fail()
+			r.fail()
+			r.fs.Fail(forgetting("-wal"))
+			r.fs.CutAfter(cut)
+			if r.log.Append(r.Context(), []engine.Record{r.record()}) == nil {
+				r.Fatalf("cut %d: the event was acknowledged", cut)
+			}
+			over = !r.fs.Dead()
+			r.nothingIsLost()
+			r.fs.Heal()
+		})
+		if t.Failed() {
+			t.Fatalf("with the power cut at change %d", cut)
+		}
+	}
+}
+
+// The same when the last connection moves it.
+func TestThePowerMayFailWhileALogThatWasNotSyncedIsClosed(t *testing.T) {
+	for cut, over := 1, false; !over; cut++ {
+		checkpointTest(t, func(r *checkpoints) {
+			r.publish(100)
+			must(r.T, r.log.Close()) // which empties the log
+			r.open()
+			r.publishOne()
+			r.fail()
+			r.fail()
+			r.fs.Fail(simfs.Fault{Op: simfs.Sync, File: "-wal", Nth: 1, Err: sqlite3.IOERR_FSYNC, Forget: true, Sticky: true, Limit: 2})
+			if r.log.Append(r.Context(), []engine.Record{r.record()}) == nil {
+				r.Fatalf("cut %d: the event was acknowledged", cut)
+			}
+			r.fs.CutAfter(cut)
+			r.log.Close()
+			over = !r.fs.Dead()
+			r.nothingIsLost()
+			r.fs.Heal()
+		})
+		if t.Failed() {
+			t.Fatalf("with the power cut at change %d", cut)
+		}
+	}
+}
+
 // A reader with an old snapshot makes a checkpoint stop half way, without a
 // sync. What SQLite has moved until then it does not move again.
 func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *testing.T) {

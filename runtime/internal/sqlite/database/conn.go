@@ -225,6 +225,10 @@ func bind(s *sqlite3.Stmt, args []any) error {
 
 // Close finalizes the statements and closes the connection.
 func (c *Conn) Close() error {
+	// The last connection moves the write-ahead log into the database.
+	if c.fastenLog() != nil {
+		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+	}
 	for _, s := range c.stmts {
 		s.Close()
 	}

@@ -3,6 +3,7 @@ package database
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,6 +36,11 @@ type disk struct {
 	failed   sqlite3.ExtendedErrorCode // what SQLite was told of the last failure
 	reason   error                     // and what the operating system had said
 	unsynced bool                      // a sync of the database file has failed
+
+	log       *diskFile // the write-ahead log, while it is open
+	logEnd    int64     // where the last write to it ended
+	logSynced int64     // up to here it is on the disk
+	logLoose  bool      // a sync of it has failed: the operating system may have forgotten the rest
 }
 
 var disks atomic.Int64
@@ -125,6 +131,9 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 		return nil, flags, d.fail(err, sqlite3.ExtendedErrorCode(sqlite3.CANTOPEN))
 	}
 	opened := &diskFile{File: file, disk: d, database: flags&vfs.OPEN_MAIN_DB != 0, temporary: name.String() == ""}
+	if flags&vfs.OPEN_WAL != 0 {
+		d.log = opened
+	}
 	if opened.database && d.path == "" { // and not what is attached
 		d.path = name.String()
 	}
@@ -177,4 +186,28 @@ func (d *disk) FullPathname(name string) (string, error) {
 		return "", err
 	}
 	return layer.FullPathname(name)
+}
+
+// writeLogAgain writes over itself what the write-ahead log has that is not known to be on
+// the disk, so that the operating system takes it for changed, and syncs it.
+func (d *disk) writeLogAgain() error {
+	if d.log == nil {
+		return nil
+	}
+	size, err := d.log.Size()
+	page := make([]byte, 64<<10)
+	for at := d.logSynced; err == nil && at < size; at += int64(len(page)) {
+		page = page[:min(int64(len(page)), size-at)]
+		var n int
+		if n, err = d.log.ReadAt(page, at); err == nil || err == io.EOF {
+			_, err = d.log.WriteAt(page[:n], at)
+		}
+	}
+	if err == nil {
+		err = d.log.Sync(vfs.SYNC_FULL)
+	}
+	if err == nil {
+		d.logLoose, d.logSynced = false, size
+	}
+	return err
 }

@@ -34,6 +34,12 @@ func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 		return 0, sqlite3.READONLY
 	}
 	n, err := f.File.WriteAt(p, off)
+	if f == f.disk.log {
+		f.disk.logEnd = off + int64(n)
+		if off < f.disk.logSynced {
+			f.disk.logSynced = 0 // the log begins anew
+		}
+	}
 	if err != nil {
 		err = f.disk.fail(err, sqlite3.IOERR_WRITE)
 	}
@@ -60,9 +66,20 @@ func (f *diskFile) Sync(flags vfs.SyncFlag) error {
 	err := f.File.Sync(flags)
 	if err != nil {
 		f.disk.unsynced = f.disk.unsynced || f.database
+		f.disk.logLoose = f.disk.logLoose || f == f.disk.log
 		err = f.disk.fail(err, sqlite3.IOERR_FSYNC)
+	} else if f == f.disk.log && !f.disk.logLoose {
+		f.disk.logSynced = f.disk.logEnd
 	}
 	return err
+}
+
+// Close implements [io.Closer].
+func (f *diskFile) Close() error {
+	if f.disk.log == f {
+		f.disk.log = nil
+	}
+	return f.File.Close()
 }
 
 // Lock implements [vfs.File].

@@ -130,7 +130,8 @@ func (c *Conn) Checkpoint(mode sqlite3.CheckpointMode) error {
 // it has not yet written, earlier commits included, and later syncs do not bring
 // that back. Both end when the write-ahead log is moved into the database and
 // emptied, and a commit that changes nothing is synced after that. Until this
-// has worked, nothing else is written.
+// has worked, nothing else is written. A log that may be forgotten is written
+// again before it is moved.
 func (c *Conn) repair() error {
 	if c.wal.broken {
 		return &engine.StorageError{
@@ -142,7 +143,10 @@ func (c *Conn) repair() error {
 	if err := c.SetFull(true); err != nil {
 		return err
 	}
-	err := c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
+	err := c.fastenLog()
+	if err == nil {
+		err = c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
+	}
 	var version int64
 	if err == nil {
 		version, err = c.Int64("PRAGMA user_version")
@@ -152,6 +156,21 @@ func (c *Conn) repair() error {
 	}
 	c.doubtful = err != nil
 	return err
+}
+
+// fastenLog writes the write-ahead log over itself and syncs it, if a sync of it has
+// failed. Otherwise the disk may hold its beginning only, and the power may fail when the
+// database has pages of its end: then SQLite would put old pages among new ones.
+func (c *Conn) fastenLog() error {
+	if !c.disk.logLoose {
+		return nil
+	}
+	// Nobody else may write to it, or begin it anew.
+	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := c.disk.writeLogAgain()
+	return errors.Join(err, c.Exec("ROLLBACK"))
 }
 
 // SetFull chooses what a commit waits for. The driver's default for WAL files
