@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,4 +65,81 @@ func (env *Env) TestARetryThatHoldsALimitDoesNotBeginInWhatAHandlerHasLent(t *te
 			})
 		}
 	}
+}
+
+// All workers of the subscription are busy for long when it is paused.
+func (env *Env) TestAPauseFreesWhatEventsHoldAlsoWhileAllWorkersAreBusy(t *testing.T) {
+	for _, concurrency := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+			one, err := f.Limiter("one")
+			Must(t, err)
+			f.handleUsers("sub", func(ctx context.Context, e runtime.Event[UserCreated]) error {
+				if e.Payload.Name == "a" && e.Attempt == 1 {
+					return runtime.Snooze(time.Hour)
+				}
+				rest(ctx, 10*time.Minute)
+				return nil
+			}, runtime.WithConcurrency(concurrency), limitedBy("one by name"), runtime.WithTimeout(time.Hour))
+			f.users("a", "b", "c")
+			f.MustStart()
+			time.Sleep(time.Minute)
+			Must(t, f.PauseSubscription(t.Context(), "sub"))
+			began := time.Now()
+			Must(t, one.DoFor(t.Context(), "a", func(context.Context) error { return nil }))
+			if took := time.Since(began); took > 0 {
+				t.Errorf("what a holds was free %v after the pause", took)
+			}
+		})
+	}
+}
+
+// A strict order reads the retries that its keys wait for, whatever else it has in memory. All of them are due at
+// once here, and have no room.
+func (env *Env) TestAStrictOrderReadsNoMoreRetriesThanItHasRoomFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
+		const all = 1500
+		var failed, handled atomic.Int32
+		s := f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if e.Attempt == 1 {
+				failed.Add(1)
+				return ErrBoom
+			}
+			handled.Add(1)
+			return nil
+		}, limitedBy("scales"), runtime.WithStrictOrder(), runtime.WithConcurrency(4),
+			runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour), retry.Jitter(0)))
+		for n := range all {
+			f.weigh(n, fmt.Sprint(n), 1)
+		}
+		f.MustStart()
+		time.Sleep(30 * time.Minute)
+		scales, err := f.Limiter("scales")
+		Must(t, err)
+		free := make(chan struct{})
+		go scales.Do(context.Background(), func(context.Context) error { <-free; return nil })
+		time.Sleep(time.Hour)
+		if failed.Load() != all {
+			t.Errorf("%d have failed, want %d", failed.Load(), all)
+		}
+		for n := range 100 { // each wakes the subscription
+			f.weigh(all+n, fmt.Sprint(all+n), 1)
+			time.Sleep(time.Second)
+		}
+		limited := 0
+		for _, stats := range f.Stats().Subscriptions {
+			if stats.Name == s.Name() {
+				limited = stats.Limited
+			}
+		}
+		if limited < 256 || limited > 600 {
+			t.Errorf("%d retries are in memory, want no more than two windows", limited)
+		}
+		close(free)
+		f.Idle()
+		if handled.Load() != all+100 {
+			t.Errorf("%d were handled, want %d", handled.Load(), all+100)
+		}
+	})
 }

@@ -34,6 +34,7 @@ func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
 		s.gate.held.Store(&held)
 	}
 	s.signal()
+	s.freePaused()
 }
 
 // take removes the next delivery that may run from the queue. If all have to
@@ -84,11 +85,14 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 			return nil, nil, false
 		}
 		now := time.Now()
-		if s.cfg.Limits != nil && !s.askLimits(&i, settings, now) {
-			if s.stopped.Load() {
+		if s.cfg.Limits != nil {
+			if s.outdated(i, settings.Limits) && !s.relimit(&i, settings.Limits) {
+				*asks = s.asks
 				return nil, nil, false
 			}
-			continue
+			if !s.askLimits(&i, settings, now) {
+				continue
+			}
 		}
 		var permit breaker.Permit
 		if b := s.cfg.Breaker; b != nil {

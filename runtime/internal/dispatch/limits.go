@@ -135,9 +135,6 @@ func (s *Scheduler) limitKey(d *engine.Delivery, by string) (key string, err err
 // askLimits makes the waiter of a delivery that everything else lets begin. It reports
 // false if the delivery has no room; then it is parked. The caller has the turn.
 func (s *Scheduler) askLimits(i *item, settings *Settings, now time.Time) bool {
-	if s.outdated(*i, settings.Limits) && !s.relimit(i, settings.Limits) {
-		return false
-	}
 	if i.limits == nil {
 		i.limits = &limited{}
 	}
@@ -248,6 +245,20 @@ func (s *Scheduler) release(seq int64) {
 func (s *Scheduler) releaseAll() {
 	for _, seq := range s.queue.keptSeqs() {
 		s.release(seq)
+	}
+}
+
+// freePaused frees what events hold if the subscription is paused. Nobody may have the turn: its
+// workers can be busy for long. Whoever has it calls this when it has given the turn away.
+func (s *Scheduler) freePaused() {
+	if s.limits.owner == nil || !s.gate.paused.Load() || s.queue.keeping() == 0 {
+		return
+	}
+	select {
+	case <-s.turn:
+		s.releaseAll()
+		s.turn <- struct{}{}
+	default:
 	}
 }
 

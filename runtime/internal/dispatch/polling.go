@@ -58,7 +58,6 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
 // anew: with those that are failing, if the order is strict.
 func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 	s.putBackGathered()
-	s.releaseAll()
 	for _, i := range append(s.queue.reset(), s.later...) {
 		polled = append(polled, i.Delivery)
 	}
@@ -152,8 +151,8 @@ func (s *Scheduler) pause(err error) <-chan time.Time {
 	return nil
 }
 
-// strictRetries is how many retries are polled when the window is full of
-// deliveries that wait for one of them.
+// strictRetries is how many retries are polled at once when the window is full of
+// deliveries that wait for one of them. They are another window at most.
 const strictRetries = 16
 
 // poll takes as many deliveries as the window has room for, and before them the urgent
@@ -180,7 +179,7 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 	case room >= window/2 && !s.keepsTooMuch():
 		polled, err = s.consumer.Poll(polled, room)
 		return polled, len(polled) == urgent+room, due, err
-	case s.cfg.Strict:
+	case s.cfg.Strict && room > -window: // what is in memory of them goes on sooner or later
 		polled, err = s.consumer.PollRetries(polled, strictRetries)
 	}
 	return polled, true, due, err

@@ -374,6 +374,9 @@ func (q *queue) reset() (left []item) {
 	for seq := range q.awaitedEvents {
 		q.awaitedEvents[seq] = time.Now()
 	}
+	for _, k := range q.keeps {
+		k.here = false
+	}
 	kept := map[int64]string{}
 	for key, p := range q.keys {
 		left = append(left, p.behind...)

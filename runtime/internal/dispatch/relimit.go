@@ -38,7 +38,8 @@ func (s *Scheduler) outdated(i item, in []LimitUse) bool {
 }
 
 // relimit brings a delivery that was popped up to date. It reports false if the delivery is back in the
-// queue: the scheduler stops, or all that is queued needs keys first.
+// queue: the scheduler stops, all that is queued needs keys first, or the keys have to wait because suspects
+// are to be alone.
 func (s *Scheduler) relimit(i *item, in []LimitUse) bool {
 	i.unwait()
 	i.limits = nil
@@ -52,8 +53,7 @@ func (s *Scheduler) relimit(i *item, in []LimitUse) bool {
 		return true
 	}
 	with := []item{*i}
-	s.setKeys(with)
-	if s.stopped.Load() { // keys may be missing
+	if !s.setKeysApart(with) || s.stopped.Load() { // keys may be missing
 		s.queue.putBack(*i)
 		return false
 	}

@@ -353,6 +353,7 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 		if !claimed {
 			s.unlisten()
 			s.turn <- struct{}{}
+			s.freePaused()
 		}
 	}()
 	var claims <-chan struct{}

@@ -48,6 +48,9 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		for _, i := range left {
 			s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
 		}
+		if s.limits.owner != nil {
+			s.limits.owner.Close() // a worker that did not end in time may be about to park something
+		}
 		close(s.ended)
 	})
 	return err

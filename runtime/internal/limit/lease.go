@@ -34,18 +34,35 @@ func (s *Set) clock() time.Time { return s.zero.Add(s.now()) }
 func (s *Set) tick(stored Time) Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !stored.Now.IsZero() && s.tried.is(stored) { // the transaction that had it failed, and has stored it all the same
+		s.adopt()
+	}
 	at, wall := s.now(), s.cfg.Wall().Round(0)
 	now := s.clock()
-	if alone := stored.Now.Equal(s.ticked.Now) && stored.Wall.Equal(s.ticked.Wall); !alone && !stored.Now.IsZero() {
+	if !s.ticked.is(stored) && !stored.Now.IsZero() {
 		passed := wall.Sub(stored.Wall)
 		if !s.ticked.Now.IsZero() {
-			passed -= max(wall.Sub(s.ticked.Wall)-(at-s.tickedAt), 0)
+			passed -= max(wall.Sub(s.ticked.Wall)-(at-s.ticked.at), 0)
 		}
 		now = stored.Now.Add(max(passed, 0))
 	}
-	s.zero, s.ticked, s.tickedAt = now.Add(-at), Time{Now: now, Wall: wall}, at
-	return s.ticked
+	s.tried = tick{Time{Now: now, Wall: wall}, at}
+	return s.tried.Time
 }
+
+// adopt takes in that what was tried is stored.
+func (s *Set) adopt() {
+	s.ticked = s.tried
+	s.zero = s.ticked.Now.Add(-s.ticked.at)
+}
+
+// tick is a time of the file that this process has told.
+type tick struct {
+	Time
+	at time.Duration // by the clock of the set
+}
+
+func (t tick) is(stored Time) bool { return stored.Now.Equal(t.Now) && stored.Wall.Equal(t.Wall) }
 
 // want asks for a lease.
 func (b *bucket) want() {
@@ -103,6 +120,7 @@ func (s *Set) stored(wanted []*bucket, leases []Lease, began time.Duration, err 
 		s.wanted = append(wanted, s.wanted...)
 		return
 	}
+	s.adopt()
 	if s.failing {
 		s.failing = false
 		s.cfg.Logger.Info("what limits have used can be stored again")

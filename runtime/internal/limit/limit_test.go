@@ -25,6 +25,8 @@ type file struct {
 	delay  time.Duration
 	stall  func() // before and after a transaction; nil for nothing
 	err    error
+	undo   error // of transactions that have told their time
+	keep   bool  // and have stored all of it
 }
 
 func (f *file) lease(_ context.Context, tick func(Time) Time, leases []Lease) error {
@@ -38,13 +40,17 @@ func (f *file) lease(_ context.Context, tick func(Time) Time, leases []Lease) er
 	if f.err != nil {
 		return f.err
 	}
-	f.time = tick(f.time)
+	next := tick(f.time)
+	if f.undo != nil && !f.keep {
+		return f.undo
+	}
+	f.time = next
 	for i := range leases {
 		l := &leases[i]
 		f.leases++
 		f.full[l.Limit+" "+l.Key] = l.Move(f.time.Now, f.full[l.Limit+" "+l.Key])
 	}
-	return nil
+	return f.undo
 }
 
 func (f *file) giveBack(unused []Lease) {

@@ -1,6 +1,9 @@
 package limit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Owner is a scheduler with waiters. It tries them itself, in their order, when it can begin
 // something, and listens while it waits for something to do.
@@ -9,6 +12,7 @@ type Owner struct {
 	signal    func() // wakes the scheduler; must not block, nor call the set
 	listening bool
 	paused    bool
+	closed    bool
 	since     time.Duration // it was paused
 	waiters   []*Waiter     // in their order
 	backs     []*Waiter
@@ -149,6 +153,16 @@ func (o *Owner) Pause(paused bool) {
 	for _, w := range o.waiters {
 		w.since += now - max(w.since, o.since)
 		w.alarm()
+	}
+}
+
+// Close takes all waiters of the owner out of line, for good.
+func (o *Owner) Close() {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	o.closed = true
+	for _, w := range slices.Concat(o.waiters, o.backs) {
+		w.leave()
 	}
 }
 

@@ -256,3 +256,40 @@ func TestAProcessThatWaitsForAPlaceLeavesTheRateToOthers(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// The process knows from its monotonic clock that the wall clock was set forward. It still knows when a
+// transaction has failed that it has told the time to, whether that was undone or not.
+func TestATransactionThatFailsDoesNotMakeTimeOfAStepOfTheClock(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{file: newFile()}
+			rules := Rules{Name: "a", Rate: 1, Per: time.Minute, Burst: 4}
+			one, other := m.open(rules), m.open(rules)
+			for range 2 {
+				acquire(t, one, Use{one.Limit("a"), ""})
+				time.Sleep(time.Second)
+				acquire(t, other, Use{other.Limit("a"), ""})
+			}
+			m.step(time.Hour)
+			began := time.Now()
+			m.file.mu.Lock()
+			m.undo, m.keep = errors.New("the disk is full"), stored
+			m.file.mu.Unlock()
+			time.AfterFunc(500*time.Millisecond, func() {
+				m.file.mu.Lock()
+				m.undo = nil
+				m.file.mu.Unlock()
+			})
+			acquire(t, one, Use{one.Limit("a"), ""})
+			want := time.Minute
+			if stored {
+				want = 2 * time.Minute // nobody knows what it has leased
+			}
+			if took := time.Since(began); took < want-5*time.Second || took > want+5*time.Second {
+				t.Errorf("the next one began after %v, want %v", took, want)
+			}
+			one.Close(errors.New("over"))
+			other.Close(errors.New("over"))
+		})
+	}
+}

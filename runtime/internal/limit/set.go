@@ -79,9 +79,9 @@ type Set struct {
 	took    time.Duration // so long it took to store the last time
 	delay   time.Duration // storing takes about so long
 
-	zero     time.Time // of the clock of the file, when that of the set was 0
-	ticked   Time      // the last one of this process; zero before
-	tickedAt time.Duration
+	zero   time.Time // of the clock of the file, when that of the set was 0
+	ticked tick      // the last one that this process has stored; zero before
+	tried  tick      // the last one that it was to store
 }
 
 // New returns a set with these limits.

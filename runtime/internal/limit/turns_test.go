@@ -145,3 +145,25 @@ func TestASweepDoesNotForgetWhatIsLent(t *testing.T) {
 		t.Error("there is no room after the end")
 	}
 }
+
+// A scheduler that has ended may still be about to park something.
+func TestAnOwnerThatIsClosedHasNobodyInLine(t *testing.T) {
+	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	use := Use{set.Limit("a"), ""}
+	call, err := set.Acquire(t.Context(), use, set.NewGrant())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := set.NewOwner(func() {})
+	before, after := o.NewWaiter([]Use{use}, nil, 0, 0), o.NewWaiter([]Use{use}, nil, 0, 0)
+	before.Park()
+	o.Close()
+	after.Park()
+	if len(set.line) > 0 || o.Len() > 0 {
+		t.Errorf("%d are in line", len(set.line))
+	}
+	call.End()
+	if !set.NewOwner(func() {}).NewWaiter([]Use{use}, nil, 0, 0).MayBegin() {
+		t.Error("the place is not free")
+	}
+}

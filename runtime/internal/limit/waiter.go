@@ -196,7 +196,7 @@ func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
 // park puts the waiter in line. All lines have the same order, so no two waiters wait for
 // each other to go first.
 func (w *Waiter) park() {
-	if w.parked {
+	if w.parked || w.owner != nil && w.owner.closed {
 		return
 	}
 	w.renew()

@@ -30,6 +30,7 @@ var exceptions = map[string][]string{
 		"TestASuspectDoesNotWaitForAnEventThatWaitsForIt",
 		"TestASuspectThatWaitsForALimitHoldsUpNobody",
 		"TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled",
+		"TestTheLimitKeyOfASuspectIsComputedAlone",
 		"TestAClockThatIsSetBackPutsOffNothingThatIsDue",
 		"TestACrashThatCountsIsLoggedObservedAndInTheStats",
 		"TestADeadLetterThatHasEndedTheProcessRunsAloneWhenItIsRetried",
