@@ -26,7 +26,8 @@ import (
 // over all subscriptions of the bus; within a subscription, by priority.
 //
 // AtOnce holds within a bus: when its process ends, however it ends, all is free. Rate
-// holds for everybody who uses the file, and survives restarts and kill -9.
+// holds for everybody who uses the file, and survives restarts and kill -9. If processes
+// have different numbers of a rate, all go by those of the one that last began to use it or was tuned.
 type Limit struct {
 	// Name is how the limit is used. It must not be empty.
 	Name string

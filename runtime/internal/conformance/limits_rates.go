@@ -218,6 +218,54 @@ func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
 	})
 }
 
+// Two programs have different numbers of one rate. Both go by those of the one that has begun with its own last.
+func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing.T) {
+	slow := runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}
+	fast := runtime.Limit{Name: "mail", Rate: 8, Per: time.Second, Burst: 20}
+	for name, limits := range map[string][2]runtime.Limit{"slower": {fast, slow}, "faster": {slow, fast}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := env.Target(t)
+				var began [2]Journal[time.Time]
+				var all sync.WaitGroup
+				end := time.Now().Add(3 * time.Minute)
+				run := func(n int) *Fixture {
+					f := env.Reopen(t, target, runtime.WithLimit(limits[n]))
+					mail, err := f.Limiter("mail")
+					Must(t, err)
+					all.Go(func() {
+						ctx, cancel := context.WithDeadline(t.Context(), end)
+						defer cancel()
+						for mail.Do(ctx, func(context.Context) error { began[n].Add(time.Now()); return nil }) == nil {
+						}
+					})
+					return f
+				}
+				run(0)
+				time.Sleep(time.Minute)
+				run(1)
+				all.Wait()
+				// The first one learns of the other numbers when it leases next.
+				newest := limits[1]
+				known := end.Add(-2*time.Minute + 2*time.Second)
+				var times []time.Time
+				for n := range began {
+					of := slices.DeleteFunc(began[n].All(), func(at time.Time) bool { return at.Before(known) })
+					if len(of) < 20 {
+						t.Errorf("bus %d has begun %d, and the other the rest", n, len(of))
+					}
+					times = append(times, of...)
+				}
+				slices.SortFunc(times, time.Time.Compare)
+				checkRate(t, times, newest.Rate, newest.Per, newest.Burst)
+				if due := newest.Rate * 118; len(times) < due*8/10 {
+					t.Errorf("%d have begun, and %d were due", len(times), due)
+				}
+			})
+		})
+	}
+}
+
 func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
 	if env.Copy == nil {
 		t.Skip("this engine has no file to copy")

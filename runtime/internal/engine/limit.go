@@ -27,10 +27,28 @@ type LimitTime struct {
 	Wall time.Time // what the wall clock said then: it tells how long nobody has looked
 }
 
+// LimitRate is the numbers of a rate. Processes can have different ones of one limit. All go by those that
+// were begun with last, of what leases from the bucket while it is not full.
+type LimitRate struct {
+	Step  time.Duration // between two that begin
+	Span  time.Duration // how long it takes to fill the bucket
+	Since time.Time     // when a process has begun with them, by LimitTime; zero for now
+}
+
+// LimitLead is how much of a rate is leased at once, at least one. That much is lost when
+// the process is killed.
+const LimitLead = 100 * time.Millisecond
+
+// Lead returns how long a lease is.
+func (r LimitRate) Lead() time.Duration { return max(LimitLead/r.Step, 1) * r.Step }
+
+// late returns how much later a lease may be used, because timers ring late. Other processes wait for it.
+func (r LimitRate) late() time.Duration { return min(r.Lead()/20, time.Second) }
+
 // LimitBucket is what is stored of a rate. A bucket that is full is as good as none.
 type LimitBucket struct {
-	Full time.Time     // when it is full again, if nothing more is leased
-	Span time.Duration // how long it takes to fill it
+	Full time.Time // when it is full again, if nothing more is leased
+	LimitRate
 }
 
 // LimitLease is a part of a rate that one process may use up, and nobody else.
@@ -40,24 +58,29 @@ type LimitLease struct {
 	// Full and Until are the lease that the process has, or zero: its bucket is full again at
 	// Full, and may be used up to Until. Move sets them to what it has then.
 	Full, Until time.Time
-	Ahead       time.Duration // how long the lease is to be
-	Late        time.Duration // how much later it may be used
+	By          LimitRate     // that Full is by. Move sets it, too
+	Rate        LimitRate     // of the process. Move sets its Since
 	Delay       time.Duration // so long it may take until the process knows of it
-	Span        time.Duration // how long it takes to fill the bucket
 }
 
 // Move leases the next part of a bucket, at the given time of [LimitTime]. It returns the bucket to store.
 func (l *LimitLease) Move(now time.Time, stored LimitBucket) LimitBucket {
-	from := stored.Full
-	switch {
-	case from.Equal(l.Until): // nobody else has leased anything since: the lease grows
-		from = l.Full
-	case stored.Span != l.Span: // of other numbers
-		from = Rescale(from, now, stored.Span, l.Span)
+	if l.Rate.Since.IsZero() || l.Rate.Since.After(now) {
+		l.Rate.Since = now
 	}
-	l.Full = later(from, later(l.Full, now))
-	l.Until = later(l.Full.Add(l.Late), now.Add(l.Delay)).Add(l.Ahead)
-	return LimitBucket{Full: l.Until, Span: l.Span}
+	by := l.Rate
+	if stored.Full.After(now) && stored.Step > 0 && !by.Since.After(stored.Since) {
+		by = stored.LimitRate
+	}
+	from := stored.Full
+	if from.Equal(l.Until) { // nobody else has leased anything since: the lease grows
+		from = l.Full
+	}
+	from = Rescale(from, now, stored.Span, by.Span)
+	l.Full = later(from, later(Rescale(l.Full, now, l.By.Span, by.Span), now))
+	l.Until = later(l.Full.Add(by.late()), now.Add(l.Delay)).Add(by.Lead())
+	l.By = by
+	return LimitBucket{l.Until, by}
 }
 
 // Rescale returns when a bucket is full again that gets other numbers: the same part of it is used

@@ -1,25 +1,30 @@
 package limit
 
-import "time"
+import (
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
 
 // bucket is a limit for one key. It is guarded by the set's mu.
 //
 // The rate is kept as one time, when the bucket will be full again, by the clock of the file:
 // each that begins moves it on by a step, and may begin if it is then no more than Burst
-// steps ahead. So in any time t at most Burst + t/step begin.
+// steps, the span, ahead. So in any time t at most Burst + t/step begin.
 type bucket struct {
 	limit   *Limit
 	key     string
-	lends   int         // places that whoever has them has lent
-	used    int         // places; more than AtOnce after some came back by force
-	full    time.Time   // when it is full again
-	leased  time.Time   // full may go up to here: the file knows
-	wanted  bool        // a lease is on its way
-	stale   bool        // for other numbers than those of the limit by now
-	waiters []*Waiter   // first come, first served
-	keepers []*Owner    // that keep places for events between their attempts
-	timer   *time.Timer // rings when the rate lets the next one begin
-	ringing bool        // the timer is set
+	lends   int              // places that whoever has them has lent
+	used    int              // places; more than AtOnce after some came back by force
+	full    time.Time        // when it is full again
+	by      engine.LimitRate // the numbers that it goes by: those of the limit, or of another process
+	leased  time.Time        // full may go up to here: the file knows
+	wanted  bool             // a lease is on its way
+	stale   bool             // for other numbers than those of the limit by now
+	waiters []*Waiter        // first come, first served
+	keepers []*Owner         // that keep places for events between their attempts
+	timer   *time.Timer      // rings when the rate lets the next one begin
+	ringing bool             // the timer is set
 
 	claim   uint64 // the look at which a waiter has claimed it
 	claimer *Owner // nil for a goroutine, or several
@@ -31,8 +36,8 @@ func (b *bucket) free(n int) bool { return b.used+n <= b.limit.AtOnce }
 
 // next returns the full time after one more has begun, and how long that has to wait.
 func (b *bucket) next(now time.Time) (full time.Time, wait time.Duration) {
-	full = later(b.full, now).Add(b.limit.step)
-	return full, max(full.Sub(now)-b.limit.span, 0)
+	full = later(b.full, now).Add(b.by.Step)
+	return full, max(full.Sub(now)-b.by.Span, 0)
 }
 
 func later(a, b time.Time) time.Time {

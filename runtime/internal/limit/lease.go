@@ -94,7 +94,7 @@ func (s *Set) store() {
 			l := b.limit
 			leases[i] = Lease{
 				Limit: l.Name, Key: b.key, Full: b.full, Until: b.leased,
-				Ahead: l.lead, Late: l.late, Delay: 2 * s.delay, Span: l.span,
+				By: b.by, Rate: l.numbers, Delay: 2 * s.delay,
 			}
 		}
 		s.mu.Unlock()
@@ -127,17 +127,30 @@ func (s *Set) stored(wanted []*bucket, leases []Lease, began time.Duration, err 
 	}
 	for i, b := range wanted {
 		b.wanted = false
+		b.goBy(leases[i].By)
 		if b.full, b.leased = leases[i].Full, leases[i].Until; b.stale {
-			b.renew(leases[i].Span)
+			b.renew()
+		} else if own := &b.limit.numbers; own.Since.IsZero() {
+			own.Since = leases[i].Rate.Since
 		}
 	}
 	s.kick()
 }
 
-// renew makes the bucket, which was one of another span, one of the numbers of its limit by now, with
+// goBy lets the bucket go by these numbers.
+func (b *bucket) goBy(numbers engine.LimitRate) {
+	if b.by.Step != numbers.Step || b.by.Span != numbers.Span {
+		b.stopTimer()
+		b.ringing = false
+	}
+	b.by = numbers
+}
+
+// renew makes the bucket, which was one of other numbers, one of those of its limit by now, with
 // which no lease was taken yet. The same part of it is used up.
-func (b *bucket) renew(span time.Duration) {
-	b.full = engine.Rescale(b.full, b.limit.set.clock(), span, b.limit.span)
+func (b *bucket) renew() {
+	b.full = engine.Rescale(b.full, b.limit.set.clock(), b.by.Span, b.limit.numbers.Span)
+	b.goBy(b.limit.numbers)
 	b.leased, b.stale = time.Time{}, b.wanted
 	if len(b.waiters) > 0 {
 		b.want() // so that the file knows the numbers from now on

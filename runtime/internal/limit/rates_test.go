@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // machine has one file and one wall clock, for several processes.
@@ -105,7 +107,7 @@ func TestSeveralProcessesNeverExceedARate(t *testing.T) {
 			forward, leased := 0, 0
 			if steps {
 				// Each process may begin what it had leased when the clock was set.
-				leased = processes * max(int(leadTime/step), 1)
+				leased = processes * max(int(engine.LimitLead/step), 1)
 				random := rand.New(rand.NewPCG(seed, 2000))
 				for time.Now().Before(end) {
 					time.Sleep(upTo(random, 20*step))
@@ -292,4 +294,48 @@ func TestATransactionThatFailsDoesNotMakeTimeOfAStepOfTheClock(t *testing.T) {
 			other.Close(errors.New("over"))
 		})
 	}
+}
+
+// Processes come and go with numbers of their own. Whenever they lease they go by those of one of them, so that no
+// more begin than the fastest of all allows, and between two arrivals no more than the newest.
+func TestProcessesWithDifferentNumbersShareTheRateOfTheNewest(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		seed := rapid.Uint64().Draw(r, "seed")
+		arrivals := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) Rules {
+			return Rules{Name: "a", Rate: rapid.IntRange(1, 30).Draw(r, "rate"), Burst: rapid.IntRange(1, 6).Draw(r, "burst"), Per: time.Second}
+		}), 2, 5).Draw(r, "processes")
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{file: newFile()}
+			m.delay = 100 * time.Microsecond
+			var all sync.WaitGroup
+			const life = 20 * time.Second
+			for n, rules := range arrivals {
+				m.mu.Lock()
+				m.began = nil
+				m.mu.Unlock()
+				random := rand.New(rand.NewPCG(seed, uint64(n)))
+				all.Go(func() {
+					m.live(random, rules, 2, time.Duration(len(arrivals)-n)*life-time.Millisecond, time.Microsecond)
+				})
+				// The others learn of it when they lease next. They may have to wait for what they have leased.
+				const learn = 8 * time.Second
+				time.Sleep(learn)
+				m.mu.Lock()
+				m.began = nil
+				m.mu.Unlock()
+				time.Sleep(life - learn - 2*time.Millisecond)
+				m.mu.Lock()
+				m.check(t, rules, 0, 0)
+				if due := rules.Rate * 12; len(m.began) < due*6/10 {
+					t.Errorf("%d have begun with %+v, and %d were due", len(m.began), rules, due)
+				}
+				m.mu.Unlock()
+				time.Sleep(2 * time.Millisecond)
+			}
+			all.Wait()
+		})
+		if t.Failed() {
+			r.FailNow()
+		}
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Rules say what a limit is. They are valid: see Limit.Validate of package runtime.
@@ -24,10 +26,7 @@ type Rules struct {
 type Limit struct {
 	Rules
 	set     *Set
-	step    time.Duration // between two of the rate, rounded up
-	span    time.Duration // a whole burst
-	lead    time.Duration // that is leased at once
-	late    time.Duration // how much later it may be used
+	numbers engine.LimitRate // of this process
 	buckets map[string]*bucket
 	swept   int // buckets after the last sweep
 }
@@ -37,17 +36,6 @@ type Use struct {
 	*Limit
 	Key string // empty for none
 }
-
-// leadTime is how much of a rate is leased at once, at least one. That much is lost when
-// the process is killed.
-const leadTime = 100 * time.Millisecond
-
-// lateness is which part of a lease it may be used later, because timers ring late, and
-// lateMost is how much that is at most. Other processes wait for it.
-const (
-	lateness = 20
-	lateMost = time.Second
-)
 
 // Config configures a Set.
 type Config struct {
@@ -109,10 +97,8 @@ func (s *Set) newLimit(r Rules) *Limit {
 // follow takes in the rules.
 func (l *Limit) follow(r Rules) {
 	if l.Rules = r; r.Rate > 0 {
-		l.step = max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1)
-		l.span = time.Duration(r.Burst) * l.step
-		l.lead = max(leadTime/l.step, 1) * l.step
-		l.late = min(l.lead/lateness, lateMost)
+		step := max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1) // rounded up
+		l.numbers = engine.LimitRate{Step: step, Span: time.Duration(r.Burst) * step}
 	}
 }
 
@@ -155,7 +141,7 @@ func (l *Limit) bucket(key string) *bucket {
 		if len(l.buckets) > 2*l.swept+64 {
 			l.sweep()
 		}
-		b = &bucket{limit: l, key: key}
+		b = &bucket{limit: l, key: key, by: l.numbers}
 		l.buckets[key] = b
 	}
 	return b

@@ -19,13 +19,12 @@ func (s *Set) Tune(rules ...Rules) {
 
 func (l *Limit) tune(r Rules) {
 	same := r.Rate == l.Rate && r.Per == l.Per && r.Burst == l.Burst
-	span := l.span
+	before := l.numbers
 	if l.follow(r); same || r.Rate == 0 {
+		l.numbers = before
 		return
 	}
 	for _, b := range l.buckets {
-		b.stopTimer()
-		b.ringing = false
-		b.renew(span)
+		b.renew()
 	}
 }

@@ -54,16 +54,18 @@ const limitsForgotten = 4
 
 func leaseLimit(c *database.Conn, now time.Time, lease *engine.LimitLease) error {
 	var stored engine.LimitBucket
-	err := c.Query("SELECT full_at, span FROM busgen_limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
-		stored = engine.LimitBucket{Full: time.Unix(0, s.ColumnInt64(0)), Span: time.Duration(s.ColumnInt64(1))}
+	err := c.Query("SELECT full_at, step, span, since FROM busgen_limits WHERE name = ? AND key = ?", func(s *sqlite3.Stmt) error {
+		stored = engine.LimitBucket{Full: time.Unix(0, s.ColumnInt64(0)), LimitRate: engine.LimitRate{
+			Step: time.Duration(s.ColumnInt64(1)), Span: time.Duration(s.ColumnInt64(2)), Since: time.Unix(0, s.ColumnInt64(3)),
+		}}
 		return nil
 	}, lease.Limit, lease.Key)
 	if err != nil {
 		return err
 	}
 	stored = lease.Move(now, stored)
-	err = c.Exec("INSERT OR REPLACE INTO busgen_limits (name, key, full_at, span) VALUES (?, ?, ?, ?)",
-		lease.Limit, lease.Key, stored.Full.UnixNano(), int64(stored.Span))
+	err = c.Exec("INSERT OR REPLACE INTO busgen_limits (name, key, full_at, step, span, since) VALUES (?, ?, ?, ?, ?, ?)",
+		lease.Limit, lease.Key, stored.Full.UnixNano(), int64(stored.Step), int64(stored.Span), stored.Since.UnixNano())
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *rated) lease(ahead time.Duration, keys ...string) {
 	r.Helper()
 	var leases []engine.LimitLease
 	for _, key := range keys {
-		leases = append(leases, engine.LimitLease{Limit: "mail", Key: key, Ahead: ahead, Span: ahead})
+		leases = append(leases, engine.LimitLease{Limit: "mail", Key: key, Rate: engine.LimitRate{Step: ahead, Span: ahead}})
 	}
 	must(r.T, r.log.LeaseLimits(r.Context(), func(engine.LimitTime) engine.LimitTime {
 		return engine.LimitTime{Now: r.wall, Wall: r.wall}
@@ -53,8 +53,8 @@ func TestTheFileForgetsTheKeysOfRatesThatAreFullAgain(t *testing.T) {
 		r := newRated(t)
 		most := int64(0)
 		for n := range 2000 {
-			r.lease(10*time.Millisecond, fmt.Sprint(n))
-			r.wall = r.wall.Add(time.Millisecond)
+			r.lease(100*time.Millisecond, fmt.Sprint(n))
+			r.wall = r.wall.Add(10 * time.Millisecond)
 			most = max(most, r.rows())
 		}
 		if most > 20 {

@@ -64,7 +64,9 @@ CREATE TABLE busgen_limits (
   name    TEXT    NOT NULL,
   key     TEXT    NOT NULL,
   full_at INTEGER NOT NULL,
+  step    INTEGER NOT NULL,
   span    INTEGER NOT NULL,
+  since   INTEGER NOT NULL,
   PRIMARY KEY (name, key)
 ) WITHOUT ROWID;
 

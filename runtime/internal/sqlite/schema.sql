@@ -323,7 +323,9 @@ CREATE TABLE busgen_limits (
   name    TEXT    NOT NULL, -- of the limit
   key     TEXT    NOT NULL, -- the value that it is for; empty for none
   full_at INTEGER NOT NULL, -- in nanoseconds
-  span    INTEGER NOT NULL, -- nanoseconds from empty to full: other numbers of the limit show here
+  step    INTEGER NOT NULL, -- nanoseconds between two that begin: the numbers of the rate that all go by
+  span    INTEGER NOT NULL, -- nanoseconds from empty to full
+  since   INTEGER NOT NULL, -- when a process has begun with these numbers, by limits_clock
   PRIMARY KEY (name, key)
 ) WITHOUT ROWID;
 
