@@ -88,6 +88,21 @@ func Make(t testing.TB, path string) {
 	}
 }
 
+// Damage puts rows into a table that do not fit to it: more than an integrity check shows.
+func Damage(t testing.TB, path string) {
+	t.Helper()
+	db := open(t, path)
+	defer db.Close()
+	_, err := db.ExecContext(t.Context(), `CREATE TABLE loose (v);
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 202) INSERT INTO loose SELECT NULL FROM n;
+		PRAGMA writable_schema=ON;
+		UPDATE sqlite_schema SET sql = 'CREATE TABLE loose (v NOT NULL)' WHERE name = 'loose';
+		PRAGMA writable_schema=RESET`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Dump returns everything in the file that does not belong to the bus: each object with its
 // SQL, and each row.
 func Dump(t testing.TB, path string) string {

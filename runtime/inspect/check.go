@@ -31,7 +31,8 @@ func (r Report) OK() bool { return len(r.Problems) == 0 && len(r.Undecodable) ==
 //		// except those of delayed events), state (what waits has a due time, what
 //		// is dead has a time and a reason), route (the routes are those of the
 //		// patterns), foreign (no table of another program refers to one of the bus,
-//		// and no trigger and index of another program is on one).
+//		// and no trigger and index of another program is on one), program (in tables
+//		// of the program each row is in its indexes, and has a value where it must).
 //		Rule    string
 //		Count   int
 //		Samples []string // a few of them

@@ -35,6 +35,13 @@ route (the types of a subscription are those of its pattern). A file that breaks
 one was damaged from outside, or by a mistake in busgen: keep a copy of it and
 report it.
 
+Two rules are about the tables that your program has in the file. If foreign is
+broken (no table refers to one of the bus, and no trigger or index is on one),
+it holds up the bus. If program is (each row is in its indexes, and has a value
+where it must), that is a matter of the program alone. Its references and CHECK
+constraints are not looked at: "PRAGMA foreign_key_check" and "PRAGMA
+integrity_check" in the sqlite3 shell do that.
+
 It works beside a running program, and changes nothing.
 
 With --json: problems (rule, count, samples), undecodable (type, open, dead,

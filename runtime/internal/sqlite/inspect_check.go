@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +19,7 @@ const (
 	ruleAbove     = "above"     // no delivery above a cursor has a row, except those of delayed events
 	ruleState     = "state"     // what waits has a due time, what is dead has a time and a reason
 	ruleRoute     = "route"     // the routes are those of the patterns
+	ruleProgram   = "program"   // each row of the program is in its indexes, and has a value where it must
 	ruleForeign   = "foreign"   // nothing of another program is in the bus's way
 )
 
@@ -77,7 +77,7 @@ var checks = []struct{ rule, sql string }{
 func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err error) {
 	err = i.look(ctx, "check", func(c *database.Conn) error {
 		found, err = checkIntegrity(c)
-		if err != nil || len(found) > 0 {
+		if err != nil || slices.ContainsFunc(found, func(p engine.Problem) bool { return p.Rule == engine.RuleIntegrity }) {
 			return err
 		}
 		for _, one := range checks {
@@ -119,21 +119,6 @@ func appendFound(found []engine.Problem, one engine.Problem) []engine.Problem {
 		return found
 	}
 	return append(found, one)
-}
-
-func checkIntegrity(c *database.Conn) (found []engine.Problem, err error) {
-	damage := engine.Problem{Rule: engine.RuleIntegrity}
-	err = c.Query("PRAGMA integrity_check", func(s *sqlite3.Stmt) error {
-		if line := s.ColumnText(0); line != "ok" {
-			addProblem(&damage, line)
-		}
-		return nil
-	})
-	if errors.Is(err, sqlite3.CORRUPT) {
-		addProblem(&damage, err.Error())
-		err = nil
-	}
-	return appendFound(nil, damage), err
 }
 
 // checkRoutes holds the routes against the patterns.
