@@ -74,7 +74,6 @@ func (w *writer) unreferenced(ctx context.Context, f func(c *database.Conn) erro
 	defer func() { err = errors.Join(err, w.conn.ExecScript("PRAGMA foreign_keys=ON")) }()
 	run := func() error {
 		return w.conn.Transaction(true, func() error {
-			w.events = w.events[:0]
 			if err := w.inPlace(); err != nil {
 				return err
 			}
@@ -88,13 +87,6 @@ func (w *writer) unreferenced(ctx context.Context, f func(c *database.Conn) erro
 	for tries := 0; tries < changesLimit && w.changed(err); tries++ {
 		err = run()
 	}
-	if err == nil {
-		w.known.appended(w.events)
-		w.log.tail.append(w.events, len(w.log.all()))
-		w.log.appended(w.events)
-	}
-	clear(w.events)
-	w.events = w.events[:0]
 	return err
 }
 
@@ -160,9 +152,6 @@ func (w *writer) migrate(ctx context.Context, m *engine.Migration) (refused *eng
 	}
 	if err == nil && session.Changed() {
 		err = w.trespass()
-	}
-	if err == nil && session.Published() {
-		err = w.takeOutbox(0)
 	}
 	if err != nil {
 		return &engine.MigrationError{Name: m.Name, Problem: "it has failed, and nothing of it is stored", Err: err}, nil

@@ -409,6 +409,6 @@ func (w *writer) lookAround() {
 	}
 	w.version = version
 	w.changed(w.verify())
+	w.arrived() // before what it ends the looking for is read: a commit may come in between
 	w.log.refresh(w.conn)
-	w.arrived()
 }

@@ -127,6 +127,7 @@ func TestAStatementThatWasPreparedBeforePublishesByATriggerOfTheProgram(t *testi
 		native := programs["the SQLite of this module"]
 		f.must(native(t, f.path, "CREATE TRIGGER told AFTER INSERT ON entry BEGIN INSERT INTO outbox (type, payload) VALUES ('money.booked', '{\"account\":2}'); END"))
 		touch()
+		f.wantSeen(seen, handledAt{1, 0}, handledAt{1, 0}, handledAt{2, 0})
 		touch()
 		f.wantSeen(seen, handledAt{1, 0}, handledAt{1, 0}, handledAt{2, 0}, handledAt{1, 0}, handledAt{2, 0})
 		f.must(f.Shutdown(ctx))
