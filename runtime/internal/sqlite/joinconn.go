@@ -55,10 +55,11 @@ func statementsOf(ctx context.Context, x any) (_ statements, own *sqlapi.Conn, _
 		}
 		return native{x}, nil, underWay(x)
 	case nil:
+		return nil, nil, &engine.JoinError{Problem: "the transaction is nil"}
 	default:
-		return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("a %T is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
+		return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("it is of type %T, which is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
 	}
-	return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("the transaction is nil (%T)", x)}
+	return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("the transaction is a nil %T", x)}
 }
 
 // recogniseTx makes sure that a transaction is of the driver. It shows nothing of itself, but

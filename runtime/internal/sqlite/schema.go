@@ -191,7 +191,7 @@ func inspect(c *database.Conn) (empty bool, err error) {
 	case id != applicationID:
 		return false, &engine.StorageError{
 			Fault: engine.Foreign, Op: "open", Path: c.Path,
-			Hint: "it is an SQLite database of another program; choose another file, this one was left as it is",
+			Hint: "it is an SQLite database of another program, and was left as it is; choose a new file, and copy the tables into it if the bus is to share it",
 		}
 	case version > schemaVersion:
 		return false, &engine.StorageError{

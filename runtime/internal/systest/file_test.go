@@ -218,7 +218,7 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 			runtime.Foreign, "not a database",
 		},
 		"a database of another program": {
-			database("CREATE TABLE customers (id)"), runtime.Foreign, "another program",
+			database("CREATE TABLE customers (id)"), runtime.Foreign, "copy the tables into it",
 		},
 		"a database another program has marked": {
 			database("PRAGMA application_id=42"), runtime.Foreign, "another program",

@@ -240,8 +240,8 @@ func TestWhatInCannotUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		x    any
 		want string
 	}{
-		{nil, "is nil"}, {(*sql.Tx)(nil), "is nil"}, {(*sql.Conn)(nil), "is nil"}, {(*sqlite3.Conn)(nil), "is nil"},
-		{db, "a *sql.DB is none of"}, {7, "a int is none of"},
+		{nil, "is nil"}, {(*sql.Tx)(nil), "is a nil *sql.Tx"}, {(*sql.Conn)(nil), "is a nil"}, {(*sqlite3.Conn)(nil), "is a nil"},
+		{db, "of type *sql.DB, which is none of"}, {7, "of type int, which"},
 		{readOnly, "can only read"}, {autocommit, "no transaction is under way"}, {native, "no transaction is under way"},
 		{memory, "the transaction is on the file"}, {otherFile, "other.db"}, {hiding, "temporary table"},
 		{foreignTx, "not of the driver"}, {foreignConn, "not of the driver"},

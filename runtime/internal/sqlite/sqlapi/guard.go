@@ -77,6 +77,9 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_DROP_TABLE, sqlite3.AUTH_CREATE_VIEW, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_CREATE_VTABLE,
 		sqlite3.AUTH_CREATE_TEMP_TABLE, sqlite3.AUTH_CREATE_TEMP_VIEW:
 		if g.Protected(first) && !strings.HasPrefix(schema, "vacuum_") {
+			if action == sqlite3.AUTH_DROP_TABLE || action == sqlite3.AUTH_DROP_VIEW {
+				return fmt.Sprintf("%s belongs to the bus: it cannot be dropped", first)
+			}
 			return fmt.Sprintf("the name %s belongs to the bus: choose another one", first)
 		}
 	case sqlite3.AUTH_ALTER_TABLE, sqlite3.AUTH_CREATE_INDEX, sqlite3.AUTH_DROP_INDEX, sqlite3.AUTH_CREATE_TRIGGER, sqlite3.AUTH_DROP_TRIGGER,
@@ -119,7 +122,7 @@ func (g *Guard) ownProblem(action sqlite3.AuthorizerActionCode, first, second st
 func withinProblem(action sqlite3.AuthorizerActionCode, first, second string) string {
 	switch action {
 	case sqlite3.AUTH_TRANSACTION:
-		return fmt.Sprintf("%s is not for this function: the transaction is shared with others; return nil to commit, and an error to roll back", first)
+		return fmt.Sprintf("the bus begins and ends this transaction, which may be shared with others: leave out %s; in a function, return nil to commit, and an error to roll back", first)
 	case sqlite3.AUTH_SAVEPOINT:
 		return "savepoints are not for this function, which has one of its own: run what may fail in another transaction, or check before you write"
 	case sqlite3.AUTH_ATTACH, sqlite3.AUTH_DETACH:
