@@ -38,6 +38,8 @@ var cases = []benchCase{
 		batched(batches(1000).written())},
 	{"e2e-batch-idle", "128 publishers until one handler of batches, which does nothing, has handled everything; limit: e2e-1",
 		batched(publishers(128).handledBy(1))},
+	{"e2e-batch-pages", "one publisher of batches of 1000 until one handler of batches, which does nothing, has handled everything; limit: e2e-1",
+		batchedThroughout},
 	{"tx-1", "one caller of Tx, with an insert, an update and an event each; limit: a transaction of database/sql each",
 		transactions(1, 20*time.Millisecond)},
 	{"tx-128", "128 callers of Tx at once, with the same; limit: a transaction of database/sql each",

@@ -41,6 +41,7 @@ var extras = map[string][]string{
 	"decode":           {"allocs", "limit_allocs"},
 	"e2e-1":            {"of_publish_128"},
 	"e2e-10":           {"of_publish_128"},
+	"e2e-batch-pages":  {"of_single"},
 	"latency-idle":     {"p50_us", "p99_us", "commit_us"},
 	"events-50k":       {"events", "heap_mb", "rss_mb"},
 	"buses-500":        {"events", "heap_mb", "rss_mb"},

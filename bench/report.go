@@ -23,6 +23,9 @@ type result struct {
 	// Of e2e-1 and e2e-10: the ratio to publishing alone.
 	OfPublish128 float64 `json:"of_publish_128,omitempty"`
 
+	// Of e2e-batch-pages: the ratio to the same batches, handled one by one.
+	OfSingle float64 `json:"of_single,omitempty"`
+
 	// Of latency-idle.
 	P50    float64 `json:"p50_us,omitempty"`
 	P99    float64 `json:"p99_us,omitempty"`
@@ -70,7 +73,7 @@ func (l *lines) add(r result) error {
 	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS, &r.Generate, &r.Again, &r.Subscribe} {
 		*number = math.Round(*number*10) / 10
 	}
-	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
+	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.OfSingle, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
 		*number = math.Round(*number*1000) / 1000
 	}
 	if r.Heap != nil {
@@ -113,6 +116,7 @@ func note(r result) string {
 	}
 	add(r.LimitAllocs > 0, "%.1f allocations, the limit has %.1f", r.Allocs, r.LimitAllocs)
 	add(r.OfPublish128 > 0, "%.2f of publish-128", r.OfPublish128)
+	add(r.OfSingle > 0, "%.2f of handling one by one", r.OfSingle)
 	add(r.P50 > 0, "p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))
 	add(r.Events > 0, "%s events", thousands(float64(r.Events)))
 	add(r.First > 0, "the first after %.1f ms", r.First)

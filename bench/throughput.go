@@ -74,6 +74,28 @@ func batched(l load) runner {
 	}
 }
 
+// batchedThroughout compares events that are published and handled in batches with e2e-1, and
+// also with events that are published in the same batches and handled one by one.
+func batchedThroughout(ctx context.Context, s *setting) (result, error) {
+	pages := batches(1000).handledBy(1)
+	together, err := s.bus(ctx, s.file(), pages.inBatches())
+	if err != nil {
+		return result{}, err
+	}
+	apart, err := s.bus(ctx, s.file(), publishers(128).handledBy(1))
+	if err != nil {
+		return result{}, err
+	}
+	single, err := s.bus(ctx, s.file(), pages)
+	if err != nil {
+		return result{}, err
+	}
+	rounds, err := takeTurns(ctx, s.total, handledSlice, together, apart, single)
+	r := compare(rounds, 0, 1).result()
+	r.OfSingle = compare(rounds, 0, 2).ratio()
+	return r, err
+}
+
 // fanout compares the deliveries to many subscriptions with the events of
 // publishing alone.
 func fanout(subscriptions int) runner {
