@@ -178,3 +178,35 @@ func (env *Env) TestAThousandEphemeralSubscriptionsAllGetEachEventAndAreGoneAfte
 		}
 	})
 }
+
+// What waits for its next attempt is in memory, and bounded: it reads on when some of that has been tried again.
+func (env *Env) TestAnEphemeralSubscriptionReadsNoFurtherWhileManyEventsWaitToBeTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithDurability(runtime.Normal))
+		var first, second atomic.Int32
+		f.Handle("live", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			if first.Load() < 2000 && time.Since(e.PublishedAt) < time.Hour {
+				first.Add(1)
+				return runtime.Snooze(time.Hour)
+			}
+			second.Add(1)
+			return nil
+		}, runtime.Ephemeral())
+		var batch []OrderPlaced
+		for n := range 2000 {
+			batch = append(batch, OrderPlaced{OrderID: "A", Number: n})
+		}
+		_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, batch)
+		Must(t, err)
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if n := first.Load(); n < 1024 || n > 1024+256 {
+			t.Errorf("%d wait for their next attempt, want 1024 and what was in memory", n)
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if second.Load() != 2000 {
+			t.Errorf("%d were handled, want 2000", second.Load())
+		}
+	})
+}

@@ -143,3 +143,41 @@ func (env *Env) TestAStrictOrderReadsNoMoreRetriesThanItHasRoomFor(t *testing.T)
 		}
 	})
 }
+
+// One delivery of the subscription holds the limit for its next attempt, and others wait for it.
+func (env *Env) TestASubscriptionThatIsRemovedLeavesNobodyInLineForItsLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		var seen, other Journal[int]
+		f.Handle("old", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			seen.Add(e.Payload.Number)
+			return runtime.Snooze(time.Hour)
+		}, runtime.WithConcurrency(2), limitedBy("mail"))
+		f.Handle("other", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			other.Add(e.Payload.Number)
+			return nil
+		}, limitedBy("mail"))
+		Must(t, f.PauseSubscription(t.Context(), "other"))
+		f.MustStart()
+		f.Publish(1, 2, 3)
+		time.Sleep(time.Minute)
+		for _, s := range f.Stats().Subscriptions {
+			if s.Name == "old" && s.Limited == 0 {
+				t.Fatal("nothing waits for the limit")
+			}
+		}
+		Must(t, f.ResumeSubscription(t.Context(), "other"))
+		time.Sleep(time.Minute)
+		other.wants(t)
+		Must(t, f.Remove(t.Context(), "old"))
+		f.idleWithin(time.Minute)
+		seen.wants(t, 1)
+		other.wants(t, 1, 2, 3)
+		f.hasRoom(t, "mail", "", 1)
+		// A subscription of its name begins as a new one.
+		f.Handle("old", func(_ context.Context, e runtime.Event[OrderPlaced]) error { seen.Add(e.Payload.Number); return nil }, limitedBy("mail"))
+		f.Publish(4)
+		f.Idle()
+		seen.wants(t, 1, 4)
+	})
+}
