@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -32,6 +33,9 @@ var (
 	bookedType = runtime.Define(runtime.Spec[booking]{Name: "money.booked", Settings: runtime.DefaultSettings()})
 	catalogue  = runtime.NewCatalogue(bookedType)
 )
+
+// patient is for functions that take real time, on a machine that is busy.
+var patient = runtime.WithTxLimit(time.Minute)
 
 // fixture is a bus with a table of accounts in its file.
 type fixture struct {

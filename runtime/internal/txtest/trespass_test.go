@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
-	f := open(t, 1)
+	f := open(t, 1, patient)
 	refused := map[string]string{
 		"CREATE TABLE mine (event INTEGER REFERENCES busgen_log)":                                 "the table mine refers to busgen_log, which belongs to the bus",
 		"CREATE TABLE mine (s INTEGER, FOREIGN KEY (s) REFERENCES \"Busgen_subscriptions\" (id))": "mine refers to Busgen_subscriptions",
@@ -50,7 +50,7 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 }
 
 func TestWhatAnotherProgramHasPutInTheWayOfTheBusIsNamed(t *testing.T) {
-	f := open(t, 1)
+	f := open(t, 1, patient)
 	f.must(f.Shutdown(t.Context()))
 	if warnings := f.log.Level(t, "WARN"); len(warnings) != 0 {
 		t.Errorf("there are warnings: %v", warnings)

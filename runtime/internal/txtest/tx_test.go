@@ -201,7 +201,7 @@ func TestATxThatIsOverDoesNothing(t *testing.T) {
 }
 
 func TestWhatATransactionMustNotDoIsRefusedInWords(t *testing.T) {
-	f := open(t, 1)
+	f := open(t, 1, patient)
 	for statement, problem := range map[string]string{
 		"INSERT INTO busgen_log (id, type, payload, created_at) VALUES (x'00', 1, '{}', 0)": "log belongs to the bus",
 		"UPDATE busgen_subscriptions SET cursor = 0":                                        "subscriptions belongs to the bus",
