@@ -31,7 +31,7 @@ type Receipt struct {
 //   - the error of ctx, if it ends first
 //   - [ErrStaged], at once, for an event that a handler has published with its context and
 //     without [Immediately]
-//   - [ErrInTx] and [ErrTxUndone], at once, for an event of a [Tx] that is not stored yet, and
+//   - [ErrInTx] and [ErrTxUndone], or the *[StorageError] that is InDoubt, at once, for an event of a [Tx] that is not stored yet, and
 //     of one that was not; [ErrUncommitted] for one that was published with [In] and is not in
 //     the file
 //   - [ErrShutdown], when the bus is shut down meanwhile

@@ -55,6 +55,7 @@ type txRun struct {
 	engine.Tx
 	bus     *Bus
 	state   atomic.Int32
+	doubt   error           // why nobody knows whether it is stored; set before the state
 	mu      sync.Mutex      // guards what follows
 	records []engine.Record // published
 	storing []childrenOf    // by handlers
@@ -71,6 +72,7 @@ const (
 	txOpen int32 = iota
 	txStored
 	txUndone
+	txInDoubt
 )
 
 func (t Tx) target() (*Bus, within) {
@@ -155,10 +157,9 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 	began := time.Now()
 	var run *txRun
 	var own error // of the program
-	stored := false
 	defer func() {
-		if run != nil && !stored { // also when the function panics
-			run.state.Store(txUndone)
+		if run != nil { // also when the function panics
+			run.state.CompareAndSwap(txOpen, txUndone)
 		}
 	}()
 	err = log.Transact(ctx, engine.Transaction{
@@ -177,9 +178,12 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 		return err // its methods are code of the program
 	}
 	if err != nil {
-		return public(err)
+		err = public(err)
+		if run != nil {
+			run.end(err)
+		}
+		return err
 	}
-	stored = true
 	run.state.Store(txStored)
 	run.mu.Lock() // a goroutine that the function has left may still publish in vain
 	defer run.mu.Unlock()
@@ -188,6 +192,17 @@ func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run 
 		b.storedBy(s.attempt, s.records)
 	}
 	return nil
+}
+
+// end says that the transaction has failed.
+func (r *txRun) end(err error) {
+	var storage *StorageError
+	if errors.As(err, &storage) && storage.InDoubt {
+		r.doubt = fmt.Errorf("nobody knows yet whether the transaction that this event was published in is stored: %w", err)
+		r.state.Store(txInDoubt)
+		return
+	}
+	r.state.Store(txUndone)
 }
 
 // warnTx says whose function holds up all others.
@@ -234,6 +249,8 @@ func (r *txRun) wait(context.Context, *Receipt) error {
 		return ErrInTx
 	case txUndone:
 		return ErrTxUndone
+	case txInDoubt:
+		return r.doubt
 	}
 	return nil
 }

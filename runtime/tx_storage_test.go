@@ -106,3 +106,23 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 		}
 	})
 }
+
+// The disk fails while the transaction is committed, and the file cannot be repaired.
+func TestAnEventOfATransactionInDoubtIsInDoubt(t *testing.T) {
+	simulate(t, func(s *simulated) {
+		var receipt *Receipt
+		err := s.Tx(s.Context(), func(tx Tx) (err error) {
+			receipt, err = Publish(s.Context(), tx, parcelType, parcel{Number: 1})
+			s.disk.Fail(simfs.Fault{Op: simfs.Sync, Nth: 1, Err: answer(syscall.EIO), Sticky: true})
+			return err
+		})
+		_, waited := receipt.Wait(s.Context())
+		for _, err := range []error{err, waited} {
+			var storage *StorageError
+			if !errors.As(err, &storage) || !storage.InDoubt {
+				s.Errorf("the error is %v", err)
+			}
+		}
+		s.disk.Heal()
+	})
+}

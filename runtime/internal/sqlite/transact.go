@@ -353,7 +353,7 @@ func (t *run) Append(records []engine.Record) error {
 		defer clear(events)
 		err := t.w.deduplicate(events)
 		if err == nil {
-			if err = t.w.insert(events); err == nil {
+			if err = t.insert(events); err == nil {
 				numberDuplicates(events)
 			}
 		}
@@ -368,6 +368,22 @@ func (t *run) Append(records []engine.Record) error {
 		}
 		return nil
 	})
+}
+
+// insertStep is how many events are written before the limit is looked at.
+const insertStep = 256
+
+// insert writes events for as long as there is time.
+func (t *run) insert(events []logged) error {
+	for ; len(events) > insertStep; events = events[insertStep:] {
+		if err := t.w.insert(events[:insertStep]); err != nil {
+			return err
+		}
+		if t.session.Interrupted() {
+			return context.DeadlineExceeded
+		}
+	}
+	return t.w.insert(events)
 }
 
 // ExecContext implements [engine.DBTX].

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
 
 // Some of what a program can do to the schema would spoil the bus's own work: a table that
@@ -28,11 +29,15 @@ var ourNames = func() map[string]bool {
 
 // trespasses returns, in words, what in the schema is in the way of the bus.
 func trespasses(c *database.Conn) (found []string, err error) {
+	hides := false
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
 		switch {
 		case ourNames[strings.ToLower(name)]:
+		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
+			hides = true
+			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
 		case isOurs(name):
 			add("the %s %s has a name that belongs to the bus", kind, name)
 		case isOurs(table) && !strings.HasPrefix(name, "sqlite_"): // those are the indexes of constraints
@@ -40,8 +45,8 @@ func trespasses(c *database.Conn) (found []string, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || hides {
+		return found, err
 	}
 	err = c.Query(`SELECT t.name, r."table" FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) r WHERE t.type = 'table'`, func(s *sqlite3.Stmt) error {
 		if table, parent := s.ColumnText(0), s.ColumnText(1); !isOurs(table) && isOurs(parent) {

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -102,4 +104,68 @@ func TestAFunctionThatWaitsForAnotherTransactionIsNotCalledAfterItsContextHasEnd
 			t.Errorf("the error is %v", err)
 		}
 	})
+}
+
+// impatient is a context that ends when it is asked often: a few times for each statement, and
+// again after a thousand steps.
+type impatient struct {
+	context.Context
+	asked *int
+}
+
+func (c impatient) Err() error {
+	if *c.asked++; *c.asked > 30 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestDeletingAllRowsIsInterrupted(t *testing.T) {
+	f := open(t, 0)
+	ctx := t.Context()
+	fill := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) INSERT INTO mine SELECT i FROM n"
+	f.within(func(tx runtime.Tx) {
+		_, err := tx.ExecContext(ctx, "CREATE TABLE mine (id INTEGER PRIMARY KEY); CREATE VIEW seen AS SELECT * FROM mine; "+fill)
+		f.must(err)
+	})
+	err := f.Tx(ctx, func(tx runtime.Tx) error {
+		_, err := tx.ExecContext(impatient{ctx, new(int)}, "DELETE FROM mine")
+		return err
+	})
+	if err == nil {
+		t.Error("it is not interrupted")
+	}
+	f.wantNumber(20000, "SELECT count(*) FROM mine")
+	f.within(func(tx runtime.Tx) {
+		result, err := tx.ExecContext(ctx, "DELETE FROM mine")
+		f.must(err)
+		if n, _ := result.RowsAffected(); n != 20000 {
+			t.Errorf("%d rows are deleted, want 20000", n)
+		}
+	})
+	f.wantNumber(0, "SELECT count(*) FROM mine")
+	f.within(func(tx runtime.Tx) {
+		_, err := tx.ExecContext(ctx, "CREATE INDEX mine_id ON mine (id); CREATE TRIGGER none AFTER INSERT ON mine BEGIN SELECT 1; END; ANALYZE mine")
+		f.must(err)
+		for _, statement := range []string{"DROP TRIGGER none", "DROP INDEX mine_id", "DROP VIEW seen", "DROP TABLE mine", "DROP TABLE account"} {
+			_, err := tx.ExecContext(ctx, statement)
+			f.must(err)
+		}
+	})
+	f.wantNumber(0, "SELECT count(*) FROM sqlite_schema WHERE name IN ('none', 'mine_id', 'seen', 'mine', 'account')")
+}
+
+func TestAValueThatIsTooLongIsRefused(t *testing.T) {
+	f := open(t, 1)
+	ctx := t.Context()
+	for _, args := range [][]any{{"INSERT INTO entry (account, amount) VALUES (1, zeroblob(100000000))"}, {"INSERT INTO entry (account, amount) VALUES (1, ?)", sqlite3.ZeroBlob(100_000_000)}} {
+		err := f.Tx(ctx, func(tx runtime.Tx) error {
+			_, err := tx.ExecContext(ctx, args[0].(string), args[1:]...)
+			return err
+		})
+		if !errors.Is(err, sqlite3.TOOBIG) {
+			t.Errorf("%v: the error is %v", args, err)
+		}
+	}
+	f.wantNumber(0, "SELECT count(*) FROM entry")
 }

@@ -19,6 +19,10 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 		"CREATE TABLE mine (x); ALTER TABLE mine RENAME TO Busgen_mine":                           "the table Busgen_mine has a name",
 		"CREATE INDEX busgen_mine ON account (seen)":                                              "the name busgen_mine belongs to the bus",
 		"CREATE TRIGGER busgen_mine AFTER INSERT ON account BEGIN SELECT 1; END":                  "the name busgen_mine belongs to the bus",
+		"CREATE TABLE pragma_user_version (x)":                                                    "pragma_user_version would hide a function",
+		"CREATE VIEW Json_each AS SELECT 1":                                                       "Json_each would hide a function",
+		"ALTER TABLE account RENAME TO pragma_foreign_key_list":                                   "the table pragma_foreign_key_list hides a function",
+		"ANALYZE account; UPDATE sqlite_stat1 SET stat = '1 1'":                                   "only ANALYZE writes it",
 		"CREATE TRIGGER mine INSTEAD OF INSERT ON dead_letters BEGIN SELECT 1; END":               "dead_letters belongs to the bus",
 	}
 	for statement, problem := range refused {

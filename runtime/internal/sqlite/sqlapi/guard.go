@@ -18,10 +18,11 @@ type Guard struct {
 	// write to tables of the bus.
 	Outbox, Trusted string
 
-	up      bool
-	within  bool
-	refused error
-	changes bool // a statement can change the schema in ways that nobody sees while it is prepared
+	up       bool
+	within   bool
+	refused  error
+	dropping string // what a DROP is about
+	changes  bool   // a statement can change the schema in ways that nobody sees while it is prepared
 
 	published bool // a statement was prepared that writes by the trusted trigger
 	changed   bool // a statement was prepared that changes the connection: others must not use it
@@ -29,7 +30,7 @@ type Guard struct {
 
 // raise puts the guard up. within says that the transaction is somebody else's.
 func (g *Guard) raise(within bool) {
-	g.up, g.within, g.refused, g.changes = true, within, nil, false
+	g.up, g.within, g.refused, g.changes, g.dropping = true, within, nil, false, ""
 }
 
 // lower takes it down, and returns what it has refused since.
@@ -48,12 +49,29 @@ func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, sc
 	}
 	problem := g.problem(action, first, second, schema, trigger)
 	if problem == "" {
-		return sqlite3.AUTH_OK
+		return g.interruptible(action, first)
 	}
 	if g.refused == nil {
 		g.refused = &engine.ProtectedError{Problem: problem}
 	}
 	return sqlite3.AUTH_DENY
+}
+
+// interruptible makes SQLite delete all rows of a table one by one, when that is what a program wants:
+// at once would be one step, which nothing interrupts. A DROP asks for leave to delete, too, and must
+// have it.
+func (g *Guard) interruptible(action sqlite3.AuthorizerActionCode, name string) sqlite3.AuthorizerReturnCode {
+	switch action {
+	case sqlite3.AUTH_DROP_TABLE, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_DROP_VTABLE:
+		g.dropping = name
+	case sqlite3.AUTH_DELETE:
+		if name == g.dropping {
+			g.dropping = ""
+		} else if g.within && !strings.HasPrefix(name, "sqlite_") {
+			return sqlite3.AUTH_IGNORE
+		}
+	}
+	return sqlite3.AUTH_OK
 }
 
 // problem says what is wrong with what a statement does, or "".
@@ -63,6 +81,9 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 	}
 	switch action {
 	case sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE, sqlite3.AUTH_DELETE:
+		if action != sqlite3.AUTH_DELETE && schema == "main" && strings.HasPrefix(strings.ToLower(first), "sqlite_stat") {
+			return fmt.Sprintf("%s tells SQLite how to find rows, those of the bus too: only ANALYZE writes it", first)
+		}
 		if !g.Protected(first) || action == sqlite3.AUTH_INSERT && first == g.Outbox && schema == "main" {
 			break
 		}
@@ -81,6 +102,9 @@ func (g *Guard) problem(action sqlite3.AuthorizerActionCode, first, second, sche
 				return fmt.Sprintf("%s belongs to the bus: it cannot be dropped", first)
 			}
 			return fmt.Sprintf("the name %s belongs to the bus: choose another one", first)
+		}
+		if creates := action != sqlite3.AUTH_DROP_TABLE && action != sqlite3.AUTH_DROP_VIEW; creates && schema == "main" && Hides(first) {
+			return fmt.Sprintf("a table or view with the name %s would hide a function of SQLite that the bus uses: choose another one", first)
 		}
 	case sqlite3.AUTH_ALTER_TABLE, sqlite3.AUTH_CREATE_INDEX, sqlite3.AUTH_DROP_INDEX, sqlite3.AUTH_CREATE_TRIGGER, sqlite3.AUTH_DROP_TRIGGER,
 		sqlite3.AUTH_CREATE_TEMP_TRIGGER:
@@ -135,6 +159,17 @@ func withinProblem(action sqlite3.AuthorizerActionCode, first, second string) st
 		}
 	}
 	return ""
+}
+
+// Hides tells whether a table or view of this name would be found in the place of a function that
+// returns rows.
+func Hides(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "json_each", "json_tree", "jsonb_each", "jsonb_tree", "generate_series":
+		return true
+	}
+	return strings.HasPrefix(name, "pragma_")
 }
 
 // Savepoint is the name of the savepoints that sessions within a transaction have.

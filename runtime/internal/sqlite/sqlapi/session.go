@@ -37,7 +37,10 @@ type Session struct {
 }
 
 // Within begins a session inside a transaction, which the session can neither begin nor end.
-func (s *Shared) Within() *Session { return &Session{shared: s, within: true} }
+func (s *Shared) Within() *Session {
+	s.conn.SetLastInsertRowID(0) // it was somebody else's
+	return &Session{shared: s, within: true}
+}
 
 // Interrupt ends the statement that runs, and those that come.
 func (s *Session) Interrupt() { s.cut.Store(true) }
@@ -85,14 +88,16 @@ func (s *Session) Lost() bool { return s.lost }
 func (s *Session) Changed() bool { return s.schema }
 
 // Do runs f while no statement of the session runs, without the guard. It returns the
-// session's error if it has ended.
+// session's error if it has ended. What f inserts does not show in last_insert_rowid().
 func (s *Session) Do(f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.unusable(); err != nil {
 		return err
 	}
+	last := s.shared.conn.LastInsertRowID()
 	err := f()
+	s.shared.conn.SetLastInsertRowID(last)
 	s.note(err)
 	return err
 }
@@ -156,7 +161,9 @@ func (s *Session) with(ctx context.Context, f func() error) (err error) {
 	s.until = until{ctx, s}
 	s.shared.conn.SetInterrupt(&s.until)
 	s.shared.guard.raise(s.within)
+	length := s.shared.limitLength(s.Patience > 0)
 	defer func() {
+		s.shared.conn.Limit(sqlite3.LIMIT_LENGTH, length)
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("%w: %v", ErrPanicked, cause)
 			s.broken = err
@@ -200,6 +207,9 @@ func (s *Session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	prepared := &stmt{session: s, query: query}
 	err := s.with(ctx, func() error {
 		raw, err := s.shared.take(query)
+		if errors.Is(err, errNothing) {
+			return nil
+		}
 		if err == nil {
 			prepared.inputs = inputs(raw)
 			s.shared.give(query, raw)
@@ -227,8 +237,11 @@ func (s *Session) Exec(ctx context.Context, query string, args []any) (driver.Re
 func (s *Session) exec(ctx context.Context, query string, values int, bind func(raw *sqlite3.Stmt) error) (driver.Result, error) {
 	var done result
 	err := s.with(ctx, func() error {
+		before := s.shared.conn.TotalChanges()
 		raw, err := s.shared.take(query)
 		switch {
+		case values == 0 && errors.Is(err, errNothing):
+			return nil
 		case err == nil:
 			defer s.shared.give(query, raw)
 			if err = bind(raw); err == nil {
@@ -238,7 +251,7 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 			err = s.script(ctx, query)
 		}
 		if err == nil {
-			done = s.shared.result()
+			done = s.shared.result(before)
 		}
 		return err
 	})
@@ -321,6 +334,9 @@ func (s *Session) QueryContext(ctx context.Context, query string, args []driver.
 
 func (s *Session) query(ctx context.Context, query string, args []driver.NamedValue) (*rows, error) {
 	raw, err := s.shared.take(query)
+	if len(args) == 0 && errors.Is(err, errNothing) {
+		return &rows{closed: true, session: s, ctx: ctx}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -52,8 +52,24 @@ func (s *Shared) Close() error {
 	return errors.Join(errs...)
 }
 
+// maxLength is how long a value can be for those whose time is limited. To write one of a gigabyte
+// is one step, which nothing interrupts.
+const maxLength = 64 << 20
+
+// limitLength sets how long a value can be, and returns what it was.
+func (s *Shared) limitLength(limited bool) (before int) {
+	if !limited {
+		return s.conn.Limit(sqlite3.LIMIT_LENGTH, -1)
+	}
+	return s.conn.Limit(sqlite3.LIMIT_LENGTH, maxLength)
+}
+
 // errSeveral is the error for several statements where only one can be.
 var errSeveral = errors.New("several statements at once cannot be prepared, have parameters or return rows: run them one by one")
+
+// errNothing is the error for a text of comments and white space. To run it is none: there is
+// nothing to do.
+var errNothing = errors.New("there is no statement in this text")
 
 // take returns a prepared statement for one text.
 func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
@@ -73,7 +89,7 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 		return nil, errSeveral
 	}
 	if stmt == nil {
-		return nil, errors.New("there is no statement in this text")
+		return nil, errNothing
 	}
 	s.prepared(stmt)
 	return stmt, nil

@@ -2,12 +2,26 @@ package sqlapi
 
 import (
 	"database/sql/driver"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 )
+
+// The types of what sqlite3.JSON and sqlite3.Pointer return have no names outside of the driver.
+var (
+	typeOfJSON    = reflect.TypeOf(sqlite3.JSON(nil))
+	typeOfPointer = pointerType
+)
+
+// within returns the value that JSON or Pointer was given.
+func within(value any) any { return reflect.ValueOf(value).FieldByName("Value").Interface() }
+
+// pointer is a value for functions that the program has given to SQLite. To all others it is NULL.
+type pointer struct{ value any }
 
 // check lets pass what bind takes. For the rest database/sql has rules: it asks a
 // [driver.Valuer], and turns numbers into int64 and float64.
@@ -16,7 +30,19 @@ func (s *Session) check(value *driver.NamedValue) error {
 	case nil, bool, int, int64, float64, string, []byte, time.Time, sqlite3.ZeroBlob:
 		return nil
 	}
-	return s.recognise(value)
+	switch reflect.TypeOf(value.Value) {
+	case typeOfJSON:
+		text, err := json.Marshal(within(value.Value))
+		value.Value = string(text)
+		return err
+	case typeOfPointer:
+		if s.recognise(value) == nil {
+			return nil
+		}
+		value.Value = pointer{within(value.Value)}
+		return nil
+	}
+	return driver.ErrSkip
 }
 
 // IsPlain tells whether all values can be stored as they are, by their place. Others need
@@ -137,6 +163,8 @@ func bind(s *sqlite3.Stmt, i int, value any) error {
 		return s.BindTime(i, v, sqlite3.TimeFormatDefault)
 	case sqlite3.ZeroBlob:
 		return s.BindZeroBlob(i, int64(v))
+	case pointer:
+		return s.BindPointer(i, v.value)
 	}
 	return fmt.Errorf("value %d is a %T, which SQLite cannot store", i, value)
 }
@@ -150,9 +178,12 @@ func (r result) LastInsertId() (int64, error) { return r.id, nil }
 // RowsAffected returns how many rows were changed.
 func (r result) RowsAffected() (int64, error) { return r.rows, nil }
 
-// result returns what the last statement has done.
-func (s *Shared) result() result {
-	r := result{rows: s.conn.Changes()}
+// result returns what a statement has done, before which the connection had changed so many
+// rows. SQLite says what the last one did that could change any.
+func (s *Shared) result(before int64) (r result) {
+	if s.conn.TotalChanges() != before {
+		r = result{rows: s.conn.Changes()}
+	}
 	if r.rows != 0 {
 		r.id = s.conn.LastInsertRowID()
 	}
