@@ -79,8 +79,12 @@ func (c *Conn) Finish(f func() error) error {
 	return err
 }
 
-// Doubt makes the next transaction begin with a repair: the disk has failed another connection.
-func (c *Conn) Doubt() { c.doubtful = true }
+// Doubt makes the next transaction begin with a repair, which writes all of the write-ahead log
+// again: the disk has failed another connection.
+func (c *Conn) Doubt() {
+	c.doubtful = true
+	c.disk.logLoose, c.disk.logSynced = true, 0
+}
 
 // TidyFor is Tidy after another connection has found the write-ahead log to have so many pages.
 func (c *Conn) TidyFor(pages int) {
@@ -170,6 +174,9 @@ func (c *Conn) fastenLog() error {
 		return err
 	}
 	err := c.disk.writeLogAgain()
+	if reason := c.disk.reason; err != nil && reason != nil {
+		err = fmt.Errorf("%w: %w", err, reason) // what the driver does not show
+	}
 	return errors.Join(err, c.Exec("ROLLBACK"))
 }
 
