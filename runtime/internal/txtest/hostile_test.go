@@ -121,7 +121,7 @@ func (c impatient) Err() error {
 }
 
 func TestDeletingAllRowsIsInterrupted(t *testing.T) {
-	f := open(t, 0)
+	f := open(t, 0, patient)
 	ctx := t.Context()
 	fill := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) INSERT INTO mine SELECT i FROM n"
 	f.within(func(tx runtime.Tx) {
@@ -156,7 +156,7 @@ func TestDeletingAllRowsIsInterrupted(t *testing.T) {
 }
 
 func TestAValueThatIsTooLongIsRefused(t *testing.T) {
-	f := open(t, 1)
+	f := open(t, 1, patient)
 	ctx := t.Context()
 	for _, args := range [][]any{{"INSERT INTO entry (account, amount) VALUES (1, zeroblob(100000000))"}, {"INSERT INTO entry (account, amount) VALUES (1, ?)", sqlite3.ZeroBlob(100_000_000)}} {
 		err := f.Tx(ctx, func(tx runtime.Tx) error {

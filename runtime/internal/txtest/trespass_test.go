@@ -64,7 +64,7 @@ func TestWhatAnotherProgramHasPutInTheWayOfTheBusIsNamed(t *testing.T) {
 		CREATE TRIGGER spy AFTER INSERT ON busgen_log BEGIN SELECT 1; END;
 		CREATE INDEX spy_at ON busgen_log (created_at);
 		CREATE TABLE busgen_note (x)`))
-	f.reopen()
+	f.reopen(patient)
 	var named []string
 	for _, line := range f.log.Level(t, "WARN") {
 		named = append(named, line["problem"].(string))

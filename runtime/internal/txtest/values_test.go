@@ -19,7 +19,7 @@ func (f *fixture) within(function func(tx runtime.Tx)) {
 }
 
 func TestValuesOfTheDriverAreStored(t *testing.T) {
-	f := open(t, 0)
+	f := open(t, 0, patient)
 	f.within(func(tx runtime.Tx) {
 		var text, kind string
 		var again []int
@@ -36,7 +36,7 @@ func TestValuesOfTheDriverAreStored(t *testing.T) {
 }
 
 func TestATextWithoutAStatementDoesNothing(t *testing.T) {
-	f := open(t, 0)
+	f := open(t, 0, patient)
 	for _, text := range []string{"", " \n;", "-- nothing", "/* nothing */ ; -- at all"} {
 		f.within(func(tx runtime.Tx) {
 			result, err := tx.ExecContext(t.Context(), text)
@@ -67,7 +67,7 @@ func TestATextWithoutAStatementDoesNothing(t *testing.T) {
 
 // What a statement has done is not what the one before has, or a publisher.
 func TestAResultIsThatOfItsStatement(t *testing.T) {
-	f := open(t, 3)
+	f := open(t, 3, patient)
 	f.within(func(tx runtime.Tx) {
 		want := func(statement string, id, rows int64) {
 			t.Helper()
