@@ -73,7 +73,7 @@ func (l *LimitLease) Move(now time.Time, stored LimitBucket) LimitBucket {
 		by = stored.LimitRate
 	}
 	from := stored.Full
-	if from.Equal(l.Until) { // nobody else has leased anything since: the lease grows
+	if from.Equal(l.Until) { // no other process has leased anything since: the lease grows
 		from = l.Full
 	}
 	from = Rescale(from, now, stored.Span, by.Span)

@@ -52,7 +52,7 @@ func (s *Shared) Close() error {
 	return errors.Join(errs...)
 }
 
-// maxLength is how long a value can be for those whose time is limited. To write one of a gigabyte
+// maxLength is how long a value can be in a transaction with a time limit. To write one of a gigabyte
 // is one step, which nothing interrupts.
 const maxLength = 64 << 20
 

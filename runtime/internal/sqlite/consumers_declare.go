@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/typenames"
+)
+
+// Consumer implements [engine.Log].
+func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	c := &consumer{
+		log: l, name: spec.Name, types: typeMatcher{log: l},
+		wake: func() {}, rows: map[int64]*delivery{}, nextDue: never,
+	}
+	err := l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
+	if err == nil {
+		err = l.read(c.load)
+	}
+	if err == nil {
+		err = l.shared(c.id, c.name)
+	}
+	if err != nil {
+		return nil, fault.Wrap("subscribe in", l.path, err)
+	}
+	l.add(c)
+	if err := l.markNew(ctx, c); err != nil {
+		return nil, fault.Wrap("subscribe in", l.path, err)
+	}
+	return c, nil
+}
+
+// DeclareConsumers implements [engine.Log].
+func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
+	return fault.Wrap("declare subscriptions in", l.path, l.declareConsumers(ctx, specs))
+}
+
+// declareConsumers writes nothing when all is as it should be.
+func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
+	var missing []engine.ConsumerSpec
+	err := l.read(func(c *database.Conn) error {
+		for _, spec := range specs {
+			found, err := knownConsumer(c, spec.Name)
+			if err != nil {
+				return err
+			}
+			known, err := formerNamesKnown(c, spec, found)
+			if err != nil {
+				return err
+			}
+			if !known || found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
+				missing = append(missing, spec)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return l.writer.do(ctx, func(c *database.Conn) error {
+		if err := freeNames(c, specs, l.all()); err != nil {
+			return err
+		}
+		for _, spec := range missing {
+			if err := declareConsumer(c, spec); err != nil {
+				return err
+			}
+			found, err := knownConsumer(c, spec.Name)
+			if err == nil {
+				err = l.shared(found.id, spec.Name)
+			}
+			if err != nil {
+				return err // and nothing is written
+			}
+			if l.writer.owns.Load() { // nobody polls for it at the moment
+				if err := endFormerRoutes(c, found.id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// shared returns an error if a subscription that this process has under another name is
+// to have this one, too.
+func (l *Log) shared(id int64, name string) error {
+	for _, other := range l.all() {
+		if other.id == id && other.name != name {
+			return &engine.AliasError{Name: name, Alias: other.name, Shared: true}
+		}
+	}
+	return nil
+}
+
+// declareConsumer adds a subscription, or gives one that is known its name and its
+// pattern.
+func declareConsumer(c *database.Conn, spec engine.ConsumerSpec) error {
+	if spec.Pattern[0] == engine.OwnType {
+		if _, err := declareType(c, typenames.Key{Name: spec.Pattern, Version: 1}); err != nil {
+			return err
+		}
+	}
+	found, err := nameConsumer(c, spec)
+	switch {
+	case err != nil:
+		return err
+	case found.id == 0:
+		id, err := insertConsumer(c, spec)
+		if err != nil {
+			return err
+		}
+		return keepFormerNames(c, id, spec)
+	}
+	if err := keepFormerNames(c, found.id, spec); err != nil {
+		return err
+	}
+	pattern := spec.Over(found.pattern)
+	if err := c.Exec("UPDATE busgen_subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
+		return err
+	}
+	return declareRoutes(c, found.id, pattern)
+}
+
+// load takes the position from the file.
+func (c *consumer) load(conn *database.Conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextDue = 0 // ask the file
+	return conn.Query("SELECT id, cursor, redelivered, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
+		c.next = c.cursor + 1
+		return nil
+	}, c.name)
+}
