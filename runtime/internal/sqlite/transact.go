@@ -26,13 +26,16 @@ import (
 // What a part does wrong is taken back with its savepoint. But SQLite rolls the whole
 // transaction back when a statement that writes is interrupted or finds no space, and when the
 // program says ON CONFLICT ROLLBACK. Then everything begins anew without that part, and the functions
-// that had run before it run again.
+// that had run before it run again. So do those that were refused after others had written: the row
+// that was in the way may be gone now.
 type part struct {
 	engine.Transaction
 	turn      chan *run // the connection is the function's, until it sends to ended
 	goroutine uint64    // of who waits
 	refused   error     // by itself: nothing of it is stored
+	final     bool      // it is refused whatever becomes of the others
 	postponed bool      // to the next transaction
+	separate  bool      // that is to be its own
 }
 
 // run is one call of the function of a part.
@@ -51,15 +54,24 @@ type run struct {
 // the next one: other processes wait for the lock.
 const groupTime = 50 * time.Millisecond
 
-// parts counts the parts of one transaction.
-type parts struct{ first time.Time }
+// anewLimit is how often a transaction begins anew. After that each part that is left has one of
+// its own: else many that roll back everything would make each other run as often as they are many.
+const anewLimit = 4
+
+// parts are those of one transaction.
+type parts struct {
+	first time.Time // when it began to run
+	wrote bool      // something that is not stored yet, which the next part sees
+}
 
 // next tells whether a part is to run now.
 func (all *parts) next(p *part) bool {
+	if p.final {
+		return false
+	}
+	p.refused = nil // what was in the way may have been rolled back since
 	now := time.Now()
 	switch {
-	case p.refused != nil:
-		return false
 	case all.first.IsZero():
 		all.first = now
 	case now.Sub(all.first) >= groupTime:
@@ -67,6 +79,18 @@ func (all *parts) next(p *part) bool {
 	}
 	return !p.postponed
 }
+
+// separate postpones the parts that are left, each to a transaction of its own.
+func separate(requests []*request) {
+	for _, r := range requests {
+		if p := r.part; p != nil && !p.final {
+			p.refused, p.postponed, p.separate = nil, true, true
+		}
+	}
+}
+
+// alone tells whether r is to have a transaction of its own.
+func (r *request) alone() bool { return r.exec != nil || r.part != nil && r.part.separate }
 
 // queueAgain puts the parts that were postponed before all that came later, and takes them
 // out of the requests that have run.
@@ -104,8 +128,8 @@ func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
 	}
 	r.part = &part{Transaction: t, turn: r.turn, goroutine: goroutine.Identity()}
 	err := l.writer.submit(ctx, r)
-	if refused := r.part.refused; refused != nil {
-		err = refused // the program's own, which passes as it is
+	if p := r.part; p.refused != nil && (p.final || err == nil) {
+		err = p.refused // the program's own, which passes as it is
 	} else {
 		err = fault.Wrap("write", l.path, err)
 	}
@@ -159,7 +183,7 @@ var errUnwinding = errors.New("the function of the transaction has panicked, or 
 // as a whole. It runs with the writer's turn, on the goroutine of who has it.
 //
 // A part that is alone needs no savepoint: there is nothing else to take back.
-func (w *writer) perform(p *part, alone bool) error {
+func (w *writer) perform(p *part, all *parts, alone bool) error {
 	if err := w.share(); err != nil {
 		return err
 	}
@@ -182,7 +206,7 @@ func (w *writer) perform(p *part, alone bool) error {
 		err = turn.failed
 	}
 	if broken != nil || turn.session.Lost() {
-		p.refused = w.spoilt(err, broken)
+		p.refused, p.final = w.spoilt(err, broken), true
 		return errBeginAnew
 	}
 	if err == nil && turn.session.Published() {
@@ -203,9 +227,11 @@ func (w *writer) perform(p *part, alone bool) error {
 	case err == nil && alone:
 		return nil
 	case err == nil:
+		all.wrote = true
 		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
 	}
 	p.refused = err
+	p.final = alone || !all.wrote || err == errUnwinding || turn.session.Interrupted()
 	if alone {
 		return errBeginAnew
 	}

@@ -239,16 +239,16 @@ func (w *writer) takeDirty(wait time.Duration) (due []*consumer, _ time.Duration
 }
 
 // take removes from the queue what fits into one transaction: events of many,
-// or something to execute of one, whose error is then its own.
+// or what one has to itself, whose error is then its own.
 func (w *writer) take() (taken []*request) {
 	n, size := 0, 0
 	for _, r := range w.queue {
-		if size >= groupEvents || r.exec != nil && n > 0 {
+		if size >= groupEvents || r.alone() && n > 0 {
 			break
 		}
 		size += len(r.events)
 		n++
-		if r.exec != nil {
+		if r.alone() {
 			break
 		}
 	}
@@ -276,6 +276,9 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		err = w.conn.Finish(func() error { return w.applyHere(g) })
 	}
 	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err); tries++ {
+		if tries == anewLimit {
+			separate(g.requests)
+		}
 		w.unsettle()
 		clear(w.events)
 		w.events = w.events[:0]
@@ -345,7 +348,7 @@ func (w *writer) apply(g group) error {
 		}
 		if r.part != nil {
 			if parts.next(r.part) {
-				if err := w.perform(r.part, len(g.requests) == 1); err != nil {
+				if err := w.perform(r.part, &parts, len(g.requests) == 1); err != nil {
 					return err
 				}
 			}
@@ -367,6 +370,7 @@ func (w *writer) apply(g group) error {
 			return err
 		}
 		numberDuplicates(r.events)
+		parts.wrote = true
 	}
 	w.takeSettled()
 	for i := range w.flushes {

@@ -117,3 +117,82 @@ func TestAHandlerThatNeedsTooMuchMemoryFails(t *testing.T) {
 		}
 	})
 }
+
+// Its error is about a row that is gone with the transaction.
+func TestAFunctionThatWasRefusedRunsAgainWhenAllIsRolledBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1)
+		ctx := t.Context()
+		no := errors.New("no")
+		add := func(tx runtime.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO account (id, balance) VALUES (7, 7)")
+			return err
+		}
+		var runs [2]int
+		errs := f.together(
+			func(tx runtime.Tx) error {
+				if runs[0]++; runs[0] > 1 {
+					return no
+				}
+				return add(tx)
+			},
+			func(tx runtime.Tx) error {
+				runs[1]++
+				return errors.Join(add(tx), f.book(ctx, tx, 1, 1))
+			},
+			spoil,
+		)
+		if errs[0] != no || errs[1] != nil || errs[2] == nil || runs != [2]int{2, 2} {
+			t.Errorf("after %d calls the errors are %v", runs, errs)
+		}
+		f.wantNumber(7, "SELECT balance FROM account WHERE id = 7")
+		f.wantNumber(101, "SELECT balance FROM account WHERE id = 1")
+		f.wantNumber(1, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+	})
+}
+
+// What a function fails with before anything else was written has nothing to do with the others.
+func TestAFunctionThatWasRefusedForItselfDoesNotRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1)
+		no := errors.New("no")
+		runs := 0
+		errs := f.together(func(tx runtime.Tx) error {
+			runs++
+			return errors.Join(f.book(context.Background(), tx, 1, 1), no)
+		}, spoil)
+		if !errors.Is(errs[0], no) || errs[1] == nil || runs != 1 {
+			t.Errorf("after %d calls the errors are %v", runs, errs)
+		}
+	})
+}
+
+// Those before them would run once for each of them otherwise.
+func TestManyFunctionsThatRollBackAllCostNoMoreThanAFewReruns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 1, patient)
+		const n = 128
+		runs := 0
+		var functions []func(tx runtime.Tx) error
+		for i := range n {
+			functions = append(functions, func(tx runtime.Tx) error {
+				runs++
+				if i >= n/2 {
+					return spoil(tx)
+				}
+				return f.book(context.Background(), tx, 1, 1)
+			})
+		}
+		errs := f.together(functions...)
+		for i, err := range errs {
+			if (err == nil) != (i < n/2) {
+				t.Errorf("function %d: %v", i, err)
+			}
+		}
+		if runs > 4*n {
+			t.Errorf("%d functions ran %d times, want %d at most", n, runs, 4*n)
+		}
+		f.wantNumber(100+n/2, "SELECT balance FROM account")
+		f.wantNumber(n/2, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+	})
+}
