@@ -379,7 +379,7 @@ func (rule brokenRule) breaks(t *testing.T, root, source string) {
 		name = "TestConformance/" + name
 	}
 	run := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", "5m", "-run", run, "./runtime", "./runtime/inspect", "./runtime/internal/systest", "./runtime/internal/txtest")
+	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", "5m", "-run", run, "./runtime", "./runtime/inspect", "./runtime/internal/systest", "./runtime/internal/txtest", "./runtime/internal/sqlite")
 	test.Dir = root
 	output, _ := test.CombinedOutput()
 	if !strings.Contains(string(output), "--- FAIL: "+name) {

@@ -83,7 +83,7 @@ func (c *Conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 		if options.ReadOnly {
 			return c.beginReading()
 		}
-		if err := c.mayWrite(ctx, false); err != nil {
+		if err := c.mayWrite(&c.until, false); err != nil {
 			return err
 		}
 		return c.db.Exec("BEGIN IMMEDIATE")
@@ -154,8 +154,8 @@ func (c *Conn) altering(step func() error) error {
 	return err
 }
 
-// Join runs f, which stores events in the transaction that is under way, without the guard. The
-// error is a *[engine.JoinError] if there is none.
+// Join runs f, which stores events in the transaction that is under way, without the guard. ctx is
+// none of the program: it is asked with the lock. The error is a *[engine.JoinError] if there is none.
 func (c *Conn) Join(ctx context.Context, f func(conn *sqlite3.Conn) error) error {
 	return c.Do(func() error {
 		if c.shared.conn.GetAutocommit() {

@@ -33,9 +33,9 @@ var (
 	_ driver.RowsColumnTypeScanType         = (*rows)(nil)
 )
 
-func newRows(ctx context.Context, s *Session, query string, stmt *sqlite3.Stmt, more bool) *rows {
+func newRows(s *Session, query string, stmt *sqlite3.Stmt, more bool) *rows {
 	n := stmt.ColumnCount()
-	r := &rows{ctx: ctx, session: s, query: query, stmt: stmt, first: true, more: more, names: make([]string, n), types: make([]string, n)}
+	r := &rows{session: s, query: query, stmt: stmt, first: true, more: more, names: make([]string, n), types: make([]string, n)}
 	for i := range n {
 		r.names[i] = stmt.ColumnName(i)
 		r.types[i] = strings.ToUpper(stmt.ColumnDeclType(i))

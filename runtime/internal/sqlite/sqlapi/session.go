@@ -1,6 +1,7 @@
 package sqlapi
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -26,7 +27,7 @@ type Session struct {
 	cut atomic.Bool // what runs is to be interrupted
 
 	mu     sync.Mutex // held while the connection is used
-	until  until      // what runs is asked by SQLite whether to go on
+	until  until      // SQLite asks it whether what runs is to go on
 	over   error      // what calls return once the session has ended
 	broken error      // a statement has failed because of the disk, or the driver has panicked
 	lost   bool       // a statement has rolled back the transaction
@@ -134,31 +135,63 @@ func (s *Session) note(err error) {
 	s.lost = s.lost || (s.within || s.own != nil && s.own.mode != none) && s.shared.conn.GetAutocommit()
 }
 
-// until is a context that also ends with the session. SQLite asks it for nothing but Err.
+// until is the context of what runs: it ends with that of the program, and with the session. The
+// program's own context may be any code, which may block or panic. So nobody asks it while the session's
+// lock is held.
 type until struct {
-	context.Context
 	session *Session
+	done    <-chan struct{} // of the program's context
 }
 
+var _ context.Context = (*until)(nil)
+
+// Deadline implements [context.Context].
+func (u *until) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements [context.Context].
+func (u *until) Done() <-chan struct{} { return u.done }
+
+// Value implements [context.Context].
+func (u *until) Value(any) any { return nil }
+
+// Err implements [context.Context]. SQLite asks for it now and then.
 func (u *until) Err() error {
 	if u.session.cut.Load() {
 		return context.DeadlineExceeded
 	}
-	return u.Context.Err()
+	select {
+	case <-u.done:
+		return errEnded
+	default:
+		return nil
+	}
 }
 
-// with runs f, which uses the connection for one statement of the program. What the driver
-// panics with, for want of memory, is an error.
-func (s *Session) with(ctx context.Context, f func() error) (err error) {
+// errEnded stands for the error of the program's context.
+var errEnded = errors.New("its context has ended")
+
+// with runs f, which uses the connection for one statement of the program, until ctx ends.
+func (s *Session) with(ctx context.Context, f func() error) error {
+	ended, done := ctx.Err(), ctx.Done() // before the session's lock: see until
+	err := s.locked(ended, done, f)
+	if errors.Is(err, errEnded) {
+		return cmp.Or(ctx.Err(), context.Canceled)
+	}
+	return err
+}
+
+// locked runs f. What the driver panics with, for want of memory, is an error. ended is what the
+// context has said before.
+func (s *Session) locked(ended error, done <-chan struct{}, f func() error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.unusable(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil { // without a word to SQLite, which might roll back
-		return err
+	if ended != nil { // without a word to SQLite, which might roll back
+		return ended
 	}
-	s.until = until{ctx, s}
+	s.until = until{s, done}
 	s.shared.conn.SetInterrupt(&s.until)
 	s.shared.guard.raise(s.within)
 	length := s.shared.limitLength(s.Patience > 0)
@@ -245,10 +278,10 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 		case err == nil:
 			defer s.shared.give(query, raw)
 			if err = bind(raw); err == nil {
-				err = s.run(ctx, raw)
+				err = s.run(raw)
 			}
 		case values == 0 && errors.Is(err, errSeveral):
-			err = s.script(ctx, query)
+			err = s.script(query)
 		}
 		if err == nil {
 			done = s.shared.result(before)
@@ -262,12 +295,12 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 }
 
 // run runs a statement to its end.
-func (s *Session) run(ctx context.Context, raw *sqlite3.Stmt) (err error) {
+func (s *Session) run(raw *sqlite3.Stmt) (err error) {
 	defer s.ran(raw)
 	if s.own == nil {
 		return raw.Exec()
 	}
-	if err := s.own.mayWrite(ctx, raw.ReadOnly()); err != nil {
+	if err := s.own.mayWrite(&s.until, raw.ReadOnly()); err != nil {
 		return err
 	}
 	if s.shared.mark(raw).alters {
@@ -277,10 +310,10 @@ func (s *Session) run(ctx context.Context, raw *sqlite3.Stmt) (err error) {
 }
 
 // begin runs a statement up to its first row, if there is one.
-func (s *Session) begin(ctx context.Context, raw *sqlite3.Stmt) (more bool, err error) {
+func (s *Session) begin(raw *sqlite3.Stmt) (more bool, err error) {
 	defer s.ran(raw)
 	if s.own != nil {
-		if err := s.own.mayWrite(ctx, raw.ReadOnly()); err != nil {
+		if err := s.own.mayWrite(&s.until, raw.ReadOnly()); err != nil {
 			return false, err
 		}
 		if s.shared.mark(raw).alters {
@@ -300,7 +333,7 @@ func (s *Session) ran(raw *sqlite3.Stmt) {
 }
 
 // script runs several statements, one after the other.
-func (s *Session) script(ctx context.Context, text string) error {
+func (s *Session) script(text string) error {
 	for !blank(text) {
 		raw, tail, err := s.shared.conn.Prepare(text)
 		if err != nil {
@@ -308,7 +341,7 @@ func (s *Session) script(ctx context.Context, text string) error {
 		}
 		if raw != nil {
 			s.shared.prepared(raw)
-			err = s.run(ctx, raw)
+			err = s.run(raw)
 			s.shared.close(raw)
 			if err != nil {
 				return err
@@ -323,19 +356,20 @@ func (s *Session) script(ctx context.Context, text string) error {
 func (s *Session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	var found *rows
 	err := s.with(ctx, func() (err error) {
-		found, err = s.query(ctx, query, args)
+		found, err = s.query(query, args)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	found.ctx = ctx
 	return found, nil
 }
 
-func (s *Session) query(ctx context.Context, query string, args []driver.NamedValue) (*rows, error) {
+func (s *Session) query(query string, args []driver.NamedValue) (*rows, error) {
 	raw, err := s.shared.take(query)
 	if len(args) == 0 && errors.Is(err, errNothing) {
-		return &rows{closed: true, session: s, ctx: ctx}, nil
+		return &rows{closed: true, session: s}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -344,12 +378,12 @@ func (s *Session) query(ctx context.Context, query string, args []driver.NamedVa
 		s.shared.give(query, raw)
 		return nil, err
 	}
-	more, err := s.begin(ctx, raw)
+	more, err := s.begin(raw)
 	if err != nil {
 		s.shared.give(query, raw)
 		return nil, err
 	}
-	r := newRows(ctx, s, query, raw, more)
+	r := newRows(s, query, raw, more)
 	if s.own != nil && !raw.ReadOnly() {
 		err := r.readAll() // now, so that the transaction of the statement ends
 		s.shared.give(query, raw)
