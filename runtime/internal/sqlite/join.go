@@ -68,17 +68,24 @@ func (l *Log) joinError(err error) error {
 
 // mayJoin makes sure that events can be stored with these statements. It only reads.
 func (l *Log) mayJoin(s statements) error {
-	path := ""
-	if err := s.row("SELECT coalesce(max(file), '') FROM pragma_database_list WHERE name = 'main'", nil, &path); err != nil {
+	// Plain pragmas: a table of the program may have the name of the function that returns the same.
+	var number int64
+	var name, path string
+	if err := s.row("PRAGMA database_list", nil, &number, &name, &path); err != nil { // main is the first
 		return err
 	}
 	if !l.isFile(path) {
 		return &engine.JoinError{Problem: fmt.Sprintf("the transaction is on the file %q, and the bus uses %s: open the same file", path, l.path)}
 	}
 	var version, readsOnly, hiding int64
-	err := s.row(`SELECT user_version, query_only,
-		(SELECT count(*) FROM sqlite_temp_schema WHERE lower(name) IN ('busgen_types', 'busgen_log', 'busgen_dedupe', 'busgen_routes', 'busgen_deliveries'))
-		FROM pragma_user_version, pragma_query_only`, nil, &version, &readsOnly, &hiding)
+	err := s.row("PRAGMA user_version", nil, &version)
+	if err == nil {
+		err = s.row("PRAGMA query_only", nil, &readsOnly)
+	}
+	if err == nil {
+		err = s.row(`SELECT count(*) FROM sqlite_temp_schema
+			WHERE lower(name) IN ('busgen_types', 'busgen_log', 'busgen_dedupe', 'busgen_routes', 'busgen_deliveries')`, nil, &hiding)
+	}
 	switch {
 	case err != nil:
 		return err

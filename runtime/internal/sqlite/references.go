@@ -28,16 +28,16 @@ func orphans(c *database.Conn) error {
 
 func orphansOf(c *database.Conn, table string) error {
 	first, parent, n := "", "", 0
-	err := c.Query("SELECT rowid, parent FROM pragma_foreign_key_check(?)", func(s *sqlite3.Stmt) error {
+	err := c.QueryOnce("PRAGMA foreign_key_check("+sqlite3.QuoteIdentifier(table)+")", func(s *sqlite3.Stmt) error {
 		if n++; n > 1 {
 			return nil
 		}
-		first, parent = "a row", s.ColumnText(1)
-		if s.ColumnType(0) != sqlite3.NULL { // which it is for a table without rowids
-			first = "row " + s.ColumnText(0)
+		first, parent = "a row", s.ColumnText(2)
+		if s.ColumnType(1) != sqlite3.NULL { // which it is for a table without rowids
+			first = "row " + s.ColumnText(1)
 		}
 		return nil
-	}, table)
+	})
 	switch {
 	case err != nil || n == 0:
 		return err

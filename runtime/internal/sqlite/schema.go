@@ -175,14 +175,7 @@ func upgradeUnchecked(c *database.Conn, migrations []string) error {
 
 // inspect tells an empty file from one of ours; anything else is an error.
 func inspect(c *database.Conn) (empty bool, err error) {
-	// In one statement: another process may be creating the schema.
-	var tables, id, version int64
-	err = c.Query(`
-		SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id),
-		  (SELECT user_version FROM pragma_user_version)`, func(s *sqlite3.Stmt) error {
-		tables, id, version = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
-		return nil
-	})
+	tables, id, version, err := header(c)
 	switch {
 	case err != nil:
 		return false, err
@@ -200,6 +193,24 @@ func inspect(c *database.Conn) (empty bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// header reads what tells whose file it is. These are plain pragmas, because a table of another program
+// may have the name of the function that returns the same. They see one state: another process may be
+// creating the schema.
+func header(c *database.Conn) (tables, id, version int64, err error) {
+	if c.GetAutocommit() {
+		if err := c.Exec("BEGIN"); err != nil {
+			return 0, 0, 0, err
+		}
+		defer func() { err = errors.Join(err, c.Exec("ROLLBACK")) }()
+	}
+	if tables, err = c.Int64("SELECT count(*) FROM sqlite_schema"); err == nil { // which begins to read
+		if id, err = c.Int64("PRAGMA application_id"); err == nil {
+			version, err = c.Int64("PRAGMA user_version")
+		}
+	}
+	return tables, id, version, err
 }
 
 // upToDate refuses a file that a bus has yet to bring to the current schema. Those

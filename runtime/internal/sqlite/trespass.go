@@ -29,14 +29,16 @@ var ourNames = func() map[string]bool {
 
 // trespasses returns, in words, what in the schema is in the way of the bus.
 func trespasses(c *database.Conn) (found []string, err error) {
-	hides := false
+	var tables []string // of the program
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
+		if kind == "table" && !isOurs(name) {
+			tables = append(tables, name)
+		}
 		switch {
 		case ourNames[strings.ToLower(name)]:
 		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
-			hides = true
 			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
 		case isOurs(name):
 			add("the %s %s has a name that belongs to the bus", kind, name)
@@ -45,15 +47,17 @@ func trespasses(c *database.Conn) (found []string, err error) {
 		}
 		return nil
 	})
-	if err != nil || hides {
-		return found, err
-	}
-	err = c.Query(`SELECT t.name, r."table" FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) r WHERE t.type = 'table'`, func(s *sqlite3.Stmt) error {
-		if table, parent := s.ColumnText(0), s.ColumnText(1); !isOurs(table) && isOurs(parent) {
-			add("the table %s refers to %s, which belongs to the bus", table, parent)
+	for _, table := range tables {
+		if err != nil {
+			break
 		}
-		return nil
-	})
+		err = c.QueryOnce("PRAGMA foreign_key_list("+sqlite3.QuoteIdentifier(table)+")", func(s *sqlite3.Stmt) error {
+			if parent := s.ColumnText(2); isOurs(parent) {
+				add("the table %s refers to %s, which belongs to the bus", table, parent)
+			}
+			return nil
+		})
+	}
 	return found, err
 }
 

@@ -220,6 +220,9 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 		"a database of another program": {
 			database("CREATE TABLE customers (id)"), runtime.Foreign, "copy the tables into it",
 		},
+		"a database whose tables hide functions of SQLite": {
+			database("CREATE TABLE pragma_user_version (x); CREATE TABLE pragma_application_id (x)"), runtime.Foreign, "copy the tables into it",
+		},
 		"a database another program has marked": {
 			database("PRAGMA application_id=42"), runtime.Foreign, "another program",
 		},

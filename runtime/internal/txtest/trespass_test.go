@@ -86,3 +86,39 @@ func TestWhatAnotherProgramHasPutInTheWayOfTheBusIsNamed(t *testing.T) {
 		return err
 	}))
 }
+
+// A table that has the name of a function that returns rows is found in its place.
+func TestTablesThatHideFunctionsOfSQLiteAreNoObstacle(t *testing.T) {
+	f := open(t, 1, patient)
+	ctx := t.Context()
+	f.must(f.Shutdown(ctx))
+	other := f.connect()
+	f.must(other.Exec(`
+		CREATE TABLE pragma_user_version (x); CREATE TABLE pragma_application_id (x); CREATE TABLE pragma_query_only (x);
+		CREATE TABLE pragma_database_list (x); CREATE TABLE pragma_foreign_key_list (x); CREATE TABLE pragma_foreign_key_check (x);
+		CREATE TABLE note (event INTEGER REFERENCES busgen_log)`))
+	f.must(openWith(t, f.path, map[string]string{"1_goods.sql": makesGoods, "2_shelf.sql": makesShelf}))
+	f.reopen(patient)
+	refers := false
+	for _, line := range f.log.Level(t, "WARN") {
+		refers = refers || strings.HasPrefix(line["problem"].(string), "the table note refers to busgen_log")
+	}
+	if !refers {
+		t.Error("the bus does not warn of the table note")
+	}
+	f.must(other.Exec("BEGIN IMMEDIATE"))
+	_, err := runtime.Publish(ctx, runtime.In(f.Bus, other), bookedType, booking{1, 1})
+	f.must(err)
+	f.must(other.Exec("COMMIT"))
+	f.wantNumber(1, "SELECT count(*) FROM events WHERE type = 'money.booked'")
+	conn, err := f.DB().Conn(ctx)
+	f.must(err)
+	defer conn.Close()
+	_, err = conn.ExecContext(ctx, "CREATE TEMP TABLE pragma_foreign_key_list (x); CREATE TABLE mine (x)")
+	f.must(err)
+	_, err = conn.ExecContext(ctx, "CREATE TABLE ours (event INTEGER REFERENCES busgen_log)")
+	var protected *runtime.ProtectedError
+	if !errors.As(err, &protected) {
+		t.Errorf("a table that refers to one of the bus gives %v", err)
+	}
+}

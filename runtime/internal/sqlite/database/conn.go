@@ -186,6 +186,21 @@ func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) e
 	return c.disk.explain(err)
 }
 
+// QueryOnce is Query for a statement without parameters that is not kept prepared.
+func (c *Conn) QueryOnce(sql string, row func(s *sqlite3.Stmt) error) error {
+	s, _, err := c.Prepare(sql)
+	if err != nil {
+		return c.disk.explain(err)
+	}
+	defer s.Close()
+	for s.Step() {
+		if err := row(s); err != nil {
+			return err
+		}
+	}
+	return c.disk.explain(s.Err())
+}
+
 // Int64 returns the only value of the only row, or 0 when that is NULL.
 func (c *Conn) Int64(sql string, args ...any) (value int64, err error) {
 	err = c.Query(sql, func(s *sqlite3.Stmt) error {
