@@ -283,9 +283,9 @@ func (env *Env) TestAStrictOrderGoesOnAfterACancel(t *testing.T) {
 }
 
 // Events with an even number are handled at once; those with an odd one fail and are tried
-// again at once, until they are cancelled.
+// again at once, until they are cancelled or dead.
 func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
-	const size = 40
+	const size, most = 40, 1000
 	rounds := max(*races/size, 1)
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithDurability(runtime.Normal))
@@ -295,7 +295,7 @@ func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
 				return ErrBoom
 			}
 			return nil
-		}, runtime.WithConcurrency(2), runtime.WithRetry(retry.WithBackoff(retry.None), retry.MaxAttempts(1000)), runtime.WithBreaker(breaker.Off()))
+		}, runtime.WithConcurrency(2), runtime.WithRetry(retry.WithBackoff(retry.None), retry.MaxAttempts(most)), runtime.WithBreaker(breaker.Off()))
 		f.MustStart()
 		type ended struct {
 			err      error
@@ -341,6 +341,8 @@ func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
 				if after != 1 {
 					t.Fatalf("event %d was handled %d times", n, after)
 				}
+			case errors.As(one.err, &settled) && after == most: // on a busy machine, before Cancel had its turn
+				count["dead before"]++
 			default:
 				t.Fatalf("event %d: %v", n, one.err)
 			}
