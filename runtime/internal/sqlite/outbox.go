@@ -31,7 +31,7 @@ func (w *writer) takeOutbox(before int) error {
 			e.Due = database.Time(s, 6)
 		}
 		all = append(all, e)
-		return w.log.types.resolve(w.conn, e.typeID, &all[len(all)-1].Record)
+		return w.log.types.resolveWithin(w.conn, e.typeID, &all[len(all)-1].Record)
 	}, last)
 	if err == nil {
 		w.events = append(w.events[:before], all...)

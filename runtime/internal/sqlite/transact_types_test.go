@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,35 @@ func TestATypeIsDeclaredAgainAfterATransactionThatCouldNotBeStored(t *testing.T)
 		c.Settle(polled[0], engine.Disposition{Kind: engine.Done, Staged: newborn()})
 		time.Sleep(time.Second)
 		must(t, log.Flush(t.Context()))
+		wantNewborn(t, log)
+	})
+}
+
+// A type that is declared by a transaction is known when that is stored, and not before: its number may
+// become that of another one.
+func TestATypeThatTheOutboxHasSeenInATransactionIsForgottenWithIt(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+		no := errors.New("no")
+		runs := 0
+		errs := transactTogether(t, log,
+			func(tx engine.Tx) error {
+				if runs++; runs > 1 {
+					return no
+				}
+				if err := tx.Append(newborn()); err != nil {
+					return err
+				}
+				return executing("INSERT INTO outbox (type, payload) VALUES ('new.born', '{}')")(tx)
+			},
+			executing("CREATE TABLE one (id INTEGER PRIMARY KEY); INSERT INTO one VALUES (1); INSERT OR ROLLBACK INTO one VALUES (1)"),
+		)
+		if errs[0] != no || errs[1] == nil || runs != 2 {
+			t.Fatalf("after %d calls the errors are %v", runs, errs)
+		}
+		other := newborn()
+		other[0].Type = "other.born"
+		must(t, log.Append(t.Context(), other)) // its type has the number now
+		must(t, log.Append(t.Context(), newborn()))
 		wantNewborn(t, log)
 	})
 }

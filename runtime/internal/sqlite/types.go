@@ -72,6 +72,28 @@ func (t *typeTable) resolve(c *database.Conn, id int64, r *engine.Record) error 
 	return nil
 }
 
+// resolveWithin is resolve in a transaction that may be rolled back, with all types that it has declared.
+// So it remembers nothing.
+func (t *typeTable) resolveWithin(c *database.Conn, id int64, r *engine.Record) error {
+	info, known := t.info(id)
+	if !known {
+		rows, err := typeRows(c)
+		if err != nil {
+			return err
+		}
+		t.mu.RLock()
+		here := typenames.Here(rows, t.own)
+		t.mu.RUnlock()
+		for _, row := range rows {
+			if row.ID == id {
+				info.name, info.version = here[row.Written], row.Version
+			}
+		}
+	}
+	r.Type, r.Version = info.name, info.version
+	return nil
+}
+
 // load reads all types that the file knows.
 func (t *typeTable) load(c *database.Conn) error {
 	return t.read(c, false)
