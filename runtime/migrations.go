@@ -50,10 +50,11 @@ func WithMigrations(files fs.FS) Option {
 	}
 }
 
-// MigrationError says which migration of the program cannot run, and why.
+// MigrationError says which migration of the program cannot run on which file, and why.
 //
 //	type MigrationError struct {
-//		Name    string // of the file: 0001_accounts.sql
+//		Path    string // of the file of the bus
+//		Name    string // of the migration: 0001_accounts.sql
 //		Problem string // in words, and what to do
 //		Err     error  // of SQLite, or nil
 //	}

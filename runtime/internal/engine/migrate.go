@@ -24,17 +24,18 @@ type Migration struct {
 // MigrationError says which migration of the program cannot run, and why. Those before it have
 // run, and of it nothing is stored.
 type MigrationError struct {
-	Name    string // of the file: 0001_accounts.sql
+	Path    string // of the file of the bus
+	Name    string // of the migration: 0001_accounts.sql
 	Problem string // in words, and what to do
 	Err     error  // of SQLite, or nil
 }
 
-// Error names the migration.
+// Error names the file and the migration.
 func (e *MigrationError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("migration %s: %s: %v", e.Name, e.Problem, e.Err)
+		return fmt.Sprintf("%s: migration %s: %s: %v", e.Path, e.Name, e.Problem, e.Err)
 	}
-	return fmt.Sprintf("migration %s: %s", e.Name, e.Problem)
+	return fmt.Sprintf("%s: migration %s: %s", e.Path, e.Name, e.Problem)
 }
 
 // Unwrap returns the error of SQLite, or nil.

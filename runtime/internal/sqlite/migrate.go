@@ -23,6 +23,7 @@ func (l *Log) Migrate(ctx context.Context, migrations []engine.Migration) error 
 		return fault.Wrap("migrate", l.path, err)
 	}
 	if refused := misfit(had, migrations); refused != nil {
+		refused.Path = l.path
 		return refused
 	}
 	for i := range migrations {
@@ -44,6 +45,7 @@ func (l *Log) Migrate(ctx context.Context, migrations []engine.Migration) error 
 			return err
 		})
 		if refused != nil {
+			refused.Path = l.path
 			return refused // as it is, and not as a fault of the file
 		}
 		if err != nil {

@@ -73,7 +73,8 @@ func TestAMigrationOfAProgramThatCannotRunIsRefusedInWords(t *testing.T) {
 	} {
 		err := openWith(t, f.path, c.content)
 		var refused *runtime.MigrationError
-		if !errors.As(err, &refused) || refused.Name != c.name || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &refused) || refused.Name != c.name || refused.Path != f.path ||
+			!strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), f.path+": ") {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
