@@ -192,7 +192,7 @@ func (w *writer) perform(p *part, all *parts, alone bool) error {
 			return err
 		}
 	}
-	before := len(w.events)
+	before, failures := len(w.events), w.conn.DiskFailures()
 	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
 	turn.session.Patience = p.Limit
 	w.inside.Store(p.goroutine)
@@ -206,7 +206,7 @@ func (w *writer) perform(p *part, all *parts, alone bool) error {
 		err = turn.failed
 	}
 	if broken != nil || turn.session.Lost() {
-		p.refused, p.final = w.spoilt(err, broken), true
+		p.refused, p.final = w.spoilt(err, broken, w.conn.DiskFailures() > failures), true
 		return errBeginAnew
 	}
 	if err == nil && turn.session.Published() {
@@ -244,10 +244,13 @@ func (w *writer) perform(p *part, all *parts, alone bool) error {
 }
 
 // spoilt is the error of a part after which the transaction cannot go on. What is broken may be so for
-// this part only, such as for want of memory. If it is the disk, the others find out by themselves.
-func (w *writer) spoilt(err, broken error) error {
+// this part only: for want of memory, or because SQLite also says that something else is full, such as the
+// numbers of a table with AUTOINCREMENT. If it is the disk, which has failed then, the others find out by
+// themselves.
+func (w *writer) spoilt(err, broken error, failed bool) error {
+	own := errors.Is(broken, sqlapi.ErrPanicked) || errors.Is(broken, sqlite3.FULL) && !failed
 	switch {
-	case broken != nil && !errors.Is(broken, sqlapi.ErrPanicked):
+	case broken != nil && !own:
 		return fault.Wrap("write", w.log.path, broken)
 	case err != nil:
 		return err

@@ -98,24 +98,37 @@ func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
 }
 
 // It would be tried for ever if that were no failure of its own.
-func TestAHandlerThatNeedsTooMuchMemoryFails(t *testing.T) {
-	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
-		f := open(t, 1)
-		f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
+func TestAHandlerThatNeedsTooMuchMemoryOrNumbersFails(t *testing.T) {
+	for name, wrong := range map[string]func(ctx context.Context, tx runtime.Tx) error{
+		"memory": func(ctx context.Context, tx runtime.Tx) error {
 			_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
 			return err
-		}, fast))
-		f.must(f.Start(t.Context()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		receipt, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 1})
-		f.must(err)
-		outcome, err := receipt.Wait(ctx)
-		f.must(err)
-		if outcome.Err() == nil || outcome.Deliveries[0].Failures != 5 {
-			t.Errorf("the outcome is %+v", outcome)
-		}
-	})
+		},
+		"numbers": func(ctx context.Context, tx runtime.Tx) error {
+			_, err := tx.ExecContext(ctx, `
+				CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT);
+				INSERT INTO numbered VALUES (9223372036854775807);
+				INSERT INTO numbered VALUES (NULL)`)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+				f := open(t, 1)
+				f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, _ runtime.Event[booking]) error { return wrong(ctx, tx) }, fast))
+				f.must(f.Start(t.Context()))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				receipt, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 1})
+				f.must(err)
+				outcome, err := receipt.Wait(ctx)
+				f.must(err)
+				if outcome.Err() == nil || outcome.Deliveries[0].Failures != 5 {
+					t.Errorf("the outcome is %+v", outcome)
+				}
+			})
+		})
+	}
 }
 
 // Its error is about a row that is gone with the transaction.

@@ -67,6 +67,9 @@ func (w *wal) grown(pages int) {
 // connection. Tests use it.
 func (c *Conn) PagesInWAL() int { return c.wal.pages }
 
+// DiskFailures returns how many operations of the disk have failed.
+func (c *Conn) DiskFailures() int { return c.disk.failures }
+
 // Connect opens the file without creating or changing anything in it, unless flags say so.
 // vfsName is the file layer that has it; "" is the one that [Locate] finds.
 func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {

@@ -35,6 +35,7 @@ type disk struct {
 
 	failed   sqlite3.ExtendedErrorCode // what SQLite was told of the last failure
 	reason   error                     // and what the operating system had said
+	failures int                       // how many there were
 	unsynced bool                      // a sync of the database file has failed
 
 	log       *diskFile // the write-ahead log, while it is open
@@ -96,6 +97,7 @@ func noRoom(path string) error {
 // or that the disk is full. What a layer below has said in SQLite's own codes
 // stays.
 func (d *disk) fail(err error, code sqlite3.ExtendedErrorCode) error {
+	d.failures++
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return err
