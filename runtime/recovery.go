@@ -158,7 +158,7 @@ func (b *Bus) crashed(crashes []engine.Crash) {
 		if more := len(together) - named; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		b.config.logger.Warn("the process ended while several handlers were running; it counts for none of them, and they now run alone, one at a time",
+		b.config.logger.Warn("the process ended while several handlers were running; it counts for none of them, and they now run alone: one at a time, or in half a batch",
 			"handlers", ran, "events", list)
 	}
 }

@@ -102,7 +102,9 @@ func callWithin[T any](a *dispatch.Attempt, s *Subscription, run *txRun, payload
 // Several run in their order, in one transaction. If the transaction cannot be stored,
 // because the disk is full or the file locked, the event is tried again after a second, and
 // the attempt does not count. The timeout of the subscription does not run while the
-// transaction waits for its turn, and begins anew with it.
+// transaction waits for its turn, and begins anew with it. That holds for ctx itself: what the
+// handler has derived from it before, with [context.WithTimeout] or [context.WithCancel], keeps its
+// first deadline. So give ctx to the statements of f.
 //
 // The error is [ErrNotInHandler] if ctx is not the one of a handler, [ErrNotAtomic] in a
 // batch, in a group, in an [Ephemeral] subscription and in a handler that answers,

@@ -122,8 +122,8 @@ func (env *Env) TestAttemptsRunningAtACrashAreLoggedAndCountForNone(t *testing.T
 			}
 		}
 		for _, want := range []string{
-			"the process ended while several handlers were running; it counts for none of them, and they now run alone, one at a time",
-			"handlers that were running when the process died now run alone, one at a time",
+			"the process ended while several handlers were running; it counts for none of them, and they now run alone: one at a time, or in half a batch",
+			"handlers that were running when the process died now run alone: one at a time, or in half a batch",
 			"no handler is suspected of a crash any more; handlers run in parallel again",
 		} {
 			if !slices.Contains(messages, want) {

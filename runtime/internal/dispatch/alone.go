@@ -62,7 +62,7 @@ func (a *Alone) enter(s *Scheduler) bool {
 	case a.owner == nil:
 		a.owner = s
 		a.closed.Store(true)
-		a.Logger.Warn("handlers that were running when the process died now run alone, one at a time", "subscription_id", s.cfg.Name)
+		a.Logger.Warn("handlers that were running when the process died now run alone: one at a time, or in half a batch", "subscription_id", s.cfg.Name)
 	case a.owner != s:
 		if !slices.Contains(a.waiting, s) {
 			a.waiting = append(a.waiting, s)
