@@ -48,7 +48,11 @@ func (a *Attempt) alarmAt() time.Time {
 	if a.warned {
 		return a.deadline()
 	}
-	return a.started.Add(a.settings.SlowAfter)
+	working := a.working()
+	if working.IsZero() {
+		return working // its transaction waits, which is not the handler's doing
+	}
+	return working.Add(a.settings.SlowAfter)
 }
 
 // unwatch forgets the attempt; its worker is free again if it was
@@ -74,7 +78,7 @@ func (s *Scheduler) expire() {
 			late = append(late, a)
 			return
 		}
-		if !a.warned && !a.alarmAt().After(now) {
+		if at := a.alarmAt(); !a.warned && !at.IsZero() && !at.After(now) {
 			a.warned = true
 			slow = append(slow, a)
 		}

@@ -15,6 +15,7 @@ import (
 type turn struct {
 	limit   time.Duration // from the start of the attempt
 	expires bool
+	begun   time.Duration // when it had its turn, from the start of the attempt; unlimited while it waits
 }
 
 // bounds returns how long the attempt may take, and whether that is because its event expires then.
@@ -25,6 +26,18 @@ func (a *Attempt) bounds() (limit time.Duration, expires bool) {
 	return a.limit, a.expires
 }
 
+// working returns since when the handler, or what it has left, is at work; the zero time while it waits.
+func (a *Attempt) working() time.Time {
+	switch t := a.turn.Load(); {
+	case t == nil:
+		return a.started
+	case t.begun == unlimited:
+		return time.Time{}
+	default:
+		return a.started.Add(t.begun)
+	}
+}
+
 // Queue says that the transaction of the attempt begins to wait for its turn, and returns the
 // context for that: it ends with the bus. The error says that the attempt is over.
 func (a *Attempt) Queue() (context.Context, error) {
@@ -33,7 +46,7 @@ func (a *Attempt) Queue() (context.Context, error) {
 	if a.over || a.late(time.Now()) {
 		return nil, ErrOver
 	}
-	a.turn.Store(&turn{limit: unlimited})
+	a.turn.Store(&turn{limit: unlimited, begun: unlimited})
 	return a.run.scheduler.base, nil
 }
 
@@ -57,7 +70,7 @@ func (a *Attempt) takeTurn(now time.Time, handled bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	waited := now.Sub(a.started)
-	t := &turn{limit: unlimited}
+	t := &turn{limit: unlimited, begun: waited}
 	if timeout := cmp.Or(a.settings.Timeout, unlimited); timeout < unlimited-waited {
 		t.limit = waited + timeout
 	}

@@ -242,7 +242,7 @@ func TestATimeoutDoesNotCountWhatATransactionWaits(t *testing.T) {
 					time.Sleep(900 * time.Millisecond)
 					_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", e.Payload.Amount)
 					return err
-				}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.MaxAttempts(1))))
+				}, runtime.WithTimeout(time.Second), runtime.WithSlowAfter(950*time.Millisecond), runtime.WithRetry(retry.MaxAttempts(1))))
 				f.must(f.Start(t.Context()))
 				for amount := 1; amount <= 2; amount++ {
 					receipt, err := runtime.Publish(t.Context(), f.Bus, bookedType, booking{1, amount}, runtime.WithDelay(time.Second))
@@ -258,6 +258,15 @@ func TestATimeoutDoesNotCountWhatATransactionWaits(t *testing.T) {
 				f.wantNumber(1, "SELECT count(*) FROM entry")
 				if calls != 2 {
 					t.Errorf("there are %d calls, want 2", calls)
+				}
+				slow := 0
+				for _, line := range f.log.Level(t, "WARN") {
+					if line["msg"] == "a handler is slow" {
+						slow++
+					}
+				}
+				if slow != 1 {
+					t.Errorf("%d handlers are slow, want 1", slow)
 				}
 			})
 		})
